@@ -1,0 +1,19 @@
+// One project per kind of suite, so that each can be run alone: `npx jest --selectProjects unit`.
+const swc = [
+  '@swc/jest',
+  { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' }, module: { type: 'es6' }, sourceMaps: 'inline' },
+];
+
+const project = (name, extra = {}) => ({
+  displayName: name,
+  testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '\\.ts$': swc },
+  ...extra,
+});
+
+export default {
+  projects: [project('architecture'), project('unit'), project('operator'), project('conformance')],
+  testTimeout: 30_000,
+};

@@ -1,0 +1,357 @@
+/**
+ * The built-in Kubernetes objects as they travel over HTTP: plain JSON, times as RFC 3339 text, quantities as text or
+ * number. Only the fields that this product reads or writes are declared; everything else passes through untouched.
+ */
+
+export type Quantity = string | number;
+export type QuantityList = Readonly<Record<string, Quantity>>;
+export type StringMap = Readonly<Record<string, string>>;
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+export interface ObjectMeta {
+  readonly name: string;
+  readonly generateName?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly deletionGracePeriodSeconds?: number;
+  readonly labels?: StringMap;
+  readonly annotations?: StringMap;
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+}
+
+/** Any object of the Kubernetes API. */
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}
+
+export interface KubeList<T extends KubeObject> {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly resourceVersion?: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
+  readonly items: readonly T[];
+}
+
+/** A condition of an object's status. */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+  readonly observedGeneration?: number;
+}
+
+export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: TaintEffect;
+  readonly timeAdded?: string;
+}
+
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: 'Equal' | 'Exists' | 'Gt' | 'Lt';
+  readonly value?: string;
+  readonly effect?: TaintEffect;
+  readonly tolerationSeconds?: number;
+}
+
+export interface LabelSelectorRequirement {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: readonly string[];
+}
+
+export interface LabelSelector {
+  readonly matchLabels?: StringMap;
+  readonly matchExpressions?: readonly LabelSelectorRequirement[];
+}
+
+/** `Gte` and `Lte` exist on NodePool, NodeClaim and NodeOverlay requirements only. */
+export type NodeSelectorOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt' | 'Gte' | 'Lte';
+
+export interface NodeSelectorRequirement {
+  readonly key: string;
+  readonly operator: NodeSelectorOperator;
+  readonly values?: readonly string[];
+}
+
+export interface NodeSelectorTerm {
+  readonly matchExpressions?: readonly NodeSelectorRequirement[];
+  readonly matchFields?: readonly NodeSelectorRequirement[];
+}
+
+export interface PodAffinityTerm {
+  readonly labelSelector?: LabelSelector;
+  readonly namespaces?: readonly string[];
+  readonly namespaceSelector?: LabelSelector;
+  readonly topologyKey: string;
+  readonly matchLabelKeys?: readonly string[];
+  readonly mismatchLabelKeys?: readonly string[];
+}
+
+export interface WeightedPodAffinityTerm {
+  readonly weight: number;
+  readonly podAffinityTerm: PodAffinityTerm;
+}
+
+export interface PodAffinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[];
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedPodAffinityTerm[];
+}
+
+export interface NodeAffinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] };
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly {
+    readonly weight: number;
+    readonly preference: NodeSelectorTerm;
+  }[];
+}
+
+export interface Affinity {
+  readonly nodeAffinity?: NodeAffinity;
+  readonly podAffinity?: PodAffinity;
+  readonly podAntiAffinity?: PodAffinity;
+}
+
+export interface TopologySpreadConstraint {
+  readonly maxSkew: number;
+  readonly topologyKey: string;
+  readonly whenUnsatisfiable: 'DoNotSchedule' | 'ScheduleAnyway';
+  readonly labelSelector?: LabelSelector;
+  readonly minDomains?: number;
+  readonly nodeAffinityPolicy?: 'Honor' | 'Ignore';
+  readonly nodeTaintsPolicy?: 'Honor' | 'Ignore';
+  readonly matchLabelKeys?: readonly string[];
+}
+
+export interface ContainerPort {
+  readonly containerPort?: number;
+  readonly hostPort?: number;
+  readonly hostIP?: string;
+  readonly protocol?: string;
+  readonly name?: string;
+}
+
+export interface ResourceRequirements {
+  readonly requests?: QuantityList;
+  readonly limits?: QuantityList;
+  readonly claims?: readonly { readonly name: string; readonly request?: string }[];
+}
+
+export interface Container {
+  readonly name: string;
+  readonly image?: string;
+  readonly resources?: ResourceRequirements;
+  readonly ports?: readonly ContainerPort[];
+  /** `Always` on an init container makes it a sidecar. */
+  readonly restartPolicy?: string;
+}
+
+export interface PodVolume {
+  readonly name: string;
+  readonly persistentVolumeClaim?: { readonly claimName: string; readonly readOnly?: boolean };
+  readonly ephemeral?: { readonly volumeClaimTemplate?: { readonly spec: PersistentVolumeClaimSpec } };
+}
+
+export interface PodSpec {
+  readonly nodeName?: string;
+  readonly nodeSelector?: StringMap;
+  readonly affinity?: Affinity;
+  readonly tolerations?: readonly Toleration[];
+  readonly topologySpreadConstraints?: readonly TopologySpreadConstraint[];
+  readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
+  readonly overhead?: QuantityList;
+  readonly resources?: ResourceRequirements;
+  readonly volumes?: readonly PodVolume[];
+  readonly priority?: number;
+  readonly priorityClassName?: string;
+  readonly preemptionPolicy?: string;
+  readonly schedulerName?: string;
+  readonly schedulingGates?: readonly { readonly name: string }[];
+  readonly terminationGracePeriodSeconds?: number;
+  readonly hostNetwork?: boolean;
+  readonly restartPolicy?: string;
+  readonly serviceAccountName?: string;
+  readonly resourceClaims?: readonly {
+    readonly name: string;
+    readonly resourceClaimName?: string;
+    readonly resourceClaimTemplateName?: string;
+  }[];
+}
+
+export interface ContainerStatus {
+  readonly name: string;
+  readonly ready?: boolean;
+  readonly allocatedResources?: QuantityList;
+  readonly resources?: ResourceRequirements;
+}
+
+export interface PodStatus {
+  readonly phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+  readonly conditions?: readonly Condition[];
+  readonly nominatedNodeName?: string;
+  readonly startTime?: string;
+  readonly podIP?: string;
+  readonly containerStatuses?: readonly ContainerStatus[];
+  readonly initContainerStatuses?: readonly ContainerStatus[];
+}
+
+export interface Pod extends KubeObject {
+  readonly spec: PodSpec;
+  readonly status?: PodStatus;
+}
+
+export interface Node extends KubeObject {
+  readonly spec?: {
+    readonly providerID?: string;
+    readonly taints?: readonly Taint[];
+    readonly unschedulable?: boolean;
+  };
+  readonly status?: {
+    readonly capacity?: QuantityList;
+    readonly allocatable?: QuantityList;
+    readonly conditions?: readonly Condition[];
+    readonly nodeInfo?: StringMap;
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+  };
+}
+
+export interface Namespace extends KubeObject {
+  readonly status?: { readonly phase?: string };
+}
+
+export interface PodTemplateSpec {
+  readonly metadata?: Partial<ObjectMeta>;
+  readonly spec: PodSpec;
+}
+
+export interface DaemonSet extends KubeObject {
+  readonly spec: { readonly selector?: LabelSelector; readonly template: PodTemplateSpec };
+}
+
+/** Deployment, StatefulSet, ReplicaSet and Job, as far as their pods go. */
+export interface Workload extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly completions?: number;
+    readonly parallelism?: number;
+    readonly selector?: LabelSelector;
+    readonly template: PodTemplateSpec;
+  };
+}
+
+export interface PersistentVolumeClaimSpec {
+  readonly storageClassName?: string;
+  readonly volumeName?: string;
+  readonly accessModes?: readonly string[];
+  readonly resources?: ResourceRequirements;
+}
+
+export interface PersistentVolumeClaim extends KubeObject {
+  readonly spec: PersistentVolumeClaimSpec;
+  readonly status?: { readonly phase?: string };
+}
+
+export interface PersistentVolume extends KubeObject {
+  readonly spec: {
+    readonly nodeAffinity?: { readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } };
+    readonly csi?: { readonly driver: string; readonly volumeHandle?: string };
+    readonly awsElasticBlockStore?: unknown;
+    readonly local?: unknown;
+    readonly hostPath?: unknown;
+    readonly storageClassName?: string;
+    readonly claimRef?: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+  };
+}
+
+export interface StorageClass extends KubeObject {
+  readonly provisioner: string;
+  readonly volumeBindingMode?: 'Immediate' | 'WaitForFirstConsumer';
+  readonly allowedTopologies?: readonly {
+    readonly matchLabelExpressions?: readonly { readonly key: string; readonly values: readonly string[] }[];
+  }[];
+}
+
+export interface CSINode extends KubeObject {
+  readonly spec: {
+    readonly drivers: readonly {
+      readonly name: string;
+      readonly nodeID?: string;
+      readonly allocatable?: { readonly count?: number };
+    }[];
+  };
+}
+
+export interface VolumeAttachment extends KubeObject {
+  readonly spec: {
+    readonly nodeName: string;
+    readonly attacher?: string;
+    readonly source?: { readonly persistentVolumeName?: string };
+  };
+}
+
+export interface PodDisruptionBudget extends KubeObject {
+  readonly spec: {
+    readonly selector?: LabelSelector;
+    readonly minAvailable?: number | string;
+    readonly maxUnavailable?: number | string;
+    readonly unhealthyPodEvictionPolicy?: string;
+  };
+  readonly status?: {
+    readonly disruptionsAllowed?: number;
+    readonly currentHealthy?: number;
+    readonly desiredHealthy?: number;
+    readonly expectedPods?: number;
+  };
+}
+
+export interface Lease extends KubeObject {
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly acquireTime?: string;
+    readonly renewTime?: string;
+    readonly leaseTransitions?: number;
+  };
+}
+
+export interface KubeEvent extends KubeObject {
+  readonly involvedObject: {
+    readonly apiVersion?: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid?: string;
+  };
+  readonly reason: string;
+  readonly message: string;
+  readonly type: 'Normal' | 'Warning';
+  readonly count?: number;
+  readonly firstTimestamp?: string;
+  readonly lastTimestamp?: string;
+  readonly source?: { readonly component?: string };
+  readonly reportingComponent?: string;
+}

@@ -1,0 +1,44 @@
+/** Failures of the cloud that callers branch on. Each names what to do next; the cause keeps the provider's own error. */
+
+/** The instance is gone. */
+export class NodeClaimNotFound extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(`nodeclaim not found, ${message}`, options);
+    this.name = 'NodeClaimNotFound';
+  }
+}
+
+/** None of the claim's offerings can be bought now. The claim is deleted and its pods are planned again. */
+export class InsufficientCapacity extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(`insufficient capacity, ${message}`, options);
+    this.name = 'InsufficientCapacity';
+  }
+}
+
+/** The claim's NodeClass cannot be used. */
+export class NodeClassNotReady extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(`NodeClassRef not ready, ${message}`, options);
+    this.name = 'NodeClassNotReady';
+  }
+}
+
+/** A launch failed for a reason worth showing on the claim's Launched condition. It is retried with back-off. */
+export class CreateFailed extends Error {
+  readonly reason: string;
+  readonly conditionMessage: string;
+
+  constructor(reason: string, conditionMessage: string, options?: ErrorOptions) {
+    super(`creating nodeclaim, ${conditionMessage}`, options);
+    this.name = 'CreateFailed';
+    this.reason = reason;
+    this.conditionMessage = conditionMessage;
+  }
+}
+
+/** Finds an error of a class in an error's chain of causes. */
+export function causeOf<T extends Error>(error: unknown, kind: abstract new (...args: never[]) => T): T | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) if (at instanceof kind) return at;
+  return undefined;
+}

@@ -1,0 +1,42 @@
+/** The contract between the operator and the cloud that sells it instances. */
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import type { InstanceType } from '../engine/model.ts';
+
+/** Drift reason of the provider, such as `AMIDrift`; also the Drifted condition's reason. */
+export type DriftReason = string;
+
+export interface RepairPolicy {
+  readonly conditionType: string;
+  readonly conditionStatus: 'True' | 'False' | 'Unknown';
+  readonly tolerationMs: number;
+}
+
+export interface CloudProvider {
+  readonly name: string;
+  /** NodeClass kinds that this provider serves; objects that refer to others are ignored. */
+  readonly nodeClassKinds: readonly { readonly group: string; readonly kind: string }[];
+  readonly repairPolicies: readonly RepairPolicy[];
+
+  /** Every instance type that the pool's NodeClass allows, offerings attached. Empty when the NodeClass is missing. */
+  instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;
+
+  /**
+   * Buys one instance for a claim. Answers the claim's labels, annotations and status as launched (provider id, image,
+   * capacity, allocatable). Idempotent per claim UID: a retry after a crash finds the instance that was bought.
+   * @throws InsufficientCapacity, NodeClassNotReady, CreateFailed
+   */
+  create(claim: NodeClaim): Promise<NodeClaim>;
+
+  /** Terminates the claim's instance. @throws NodeClaimNotFound once the instance is gone. */
+  delete(claim: NodeClaim): Promise<void>;
+
+  /** @throws NodeClaimNotFound */
+  get(providerId: string): Promise<NodeClaim>;
+
+  /** Every instance of this cluster that is not terminated, as claims. */
+  list(): Promise<readonly NodeClaim[]>;
+
+  /** The first reason why a claim no longer matches its NodeClass. */
+  isDrifted(claim: NodeClaim): Promise<DriftReason | undefined>;
+}

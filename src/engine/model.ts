@@ -1,0 +1,191 @@
+/**
+ * The engine's data model: what goes in (`Snapshot`) and what comes out (`Plan`). All of it is plain, immutable,
+ * structured-cloneable data, so that a solve can run in a worker and a snapshot can be saved and replayed.
+ * Compiled forms (interned labels, bit sets, typed arrays) are private to the solver and never appear here.
+ */
+import type {
+  CSINode,
+  Namespace,
+  Node,
+  NodeSelectorRequirement,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  StorageClass,
+  StringMap,
+  Taint,
+} from '../api/kubernetes.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { NodePool } from '../api/nodepool.ts';
+
+/**
+ * Amounts by resource name in canonical units: `cpu` in milli-cores, everything else in its base unit (memory and
+ * storage in bytes, pods and devices as counts). All are integers, so sums are exact below 2^53.
+ */
+export type Resources = Readonly<Record<string, number>>;
+
+/** A requirement on a node label, as the API spells it, with NodePool's `minValues`. */
+export interface Requirement extends NodeSelectorRequirement {
+  readonly minValues?: number;
+}
+
+/** One way to buy an instance type: a zone, a capacity type and a price. */
+export interface Offering {
+  /** At least capacity type and zone; reserved offerings add the reservation id. */
+  readonly requirements: readonly Requirement[];
+  readonly usdPerHour: number;
+  /** False while the offering is known to be out of capacity. */
+  readonly available: boolean;
+  /** Instances left in the reservation; only on reserved offerings. */
+  readonly reservationCapacity?: number;
+  /** Set where a NodeOverlay changed the price. */
+  readonly priceOverlaid?: boolean;
+  /** Replaces parts of the type's capacity or overhead for this offering alone. */
+  readonly capacityOverride?: Resources;
+  readonly overheadOverride?: InstanceTypeOverhead;
+}
+
+export interface InstanceTypeOverhead {
+  readonly kubeReserved: Resources;
+  readonly systemReserved: Resources;
+  readonly evictionThreshold: Resources;
+}
+
+/** An instance type as one NodePool sees it. */
+export interface InstanceType {
+  readonly name: string;
+  readonly requirements: readonly Requirement[];
+  readonly capacity: Resources;
+  readonly overhead: InstanceTypeOverhead;
+  readonly offerings: readonly Offering[];
+  /** Set where a NodeOverlay changed the capacity. */
+  readonly capacityOverlaid?: boolean;
+}
+
+/** A NodePool that takes part, with the instance types that its NodeClass allows. */
+export interface PoolInput {
+  readonly nodePool: NodePool;
+  readonly instanceTypes: readonly InstanceType[];
+}
+
+/** What cluster state knows of one node: a Node, a NodeClaim, or both, joined by provider id. */
+export interface StateNode {
+  /** Node name when there is a Node, else the NodeClaim's name. */
+  readonly name: string;
+  readonly providerId: string;
+  readonly node?: Node;
+  readonly nodeClaim?: NodeClaim;
+  readonly registered: boolean;
+  readonly initialized: boolean;
+  /** Labels that count now: the Node's once registered, else the NodeClaim's. */
+  readonly labels: StringMap;
+  readonly annotations: StringMap;
+  /** Effective taints: startup and ephemeral ones are left out until the node is initialised. */
+  readonly taints: readonly Taint[];
+  readonly capacity: Resources;
+  readonly allocatable: Resources;
+  /** Every pod bound to the node, terminal and daemon pods included. */
+  readonly pods: readonly Pod[];
+  readonly markedForDeletion: boolean;
+  /** Time until which a pending pod is expected here; blocks disruption. 0 when not nominated. */
+  readonly nominatedUntilMs: number;
+  readonly csiNode?: CSINode;
+  /** Number of virtual capacity-buffer pods that the last solve put here. */
+  readonly bufferPods: number;
+}
+
+/** Everything the engine may look at. */
+export interface Snapshot {
+  readonly nowMs: number;
+  readonly pools: readonly PoolInput[];
+  readonly nodes: readonly StateNode[];
+  /** Pods to place. Order does not matter: the solver sorts them. */
+  readonly pendingPods: readonly Pod[];
+  /** One representative pod per DaemonSet. */
+  readonly daemonPods: readonly Pod[];
+  readonly namespaces: readonly Namespace[];
+  readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
+  readonly persistentVolumeClaims: readonly PersistentVolumeClaim[];
+  readonly persistentVolumes: readonly PersistentVolume[];
+  readonly storageClasses: readonly StorageClass[];
+}
+
+export interface SolveOptions {
+  readonly preferencePolicy: 'Respect' | 'Ignore';
+  readonly minValuesPolicy: 'Strict' | 'BestEffort';
+  /** Strict in provisioning, fallback in disruption simulations. */
+  readonly reservedMode: 'strict' | 'fallback' | 'off';
+  readonly ignoreDraRequests: boolean;
+  /** Time after which solving stops with what it has; the pods left are listed in `Plan.notEvaluated`. */
+  readonly deadlineMs?: number;
+  /** Monotonic clock for the deadline alone. Injected, because the engine reads no clock. */
+  readonly elapsedMs?: () => number;
+}
+
+/** A node to buy. */
+export interface PlannedClaim {
+  readonly nodePool: string;
+  /** Namespaced names of the pods it is for. */
+  readonly pods: readonly string[];
+  /** All types that can hold the pods, cheapest first. */
+  readonly instanceTypes: readonly string[];
+  readonly requirements: readonly Requirement[];
+  /** Pods' requests and the least daemon overhead. */
+  readonly requests: Resources;
+  /** Labels and annotations of the NodeClaim to create, template and hash annotations included. */
+  readonly labels: StringMap;
+  readonly annotations: StringMap;
+  readonly cheapest: string;
+  /** Price of the cheapest available offering that the requirements allow. */
+  readonly usdPerHour: number;
+}
+
+/** Pods put on capacity that exists or is on its way. */
+export interface Placement {
+  readonly node: string;
+  readonly providerId: string;
+  readonly pods: readonly string[];
+}
+
+/** Why one NodePool cannot take a pod. Codes are public. */
+export type Misfit =
+  | { readonly code: 'taint'; readonly taint: Taint }
+  | { readonly code: 'requirements'; readonly text: string; readonly key: string }
+  | { readonly code: 'limits'; readonly text: string }
+  | {
+      readonly code: 'instance-types';
+      readonly text: string;
+      /** Which of the three tests no type passed together. */
+      readonly incompatible: boolean;
+      readonly tooSmall: boolean;
+      readonly notOffered: boolean;
+    }
+  | { readonly code: 'min-values'; readonly text: string }
+  | { readonly code: 'topology'; readonly text: string }
+  | { readonly code: 'volume'; readonly text: string }
+  | { readonly code: 'host-port'; readonly text: string }
+  | { readonly code: 'reserved-capacity'; readonly text: string };
+
+/** Why a pod stays pending. */
+export type PodRefusal =
+  /** Refused before solving: an invalid volume, an unsupported term, opted out. */
+  | { readonly code: 'ignored'; readonly text: string; readonly optedOut: boolean }
+  /** A feature that this version cannot honour; the pod is never placed wrongly. */
+  | { readonly code: 'unsupported'; readonly text: string }
+  | { readonly code: 'no-pools'; readonly text: string }
+  /** Per NodePool, in the order in which they were tried. `text` is the event's. */
+  | { readonly code: 'no-fit'; readonly text: string; readonly pools: readonly { nodePool: string; misfit: Misfit }[] }
+  /** Waits for reserved capacity in a later run; never shown to the user as a failure. */
+  | { readonly code: 'reserved-capacity'; readonly text: string };
+
+/** What to do, and why the rest is not done. Same snapshot, same plan, byte for byte. */
+export interface Plan {
+  readonly claims: readonly PlannedClaim[];
+  readonly placements: readonly Placement[];
+  readonly refusals: ReadonlyMap<string, PodRefusal>;
+  /** Pods that the deadline left over, in the order in which they should go first next time. */
+  readonly notEvaluated: readonly string[];
+  /** NodePools whose requirements leave no instance type. */
+  readonly emptyPools: readonly { readonly nodePool: string; readonly dueToMinValues: boolean }[];
+}
