@@ -1,0 +1,29 @@
+// Runs the test suites one after the other and ends with their totals alone on a line.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const folder = mkdtempSync(join(tmpdir(), 'totals-'));
+const suites = [['run', 'test', '--', '--ci']];
+let passed = 0;
+let failed = 0;
+let broken = false;
+
+for (const [index, suite] of suites.entries()) {
+  const report = join(folder, `${index}.json`);
+  const run = spawnSync('npm', [...suite, '--json', `--outputFile=${report}`], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  broken ||= run.status !== 0;
+  if (!existsSync(report)) {
+    failed += 1;
+    continue;
+  }
+  const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(readFileSync(report, 'utf8'));
+  passed += numPassedTests;
+  failed += numFailedTests + numRuntimeErrorTestSuites;
+}
+
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = broken || failed > 0 || passed === 0 ? 1 : 0;

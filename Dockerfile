@@ -1,0 +1,14 @@
+# Builds one bundle, then ships it alone. `docker build -t karpenter-ts .`
+FROM node:24-slim AS build
+WORKDIR /src
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY . .
+RUN npm run build
+
+FROM node:24-slim
+ENV NODE_ENV=production
+COPY --from=build /src/dist /app
+USER 65532:65532
+# The root file system may be read-only: nothing is written at run time.
+ENTRYPOINT ["node", "--enable-source-maps", "/app/main.js"]
