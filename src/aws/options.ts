@@ -1,0 +1,53 @@
+/** What the AWS provider needs from its surroundings, and what it hands back. */
+import type { CloudProvider } from '../cloud/provider.ts';
+import type { Informers, KubeClient } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import type { Controller } from '../kube/reconciler.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Metrics } from '../observe/metrics.ts';
+
+/** The settings that the provider reads; the process's settings satisfy it. */
+export interface AwsSettings {
+  readonly clusterName: string;
+  /** Empty: asked of EKS. */
+  readonly clusterEndpoint: string;
+  /** Base64. Empty: the CA of the operator's own connection. */
+  readonly clusterCaBundle: string;
+  readonly isolatedVpc: boolean;
+  readonly eksControlPlane: boolean;
+  /** A fraction: 0.075 removes 7.5 % of an instance's memory. */
+  readonly vmMemoryOverheadPercent: number;
+  /** Queue name. Empty: no interruption handling. */
+  readonly interruptionQueue: string;
+  readonly reservedEnis: number;
+  readonly disableDryRun: boolean;
+  readonly amiRefreshMs: number;
+  readonly subnetRefreshMs: number;
+  readonly minValuesPolicy: 'Strict' | 'BestEffort';
+  readonly featureGates: { readonly reservedCapacity: boolean };
+}
+
+export interface AwsOptions {
+  readonly settings: AwsSettings;
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Base64 CA certificates of the operator's API connection, used when no setting gives the bundle. */
+  readonly apiServerCa?: string;
+  /** `major.minor` as the API server's /version tells it. */
+  readonly kubernetesVersion: () => Promise<string>;
+  /** Cuts start-up and background loops short. */
+  readonly signal?: AbortSignal;
+}
+
+/** What the provider's controllers share with the rest of the operator. All of it came with the options. */
+export type AwsDeps = Pick<AwsOptions, 'client' | 'informers' | 'events' | 'clock' | 'log' | 'metrics'>;
+
+export interface AwsProvider {
+  readonly provider: CloudProvider;
+  readonly controllers: () => readonly Controller[];
+}

@@ -1,0 +1,109 @@
+import type { Clock } from '../kube/clock.ts';
+
+interface Entry<V> {
+  value: V;
+  expiresMs: number;
+}
+
+/** A map whose entries are invisible once `ttlMs` has passed. Expired entries are dropped on reads and by `sweep`. */
+export class TtlCache<K, V> {
+  readonly #entries = new Map<K, Entry<V>>();
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #ttlMs: number;
+  readonly #evicted: ((key: K, value: V) => void) | undefined;
+
+  /** `evicted` is called for entries that expire or are deleted, not for overwritten ones. */
+  constructor(clock: Pick<Clock, 'now'>, ttlMs: number, evicted?: (key: K, value: V) => void) {
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+    this.#evicted = evicted;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: K): V | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && entry.expiresMs > this.#clock.now() ? entry.value : undefined;
+  }
+
+  has(key: K): boolean {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && entry.expiresMs > this.#clock.now();
+  }
+
+  set(key: K, value: V, ttlMs = this.#ttlMs): void {
+    this.#entries.set(key, { value, expiresMs: this.#clock.now() + ttlMs });
+  }
+
+  delete(key: K): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return false;
+    this.#entries.delete(key);
+    this.#evicted?.(key, entry.value);
+    return true;
+  }
+
+  /** Removes an entry without telling the eviction listener. */
+  forget(key: K): void {
+    this.#entries.delete(key);
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  keys(): K[] {
+    const now = this.#clock.now();
+    return [...this.#entries].filter(([, entry]) => entry.expiresMs > now).map(([key]) => key);
+  }
+
+  /** Drops what has expired, telling the eviction listener. */
+  sweep(): void {
+    const now = this.#clock.now();
+    for (const [key, entry] of [...this.#entries]) {
+      if (entry.expiresMs > now) continue;
+      this.#entries.delete(key);
+      this.#evicted?.(key, entry.value);
+    }
+  }
+}
+
+/** Answers from the cache, else loads once (concurrent callers share the call) and remembers the answer, not failures. */
+export class LoadingCache<V> {
+  readonly #cache: TtlCache<string, V>;
+  readonly #loading = new Map<string, Promise<V>>();
+
+  constructor(clock: Pick<Clock, 'now'>, ttlMs: number) {
+    this.#cache = new TtlCache(clock, ttlMs);
+  }
+
+  async get(key: string, load: () => Promise<V>, ttlMs?: number): Promise<V> {
+    if (this.#cache.has(key)) return this.#cache.get(key) as V;
+    const running = this.#loading.get(key);
+    if (running !== undefined) return running;
+    const loading = load();
+    this.#loading.set(key, loading);
+    try {
+      const value = await loading;
+      this.#cache.set(key, value, ttlMs);
+      return value;
+    } finally {
+      this.#loading.delete(key);
+      this.#cache.sweep();
+    }
+  }
+
+  set(key: string, value: V): void {
+    this.#cache.set(key, value);
+  }
+
+  delete(key: string): void {
+    this.#cache.delete(key);
+  }
+
+  clear(): void {
+    this.#cache.clear();
+  }
+}
