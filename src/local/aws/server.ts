@@ -1,0 +1,1 @@
+export type { AwsOptions, LocalAws } from './options.ts';
