@@ -1,0 +1,117 @@
+/** What an instance type can hold and what it costs, under requirements. */
+import { CAPACITY_TYPE_LABEL } from '../api/labels.ts';
+import type { InstanceType, Offering, Resources } from './model.ts';
+import { LOOSE, Requirements } from './requirements.ts';
+import { addResources } from './resources.ts';
+import type { ValueSet } from './valueset.ts';
+
+/** Offerings are objects of a snapshot that lives for many solves: their compiled requirements are kept with them. */
+const compiled = new WeakMap<object, Requirements>();
+
+/** The requirements of a type or an offering, compiled once per object. */
+export function requirementsOf(owner: InstanceType | Offering): Requirements {
+  let requirements = compiled.get(owner);
+  if (requirements === undefined) {
+    requirements = Requirements.fromRequirements(owner.requirements);
+    compiled.set(owner, requirements);
+  }
+  return requirements;
+}
+
+/**
+ * Capacity less what kubelet, system and eviction threshold keep back, for pods. Huge pages are taken out of memory.
+ * With an offering: under that offering's overrides.
+ */
+export function allocatable(type: InstanceType, offering?: Offering): Resources {
+  const capacity = { ...type.capacity, ...offering?.capacityOverride };
+  const overhead = offering?.overheadOverride ?? type.overhead;
+  const reserved = addResources(overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold);
+  const rest: Record<string, number> = {};
+  let hugePages = 0;
+  for (const [name, amount] of Object.entries(capacity)) {
+    rest[name] = amount - (reserved[name] ?? 0);
+    if (name.startsWith('hugepages-')) hugePages += amount;
+  }
+  if (hugePages > 0 && rest['memory'] !== undefined) rest['memory'] = Math.max(0, rest['memory'] - hugePages);
+  return rest;
+}
+
+/** Available offerings that the requirements allow. */
+export function compatibleOfferings(type: InstanceType, requirements: Requirements): readonly Offering[] {
+  return type.offerings.filter(
+    (offering) => offering.available && requirements.compatible(requirementsOf(offering), LOOSE),
+  );
+}
+
+/** The cheapest of them; the first of equals. */
+export function cheapestOffering(type: InstanceType, requirements: Requirements): Offering | undefined {
+  let cheapest: Offering | undefined;
+  for (const offering of compatibleOfferings(type, requirements))
+    if (cheapest === undefined || offering.usdPerHour < cheapest.usdPerHour) cheapest = offering;
+  return cheapest;
+}
+
+/** USD per hour of the cheapest offering; infinite when there is none. */
+export function cheapestPrice(type: InstanceType, requirements: Requirements): number {
+  return cheapestOffering(type, requirements)?.usdPerHour ?? Number.POSITIVE_INFINITY;
+}
+
+/** In the order in which capacity types are launched. */
+const LAUNCH_ORDER = ['reserved', 'spot', 'on-demand'];
+
+/** The most that a launch can cost: the dearest offering of the first capacity type that has one; else infinite. */
+export function worstLaunchPrice(type: InstanceType, requirements: Requirements): number {
+  const offerings = compatibleOfferings(type, requirements);
+  for (const capacityType of LAUNCH_ORDER) {
+    const prices = offerings
+      .filter((offering) => requirementsOf(offering).get(CAPACITY_TYPE_LABEL).has(capacityType))
+      .map((offering) => offering.usdPerHour);
+    if (prices.length > 0) return Math.max(...prices);
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** Types from cheap to dear under the requirements; equal prices in name order. */
+export function orderByPrice(types: readonly InstanceType[], requirements: Requirements): readonly InstanceType[] {
+  return types
+    .map((type) => ({ type, price: cheapestPrice(type, requirements) }))
+    .sort((a, b) => (a.price === b.price ? compareText(a.type.name, b.type.name) : a.price - b.price))
+    .map(({ type }) => type);
+}
+
+export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** How far a list of types goes towards the `minValues` of some requirements. */
+export interface MinValuesResult {
+  /** Length of the shortest prefix that satisfies all of them; the whole list when none does. */
+  readonly needed: number;
+  /** Keys that stay unsatisfied, in order, with the number of different values reached. */
+  readonly unsatisfied: readonly (readonly [key: string, reached: number])[];
+}
+
+/** Counts values of the types' own requirements, not narrowed by those of the claim. */
+export function satisfiesMinValues(types: readonly InstanceType[], requirements: Requirements): MinValuesResult {
+  const wanted = [...requirements.entries()].filter(([, set]) => set.minValues !== undefined);
+  if (wanted.length === 0 || types.length === 0) return { needed: 0, unsatisfied: [] };
+  const seen = wanted.map(() => new Set<string>());
+  const isShort = ([, set]: readonly [string, ValueSet], index: number): boolean =>
+    (seen[index]?.size ?? 0) < (set.minValues ?? 0);
+  for (const [index, type] of types.entries()) {
+    const own = requirementsOf(type);
+    for (const [at, [key]] of wanted.entries()) for (const value of own.get(key).values) seen[at]?.add(value);
+    if (!wanted.some(isShort)) return { needed: index + 1, unsatisfied: [] };
+  }
+  const unsatisfied = wanted
+    .map((entry, index) => ({ key: entry[0], short: isShort(entry, index), reached: seen[index]?.size ?? 0 }))
+    .filter(({ short }) => short)
+    .sort((a, b) => compareText(a.key, b.key));
+  return { needed: types.length, unsatisfied: unsatisfied.map(({ key, reached }) => [key, reached] as const) };
+}
+
+export function minValuesText(unsatisfied: MinValuesResult['unsatisfied']): string {
+  const keys = unsatisfied.map(([key]) => key).join(' ');
+  return `minValues requirement is not met for label(s) (label(s)=[${keys}])`;
+}
+
+/** The most types that a claim lists. */
+export const MAX_INSTANCE_TYPES = 600;

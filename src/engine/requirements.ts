@@ -1,0 +1,181 @@
+/** Requirements on node labels: one value set per label key. Immutable; every operation answers a new set. */
+import type { NodeSelectorRequirement, Pod, StringMap } from '../api/kubernetes.ts';
+import { HOSTNAME_LABEL, normalizeLabel, WELL_KNOWN_LABELS } from '../api/labels.ts';
+import type { Requirement } from './model.ts';
+import { ValueSet } from './valueset.ts';
+
+export interface Compatibility {
+  /** Keys that the other side may ask for although this side does not know them. */
+  readonly allowUndefined: ReadonlySet<string>;
+}
+
+/** New nodes, templates and offerings: a well-known label that is not constrained can still take any value. */
+export const LOOSE: Compatibility = { allowUndefined: WELL_KNOWN_LABELS };
+/** Nodes that exist: a label they lack, they lack. */
+export const STRICT: Compatibility = { allowUndefined: new Set() };
+
+export class Requirements {
+  readonly #sets: ReadonlyMap<string, ValueSet>;
+
+  private constructor(sets: ReadonlyMap<string, ValueSet>) {
+    this.#sets = sets;
+  }
+
+  static readonly EMPTY = new Requirements(new Map());
+
+  /** Several requirements on a key are intersected. Keys are normalised. */
+  static fromRequirements(requirements: readonly (Requirement | NodeSelectorRequirement)[] | undefined): Requirements {
+    const sets = new Map<string, ValueSet>();
+    for (const requirement of requirements ?? []) {
+      const minValues = 'minValues' in requirement ? requirement.minValues : undefined;
+      add(sets, normalizeLabel(requirement.key), ValueSet.of(requirement.operator, requirement.values, minValues));
+    }
+    return new Requirements(sets);
+  }
+
+  static fromLabels(labels: StringMap | undefined): Requirements {
+    const sets = new Map<string, ValueSet>();
+    for (const [key, value] of Object.entries(labels ?? {})) add(sets, normalizeLabel(key), ValueSet.in([value]));
+    return new Requirements(sets);
+  }
+
+  static fromSets(sets: Iterable<readonly [string, ValueSet]>): Requirements {
+    return new Requirements(new Map(sets));
+  }
+
+  get keys(): readonly string[] {
+    return [...this.#sets.keys()];
+  }
+
+  entries(): Iterable<readonly [string, ValueSet]> {
+    return this.#sets.entries();
+  }
+
+  has(key: string): boolean {
+    return this.#sets.has(key);
+  }
+
+  /** What the key may be; anything when there is no requirement on it. */
+  get(key: string): ValueSet {
+    return this.#sets.get(key) ?? ValueSet.EXISTS;
+  }
+
+  /** Both at once. */
+  intersect(other: Requirements): Requirements {
+    const sets = new Map(this.#sets);
+    for (const [key, set] of other.#sets) add(sets, key, set);
+    return new Requirements(sets);
+  }
+
+  /** With one key narrowed further. */
+  and(key: string, set: ValueSet): Requirements {
+    const sets = new Map(this.#sets);
+    add(sets, key, set);
+    return new Requirements(sets);
+  }
+
+  /** With one key replaced. */
+  with(key: string, set: ValueSet): Requirements {
+    return new Requirements(new Map(this.#sets).set(key, set));
+  }
+
+  without(...keys: readonly string[]): Requirements {
+    return new Requirements(new Map([...this.#sets].filter(([key]) => !keys.includes(key))));
+  }
+
+  /** Keys on which no value, and no absence, satisfies both. */
+  #conflicts(other: Requirements): readonly string[] {
+    const [few, many] = this.#sets.size < other.#sets.size ? [this, other] : [other, this];
+    const keys: string[] = [];
+    for (const [key, set] of few.#sets) {
+      const opposite = many.#sets.get(key);
+      if (opposite === undefined || set.intersects(opposite)) continue;
+      if (!(set.allowsAbsence && opposite.allowsAbsence)) keys.push(key);
+    }
+    return keys;
+  }
+
+  intersects(other: Requirements): boolean {
+    return this.#conflicts(other).length === 0;
+  }
+
+  /** Whether a node with these requirements can satisfy those of `other`, a pod or an offering. */
+  compatible(other: Requirements, compatibility: Compatibility = STRICT): boolean {
+    return this.#undefinedKey(other, compatibility) === undefined && this.intersects(other);
+  }
+
+  #undefinedKey(other: Requirements, { allowUndefined }: Compatibility): string | undefined {
+    for (const [key, set] of other.#sets)
+      if (!this.#sets.has(key) && !allowUndefined.has(key) && !set.allowsAbsence) return key;
+    return undefined;
+  }
+
+  /** Why `compatible` is false, with the (first) key to blame. */
+  incompatibility(
+    other: Requirements,
+    compatibility: Compatibility = STRICT,
+  ): { readonly key: string; readonly text: string } | undefined {
+    const unknown = this.#undefinedKey(other, compatibility);
+    if (unknown !== undefined) {
+      const text = `label "${unknown}" does not have known values${this.#hint(unknown, compatibility)}`;
+      return { key: unknown, text };
+    }
+    const [key, ...more] = [...this.#conflicts(other)].sort();
+    if (key === undefined) return undefined;
+    const text = [key, ...more].map((k) => `key ${k}, ${k} ${other.get(k)} not in ${k} ${this.get(k)}`).join('; ');
+    return { key, text };
+  }
+
+  /** Guesses which known label a mistyped one stands for. */
+  #hint(key: string, { allowUndefined }: Compatibility): string {
+    const name = key.slice(key.indexOf('/') + 1);
+    const candidates = [[...allowUndefined].sort(), [...this.#sets.keys()].sort()].flat();
+    const found = candidates.find((candidate) => candidate.includes(key) || candidate.endsWith(name));
+    return found === undefined ? '' : ` (typo of "${found}"?)`;
+  }
+
+  /** As the API spells them, in key order. A bounded set loses its excluded values. */
+  toApi(): readonly Requirement[] {
+    return [...this.#sets.keys()].sort().flatMap((key) => apiForm(key, this.get(key)));
+  }
+
+  /** For messages: every requirement but the one on the hostname, in order. */
+  toString(): string {
+    return [...this.#sets]
+      .filter(([key]) => key !== HOSTNAME_LABEL)
+      .map(([key, set]) => `${key} ${set}`)
+      .sort()
+      .join(', ');
+  }
+}
+
+function add(sets: Map<string, ValueSet>, key: string, set: ValueSet): void {
+  const existing = sets.get(key);
+  sets.set(key, existing === undefined ? set : existing.intersect(set));
+}
+
+function apiForm(key: string, set: ValueSet): readonly Requirement[] {
+  const minValues = set.minValues === undefined ? {} : { minValues: set.minValues };
+  const bounds: Requirement[] = [];
+  if (set.gte !== undefined) bounds.push({ key, operator: 'Gte', values: [String(set.gte)], ...minValues });
+  if (set.lte !== undefined) bounds.push({ key, operator: 'Lte', values: [String(set.lte)], ...minValues });
+  if (bounds.length > 0) return bounds;
+  const values = set.values.size > 0 ? { values: set.sorted } : {};
+  return [{ key, operator: set.operator, ...values, ...minValues }];
+}
+
+/**
+ * What a pod asks of its node: its selector and the first required node-affinity term (the terms are alternatives);
+ * with `preferences` also the heaviest preferred term, treated as required.
+ */
+export function requirementsOfPod(pod: Pod, options: { readonly preferences?: boolean } = {}): Requirements {
+  const affinity = pod.spec.affinity?.nodeAffinity;
+  const [term] = affinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const [preferred] = [...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])].sort(
+    (a, b) => b.weight - a.weight,
+  );
+  const expressions = options.preferences ? (preferred?.preference.matchExpressions ?? []) : [];
+  return Requirements.fromLabels(pod.spec.nodeSelector).intersect(
+    Requirements.fromRequirements([...(term?.matchExpressions ?? []), ...expressions]),
+  );
+}

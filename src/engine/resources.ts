@@ -1,0 +1,161 @@
+/** Arithmetic on amounts of resources, in the canonical units of `Resources` (milli-cores, bytes, counts). */
+import type { Container, ContainerStatus, Pod, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
+import { milliValue, parseQuantity } from '../api/quantity.ts';
+import type { Resources } from './model.ts';
+
+const CPU = 'cpu';
+/** Resources that a pod may request as a whole (`spec.resources`), besides every `hugepages-*`. */
+const POD_LEVEL = new Set([CPU, 'memory']);
+
+/** One quantity in canonical units; fractions round up as Kubernetes does. */
+export function amountOf(resource: string, quantity: Quantity): number {
+  return resource === CPU ? milliValue(quantity) : Math.ceil(parseQuantity(quantity));
+}
+
+/** A resource list of the API in canonical units. */
+export function resourcesOf(list: QuantityList | undefined): Resources {
+  const resources: Record<string, number> = {};
+  for (const [name, quantity] of Object.entries(list ?? {})) resources[name] = amountOf(name, quantity);
+  return resources;
+}
+
+/** Sum over all keys of all lists. */
+export function addResources(...lists: readonly Resources[]): Resources {
+  const sum: Record<string, number> = {};
+  for (const list of lists) for (const [name, amount] of Object.entries(list)) sum[name] = (sum[name] ?? 0) + amount;
+  return sum;
+}
+
+/** `a - b` over the keys of `a` alone. */
+export function subtractResources(a: Resources, b: Resources): Resources {
+  const rest: Record<string, number> = {};
+  for (const [name, amount] of Object.entries(a)) rest[name] = amount - (b[name] ?? 0);
+  return rest;
+}
+
+/** The larger amount per resource, over all keys. */
+export function maxResources(...lists: readonly Resources[]): Resources {
+  const largest: Record<string, number> = {};
+  for (const list of lists)
+    for (const [name, amount] of Object.entries(list)) largest[name] = Math.max(largest[name] ?? amount, amount);
+  return largest;
+}
+
+/** The smaller amount per resource, over the keys that both have. */
+export function minCommonResources(a: Resources, b: Resources): Resources {
+  const smallest: Record<string, number> = {};
+  for (const [name, amount] of Object.entries(a)) {
+    const other = b[name];
+    if (other !== undefined) smallest[name] = Math.min(amount, other);
+  }
+  return smallest;
+}
+
+/** Whether `request` fits into `total`. A negative amount anywhere in `total` means overcommitted: nothing fits. */
+export function fits(request: Resources, total: Resources): boolean {
+  for (const name in total) if ((total[name] ?? 0) < 0) return false;
+  for (const name in request) if ((request[name] ?? 0) > (total[name] ?? 0)) return false;
+  return true;
+}
+
+type Amounts = (container: Container, status: ContainerStatus | undefined) => Resources;
+
+/** Containers summed; init containers by their highest moment, with sidecars that stay up counted throughout. */
+function sumContainers(pod: Pod, amounts: Amounts): Resources {
+  const { containers, initContainers = [] } = pod.spec;
+  const status = new Map(
+    [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])].map((s) => [s.name, s]),
+  );
+  let running = addResources(...containers.map((container) => amounts(container, status.get(container.name))));
+  let sidecars: Resources = {};
+  let initPeak: Resources = {};
+  for (const container of initContainers) {
+    const own = amounts(container, status.get(container.name));
+    const moment = addResources(sidecars, own);
+    if (container.restartPolicy === 'Always') {
+      running = addResources(running, own);
+      sidecars = moment;
+    }
+    initPeak = maxResources(initPeak, moment);
+  }
+  return maxResources(running, initPeak);
+}
+
+function withPodLevel(sum: Resources, podLevel: QuantityList | undefined): Resources {
+  if (podLevel === undefined) return sum;
+  const supported = Object.entries(resourcesOf(podLevel)).filter(
+    ([name]) => POD_LEVEL.has(name) || name.startsWith('hugepages-'),
+  );
+  return { ...sum, ...Object.fromEntries(supported) };
+}
+
+/**
+ * What a pod takes of a node, by kube-scheduler's rules, plus one of `pods`. While a pod is being resized, the larger of
+ * what it asks for and what it was given counts.
+ */
+export function podRequests(pod: Pod): Resources {
+  const sum = sumContainers(pod, (container, status) =>
+    maxResources(resourcesOf(container.resources?.requests), resourcesOf(status?.allocatedResources)),
+  );
+  const whole = withPodLevel(sum, pod.spec.resources?.requests);
+  return addResources(whole, resourcesOf(pod.spec.overhead), { pods: 1 });
+}
+
+/** A pod's limits by the same rules; overhead counts only towards resources that are limited. */
+export function podLimits(pod: Pod): Resources {
+  const sum = sumContainers(pod, (container) => resourcesOf(container.resources?.limits));
+  const whole = withPodLevel(sum, pod.spec.resources?.limits);
+  const overhead = Object.entries(resourcesOf(pod.spec.overhead)).filter(([name]) => whole[name] !== undefined);
+  return addResources(whole, Object.fromEntries(overhead), { pods: 1 });
+}
+
+const withRequests = (container: Container): Container =>
+  container.resources?.limits === undefined
+    ? container
+    : {
+        ...container,
+        resources: {
+          ...container.resources,
+          requests: { ...container.resources.limits, ...container.resources.requests },
+        },
+      };
+
+/** Copies limits to missing requests, as the API server does for pods and as templates of DaemonSets still lack. */
+export function defaultRequests(spec: PodSpec): PodSpec {
+  return {
+    ...spec,
+    containers: spec.containers.map(withRequests),
+    ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(withRequests) }),
+  };
+}
+
+const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
+const DECIMAL_SUFFIXES = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
+
+function withSuffix(amount: number, base: number, suffixes: readonly string[]): string {
+  let value = amount;
+  let step = 0;
+  while (value !== 0 && value % base === 0 && step < suffixes.length - 1) {
+    value /= base;
+    step++;
+  }
+  return `${value}${suffixes[step] ?? ''}`;
+}
+
+const isBytes = (name: string): boolean =>
+  name === 'memory' || name === 'ephemeral-storage' || name.startsWith('hugepages-');
+
+function format(name: string, amount: number): string {
+  if (name === CPU) return amount % 1000 === 0 ? withSuffix(amount / 1000, 1000, DECIMAL_SUFFIXES) : `${amount}m`;
+  if (isBytes(name) && Math.abs(amount) >= 1024) return withSuffix(amount, 1024, BINARY_SUFFIXES);
+  return withSuffix(amount, 1000, DECIMAL_SUFFIXES);
+}
+
+/** Back to the API's form, in Kubernetes' canonical spelling, keys in name order. */
+export function quantityList(resources: Resources): Record<string, string> {
+  return Object.fromEntries(
+    Object.keys(resources)
+      .sort()
+      .map((name) => [name, format(name, resources[name] ?? 0)]),
+  );
+}

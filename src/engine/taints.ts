@@ -1,0 +1,47 @@
+/** Taints and tolerations, by Kubernetes' rules. */
+import type { Taint, Toleration } from '../api/kubernetes.ts';
+
+const INTEGER = /^[+-]?\d+$/;
+
+function comparesNumerically(toleration: Toleration, taint: Taint): boolean {
+  const [bound, value] = [toleration.value ?? '', taint.value ?? ''];
+  if (!INTEGER.test(bound) || !INTEGER.test(value)) return false;
+  return toleration.operator === 'Gt' ? BigInt(value) > BigInt(bound) : BigInt(value) < BigInt(bound);
+}
+
+/** Whether one toleration covers one taint. An empty key or effect covers every key or effect. */
+export function tolerates(toleration: Toleration, taint: Taint): boolean {
+  if (toleration.effect && toleration.effect !== taint.effect) return false;
+  if (toleration.key && toleration.key !== taint.key) return false;
+  switch (toleration.operator ?? 'Equal') {
+    case 'Exists':
+      return true;
+    case 'Equal':
+      return (toleration.value ?? '') === (taint.value ?? '');
+    default:
+      return comparesNumerically(toleration, taint);
+  }
+}
+
+/** The taints, of every effect, that no toleration covers. */
+export function untolerated(
+  tolerations: readonly Toleration[] | undefined,
+  taints: readonly Taint[] | undefined,
+): readonly Taint[] {
+  return (taints ?? []).filter((taint) => !(tolerations ?? []).some((toleration) => tolerates(toleration, taint)));
+}
+
+export function toleratesAll(
+  tolerations: readonly Toleration[] | undefined,
+  taints: readonly Taint[] | undefined,
+): boolean {
+  return untolerated(tolerations, taints).length === 0;
+}
+
+/** `key=value:Effect`, without the value part when there is none. */
+export function formatTaint(taint: Taint): string {
+  return `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
+}
+
+/** Whether two taints are the same mark: key and effect; the value is not looked at. */
+export const sameTaint = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect === b.effect;
