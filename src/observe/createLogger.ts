@@ -1,0 +1,98 @@
+/** The operator's logger: one JSON object per line in the shape that Karpenter's users parse (spec operations.md 5). */
+import pino from 'pino';
+import { awsFields, errorText } from './errortext.ts';
+import type { LogFields, Logger } from './logger.ts';
+import { sampler } from './sampler.ts';
+
+export interface LoggerOptions {
+  readonly level: 'debug' | 'info' | 'error';
+  /** `stdout`, `stderr` or files. */
+  readonly outputPaths: readonly string[];
+  /** Where failures of writing the log itself go. */
+  readonly errorOutputPaths: readonly string[];
+  /** Source revision; its first seven characters are on every line. Left out when unknown. */
+  readonly commit?: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** Replaces the output paths; for tests. */
+  readonly write?: (line: string) => void;
+}
+
+type Level = 'debug' | 'info' | 'error';
+
+const DESCRIPTORS: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
+
+export function createLogger(options: LoggerOptions): Logger {
+  const now = options.now ?? Date.now;
+  const backend = pino(
+    {
+      base: null,
+      level: options.level,
+      timestamp: () => `,"time":"${new Date(now()).toISOString()}"`,
+      formatters: { level: (label) => ({ level: label.toUpperCase() }) },
+      serializers: {},
+    },
+    destination(options),
+  );
+  const isKept = sampler(now);
+  const revision = options.commit === undefined ? {} : { commit: shorten(options.commit) };
+
+  const loggerWith = (bound: LogFields): Logger => {
+    const write = (level: Level, message: string, fields: LogFields = {}): void => {
+      if (!backend.isLevelEnabled(level) || !isKept(`${level} ${message}`)) return;
+      const caller = options.level === 'debug' ? { caller: callerOf(write) } : {};
+      // the message is an ordinary field, so that the fields stand in the documented order
+      backend[level]({ logger: 'controller', ...caller, message, ...revision, ...bound, ...plain(fields) });
+    };
+    return {
+      debug: (message, fields) => write('debug', message, fields),
+      info: (message, fields) => write('info', message, fields),
+      error: (message, fields) => write('error', message, fields),
+      with: (fields) => loggerWith({ ...bound, ...plain(fields) }),
+    };
+  };
+  return loggerWith({});
+}
+
+/** Errors become text, wherever they stand; AWS failures add their codes. */
+function plain(fields: LogFields): LogFields {
+  const entries = Object.entries(fields);
+  if (!entries.some(([, value]) => value instanceof Error)) return fields;
+  return Object.assign(
+    {},
+    ...entries.map(([name, value]) =>
+      value instanceof Error ? { [name]: errorText(value), ...awsFields(value) } : { [name]: value },
+    ),
+  ) as LogFields;
+}
+
+function shorten(commit: string): string {
+  const [revision = '', ...rest] = commit.split('-');
+  return [revision.slice(0, 7), ...rest].join('-');
+}
+
+function destination(options: LoggerOptions): pino.DestinationStream {
+  if (options.write) return { write: options.write };
+  const report = (error: Error): void => {
+    for (const path of options.errorOutputPaths) {
+      if (path === 'stdout') process.stdout.write(`cannot write log: ${error.message}\n`);
+      else process.stderr.write(`cannot write log: ${error.message}\n`);
+    }
+  };
+  const streams = options.outputPaths.map((path) => {
+    // synchronous, so that the last line before an exit is not lost
+    const stream = pino.destination({ dest: DESCRIPTORS[path] ?? path, sync: true, mkdir: true });
+    stream.on('error', report);
+    return { stream, level: options.level };
+  });
+  return streams.length === 1 && streams[0] ? streams[0].stream : pino.multistream(streams);
+}
+
+/** `dir/file:line` of the code that called the logger. */
+function callerOf(write: (...args: never[]) => void): string {
+  const trace: { stack?: string } = {};
+  Error.captureStackTrace(trace, write);
+  // the first frame is the logger's own method, the second its caller
+  const frame = trace.stack?.split('\n')[2] ?? '';
+  return /([^/\s(]+\/[^/\s(]+:\d+):\d+\)?$/.exec(frame)?.[1] ?? 'unknown';
+}

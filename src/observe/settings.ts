@@ -1,0 +1,179 @@
+/** The operator's process settings: command line flags, environment variables, defaults and their validation. */
+import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { readOptions, type Values } from './flags.ts';
+import { decimal, duration, integer, parseLaxBoolean, SettingsError, text, toggle } from './options.ts';
+import { parseSchedulerConfig } from './schedulerconfig.ts';
+
+export { HelpRequested } from './flags.ts';
+export { SettingsError } from './options.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+const OPTIONS = {
+  karpenterService: text('karpenter-service', '', 'Name of the Service; historic, without effect'),
+  metricsPort: integer('metrics-port', 8080, 'Port of the metrics endpoint'),
+  healthProbePort: integer('health-probe-port', 8081, 'Port of the health and readiness probes'),
+  kubeClientQps: integer('kube-client-qps', 200, 'Requests per second to the API server'),
+  kubeClientBurst: integer('kube-client-burst', 300, 'Requests to the API server in a burst'),
+  enableProfiling: toggle('enable-profiling', false, 'Serve profiles on the metrics port'),
+  disableControllerWarmup: toggle('disable-controller-warmup', true, 'Start watches only after winning the lease'),
+  disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
+  disableClusterStateObservability: toggle(
+    'disable-cluster-state-observability',
+    false,
+    'Leave out metrics of pods, nodes, NodePools and status conditions, and events of the latter',
+  ),
+  leaderElectionName: text('leader-election-name', 'karpenter-leader-election', 'Name of the Lease'),
+  leaderElectionNamespace: text('leader-election-namespace', '', "Namespace of the Lease; empty for the pod's own"),
+  memoryLimit: integer('memory-limit', -1, 'Memory limit of the container in bytes'),
+  cpuRequests: integer('cpu-requests', 1000, 'CPU requests of the container in milli-cores'),
+  logLevel: text('log-level', 'info', 'One of debug, info and error'),
+  logOutputPaths: text('log-output-paths', 'stdout', 'Where to log: stdout, stderr or files, comma-separated'),
+  logErrorOutputPaths: text('log-error-output-paths', 'stderr', "Where to write the logger's own failures"),
+  batchMaxMs: duration('batch-max-duration', 10 * SECOND, 'Longest time that pending pods are collected'),
+  batchIdleMs: duration('batch-idle-duration', SECOND, 'Time without a new pending pod that ends collecting'),
+  preferencePolicy: text('preference-policy', 'Respect', 'How preferences of pods count: Respect or Ignore'),
+  minValuesPolicy: text('min-values-policy', 'Strict', 'How minValues of NodePools count: Strict or BestEffort'),
+  ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
+  featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
+  schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
+  clusterName: text('cluster-name', '', 'Name of the EKS cluster, required'),
+  clusterEndpoint: text('cluster-endpoint', '', 'URL of the API server for new nodes; empty to ask EKS'),
+  clusterCaBundle: text('cluster-ca-bundle', '', "CA of the API server in base64; empty for the operator's own"),
+  isolatedVpc: toggle('isolated-vpc', false, 'Make no calls to the pricing API'),
+  eksControlPlane: toggle('eks-control-plane', false, 'Read cluster details from EKS'),
+  vmMemoryOverheadPercent: decimal('vm-memory-overhead-percent', 0.075, 'Part of memory that the hypervisor takes'),
+  interruptionQueue: text('interruption-queue', '', 'Name of the SQS queue; empty for no interruption handling'),
+  reservedEnis: integer('reserved-enis', 0, 'Network interfaces not used for pods'),
+  disableDryRun: toggle('disable-dry-run', false, 'Skip dry-run authorisation checks of EC2NodeClasses'),
+  enableZonalShift: toggle('enable-zonal-shift', false, 'Avoid zones that are shifted away from'),
+  amiRefreshIntervalMs: duration('ami-refresh-interval', MINUTE, 'Time between look-ups of AMIs'),
+  subnetRefreshIntervalMs: duration('subnet-refresh-interval', MINUTE, 'Time between look-ups of subnets'),
+  awsFeatureGates: text('aws-feature-gates', '', 'Feature gates of the AWS provider'),
+};
+
+export interface FeatureGates {
+  readonly nodeRepair: boolean;
+  readonly reservedCapacity: boolean;
+  readonly spotToSpotConsolidation: boolean;
+  readonly nodeOverlay: boolean;
+  readonly staticCapacity: boolean;
+  readonly capacityBuffer: boolean;
+}
+
+export interface AwsFeatureGates {
+  readonly nodeClassCel: boolean;
+}
+
+type Raw = Values<typeof OPTIONS>;
+
+/** Times are milliseconds, `cpuRequests` is milli-cores, `memoryLimit` is bytes (-1: none). */
+export interface Settings
+  extends Omit<
+    Raw,
+    | 'logLevel'
+    | 'logOutputPaths'
+    | 'logErrorOutputPaths'
+    | 'preferencePolicy'
+    | 'minValuesPolicy'
+    | 'featureGates'
+    | 'awsFeatureGates'
+    | 'schedulerConfig'
+  > {
+  readonly logLevel: 'debug' | 'info' | 'error';
+  readonly logOutputPaths: readonly string[];
+  readonly logErrorOutputPaths: readonly string[];
+  readonly preferencePolicy: 'Respect' | 'Ignore';
+  readonly minValuesPolicy: 'Strict' | 'BestEffort';
+  readonly featureGates: FeatureGates;
+  readonly awsFeatureGates: AwsFeatureGates;
+  /** Applied in simulations to pods that declare no topology spread constraints. */
+  readonly defaultTopologySpreadConstraints: readonly TopologySpreadConstraint[];
+  /** Namespace of the operator's own pod; empty outside a cluster. */
+  readonly systemNamespace: string;
+  readonly kubernetesMinVersion: string;
+}
+
+/**
+ * Reads the settings from command line arguments (without the program's name) and the environment.
+ * @throws SettingsError when one cannot be used, HelpRequested for `--help`
+ */
+export function parseSettings(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
+  const raw = readOptions(OPTIONS, argv, env);
+  const settings: Settings = {
+    ...raw,
+    cpuRequests: raw.cpuRequests > 0 ? raw.cpuRequests : 1000,
+    logLevel: oneOf('LOG_LEVEL', raw.logLevel === '' ? 'info' : raw.logLevel, ['debug', 'info', 'error'] as const),
+    logOutputPaths: paths(raw.logOutputPaths),
+    logErrorOutputPaths: paths(raw.logErrorOutputPaths),
+    preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
+    minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
+    featureGates: coreGates(parseGates(raw.featureGates)),
+    awsFeatureGates: { nodeClassCel: parseGates(raw.awsFeatureGates).get('NodeClassCEL') ?? false },
+    defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,
+    systemNamespace: env.SYSTEM_NAMESPACE ?? '',
+    kubernetesMinVersion: env.KUBERNETES_MIN_VERSION ?? '',
+  };
+  const wrong = awsErrors(settings);
+  if (wrong.length > 0) throw new SettingsError(`validating options, ${wrong.join('; ')}`);
+  return settings;
+}
+
+function oneOf<const T extends string>(variable: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found !== undefined) return found;
+  throw new SettingsError(`validating cli flags / env vars, invalid ${variable} "${value}"`);
+}
+
+const paths = (list: string): readonly string[] =>
+  list
+    .split(',')
+    .map((path) => path.trim())
+    .filter((path) => path !== '');
+
+/** Unknown names are kept and ignored by the callers, so that old manifests go on working. */
+function parseGates(list: string): ReadonlyMap<string, boolean> {
+  const gates = new Map<string, boolean>();
+  for (const pair of list.split(',')) {
+    if (pair === '') continue;
+    const [name = '', value] = pair.split(/=(.*)/s).map((part) => part.trim());
+    if (value === undefined) {
+      throw new SettingsError(`parsing feature gates, malformed pair "${pair}", expect string=bool`);
+    }
+    const enabled = parseLaxBoolean(value);
+    if (enabled === undefined) {
+      throw new SettingsError(`parsing feature gates, invalid value of ${name}: "${value}", must be true or false`);
+    }
+    gates.set(name, enabled);
+  }
+  return gates;
+}
+
+function coreGates(gates: ReadonlyMap<string, boolean>): FeatureGates {
+  return {
+    nodeRepair: gates.get('NodeRepair') ?? false,
+    reservedCapacity: gates.get('ReservedCapacity') ?? true,
+    spotToSpotConsolidation: gates.get('SpotToSpotConsolidation') ?? false,
+    nodeOverlay: gates.get('NodeOverlay') ?? false,
+    staticCapacity: gates.get('StaticCapacity') ?? false,
+    capacityBuffer: gates.get('CapacityBuffer') ?? false,
+  };
+}
+
+function awsErrors(settings: Settings): readonly string[] {
+  const wrong: string[] = [];
+  if (settings.clusterName === '') wrong.push('missing field, cluster-name');
+  if (settings.clusterEndpoint !== '' && !isAbsoluteUrl(settings.clusterEndpoint)) {
+    wrong.push(`"${settings.clusterEndpoint}" cluster endpoint URL is not valid`);
+  }
+  if (settings.vmMemoryOverheadPercent < 0) wrong.push('vm-memory-overhead-percent cannot be negative');
+  if (settings.reservedEnis < 0) wrong.push('reserved-enis cannot be negative');
+  if (settings.amiRefreshIntervalMs < MINUTE) wrong.push('ami-refresh-interval must be at least 1m');
+  if (settings.subnetRefreshIntervalMs < MINUTE) wrong.push('subnet-refresh-interval must be at least 1m');
+  return wrong;
+}
+
+function isAbsoluteUrl(url: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(url) && (URL.parse(url)?.host ?? '') !== '';
+}
