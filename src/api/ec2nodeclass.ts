@@ -1,0 +1,489 @@
+/** EC2NodeClass: how nodes are set up on EC2. */
+import { AWS_GROUP } from './labels.ts';
+import {
+  type CelRule,
+  choice,
+  type Declared,
+  flag,
+  int32,
+  int64,
+  list,
+  object,
+  openObject,
+  optional,
+  rule,
+  stringMap,
+  text,
+  time,
+} from './schema/declare.ts';
+import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
+import { conditions, OPERATORS } from './shapes.ts';
+
+const termTags = optional(
+  stringMap({
+    description: 'Tags that the resource must carry; `*` as value stands for any value.',
+    maxProperties: 20,
+    rules: [rule("self.all(key, key != '' && self[key] != '')", "empty tag keys or values aren't supported")],
+  }),
+);
+
+/** Each term must set one of the fields. */
+const oneOf = (fields: readonly string[]): CelRule =>
+  rule(
+    `self.all(x, ${fields.map((field) => `has(x.${field})`).join(' || ')})`,
+    `expected at least one, got none, [${fields.map((field) => `'${field}'`).join(', ')}]`,
+  );
+
+const setWith = (field: string, others: readonly string[]): string =>
+  `has(x.${field}) && (${others.map((other) => `has(x.${other})`).join(' || ')})`;
+
+/** Rejects lists whose terms all combine the field with others: one sound term lets the whole list through. */
+const notAllCombine = (field: string, others: readonly string[], message: string): CelRule =>
+  rule(`!self.all(x, ${setWith(field, others)})`, message);
+
+const noneCombines = (field: string, others: readonly string[], message: string): CelRule =>
+  rule(`!self.exists(x, ${setWith(field, others)})`, message);
+
+const exclusive = (field: string, kind: string): string =>
+  `'${field}' is mutually exclusive, cannot be set with a combination of other fields in ${kind}`;
+
+const subnetSelectorTerms = list(
+  object({
+    tags: termTags,
+    id: optional(text({ description: 'ID of the subnet.', pattern: 'subnet-[0-9a-z]+' })),
+  }),
+  {
+    description: 'Subnets to launch into: any that matches one of the terms.',
+    maxItems: 30,
+    rules: [
+      rule('self.size() != 0', 'subnetSelectorTerms cannot be empty'),
+      oneOf(['tags', 'id']),
+      notAllCombine('id', ['tags'], exclusive('id', 'a subnet selector term')),
+    ],
+  },
+);
+
+const securityGroupSelectorTerms = list(
+  object({
+    tags: termTags,
+    id: optional(text({ description: 'ID of the security group.', pattern: 'sg-[0-9a-z]+' })),
+    name: optional(text({ description: 'Name of the security group; not its tag `Name`.' })),
+  }),
+  {
+    description: 'Security groups of the instances: all that match one of the terms.',
+    maxItems: 30,
+    rules: [
+      rule('self.size() != 0', 'securityGroupSelectorTerms cannot be empty'),
+      oneOf(['tags', 'id', 'name']),
+      notAllCombine('id', ['tags', 'name'], exclusive('id', 'a security group selector term')),
+      notAllCombine('name', ['tags', 'id'], exclusive('name', 'a security group selector term')),
+    ],
+  },
+);
+
+const capacityReservationSelectorTerms = list(
+  object({
+    tags: termTags,
+    id: optional(text({ description: 'ID of the capacity reservation.', pattern: '^cr-[0-9a-z]+$' })),
+    ownerID: optional(text({ description: 'Account that owns the reservation.', pattern: '^[0-9]{12}$' })),
+    instanceMatchCriteria: optional(
+      choice(['open', 'targeted'], { description: 'Which instances the reservation takes in.' }),
+    ),
+  }),
+  {
+    description: 'Capacity reservations that may be used: all that match one of the terms.',
+    maxItems: 30,
+    rules: [
+      oneOf(['tags', 'id', 'instanceMatchCriteria']),
+      notAllCombine(
+        'id',
+        ['tags', 'ownerID', 'instanceMatchCriteria'],
+        "'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term",
+      ),
+    ],
+  },
+);
+
+const placementGroupSelector = object(
+  {
+    name: optional(text({ description: 'Name of the placement group.', minLength: 1 })),
+    id: optional(text({ description: 'ID of the placement group.', pattern: '^pg-[0-9a-z]+$' })),
+  },
+  {
+    description: 'Placement group to launch into.',
+    rules: [
+      rule('has(self.name) || has(self.id)', "expected at least one, got none, ['name', 'id']"),
+      rule('!has(self.name) || !has(self.id)', "'name' and 'id' are mutually exclusive"),
+    ],
+  },
+);
+
+const ALIAS_FAMILIES = ['AL2', 'AL2023', 'Bottlerocket', 'Windows2019', 'Windows2022', 'Windows2025'] as const;
+
+const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+const aliases = quoted(ALIAS_FAMILIES.map((family) => family.toLowerCase()));
+/** The family of an alias: the text before its first `@`. */
+const familyOf = (alias: string): string => `${alias}.find('^[^@]+')`;
+
+const amiSelectorTerms = list(
+  object({
+    alias: optional(
+      text({
+        description:
+          'Family and version of an EKS optimised image, such as `al2023@latest` or `bottlerocket@v1.20.0`; must stand alone.',
+        maxLength: 30,
+        rules: [
+          rule(
+            "self.matches('^[a-zA-Z0-9]+@.+$')",
+            "'alias' is improperly formatted, must match the format 'family@version'",
+          ),
+          rule(
+            `${familyOf('self')} in [${aliases}]`,
+            `family is not supported, must be one of the following: ${aliases}`,
+          ),
+          rule(
+            `!(${familyOf('self')} in ['windows2019', 'windows2022', 'windows2025']) || self.endsWith('@latest')`,
+            "windows families may only specify version 'latest'",
+          ),
+        ],
+      }),
+    ),
+    tags: termTags,
+    id: optional(text({ description: 'ID of the image.', pattern: 'ami-[0-9a-z]+' })),
+    name: optional(text({ description: 'Name of the image, with `*` and `?` as wildcards.' })),
+    owner: optional(
+      text({ description: 'Account that owns the image, `self` or `amazon`; narrows a term with name or tags.' }),
+    ),
+    ssmParameter: optional(text({ description: 'Name or ARN of the SSM parameter that holds the ID of the image.' })),
+  }),
+  {
+    description: 'Images to launch: the newest one per instance type of those that match one of the terms.',
+    minItems: 1,
+    maxItems: 30,
+    rules: [
+      oneOf(['tags', 'id', 'name', 'alias', 'ssmParameter']),
+      noneCombines('id', ['alias', 'tags', 'name', 'owner'], exclusive('id', 'amiSelectorTerms')),
+      noneCombines('alias', ['id', 'tags', 'name', 'owner'], exclusive('alias', 'amiSelectorTerms')),
+      rule(
+        '!self.exists(x, has(x.alias)) || self.size() == 1',
+        "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
+      ),
+    ],
+  },
+);
+
+/** Tags that the product itself sets. */
+const OWN_TAGS = ['karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.k8s.aws/ec2nodeclass'] as const;
+
+const restrictedTag = (condition: string, shown: string): CelRule =>
+  rule(`self.all(key, ${condition})`, `tag contains a restricted tag matching ${shown}`);
+
+const tags = stringMap({
+  description:
+    'Tags for instances, volumes, network interfaces and launch templates, besides those that are always set.',
+  rules: [
+    rule("self.all(key, key != '')", "empty tag keys aren't supported"),
+    restrictedTag("key != 'eks:eks-cluster-name'", 'eks:eks-cluster-name'),
+    restrictedTag("!key.startsWith('kubernetes.io/cluster')", 'kubernetes.io/cluster/'),
+    ...OWN_TAGS.map((own) => restrictedTag(`key != '${own}'`, own)),
+  ],
+});
+
+const VOLUME_SIZE =
+  '^((?:[1-9][0-9]{0,3}|[1-4][0-9]{4}|[5][0-8][0-9]{3}|59000)Gi|(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|[6][0-3][0-9]{3}|64000)G|([1-9]||[1-5][0-7]|58)Ti|([1-9]||[1-5][0-9]|6[0-3]|64)T)$';
+
+const blockDevice = object(
+  {
+    deleteOnTermination: optional(flag({ description: 'Whether the volume goes with the instance.' })),
+    encrypted: optional(flag({ description: 'Whether the volume is encrypted.' })),
+    iops: optional(int64({ description: 'I/O operations per second.' })),
+    kmsKeyID: optional(text({ description: 'Key that encrypts the volume.' })),
+    snapshotID: optional(text({ description: 'Snapshot that the volume starts from.' })),
+    throughput: optional(int64({ description: 'Throughput in MiB/s (gp3).' })),
+    volumeInitializationRate: optional(
+      int32({ description: 'Rate in MiB/s at which the snapshot is loaded.', minimum: 100, maximum: 300 }),
+    ),
+    volumeSize: optional(text({ description: 'Size of the volume, in Gi, G, Ti or T.', pattern: VOLUME_SIZE })),
+    volumeType: optional(
+      choice(['standard', 'io1', 'io2', 'gp2', 'sc1', 'st1', 'gp3'], { description: 'Type of the volume.' }),
+    ),
+  },
+  {
+    description: 'The EBS volume.',
+    rules: [
+      rule('has(self.snapshotID) || has(self.volumeSize)', 'snapshotID or volumeSize must be defined'),
+      rule(
+        "!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')",
+        'snapshotID must be set when volumeInitializationRate is set',
+      ),
+    ],
+  },
+);
+
+const blockDeviceMappings = list(
+  object({
+    deviceName: optional(text({ description: 'Name of the device, such as `/dev/xvda`.' })),
+    rootVolume: optional(
+      flag({ description: "Marks the volume that backs the kubelet's root, which ephemeral storage is sized by." }),
+    ),
+    ebs: optional(blockDevice),
+  }),
+  {
+    description: "Volumes of the instances, instead of the image family's own.",
+    maxItems: 50,
+    rules: [
+      rule(
+        'self.filter(x, has(x.rootVolume) && x.rootVolume).size() <= 1',
+        'must have only one blockDeviceMappings with rootVolume',
+      ),
+    ],
+  },
+);
+
+const networkInterfaces = list(
+  object({
+    networkCardIndex: int32({ description: 'Network card of the instance.', minimum: 0 }),
+    deviceIndex: int32({ description: 'Device on the network card.', minimum: 0 }),
+    interfaceType: choice(['interface', 'efa-only'], { description: 'Type of the interface.' }),
+  }),
+  {
+    description: "Network interfaces of the instances, instead of the instance type's own.",
+    maxItems: 150,
+    rules: [
+      rule(
+        "self.size() == 0 || self.exists(x, x.networkCardIndex == 0 && x.deviceIndex == 0 && x.interfaceType == 'interface')",
+        "networkInterfaces must include a primary interface with interfaceType='interface'",
+      ),
+      rule(
+        'self.all(x, self.exists_one(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex)' +
+          " && (x.interfaceType != 'efa-only' ||" +
+          " self.exists_one(y, x.networkCardIndex == y.networkCardIndex && y.interfaceType == 'efa-only')))",
+        'networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card',
+      ),
+    ],
+  },
+);
+
+const metadataOptions = object(
+  {
+    httpEndpoint: optional(
+      choice(['enabled', 'disabled'], { description: 'Whether the metadata service answers.', default: 'enabled' }),
+    ),
+    httpProtocolIPv6: optional(
+      choice(['enabled', 'disabled'], { description: 'Whether it answers over IPv6.', default: 'disabled' }),
+    ),
+    httpPutResponseHopLimit: optional(
+      int64({
+        description: 'Network hops that its tokens may travel; pods need 2.',
+        default: 1,
+        minimum: 1,
+        maximum: 64,
+      }),
+    ),
+    httpTokens: optional(
+      choice(['required', 'optional'], {
+        description: 'Whether its callers need a token (IMDSv2).',
+        default: 'required',
+      }),
+    ),
+  },
+  {
+    description: 'The instance metadata service.',
+    default: {
+      httpEndpoint: 'enabled',
+      httpProtocolIPv6: 'disabled',
+      httpPutResponseHopLimit: 1,
+      httpTokens: 'required',
+    },
+  },
+);
+
+const seconds = (description: string, minimum: number, maximum: number) =>
+  optional(int32({ description: `${description}, in seconds.`, minimum, maximum }));
+
+const connectionTracking = object(
+  {
+    tcpEstablishedTimeout: seconds('Timeout of idle established TCP connections', 60, 432_000),
+    udpStreamTimeout: seconds('Timeout of idle UDP streams', 60, 180),
+    udpTimeout: seconds('Timeout of idle UDP flows with a single request and response', 30, 60),
+  },
+  {
+    description: 'Timeouts of tracked connections.',
+    rules: [
+      rule(
+        'has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)',
+        'at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set',
+      ),
+    ],
+  },
+);
+
+const aliasFamilyRule = (family: (typeof ALIAS_FAMILIES)[number]): CelRule =>
+  rule(
+    `!has(self.amiFamily) || self.amiFamily in ['${family}', 'Custom'] || ` +
+      `!self.amiSelectorTerms.exists(x, has(x.alias) && ${familyOf('x.alias')} == '${family.toLowerCase()}')`,
+    `if set, amiFamily must be '${family}' or 'Custom' when using ${family.startsWith('A') ? 'an' : 'a'} ${family} alias`,
+  );
+
+const ec2NodeClassSpec = object(
+  {
+    subnetSelectorTerms,
+    securityGroupSelectorTerms,
+    amiSelectorTerms,
+    capacityReservationSelectorTerms: optional(capacityReservationSelectorTerms),
+    placementGroupSelector: optional(placementGroupSelector),
+    amiFamily: optional(
+      choice(['AL2', 'AL2023', 'Bottlerocket', 'Custom', 'Windows2019', 'Windows2022', 'Windows2025'], {
+        description: "Decides user data and default volumes. Left out, it is the alias's family.",
+      }),
+    ),
+    userData: optional(
+      text({ description: "User data of the instances; merged with the family's own unless the family is Custom." }),
+    ),
+    role: optional(
+      text({
+        description: 'IAM role of the nodes; an instance profile is made for it.',
+        rules: [rule("self != ''", 'role cannot be empty')],
+      }),
+    ),
+    instanceProfile: optional(
+      text({
+        description: 'Instance profile of the nodes, instead of a role.',
+        rules: [rule("self != ''", 'instanceProfile cannot be empty')],
+      }),
+    ),
+    associatePublicIPAddress: optional(
+      flag({ description: "Whether instances get a public IP address; left out, the subnet's setting counts." }),
+    ),
+    ipPrefixCount: optional(int32({ description: 'IP prefixes that the primary network interface gets.', minimum: 0 })),
+    tags: optional(tags),
+    kubelet: optional(
+      openObject({
+        description:
+          'Settings of the kubelet, as in KubeletConfiguration: clusterDNS, maxPods, podsPerCore, systemReserved, kubeReserved, evictionHard, evictionSoft, evictionSoftGracePeriod, evictionMaxPodGracePeriod, imageGCHighThresholdPercent, imageGCLowThresholdPercent, cpuCFSQuota.',
+      }),
+    ),
+    blockDeviceMappings: optional(blockDeviceMappings),
+    instanceStorePolicy: optional(
+      choice(['RAID0'], { description: 'How local disks are used; RAID0 makes them one volume for pods and images.' }),
+    ),
+    networkInterfaces: optional(networkInterfaces),
+    detailedMonitoring: optional(flag({ description: 'Whether instances report metrics every minute.' })),
+    metadataOptions: optional(metadataOptions),
+    connectionTracking: optional(connectionTracking),
+    context: optional(text({ description: 'Context of the EC2 fleet request.' })),
+    cpuOptions: optional(
+      object(
+        {
+          nestedVirtualization: optional(
+            choice(['enabled', 'disabled'], { description: 'Whether instances can run virtual machines.' }),
+          ),
+        },
+        { description: 'Options of the processor.' },
+      ),
+    ),
+  },
+  {
+    description: 'What the user wants.',
+    rules: [
+      rule('has(self.role) != has(self.instanceProfile)', "must specify exactly one of ['role', 'instanceProfile']"),
+      ...ALIAS_FAMILIES.map(aliasFamilyRule),
+      rule(
+        'has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))',
+        'must specify amiFamily if amiSelectorTerms does not contain an alias',
+      ),
+    ],
+  },
+);
+
+const amiStatus = object({
+  id: text({ description: 'ID of the image.' }),
+  name: optional(text({ description: 'Name of the image.' })),
+  deprecated: optional(flag({ description: 'Whether its owner has deprecated the image.' })),
+  requirements: list(
+    object({
+      key: text({ description: 'Label that the requirement is about.' }),
+      operator: choice(OPERATORS, { description: 'How the label relates to the values.' }),
+      values: optional(list(text(), { description: 'Values to compare with.', merge: 'atomic' })),
+    }),
+    { description: 'Instance types that the image is for.' },
+  ),
+});
+
+const capacityReservationStatus = object({
+  id: text({ description: 'ID of the reservation.', pattern: '^cr-[0-9a-z]+$' }),
+  availabilityZone: text({ description: 'Zone of the reservation.' }),
+  instanceType: text({ description: 'Instance type that is reserved.' }),
+  instanceMatchCriteria: choice(['open', 'targeted'], { description: 'Which instances the reservation takes in.' }),
+  ownerID: text({ description: 'Account that owns the reservation.', pattern: '^[0-9]{12}$' }),
+  endTime: optional(time({ description: 'When the reservation ends.' })),
+  interruptible: optional(flag({ description: 'Whether the owner may take the capacity back.' })),
+  reservationType: optional(
+    choice(['default', 'capacity-block'], { description: 'Type of the reservation.', default: 'default' }),
+  ),
+  state: optional(
+    choice(['active', 'expiring'], { description: 'Whether the reservation is about to end.', default: 'active' }),
+  ),
+});
+
+const ec2NodeClassStatus = object(
+  {
+    subnets: optional(
+      list(
+        object({
+          id: text({ description: 'ID of the subnet.' }),
+          zone: text({ description: 'Zone of the subnet.' }),
+          zoneID: optional(text({ description: 'ID of the zone, the same in every account.' })),
+        }),
+        { description: 'Subnets that the selector terms match.' },
+      ),
+    ),
+    securityGroups: optional(
+      list(
+        object({
+          id: text({ description: 'ID of the security group.' }),
+          name: optional(text({ description: 'Name of the security group.' })),
+        }),
+        { description: 'Security groups that the selector terms match.' },
+      ),
+    ),
+    capacityReservations: optional(
+      list(capacityReservationStatus, { description: 'Capacity reservations that the selector terms match.' }),
+    ),
+    amis: optional(list(amiStatus, { description: 'Images that the selector terms match, newest first.' })),
+    instanceProfile: optional(text({ description: 'Instance profile of the nodes.' })),
+    conditions: optional(conditions()),
+  },
+  { description: 'What the node class resolves to.' },
+);
+
+export type EC2NodeClassSpec = Declared<typeof ec2NodeClassSpec>;
+export type EC2NodeClassStatus = Declared<typeof ec2NodeClassStatus>;
+export type SubnetSelectorTerm = Declared<typeof subnetSelectorTerms>[number];
+export type SecurityGroupSelectorTerm = Declared<typeof securityGroupSelectorTerms>[number];
+export type CapacityReservationSelectorTerm = Declared<typeof capacityReservationSelectorTerms>[number];
+export type AmiSelectorTerm = Declared<typeof amiSelectorTerms>[number];
+export type BlockDeviceMapping = Declared<typeof blockDeviceMappings>[number];
+export type NetworkInterface = Declared<typeof networkInterfaces>[number];
+export type MetadataOptions = Declared<typeof metadataOptions>;
+export type AmiFamily = NonNullable<EC2NodeClassSpec['amiFamily']>;
+export type AmiStatus = Declared<typeof amiStatus>;
+export type CapacityReservationStatus = Declared<typeof capacityReservationStatus>;
+export type SubnetStatus = NonNullable<EC2NodeClassStatus['subnets']>[number];
+export type SecurityGroupStatus = NonNullable<EC2NodeClassStatus['securityGroups']>[number];
+export type EC2NodeClass = Resource<typeof ec2NodeClassSpec, typeof ec2NodeClassStatus>;
+
+export const EC2_NODE_CLASS_DECLARATION: ResourceDeclaration = {
+  group: AWS_GROUP,
+  version: 'v1',
+  kind: 'EC2NodeClass',
+  plural: 'ec2nodeclasses',
+  singular: 'ec2nodeclass',
+  shortNames: ['ec2nc', 'ec2ncs'],
+  scope: 'Cluster',
+  category: 'karpenter',
+  description: 'An EC2NodeClass says how nodes are set up on EC2: network, image, role, volumes, kubelet.',
+  columns: [columns.ready, columns.age, { name: 'Role', type: 'string', jsonPath: '.spec.role', priority: 1 }],
+  spec: ec2NodeClassSpec,
+  status: ec2NodeClassStatus,
+};

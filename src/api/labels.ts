@@ -1,0 +1,244 @@
+/** The labels, annotations, taints and finalizers of the API, and the rules for keys that users may set. */
+import type { NodeSelectorOperator, Taint } from './kubernetes.ts';
+import { labelValueErrors, qualifiedNameErrors } from './names.ts';
+
+export const KARPENTER_GROUP = 'karpenter.sh';
+export const AWS_GROUP = 'karpenter.k8s.aws';
+
+const core = <Name extends string>(name: Name): `karpenter.sh/${Name}` => `karpenter.sh/${name}`;
+const aws = <Name extends string>(name: Name): `karpenter.k8s.aws/${Name}` => `karpenter.k8s.aws/${name}`;
+
+export const NODEPOOL_LABEL = core('nodepool');
+export const CAPACITY_TYPE_LABEL = core('capacity-type');
+export const REGISTERED_LABEL = core('registered');
+export const INITIALIZED_LABEL = core('initialized');
+export const DO_NOT_SYNC_TAINTS_LABEL = core('do-not-sync-taints');
+
+export const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
+export const WINDOWS_BUILD_LABEL = 'node.kubernetes.io/windows-build';
+export const EXCLUDE_BALANCERS_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
+export const ZONE_LABEL = 'topology.kubernetes.io/zone';
+export const REGION_LABEL = 'topology.kubernetes.io/region';
+export const ARCH_LABEL = 'kubernetes.io/arch';
+export const OS_LABEL = 'kubernetes.io/os';
+export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
+export const ZONE_ID_LABEL = 'topology.k8s.aws/zone-id';
+
+export const EC2_NODECLASS_LABEL = aws('ec2nodeclass');
+export const INSTANCE_CATEGORY_LABEL = aws('instance-category');
+export const INSTANCE_FAMILY_LABEL = aws('instance-family');
+export const INSTANCE_GENERATION_LABEL = aws('instance-generation');
+export const INSTANCE_SIZE_LABEL = aws('instance-size');
+export const INSTANCE_CPU_LABEL = aws('instance-cpu');
+export const INSTANCE_CPU_MANUFACTURER_LABEL = aws('instance-cpu-manufacturer');
+export const INSTANCE_CPU_CLOCK_LABEL = aws('instance-cpu-sustained-clock-speed-mhz');
+export const INSTANCE_MEMORY_LABEL = aws('instance-memory');
+export const INSTANCE_EBS_BANDWIDTH_LABEL = aws('instance-ebs-bandwidth');
+export const INSTANCE_NETWORK_BANDWIDTH_LABEL = aws('instance-network-bandwidth');
+export const INSTANCE_GPU_NAME_LABEL = aws('instance-gpu-name');
+export const INSTANCE_GPU_MANUFACTURER_LABEL = aws('instance-gpu-manufacturer');
+export const INSTANCE_GPU_COUNT_LABEL = aws('instance-gpu-count');
+export const INSTANCE_GPU_MEMORY_LABEL = aws('instance-gpu-memory');
+export const INSTANCE_ACCELERATOR_NAME_LABEL = aws('instance-accelerator-name');
+export const INSTANCE_ACCELERATOR_MANUFACTURER_LABEL = aws('instance-accelerator-manufacturer');
+export const INSTANCE_ACCELERATOR_COUNT_LABEL = aws('instance-accelerator-count');
+export const INSTANCE_LOCAL_NVME_LABEL = aws('instance-local-nvme');
+export const INSTANCE_HYPERVISOR_LABEL = aws('instance-hypervisor');
+export const INSTANCE_ENCRYPTION_IN_TRANSIT_LABEL = aws('instance-encryption-in-transit-supported');
+export const INSTANCE_CAPABILITY_FLEX_LABEL = aws('instance-capability-flex');
+export const NITRO_SANDBOX_LABEL = aws('nitro-sandbox');
+export const INSTANCE_TENANCY_LABEL = aws('instance-tenancy');
+export const CAPACITY_RESERVATION_ID_LABEL = aws('capacity-reservation-id');
+export const CAPACITY_RESERVATION_TYPE_LABEL = aws('capacity-reservation-type');
+export const CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL = aws('capacity-reservation-interruptible');
+export const PLACEMENT_GROUP_ID_LABEL = aws('placement-group-id');
+export const PLACEMENT_GROUP_PARTITION_LABEL = aws('placement-group-partition');
+
+export const DO_NOT_DISRUPT_ANNOTATION = core('do-not-disrupt');
+export const NODEPOOL_HASH_ANNOTATION = core('nodepool-hash');
+export const NODEPOOL_HASH_VERSION_ANNOTATION = core('nodepool-hash-version');
+export const TERMINATION_TIMESTAMP_ANNOTATION = core('nodeclaim-termination-timestamp');
+export const MIN_VALUES_RELAXED_ANNOTATION = core('nodeclaim-min-values-relaxed');
+export const REQUESTED_DRA_DRIVERS_ANNOTATION = core('requested-dra-drivers');
+export const PRICE_OVERLAY_ANNOTATION = core('price-overlay-applied');
+export const CAPACITY_OVERLAY_ANNOTATION = core('capacity-overlay-applied');
+export const CAPACITY_BUFFER_FAKE_POD_ANNOTATION = core('capacity-buffer-fake-pod');
+export const CAPACITY_BUFFER_NAME_ANNOTATION = core('capacity-buffer-name');
+export const CAPACITY_BUFFER_NAMESPACE_ANNOTATION = core('capacity-buffer-namespace');
+export const EC2_NODECLASS_HASH_ANNOTATION = aws('ec2nodeclass-hash');
+export const EC2_NODECLASS_HASH_VERSION_ANNOTATION = aws('ec2nodeclass-hash-version');
+export const INSTANCE_PROFILE_ANNOTATION = aws('instance-profile-name');
+export const TAGGED_ANNOTATION = aws('tagged');
+export const CLUSTER_NAME_TAGGED_ANNOTATION = 'compatibility.karpenter.k8s.aws/cluster-name-tagged';
+
+export const TERMINATION_FINALIZER = core('termination');
+export const EC2_NODECLASS_FINALIZER = aws('termination');
+
+/** On nodes that are being disrupted or terminated. */
+export const DISRUPTED_TAINT: Taint = { key: core('disrupted'), effect: 'NoSchedule' };
+/** Kubelets register with it, so that nothing lands on a node before its labels and taints are synced. */
+export const UNREGISTERED_TAINT: Taint = { key: core('unregistered'), effect: 'NoExecute' };
+
+export const CAPACITY_TYPES = ['on-demand', 'spot', 'reserved'] as const;
+export type CapacityType = (typeof CAPACITY_TYPES)[number];
+
+/** Labels of AWS instances that overlays may select on as well; the offering's own labels come on top. */
+const AWS_INSTANCE_LABELS = [
+  INSTANCE_ENCRYPTION_IN_TRANSIT_LABEL,
+  NITRO_SANDBOX_LABEL,
+  INSTANCE_CATEGORY_LABEL,
+  INSTANCE_HYPERVISOR_LABEL,
+  INSTANCE_FAMILY_LABEL,
+  INSTANCE_GENERATION_LABEL,
+  INSTANCE_LOCAL_NVME_LABEL,
+  INSTANCE_SIZE_LABEL,
+  INSTANCE_CPU_LABEL,
+  INSTANCE_CPU_MANUFACTURER_LABEL,
+  INSTANCE_CPU_CLOCK_LABEL,
+  INSTANCE_MEMORY_LABEL,
+  INSTANCE_EBS_BANDWIDTH_LABEL,
+  INSTANCE_NETWORK_BANDWIDTH_LABEL,
+  INSTANCE_GPU_NAME_LABEL,
+  INSTANCE_GPU_MANUFACTURER_LABEL,
+  INSTANCE_GPU_COUNT_LABEL,
+  INSTANCE_GPU_MEMORY_LABEL,
+  INSTANCE_ACCELERATOR_NAME_LABEL,
+  INSTANCE_ACCELERATOR_MANUFACTURER_LABEL,
+  INSTANCE_ACCELERATOR_COUNT_LABEL,
+  INSTANCE_CAPABILITY_FLEX_LABEL,
+] as const;
+
+const AWS_OFFERING_LABELS = [
+  INSTANCE_TENANCY_LABEL,
+  CAPACITY_RESERVATION_TYPE_LABEL,
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
+  PLACEMENT_GROUP_ID_LABEL,
+  PLACEMENT_GROUP_PARTITION_LABEL,
+] as const;
+
+/** Keys under `karpenter.k8s.aws` that the CRDs of NodeOverlay, and of NodePool and NodeClaim, let through. */
+export const OVERLAY_AWS_KEYS: readonly string[] = [EC2_NODECLASS_LABEL, ...AWS_INSTANCE_LABELS];
+export const NODEPOOL_AWS_KEYS: readonly string[] = [...OVERLAY_AWS_KEYS, ...AWS_OFFERING_LABELS];
+
+/** Labels whose meaning the product knows: every instance type or offering defines them. */
+export const WELL_KNOWN_LABELS: ReadonlySet<string> = new Set([
+  NODEPOOL_LABEL,
+  CAPACITY_TYPE_LABEL,
+  ZONE_LABEL,
+  REGION_LABEL,
+  INSTANCE_TYPE_LABEL,
+  ARCH_LABEL,
+  OS_LABEL,
+  WINDOWS_BUILD_LABEL,
+  ZONE_ID_LABEL,
+  ...AWS_INSTANCE_LABELS,
+  ...AWS_OFFERING_LABELS,
+]);
+
+export const RESTRICTED_DOMAINS: readonly string[] = [AWS_GROUP, KARPENTER_GROUP];
+
+/** Labels with a closed set of values. */
+const KNOWN_VALUES: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  [CAPACITY_TYPE_LABEL, CAPACITY_TYPES],
+  [INSTANCE_TENANCY_LABEL, ['default', 'dedicated']],
+]);
+
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['failure-domain.beta.kubernetes.io/zone', ZONE_LABEL],
+  ['failure-domain.beta.kubernetes.io/region', REGION_LABEL],
+  ['beta.kubernetes.io/arch', ARCH_LABEL],
+  ['beta.kubernetes.io/os', OS_LABEL],
+  ['beta.kubernetes.io/instance-type', INSTANCE_TYPE_LABEL],
+  ['topology.ebs.csi.aws.com/zone', ZONE_LABEL],
+]);
+
+/** The label that a deprecated or driver-specific alias stands for; any other key as it is. */
+export const normalizeLabel = (key: string): string => ALIASES.get(key) ?? key;
+
+/** Whether users may not constrain or set the label, because the product itself gives it its value. */
+export function isRestrictedLabel(key: string): boolean {
+  if (WELL_KNOWN_LABELS.has(key)) return false;
+  const [domain = ''] = key.split('/');
+  return (
+    key === HOSTNAME_LABEL ||
+    RESTRICTED_DOMAINS.some((restricted) => domain === restricted || domain.endsWith(`.${restricted}`))
+  );
+}
+
+/** Says which labels may be used instead of a restricted one. */
+export const restrictionText = (key: string): string =>
+  `using label ${key} is not allowed as it might interfere with the internal provisioning logic; ` +
+  `specify a well known label: [${[...WELL_KNOWN_LABELS].sort().join(' ')}], ` +
+  `or a custom label that does not use a restricted domain: [${RESTRICTED_DOMAINS.join(' ')}]`;
+
+const OPERATORS: readonly NodeSelectorOperator[] = ['DoesNotExist', 'Exists', 'Gt', 'Gte', 'In', 'Lt', 'Lte', 'NotIn'];
+
+/** A requirement as a user wrote it, before it is known to be sound. */
+export interface UncheckedRequirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+  readonly minValues?: number;
+}
+
+/** Everything that is wrong with a requirement of a pod, NodePool or NodeOverlay; empty when it can be used. */
+export function requirementErrors(requirement: UncheckedRequirement): string[] {
+  const key = normalizeLabel(requirement.key);
+  const { operator, values = [] } = requirement;
+  const errors: string[] = [];
+  if (!OPERATORS.some((known) => known === operator)) {
+    errors.push(`key ${key} has an unsupported operator ${operator} not in [${OPERATORS.join(' ')}]`);
+  }
+  if (isRestrictedLabel(key)) errors.push(restrictionText(key));
+  for (const detail of qualifiedNameErrors(key)) errors.push(`key ${key} is not a qualified name, ${detail}`);
+  for (const value of values) {
+    for (const detail of labelValueErrors(value)) errors.push(`invalid value ${value} for key ${key}, ${detail}`);
+  }
+  if (operator === 'In') errors.push(...inErrors(key, values, requirement.minValues));
+  if (['Gt', 'Lt', 'Gte', 'Lte'].includes(operator) && !isNonNegativeInteger(values)) {
+    errors.push(`key ${key} with operator ${operator} must have a single positive integer value`);
+  }
+  return errors;
+}
+
+function inErrors(key: string, values: readonly string[], minValues: number | undefined): string[] {
+  if (values.length === 0) return [`key ${key} with operator In must have a value defined`];
+  const errors: string[] = [];
+  if (minValues !== undefined && values.length < minValues) {
+    errors.push(`key ${key} with operator In must have at least minimum number of values defined in 'values' field`);
+  }
+  return [...errors, ...knownValueErrors(key, values, minValues)];
+}
+
+function knownValueErrors(key: string, values: readonly string[], minValues: number | undefined): string[] {
+  const known = KNOWN_VALUES.get(key);
+  if (!known) return [];
+  const { valid, invalid } = partition(values, known);
+  const shown = `[${values.join(' ')}] for ${key}`;
+  if (valid.length === 0) {
+    return [`no valid values found in ${shown}, expected one of: [${known.join(' ')}], got: [${invalid.join(' ')}]`];
+  }
+  if (minValues !== undefined && valid.length < minValues) {
+    return [
+      `not enough valid values found in ${shown}, expected at least ${minValues} valid values from: ` +
+        `[${known.join(' ')}], got: ${valid.length}`,
+    ];
+  }
+  return [];
+}
+
+/** Values that no node will ever carry, of a requirement that is usable because others of its values are known. */
+export function unknownValues(requirement: UncheckedRequirement): { valid: string[]; invalid: string[] } {
+  const known = KNOWN_VALUES.get(normalizeLabel(requirement.key));
+  if (!known || requirement.operator !== 'In') return { valid: [...(requirement.values ?? [])], invalid: [] };
+  return partition(requirement.values ?? [], known);
+}
+
+const partition = (values: readonly string[], known: readonly string[]) => ({
+  valid: values.filter((value) => known.includes(value)),
+  invalid: values.filter((value) => !known.includes(value)),
+});
+
+const isNonNegativeInteger = (values: readonly string[]): boolean =>
+  values.length === 1 && /^\+?[0-9]+$/.test(values[0] ?? '');
