@@ -1,0 +1,21 @@
+/** What every controller is built from. */
+import type { CloudProvider } from '../cloud/provider.ts';
+import type { KubeClient, Informers } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Settings } from '../observe/settings.ts';
+import type { ClusterState } from '../state/cluster.ts';
+
+export interface Deps {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly cluster: ClusterState;
+  readonly cloud: CloudProvider;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly settings: Settings;
+}

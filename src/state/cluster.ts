@@ -1,0 +1,268 @@
+/**
+ * What the operator knows about the cluster beyond single objects: nodes joined with their claims and pods, claims that
+ * were created a moment ago, nominations and deletion marks. Everything that the API server knows too is derived from
+ * the informers' stores, so a restart loses nothing but the marks, which their owners put back.
+ */
+import type { Node, Pod } from '../api/kubernetes.ts';
+import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { Resources, StateNode } from '../engine/model.ts';
+import { addResources } from '../engine/resources.ts';
+import type { Informers, Store } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import { stateNode } from './node.ts';
+import { PodTimings } from './podtimings.ts';
+import { RegistrationHealth } from './registrationhealth.ts';
+import { CLAIMS_BY_PROVIDER_ID, NODES_BY_PROVIDER_ID, openStores, PODS_BY_NODE, type Stores } from './stores.ts';
+
+export interface ClusterOptions {
+  readonly informers: Informers;
+  readonly clock: Clock;
+  /** Whether the cloud provider serves NodeClasses of this kind; claims on others are none of our business. */
+  readonly manages: (nodeClass: { readonly group: string; readonly kind: string }) => boolean;
+}
+
+/** A consolidation memo is never older than this: what it did not foresee is looked at again. */
+const MEMO_MS = 5 * 60_000;
+
+export class ClusterState {
+  readonly stores: Stores;
+  readonly podTimings = new PodTimings();
+  readonly registrationHealth = new RegistrationHealth();
+
+  readonly #clock: Clock;
+  readonly #manages: ClusterOptions['manages'];
+  readonly #nodes = new Map<string, StateNode>();
+  /** Provider ids whose pods changed since their state node was built. */
+  readonly #stale = new Set<string>();
+  #list: readonly StateNode[] | undefined;
+  /** Claims that this process created and the store has not shown yet, by name. */
+  readonly #inFlight = new Map<string, { readonly claim: NodeClaim; readonly sinceMs: number }>();
+  readonly #unlaunched = new Set<string>();
+  readonly #marks = new Set<string>();
+  readonly #nominations = new Map<string, number>();
+  #bufferPods: ReadonlyMap<string, number> = new Map();
+  #changedMs: number;
+
+  constructor({ informers, clock, manages }: ClusterOptions) {
+    this.#clock = clock;
+    this.#manages = manages;
+    this.#changedMs = clock.now();
+    this.stores = openStores(informers);
+    const { nodes, nodeClaims, pods, nodePools, csiNodes } = this.stores;
+    for (const node of nodes.list()) this.#nodeChanged(node);
+    for (const claim of nodeClaims.list()) this.#claimChanged(claim, false);
+    nodes.subscribe((_, node, before) => {
+      if (before) this.#nodeChanged(before);
+      this.#nodeChanged(node);
+    });
+    nodeClaims.subscribe((event, claim, before) => {
+      if (before) this.#rebuild(before.status?.providerID);
+      this.#claimChanged(claim, event === 'deleted');
+    });
+    pods.subscribe((event, pod, before) => this.#podChanged(event === 'deleted', pod, before));
+    csiNodes.subscribe((_, csiNode) => this.#stalePods(csiNode.metadata.name));
+    nodePools.subscribe((event, pool, before) => {
+      if (event !== 'updated' || pool.metadata.generation !== before?.metadata.generation) this.markChanged();
+    });
+  }
+
+  /**
+   * Whether a decision may be based on this state: the first lists are complete, and no claim is still waiting for its
+   * instance, whose size and place nobody knows yet.
+   */
+  synced(): boolean {
+    const { pods, nodes, nodeClaims, nodePools, daemonSets } = this.stores;
+    const stores: readonly Pick<Store<never>, 'synced'>[] = [pods, nodes, nodeClaims, nodePools, daemonSets];
+    return stores.every((store) => store.synced) && this.#inFlight.size === 0 && this.#unlaunched.size === 0;
+  }
+
+  /** Every node, managed or not, and every claim that has an instance. Objects are shared: never change them. */
+  nodes(): readonly StateNode[] {
+    for (const providerId of this.#stale) this.#rebuild(providerId);
+    this.#stale.clear();
+    this.#list ??= [...this.#nodes.values()];
+    return this.#list;
+  }
+
+  nodeByProviderId(providerId: string): StateNode | undefined {
+    if (this.#stale.delete(providerId)) this.#rebuild(providerId);
+    return this.#nodes.get(providerId);
+  }
+
+  nodeByName(nodeName: string): StateNode | undefined {
+    const node = this.stores.nodes.get({ name: nodeName });
+    const providerId = node && providerIdOf(node);
+    return providerId === undefined ? undefined : this.nodeByProviderId(providerId);
+  }
+
+  nodeOfClaim(claim: NodeClaim): StateNode | undefined {
+    return claim.status?.providerID ? this.nodeByProviderId(claim.status.providerID) : undefined;
+  }
+
+  /** A claim as this process last saw it, those included that it created and the store does not show yet. */
+  claim(name: string): NodeClaim | undefined {
+    return this.stores.nodeClaims.get({ name }) ?? this.#inFlight.get(name)?.claim;
+  }
+
+  /** The Nodes that carry a claim's provider id: none before it joined, more than one when something is wrong. */
+  nodesOfClaim(claim: NodeClaim): readonly Node[] {
+    const providerId = claim.status?.providerID;
+    return providerId ? this.stores.nodes.byIndex(NODES_BY_PROVIDER_ID, providerId) : [];
+  }
+
+  /** The managed claims that carry a node's provider id. */
+  claimsOfNode(node: Node): readonly NodeClaim[] {
+    const providerId = node.spec?.providerID;
+    if (!providerId) return [];
+    return this.stores.nodeClaims
+      .byIndex(CLAIMS_BY_PROVIDER_ID, providerId)
+      .filter((claim) => this.#manages(claim.spec.nodeClassRef));
+  }
+
+  manages(nodeClass: { readonly group: string; readonly kind: string }): boolean {
+    return this.#manages(nodeClass);
+  }
+
+  /** Remembers a claim from its creation until the store shows it. */
+  track(claim: NodeClaim): void {
+    if (this.stores.nodeClaims.get({ name: claim.metadata.name })?.metadata.uid === claim.metadata.uid) return;
+    this.#inFlight.set(claim.metadata.name, { claim, sinceMs: this.#clock.now() });
+  }
+
+  /** Forgets a tracked claim that is known to be gone. */
+  untrack(name: string): void {
+    this.#inFlight.delete(name);
+  }
+
+  /** Names of the tracked claims that the store has not shown for this long. */
+  trackedLongerThan(ms: number): readonly string[] {
+    const limitMs = this.#clock.now() - ms;
+    return [...this.#inFlight].filter(([, { sinceMs }]) => sinceMs <= limitMs).map(([name]) => name);
+  }
+
+  /** Expects pending pods on a node until a time, which protects it from disruption. */
+  nominate(providerId: string, untilMs: number): void {
+    this.#nominations.set(providerId, untilMs);
+    this.#rebuild(providerId);
+  }
+
+  /** A marked node takes no pods, and its pods are provided for elsewhere. */
+  markForDeletion(...providerIds: readonly string[]): void {
+    for (const providerId of providerIds) {
+      this.#marks.add(providerId);
+      this.#rebuild(providerId);
+    }
+  }
+
+  unmarkForDeletion(...providerIds: readonly string[]): void {
+    for (const providerId of providerIds) {
+      this.#marks.delete(providerId);
+      this.#rebuild(providerId);
+    }
+  }
+
+  /** Replaces the numbers of virtual capacity-buffer pods that the last solve put on existing nodes. */
+  setBufferPods(counts: ReadonlyMap<string, number>): void {
+    const touched = new Set([...this.#bufferPods.keys(), ...counts.keys()]);
+    this.#bufferPods = counts;
+    for (const providerId of touched) this.#rebuild(providerId);
+  }
+
+  /** Time of the last change that could make a consolidation possible; equal values mean nothing happened between. */
+  consolidationState(): number {
+    const nowMs = this.#clock.now();
+    if (nowMs - this.#changedMs >= MEMO_MS) this.#changedMs = nowMs;
+    return this.#changedMs;
+  }
+
+  /** Tells that something happened which could make a consolidation possible. */
+  markChanged(): void {
+    // A clock that stands still between two changes must not make them look like none.
+    this.#changedMs = Math.max(this.#clock.now(), this.#changedMs + 1);
+  }
+
+  /** Capacity of a NodePool's nodes that stay, `nodes` being their number. */
+  poolTotals(nodePool: string): Resources {
+    const own = this.nodes().filter((node) => node.labels[NODEPOOL_LABEL] === nodePool && !node.markedForDeletion);
+    return addResources(...own.map(({ capacity }) => capacity));
+  }
+
+  #nodeChanged(node: Node): void {
+    this.#rebuild(providerIdOf(node) ?? node.spec?.providerID);
+  }
+
+  #claimChanged(claim: NodeClaim, deleted: boolean): void {
+    const { name } = claim.metadata;
+    this.#inFlight.delete(name);
+    const waits = !deleted && !claim.status?.providerID && this.#manages(claim.spec.nodeClassRef);
+    if (waits) this.#unlaunched.add(name);
+    else this.#unlaunched.delete(name);
+    this.#rebuild(claim.status?.providerID);
+    if (deleted) this.markChanged();
+  }
+
+  #podChanged(deleted: boolean, pod: Pod, before: Pod | undefined): void {
+    if (deleted) {
+      this.podTimings.forget(`${pod.metadata.namespace ?? ''}/${pod.metadata.name}`);
+      this.markChanged();
+    }
+    const [now, then] = [pod.spec.nodeName ?? '', before?.spec.nodeName ?? ''];
+    if (!deleted && now !== '' && now !== then) this.markChanged();
+    this.#stalePods(now);
+    if (then !== now) this.#stalePods(then);
+  }
+
+  #stalePods(nodeName: string): void {
+    const node = nodeName === '' ? undefined : this.stores.nodes.get({ name: nodeName });
+    const providerId = node && providerIdOf(node);
+    if (providerId === undefined) return;
+    this.#stale.add(providerId);
+    this.#list = undefined;
+  }
+
+  #rebuild(providerId: string | undefined): void {
+    if (!providerId) return;
+    this.#list = undefined;
+    const before = this.#nodes.get(providerId);
+    const built = this.#build(providerId);
+    if (built) this.#nodes.set(providerId, built);
+    else {
+      this.#nodes.delete(providerId);
+      this.#marks.delete(providerId);
+      this.#nominations.delete(providerId);
+    }
+    const same =
+      before?.initialized === built?.initialized && before?.markedForDeletion === built?.markedForDeletion;
+    if (!same || (before === undefined) !== (built === undefined)) this.markChanged();
+  }
+
+  #build(providerId: string): StateNode | undefined {
+    const { nodes, nodeClaims, pods, csiNodes } = this.stores;
+    const node =
+      nodes.byIndex(NODES_BY_PROVIDER_ID, providerId).find((found) => providerIdOf(found) === providerId) ??
+      [nodes.get({ name: providerId })].find((found) => found && providerIdOf(found) === providerId);
+    const nodeClaim = nodeClaims
+      .byIndex(CLAIMS_BY_PROVIDER_ID, providerId)
+      .find((claim) => this.#manages(claim.spec.nodeClassRef));
+    if (!node && !nodeClaim) return undefined;
+    return stateNode({
+      providerId,
+      node,
+      nodeClaim,
+      pods: node ? pods.byIndex(PODS_BY_NODE, node.metadata.name) : [],
+      csiNode: node && csiNodes.get({ name: node.metadata.name }),
+      marked: this.#marks.has(providerId),
+      nominatedUntilMs: this.#nominations.get(providerId) ?? 0,
+      bufferPods: this.#bufferPods.get(providerId) ?? 0,
+    });
+  }
+}
+
+/** The key of a Node in cluster state, or undefined while too little is known about it. */
+function providerIdOf(node: Node): string | undefined {
+  const labels = node.metadata.labels ?? {};
+  if (!labels[NODEPOOL_LABEL]) return node.spec?.providerID || node.metadata.name;
+  const described = labels[INSTANCE_TYPE_LABEL] !== undefined || labels[INITIALIZED_LABEL] === 'true';
+  return described ? node.spec?.providerID || undefined : undefined;
+}

@@ -1,0 +1,92 @@
+/** Joins a Node and a NodeClaim into what the engine sees of one machine. */
+import { isTrue } from '../api/conditions.ts';
+import type { CSINode, Node, Pod, Taint } from '../api/kubernetes.ts';
+import { INITIALIZED_LABEL, REGISTERED_LABEL, UNREGISTERED_TAINT } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { Resources, StateNode } from '../engine/model.ts';
+import { resourcesOf } from '../engine/resources.ts';
+import { sameTaint } from '../engine/taints.ts';
+
+export interface Halves {
+  readonly providerId: string;
+  readonly node?: Node | undefined;
+  readonly nodeClaim?: NodeClaim | undefined;
+  readonly pods: readonly Pod[];
+  readonly csiNode?: CSINode | undefined;
+  /** Marked by this process: a disruption command has taken it. */
+  readonly marked: boolean;
+  readonly nominatedUntilMs: number;
+  readonly bufferPods: number;
+}
+
+/** Taints that every node starts with and loses by itself. */
+const EPHEMERAL: readonly Taint[] = [
+  { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' },
+  { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' },
+  { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' },
+  { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' },
+  UNREGISTERED_TAINT,
+];
+const READINESS_PREFIX = 'readiness.k8s.io/';
+
+export const isEphemeralTaint = (taint: Taint): boolean =>
+  taint.key.startsWith(READINESS_PREFIX) || EPHEMERAL.some((known) => sameTaint(known, taint));
+
+/** @throws Error when there is neither half */
+export function stateNode(halves: Halves): StateNode {
+  const { node, nodeClaim, providerId, csiNode } = halves;
+  const registered = node !== undefined && (nodeClaim === undefined || hasLabel(node, REGISTERED_LABEL));
+  const initialized = node !== undefined && (nodeClaim === undefined || hasLabel(node, INITIALIZED_LABEL));
+  const view = registered || nodeClaim === undefined ? node : nodeClaim;
+  const named = node ?? nodeClaim;
+  if (view === undefined || named === undefined) throw new Error(`Cannot join state node "${providerId}": nothing to join`);
+  return {
+    name: named.metadata.name,
+    providerId,
+    ...(node === undefined ? {} : { node }),
+    ...(nodeClaim === undefined ? {} : { nodeClaim }),
+    ...(csiNode === undefined ? {} : { csiNode }),
+    registered,
+    initialized,
+    labels: view.metadata.labels ?? {},
+    annotations: view.metadata.annotations ?? {},
+    taints: effectiveTaints(node, nodeClaim, registered, initialized),
+    capacity: { ...amounts(halves, initialized, 'capacity'), nodes: 1 },
+    allocatable: amounts(halves, initialized, 'allocatable'),
+    pods: halves.pods,
+    markedForDeletion: halves.marked || isLeaving(node, nodeClaim),
+    nominatedUntilMs: halves.nominatedUntilMs,
+    bufferPods: halves.bufferPods,
+  };
+}
+
+const hasLabel = (node: Node, label: string): boolean => node.metadata.labels?.[label] === 'true';
+
+/** A managed Node's own deletion does not count: its NodeClaim is deleted in response and counts then. */
+function isLeaving(node: Node | undefined, nodeClaim: NodeClaim | undefined): boolean {
+  if (nodeClaim === undefined) return node?.metadata.deletionTimestamp !== undefined;
+  return nodeClaim.metadata.deletionTimestamp !== undefined || isTrue(nodeClaim, 'InstanceTerminating');
+}
+
+function effectiveTaints(
+  node: Node | undefined,
+  nodeClaim: NodeClaim | undefined,
+  registered: boolean,
+  initialized: boolean,
+): readonly Taint[] {
+  const taints = (registered ? node?.spec?.taints : nodeClaim?.spec.taints) ?? [];
+  if (nodeClaim === undefined || initialized) return taints;
+  const startup = nodeClaim.spec.startupTaints ?? [];
+  return taints.filter((taint) => !isEphemeralTaint(taint) && !startup.some((own) => sameTaint(own, taint)));
+}
+
+/** Until a managed node is initialised, its kubelet may not have reported everything: the claim's promise fills in. */
+function amounts(halves: Halves, initialized: boolean, field: 'capacity' | 'allocatable'): Resources {
+  const reported = resourcesOf(halves.node?.status?.[field]);
+  if (halves.nodeClaim === undefined || initialized) return reported;
+  const filled: Record<string, number> = { ...reported };
+  for (const [name, amount] of Object.entries(resourcesOf(halves.nodeClaim.status?.[field]))) {
+    if (!filled[name]) filled[name] = amount;
+  }
+  return filled;
+}

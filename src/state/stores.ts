@@ -1,0 +1,82 @@
+/** The stores that cluster state reads, with the indexes that it and the controllers look things up by. */
+import {
+  CSI_NODE,
+  DAEMON_SET,
+  NAMESPACE,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  POD,
+  POD_DISRUPTION_BUDGET,
+  STORAGE_CLASS,
+} from '../api/kinds.ts';
+import type {
+  CSINode,
+  DaemonSet,
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  StorageClass,
+} from '../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import type { Informers, Store } from '../kube/client.ts';
+
+/** Pods by `spec.nodeName`; the empty string files those that are not bound. */
+export const PODS_BY_NODE = 'nodeName';
+/** Pods of DaemonSets by the UID of the DaemonSet. */
+export const PODS_BY_DAEMON_SET = 'daemonSetUid';
+/** Nodes by `spec.providerID`. */
+export const NODES_BY_PROVIDER_ID = 'providerID';
+/** NodeClaims by `status.providerID`. */
+export const CLAIMS_BY_PROVIDER_ID = 'providerID';
+/** NodeClaims by the name of their NodePool. */
+export const CLAIMS_BY_NODE_POOL = 'nodePool';
+/** NodeClaims by the name of their NodeClass. */
+export const CLAIMS_BY_NODE_CLASS = 'nodeClass';
+
+export interface Stores {
+  readonly pods: Store<Pod>;
+  readonly nodes: Store<Node>;
+  readonly nodeClaims: Store<NodeClaim>;
+  readonly nodePools: Store<NodePool>;
+  readonly daemonSets: Store<DaemonSet>;
+  readonly namespaces: Store<Namespace>;
+  readonly podDisruptionBudgets: Store<PodDisruptionBudget>;
+  readonly persistentVolumeClaims: Store<PersistentVolumeClaim>;
+  readonly persistentVolumes: Store<PersistentVolume>;
+  readonly storageClasses: Store<StorageClass>;
+  readonly csiNodes: Store<CSINode>;
+}
+
+const present = (value: string | undefined): readonly string[] => (value ? [value] : []);
+
+export function openStores(informers: Informers): Stores {
+  return {
+    pods: informers.store(POD, {
+      [PODS_BY_NODE]: (pod) => [pod.spec.nodeName ?? ''],
+      [PODS_BY_DAEMON_SET]: (pod) =>
+        (pod.metadata.ownerReferences ?? []).filter(({ kind }) => kind === 'DaemonSet').map(({ uid }) => uid),
+    }),
+    nodes: informers.store(NODE, { [NODES_BY_PROVIDER_ID]: (node) => present(node.spec?.providerID) }),
+    nodeClaims: informers.store(NODE_CLAIM, {
+      [CLAIMS_BY_PROVIDER_ID]: (claim) => present(claim.status?.providerID),
+      [CLAIMS_BY_NODE_POOL]: (claim) => present(claim.metadata.labels?.[NODEPOOL_LABEL]),
+      [CLAIMS_BY_NODE_CLASS]: (claim) => present(claim.spec.nodeClassRef.name),
+    }),
+    nodePools: informers.store(NODE_POOL),
+    daemonSets: informers.store(DAEMON_SET),
+    namespaces: informers.store(NAMESPACE),
+    podDisruptionBudgets: informers.store(POD_DISRUPTION_BUDGET),
+    persistentVolumeClaims: informers.store(PERSISTENT_VOLUME_CLAIM),
+    persistentVolumes: informers.store(PERSISTENT_VOLUME),
+    storageClasses: informers.store(STORAGE_CLASS),
+    csiNodes: informers.store(CSI_NODE),
+  };
+}
