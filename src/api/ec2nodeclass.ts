@@ -473,6 +473,19 @@ export type SubnetStatus = NonNullable<EC2NodeClassStatus['subnets']>[number];
 export type SecurityGroupStatus = NonNullable<EC2NodeClassStatus['securityGroups']>[number];
 export type EC2NodeClass = Resource<typeof ec2NodeClassSpec, typeof ec2NodeClassStatus>;
 
+/** Family, as `amiFamily` spells it, and version of the alias that images are chosen by, if any. */
+export function amiAlias(spec: EC2NodeClassSpec): { family: AmiFamily | undefined; version: string } | undefined {
+  const alias = spec.amiSelectorTerms.find((term) => term.alias)?.alias;
+  if (!alias) return undefined;
+  const [name = '', ...rest] = alias.split('@');
+  const family = ALIAS_FAMILIES.find((known) => known.toLowerCase() === name.toLowerCase());
+  return { family, version: rest.join('@') };
+}
+
+/** The family that decides user data and defaults: the given one, else the alias's, else Custom. */
+export const resolvedAmiFamily = (spec: EC2NodeClassSpec): AmiFamily =>
+  spec.amiFamily ?? amiAlias(spec)?.family ?? 'Custom';
+
 export const EC2_NODE_CLASS_DECLARATION: ResourceDeclaration = {
   group: AWS_GROUP,
   version: 'v1',

@@ -1,0 +1,172 @@
+/** Status conditions: one condition, Ready, sums up those it depends on. Objects are never changed, only replaced. */
+import type { Condition, KubeObject } from './kubernetes.ts';
+
+/** The condition types of a kind. */
+export interface ConditionSet {
+  readonly root: string;
+  /** Root is True while all of these are; they and root are always present and cannot be cleared. */
+  readonly dependents: readonly string[];
+}
+
+export interface ConditionUpdate {
+  readonly type: string;
+  readonly status: Condition['status'];
+  /** The type itself when left out. */
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** Any object whose status may carry conditions. */
+export interface Conditioned extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+export const READY = 'Ready';
+
+export const NODECLAIM_CONDITIONS: ConditionSet = {
+  root: READY,
+  dependents: ['Launched', 'Registered', 'Initialized'],
+};
+export const NODEPOOL_CONDITIONS: ConditionSet = { root: READY, dependents: ['ValidationSucceeded', 'NodeClassReady'] };
+export const NODEOVERLAY_CONDITIONS: ConditionSet = { root: READY, dependents: ['ValidationSucceeded'] };
+export const EC2NODECLASS_CONDITIONS: ConditionSet = {
+  root: READY,
+  dependents: [
+    'AMIsReady',
+    'SubnetsReady',
+    'SecurityGroupsReady',
+    'InstanceProfileReady',
+    'ValidationSucceeded',
+    'PlacementGroupReady',
+  ],
+};
+/** With the feature gate ReservedCapacity. */
+export const EC2NODECLASS_RESERVED_CONDITIONS: ConditionSet = {
+  root: READY,
+  dependents: [...EC2NODECLASS_CONDITIONS.dependents, 'CapacityReservationsReady'],
+};
+
+export const getCondition = (object: Conditioned, type: string): Condition | undefined =>
+  object.status?.conditions?.find((condition) => condition.type === type);
+
+export const isTrue = (object: Conditioned, type: string): boolean => getCondition(object, type)?.status === 'True';
+
+export const isFalse = (object: Conditioned, type: string): boolean => getCondition(object, type)?.status === 'False';
+
+/** RFC 3339 with whole seconds, as Kubernetes stores times. */
+export const timestamp = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+
+/** Adds Ready and the conditions it depends on, as Unknown since the object's creation, where they are missing. */
+export function initConditions<T extends Conditioned>(object: T, set: ConditionSet): T {
+  const missing = [...set.dependents, set.root].filter((type) => !getCondition(object, type));
+  if (missing.length === 0) return object;
+  const initial = missing.map(
+    (type): Condition => ({
+      type,
+      status: 'Unknown',
+      reason: 'AwaitingReconciliation',
+      message: 'object is awaiting reconciliation',
+      lastTransitionTime: object.metadata.creationTimestamp ?? timestamp(0),
+      observedGeneration: generationOf(object),
+    }),
+  );
+  return withConditions(object, ordered([...conditionsOf(object), ...initial], set));
+}
+
+/**
+ * Sets a condition and recomputes Ready; the same object comes back when nothing changes.
+ *
+ * The transition time moves only with the status; the observed generation becomes the object's.
+ */
+export function setCondition<T extends Conditioned>(
+  object: T,
+  set: ConditionSet,
+  update: ConditionUpdate,
+  nowMs: number,
+): T {
+  const touched = initConditions(object, set);
+  const updated = replaceCondition(touched, set, update, nowMs);
+  return update.type === set.root ? updated : replaceCondition(updated, set, rootOf(updated, set), nowMs);
+}
+
+/** Removes a condition; those that Ready depends on stay. */
+export function clearCondition<T extends Conditioned>(object: T, set: ConditionSet, type: string, nowMs: number): T {
+  if (type === set.root || set.dependents.includes(type) || !getCondition(object, type)) return object;
+  const rest = conditionsOf(object)
+    .filter((condition) => condition.type !== type)
+    .sort((left, right) => (left.type < right.type ? -1 : 1));
+  const cleared = withConditions(object, rest);
+  return replaceCondition(cleared, set, rootOf(initConditions(cleared, set), set), nowMs);
+}
+
+const conditionsOf = (object: Conditioned): readonly Condition[] => object.status?.conditions ?? [];
+
+const generationOf = (object: Conditioned): number => object.metadata.generation ?? 0;
+
+const withConditions = <T extends Conditioned>(object: T, conditions: readonly Condition[]): T => ({
+  ...object,
+  status: { ...object.status, conditions },
+});
+
+function replaceCondition<T extends Conditioned>(
+  object: T,
+  set: ConditionSet,
+  update: ConditionUpdate,
+  nowMs: number,
+): T {
+  const before = getCondition(object, update.type);
+  const next: Condition = {
+    type: update.type,
+    status: update.status,
+    reason: update.reason ?? update.type,
+    message: update.message ?? '',
+    lastTransitionTime:
+      before?.status === update.status && before.lastTransitionTime !== undefined
+        ? before.lastTransitionTime
+        : timestamp(nowMs),
+    observedGeneration: generationOf(object),
+  };
+  if (before && sameCondition(before, next)) return object;
+  const others = conditionsOf(object)
+    .filter((condition) => condition.type !== update.type)
+    .map((condition) =>
+      object.metadata.deletionTimestamp ? { ...condition, observedGeneration: generationOf(object) } : condition,
+    );
+  return withConditions(object, ordered([...others, next], set));
+}
+
+const sameCondition = (left: Condition, right: Condition): boolean =>
+  left.status === right.status &&
+  left.reason === right.reason &&
+  (left.message ?? '') === right.message &&
+  left.observedGeneration === right.observedGeneration;
+
+const transitionMs = (condition: Condition): number => Date.parse(condition.lastTransitionTime ?? '') || 0;
+
+function ordered(conditions: readonly Condition[], { root }: ConditionSet): Condition[] {
+  const rank = (condition: Condition): number =>
+    condition.type === root ? Number.POSITIVE_INFINITY : transitionMs(condition);
+  return [...conditions].sort((left, right) => {
+    const [a, b] = [rank(left), rank(right)];
+    return a === b ? 0 : a < b ? -1 : 1;
+  });
+}
+
+/** What Ready must say, given the conditions that it depends on. */
+function rootOf(object: Conditioned, set: ConditionSet): ConditionUpdate {
+  const generation = generationOf(object);
+  const unhealthy = set.dependents
+    .map((type) => getCondition(object, type) ?? ({ type, status: 'Unknown' } as const satisfies Condition))
+    .filter((condition) => condition.status !== 'True' || condition.observedGeneration !== generation)
+    .sort((left, right) => transitionMs(right) - transitionMs(left));
+  if (unhealthy.length === 0) return { type: set.root, status: 'True' };
+  const failed = unhealthy.some(
+    (condition) => condition.status === 'False' && condition.observedGeneration === generation,
+  );
+  return {
+    type: set.root,
+    status: failed ? 'False' : 'Unknown',
+    reason: failed ? 'UnhealthyDependents' : 'ReconcilingDependents',
+    message: unhealthy.map(({ type, status }) => `${type}=${status}`).join(', '),
+  };
+}

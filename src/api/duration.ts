@@ -1,0 +1,75 @@
+/** Durations in Go's syntax: `90s`, `1h30m`, `1.5h`, `300ms`. */
+
+/** Stands for no duration at all, where a field admits it. */
+export const NEVER = 'Never';
+
+const NANOS: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+};
+const MAX_NANOS = 2n ** 63n - 1n;
+const FORM = /^([+-]?)(?:0|((?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+const TERM = /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g;
+
+/**
+ * The nanoseconds of a duration.
+ *
+ * @throws {RangeError} when the text is not a duration or does not fit 64 bits.
+ */
+export function durationNanos(text: string): bigint {
+  const sign = FORM.exec(text)?.[1];
+  if (sign === undefined) {
+    throw new RangeError(
+      `Cannot read duration ${JSON.stringify(text)}: expected numbers with units, such as 90s or 1h30m`,
+    );
+  }
+  let total = 0n;
+  for (const [, whole = '', fraction = '', unit = ''] of text.matchAll(TERM)) {
+    const nanos = NANOS[unit] ?? 0n;
+    total += BigInt(whole || 0) * nanos + (BigInt(fraction || 0) * nanos) / 10n ** BigInt(fraction.length);
+  }
+  const limit = sign === '-' ? MAX_NANOS + 1n : MAX_NANOS;
+  if (total > limit) throw new RangeError(`Cannot read duration ${JSON.stringify(text)}: longer than 292 years`);
+  return sign === '-' ? -total : total;
+}
+
+/**
+ * The milliseconds of a duration, with a fraction where it is finer.
+ *
+ * @throws {RangeError} when the text is not a duration.
+ */
+export const parseDuration = (text: string): number => Number(durationNanos(text)) / 1e6;
+
+/** The milliseconds of a duration; `Infinity` for `Never` and for a duration that is not set. */
+export const durationOrNever = (text: string | undefined): number =>
+  text === undefined || text === NEVER ? Number.POSITIVE_INFINITY : parseDuration(text);
+
+/** Prints milliseconds as Go does: `1h30m0s`, `5m0s`, `1.5s`, `300ms`, `0s`. */
+export function formatDuration(ms: number): string {
+  const nanos = BigInt(Math.round(Math.abs(ms) * 1e6));
+  if (nanos === 0n) return '0s';
+  const sign = ms < 0 ? '-' : '';
+  if (nanos < 1_000n) return `${sign}${nanos}ns`;
+  if (nanos < 1_000_000n) return `${sign}${decimal(nanos, 1_000n)}µs`;
+  if (nanos < 1_000_000_000n) return `${sign}${decimal(nanos, 1_000_000n)}ms`;
+  const minute = 60_000_000_000n;
+  const minutes = nanos / minute;
+  const seconds = `${decimal(nanos % minute, 1_000_000_000n)}s`;
+  if (minutes === 0n) return sign + seconds;
+  if (minutes < 60n) return `${sign}${minutes}m${seconds}`;
+  return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
+}
+
+function decimal(value: bigint, unit: bigint): string {
+  const digits = String(unit).length - 1;
+  const fraction = String(value % unit)
+    .padStart(digits, '0')
+    .replace(/0+$/, '');
+  return fraction === '' ? `${value / unit}` : `${value / unit}.${fraction}`;
+}

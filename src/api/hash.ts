@@ -1,0 +1,202 @@
+/**
+ * Drift hashes of NodePools and EC2NodeClasses. They are equal to those that Karpenter v1 wrote, so that a cluster
+ * whose nodes carry them can be taken over without replacing nodes.
+ */
+import { durationNanos, NEVER } from './duration.ts';
+import {
+  type BlockDeviceMapping,
+  type EC2NodeClass,
+  type EC2NodeClassSpec,
+  resolvedAmiFamily,
+} from './ec2nodeclass.ts';
+import {
+  hashBytes,
+  hashFlag,
+  hashInt32,
+  hashInt64,
+  hashList,
+  hashMap,
+  hashStruct,
+  hashText,
+  ifNotZero,
+  ifSet,
+} from './fnv.ts';
+import type { Taint } from './kubernetes.ts';
+import type { NodePool } from './nodepool.ts';
+import { canonicalQuantity } from './quantity.ts';
+
+export const NODEPOOL_HASH_VERSION = 'v3';
+export const EC2_NODECLASS_HASH_VERSION = 'v6';
+
+/** The drift hash of a NodePool: its template without requirements, whose drift shows in labels. */
+export function nodePoolHash(pool: NodePool): string {
+  const { metadata, spec } = pool.spec.template;
+  const hasMetadata = metadata?.labels !== undefined || metadata?.annotations !== undefined;
+  const sum = hashStruct('NodeClaimTemplate', [
+    [
+      'ObjectMeta',
+      hasMetadata
+        ? hashStruct('ObjectMeta', [
+            ['Labels', ifSet(metadata.labels, hashMap)],
+            ['Annotations', ifSet(metadata.annotations, hashMap)],
+          ])
+        : undefined,
+    ],
+    [
+      'Spec',
+      hashStruct('NodeClaimTemplateSpec', [
+        ['Taints', ifSet(spec.taints, hashTaints)],
+        ['StartupTaints', ifSet(spec.startupTaints, hashTaints)],
+        [
+          'NodeClassRef',
+          hashStruct('NodeClassReference', [
+            ['Kind', ifNotZero(spec.nodeClassRef.kind, hashText)],
+            ['Name', ifNotZero(spec.nodeClassRef.name, hashText)],
+            ['Group', ifNotZero(spec.nodeClassRef.group, hashText)],
+          ]),
+        ],
+        ['TerminationGracePeriod', ifSet(spec.terminationGracePeriod, hashGracePeriod)],
+        ['ExpireAfter', spec.expireAfter === NEVER ? undefined : ifSet(spec.expireAfter, hashExpiry)],
+      ]),
+    ],
+  ]);
+  return String(sum);
+}
+
+const hashTaints = (taints: readonly Taint[]): bigint =>
+  hashList(
+    taints.map((taint) =>
+      hashStruct('Taint', [
+        ['Key', ifNotZero(taint.key, hashText)],
+        ['Value', ifNotZero(taint.value, hashText)],
+        ['Effect', ifNotZero<string>(taint.effect, hashText)],
+        ['TimeAdded', ifSet(taint.timeAdded, hashTime)],
+      ]),
+    ),
+  );
+
+function hashGracePeriod(text: string): bigint {
+  const nanos = durationNanos(text);
+  return hashStruct('Duration', [['Duration', nanos === 0n ? undefined : hashInt64(nanos)]]);
+}
+
+const hashExpiry = (text: string): bigint =>
+  hashStruct('NillableDuration', [['Duration', hashInt64(durationNanos(text))]]);
+
+/** Go's binary form of a time: version, seconds since the year 1, nanoseconds, minutes from UTC. */
+function hashTime(text: string): bigint {
+  const secondsToEpoch = 62_135_596_800n;
+  const bytes = new Uint8Array(15);
+  const view = new DataView(bytes.buffer);
+  view.setUint8(0, 1);
+  view.setBigInt64(1, BigInt(Math.floor(Date.parse(text) / 1000)) + secondsToEpoch);
+  return hashStruct('Time', [['Time', hashBytes(bytes)]]);
+}
+
+/**
+ * The drift hash of an EC2NodeClass: its static settings, the image family they amount to and the cluster's CA bundle.
+ * Subnets, security groups, reservations and images are compared with the instance instead.
+ */
+export function ec2NodeClassHash(nodeClass: EC2NodeClass, caBundle = ''): string {
+  const { spec } = nodeClass;
+  return String(
+    hashList([
+      hashSpec(spec),
+      hashText(resolvedAmiFamily(spec)),
+      hashText(caBundle),
+      hashText(canonicalKubelet(spec.kubelet)),
+    ]),
+  );
+}
+
+const hashSpec = (spec: EC2NodeClassSpec): bigint =>
+  hashStruct('EC2NodeClassSpec', [
+    [
+      'PlacementGroupSelector',
+      ifSet(spec.placementGroupSelector, ({ name, id }) =>
+        hashStruct('PlacementGroupSelector', [
+          ['Name', ifNotZero(name, hashText)],
+          ['ID', ifNotZero(id, hashText)],
+        ]),
+      ),
+    ],
+    ['AssociatePublicIPAddress', ifSet(spec.associatePublicIPAddress, hashFlag)],
+    ['UserData', ifSet(spec.userData, hashText)],
+    ['Role', ifNotZero(spec.role, hashText)],
+    ['InstanceProfile', ifSet(spec.instanceProfile, hashText)],
+    ['Tags', ifSet(spec.tags, hashMap)],
+    ['BlockDeviceMappings', ifSet(spec.blockDeviceMappings, (list) => hashList(list.map(hashMapping)))],
+    ['InstanceStorePolicy', ifSet<string>(spec.instanceStorePolicy, hashText)],
+    [
+      'NetworkInterfaces',
+      ifSet(spec.networkInterfaces, (list) =>
+        hashList(
+          list.map((item) =>
+            hashStruct('NetworkInterface', [
+              ['NetworkCardIndex', ifNotZero(item.networkCardIndex, hashInt32)],
+              ['DeviceIndex', ifNotZero(item.deviceIndex, hashInt32)],
+              ['InterfaceType', ifNotZero<string>(item.interfaceType, hashText)],
+            ]),
+          ),
+        ),
+      ),
+    ],
+    ['DetailedMonitoring', ifSet(spec.detailedMonitoring, hashFlag)],
+    [
+      'MetadataOptions',
+      ifSet(spec.metadataOptions, (options) =>
+        hashStruct('MetadataOptions', [
+          ['HTTPEndpoint', ifSet<string>(options.httpEndpoint, hashText)],
+          ['HTTPProtocolIPv6', ifSet<string>(options.httpProtocolIPv6, hashText)],
+          ['HTTPPutResponseHopLimit', ifSet(options.httpPutResponseHopLimit, hashInt64)],
+          ['HTTPTokens', ifSet<string>(options.httpTokens, hashText)],
+        ]),
+      ),
+    ],
+    [
+      'ConnectionTracking',
+      ifSet(spec.connectionTracking, (tracking) =>
+        hashStruct('ConnectionTracking', [
+          ['TCPEstablishedTimeout', ifSet(tracking.tcpEstablishedTimeout, hashInt32)],
+          ['UDPStreamTimeout', ifSet(tracking.udpStreamTimeout, hashInt32)],
+          ['UDPTimeout', ifSet(tracking.udpTimeout, hashInt32)],
+        ]),
+      ),
+    ],
+    ['Context', ifSet(spec.context, hashText)],
+    [
+      'CPUOptions',
+      ifSet(spec.cpuOptions, ({ nestedVirtualization }) =>
+        hashStruct('CPUOptions', [['NestedVirtualization', ifSet<string>(nestedVirtualization, hashText)]]),
+      ),
+    ],
+  ]);
+
+const hashMapping = (mapping: BlockDeviceMapping): bigint =>
+  hashStruct('BlockDeviceMapping', [
+    ['DeviceName', ifSet(mapping.deviceName, hashText)],
+    [
+      'EBS',
+      ifSet(mapping.ebs, (ebs) =>
+        hashStruct('BlockDevice', [
+          ['DeleteOnTermination', ifSet(ebs.deleteOnTermination, hashFlag)],
+          ['Encrypted', ifSet(ebs.encrypted, hashFlag)],
+          ['IOPS', ifSet(ebs.iops, hashInt64)],
+          ['KMSKeyID', ifSet(ebs.kmsKeyID, hashText)],
+          ['SnapshotID', ifSet(ebs.snapshotID, hashText)],
+          ['Throughput', ifSet(ebs.throughput, hashInt64)],
+          ['VolumeInitializationRate', ifSet(ebs.volumeInitializationRate, hashInt32)],
+          ['VolumeSize', ifSet(ebs.volumeSize, (size) => hashText(canonicalQuantity(size)))],
+          ['VolumeType', ifSet<string>(ebs.volumeType, hashText)],
+        ]),
+      ),
+    ],
+    ['RootVolume', ifNotZero(mapping.rootVolume, hashFlag)],
+  ]);
+
+/** The text that a kubelet block is compared by: compact JSON with sorted keys, `null` when there is nothing in it. */
+export function canonicalKubelet(kubelet: EC2NodeClassSpec['kubelet']): string {
+  if (kubelet === undefined || Object.keys(kubelet).length === 0) return 'null';
+  const sorted = Object.fromEntries(Object.entries(kubelet).sort(([left], [right]) => (left < right ? -1 : 1)));
+  return JSON.stringify(sorted).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e').replaceAll('&', '\\u0026');
+}

@@ -1,0 +1,140 @@
+/** Quantities of resources, read, compared and printed as Kubernetes does: exact to a billionth, at most 2^63 - 1. */
+import type { Quantity } from './kubernetes.ts';
+
+/** The family of suffixes that a quantity was written with; printing keeps to it. */
+export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
+
+/** A quantity without loss: its value in billionths. */
+export interface ExactQuantity {
+  readonly nano: bigint;
+  readonly format: QuantityFormat;
+}
+
+const BILLION = 1_000_000_000n;
+const MAX_NANO = (2n ** 63n - 1n) * BILLION;
+const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
+const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
+const FORM = /^([+-]?)(\d*)(?:\.(\d*))?([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/;
+const PLAIN = /^(\d{1,15})(m|Ki|Mi|Gi|Ti|k|M|G|T)?$/;
+const PLAIN_FACTORS: Readonly<Record<string, number>> = {
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+};
+
+/**
+ * Reads a quantity without loss. Digits beyond a billionth round away from zero, as Kubernetes does, so that a request
+ * for very little stays a request.
+ *
+ * @throws {RangeError} when the text is not a quantity.
+ */
+export function readQuantity(quantity: Quantity): ExactQuantity {
+  const text = String(quantity);
+  const parts = FORM.exec(text);
+  const [, sign, whole = '', fraction = '', suffix = ''] = parts ?? [];
+  if (!parts || whole + fraction === '') {
+    throw new RangeError(
+      `Cannot read quantity ${JSON.stringify(quantity)}: expected a number with a suffix such as m, k, Mi or Gi`,
+    );
+  }
+  const { format, numerator, denominator } = scaleOf(suffix);
+  const dividend = BigInt(whole + fraction) * numerator * BILLION;
+  const divisor = denominator * 10n ** BigInt(fraction.length);
+  const magnitude = (dividend + divisor - 1n) / divisor;
+  const capped = magnitude > MAX_NANO ? MAX_NANO : magnitude;
+  const belowOne = format === 'BinarySI' && capped > 0n && capped < BILLION;
+  return { nano: sign === '-' ? -capped : capped, format: belowOne ? 'DecimalSI' : format };
+}
+
+function scaleOf(suffix: string): { format: QuantityFormat; numerator: bigint; denominator: bigint } {
+  const binary = BINARY_SUFFIXES.indexOf(suffix);
+  if (binary > 0) return { format: 'BinarySI', numerator: 1024n ** BigInt(binary), denominator: 1n };
+  const decimal = DECIMAL_SUFFIXES.indexOf(suffix);
+  if (decimal >= 0) return { format: 'DecimalSI', ...powerOfTen((decimal - 3) * 3) };
+  // beyond these no value is left that the bounds of a quantity do not decide
+  const exponent = Math.max(-400, Math.min(400, Number(suffix.slice(1))));
+  return { format: 'DecimalExponent', ...powerOfTen(exponent) };
+}
+
+const powerOfTen = (exponent: number): { numerator: bigint; denominator: bigint } =>
+  exponent >= 0
+    ? { numerator: 10n ** BigInt(exponent), denominator: 1n }
+    : { numerator: 1n, denominator: 10n ** BigInt(-exponent) };
+
+/**
+ * The value of a quantity in its base unit: cores, bytes, pieces.
+ *
+ * @throws {RangeError} when the text is not a quantity.
+ */
+export function parseQuantity(quantity: Quantity): number {
+  if (typeof quantity === 'number' && Number.isSafeInteger(quantity)) return quantity;
+  const plain = PLAIN.exec(String(quantity));
+  if (plain) {
+    const [, digits, suffix] = plain;
+    if (suffix === 'm') return Number(digits) / 1000;
+    return Number(digits) * (suffix === undefined ? 1 : (PLAIN_FACTORS[suffix] ?? 1));
+  }
+  const { nano } = readQuantity(quantity);
+  return nano % BILLION === 0n ? Number(nano / BILLION) : Number(nano) / 1e9;
+}
+
+/** The value of a quantity in thousandths, rounded away from zero. */
+export function milliValue(quantity: Quantity): number {
+  const { nano } = readQuantity(quantity);
+  const million = 1_000_000n;
+  return nano < 0n ? -Number((-nano + million - 1n) / million) : Number((nano + million - 1n) / million);
+}
+
+/** Negative, zero or positive as the first quantity is smaller than, equal to or larger than the second. */
+export function compareQuantities(left: Quantity, right: Quantity): number {
+  const a = readQuantity(left).nano;
+  const b = readQuantity(right).nano;
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+/** Prints a value in base units as Kubernetes does, such as `1500m`, `2`, `100k` or, as `BinarySI`, `4Gi`. */
+export function formatQuantity(value: number, format: QuantityFormat = 'DecimalSI'): string {
+  if (!Number.isFinite(value)) throw new RangeError(`Cannot print quantity ${value}: expected a finite number`);
+  const whole = Math.trunc(value);
+  const nano = BigInt(whole) * BILLION + BigInt(Math.round((value - whole) * 1e9));
+  return printQuantity({ nano, format });
+}
+
+/** The one way in which Kubernetes writes a quantity, whichever way it was written. */
+export const canonicalQuantity = (quantity: Quantity): string => printQuantity(readQuantity(quantity));
+
+/** Prints an exact quantity in its canonical form. */
+export function printQuantity({ nano, format }: ExactQuantity): string {
+  const sign = nano < 0n ? '-' : '';
+  const magnitude = nano < 0n ? -nano : nano;
+  const fitsBinary = format === 'BinarySI' && magnitude % BILLION === 0n && magnitude >= 1024n * BILLION;
+  if (fitsBinary) return sign + printBinary(magnitude / BILLION);
+  return sign + printDecimal(magnitude, format === 'DecimalExponent');
+}
+
+function printBinary(value: bigint): string {
+  let mantissa = value;
+  let power = 0;
+  while (power < BINARY_SUFFIXES.length - 1 && mantissa % 1024n === 0n) {
+    mantissa /= 1024n;
+    power += 1;
+  }
+  return `${mantissa}${BINARY_SUFFIXES[power]}`;
+}
+
+function printDecimal(nano: bigint, exponential: boolean): string {
+  if (nano === 0n) return '0';
+  let mantissa = nano;
+  let exponent = -9;
+  while (mantissa % 1000n === 0n && (exponential || exponent < 18)) {
+    mantissa /= 1000n;
+    exponent += 3;
+  }
+  if (!exponential) return `${mantissa}${DECIMAL_SUFFIXES[exponent / 3 + 3]}`;
+  return exponent === 0 ? `${mantissa}` : `${mantissa}e${exponent}`;
+}
