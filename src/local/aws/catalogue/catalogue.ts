@@ -1,0 +1,45 @@
+/** The catalogue that the local AWS has when it is given no other: every size of every family, in the given zones. */
+import type { Catalogue, Zone } from '../options.ts';
+import { chance } from '../random.ts';
+import { FAMILIES } from './families.ts';
+import { instanceTypeInfo } from './info.ts';
+import { apiName, onDemandUsdOf } from './sizes.ts';
+
+/** Spot prices move at most this often. */
+export const SPOT_STEP_MS = 6 * 3_600_000;
+
+/** One pool in fifty has no spot market. */
+const NO_MARKET = 0.02;
+
+export function ruleBuiltCatalogue(zones: readonly Zone[], seed: number): Catalogue {
+  const onDemand = new Map<string, number>();
+  const offered = new Map<string, readonly string[]>();
+  const types = FAMILIES.flatMap((family) => {
+    const names = zones.filter((_, index) => !family.absentFrom?.includes(index)).map((zone) => zone.name);
+    return family.sizes.map((size) => {
+      const name = apiName(family, size);
+      onDemand.set(name, onDemandUsdOf(family, size));
+      offered.set(name, names);
+      return instanceTypeInfo(family, size);
+    });
+  });
+  return {
+    types,
+    zonesOf: (type) => offered.get(type) ?? [],
+    onDemandUsd: (type) => onDemand.get(type),
+    spotUsd: (type, zone, atMs) => {
+      const usd = onDemand.get(type);
+      if (usd === undefined || !offered.get(type)?.includes(zone)) return undefined;
+      if (chance(seed, 'market', type, zone) < NO_MARKET) return undefined;
+      return spotUsd(usd, type, zone, atMs, seed);
+    },
+  };
+}
+
+/** 30 to 45 % of the on-demand price by type, give or take 20 % by zone and 5 % by time of day. */
+function spotUsd(usd: number, type: string, zone: string, atMs: number, seed: number): number {
+  const share = 0.3 + 0.15 * chance(seed, 'share', type);
+  const byZone = 0.8 + 0.4 * chance(seed, 'zone', type, zone);
+  const byTime = 0.95 + 0.1 * chance(seed, 'time', type, zone, Math.floor(atMs / SPOT_STEP_MS));
+  return Number((usd * share * byZone * byTime).toFixed(6));
+}

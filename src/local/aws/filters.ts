@@ -1,0 +1,110 @@
+/** Filters, wildcards and paging, as EC2's Describe calls share them. */
+import type { Filter } from '@aws-sdk/client-ec2';
+import type { Tags } from './types.ts';
+import { AwsError } from './wire/error.ts';
+
+/** What a filter name compares with; undefined means that the object has no such value and never matches. */
+export type FilterFields<T> = Readonly<Record<string, (item: T) => string | readonly string[] | undefined>>;
+
+/** EC2 refuses more values than this in one request. */
+const MAX_FILTER_VALUES = 200;
+
+/**
+ * Keeps the items that match every filter; a filter matches when any of its values does. `*` and `?` are wildcards,
+ * a backslash takes their meaning away.
+ * @param tagsOf  where the objects of this call keep tags, so that `tag:<key>`, `tag-key`, `tag-value` work
+ * @throws AwsError InvalidParameterValue for a name that this call does not know, FilterLimitExceeded
+ */
+export function applyFilters<T>(
+  items: readonly T[],
+  filters: readonly Filter[] | undefined,
+  fields: FilterFields<T>,
+  tagsOf?: (item: T) => Tags,
+): readonly T[] {
+  if (!filters || filters.length === 0) return items;
+  const count = filters.reduce((sum, filter) => sum + (filter.Values?.length ?? 0), 0);
+  if (count > MAX_FILTER_VALUES) {
+    throw new AwsError('FilterLimitExceeded', `The maximum number of filter values specified on a single call is 200`);
+  }
+  const tests = filters.map((filter) => filterTest(filter, fields, tagsOf));
+  return items.filter((item) => tests.every((test) => test(item)));
+}
+
+function filterTest<T>(
+  { Name: name, Values: values }: Filter,
+  fields: FilterFields<T>,
+  tagsOf: ((item: T) => Tags) | undefined,
+): (item: T) => boolean {
+  if (!name) throw new AwsError('InvalidParameterValue', 'The filter name must not be empty');
+  if (!values) throw new AwsError('InvalidParameterValue', `The filter '${name}' has no values`);
+  const read = fields[name] ?? (tagsOf && tagField(name, tagsOf));
+  if (!read) throw new AwsError('InvalidParameterValue', `The filter '${name}' is invalid`);
+  const patterns = values.map(wildcard);
+  return (item) => {
+    const found = read(item);
+    if (found === undefined) return false;
+    const candidates = typeof found === 'string' ? [found] : found;
+    return patterns.some((matches) => candidates.some(matches));
+  };
+}
+
+function tagField<T>(
+  name: string,
+  tagsOf: (item: T) => Tags,
+): ((item: T) => string | string[] | undefined) | undefined {
+  if (name.startsWith('tag:')) return (item) => tagsOf(item)[name.slice('tag:'.length)];
+  if (name === 'tag-key') return (item) => Object.keys(tagsOf(item));
+  if (name === 'tag-value') return (item) => Object.values(tagsOf(item));
+  return undefined;
+}
+
+/** A test for a pattern in which `*` stands for any text and `?` for one character. Case matters. */
+export function wildcard(pattern: string): (text: string) => boolean {
+  if (!/[*?\\]/.test(pattern)) return (text) => text === pattern;
+  const source = pattern.replace(/\\([*?\\])|[*?]|[.+^${}()|[\]\\]/g, (found, escaped: string | undefined) => {
+    if (escaped) return `\\${escaped}`;
+    if (found === '*') return '[^]*';
+    return found === '?' ? '[^]' : `\\${found}`;
+  });
+  const expression = new RegExp(`^${source}$`);
+  return (text) => expression.test(text);
+}
+
+export interface PageRequest {
+  readonly MaxResults?: number | undefined;
+  readonly NextToken?: string | undefined;
+}
+
+export interface PageLimits {
+  readonly min?: number;
+  readonly max: number;
+  /** Page size when the request names none; absent means all. */
+  readonly fallback?: number;
+}
+
+/**
+ * Cuts one page. The token holds the offset of the next one.
+ * @throws AwsError InvalidParameterValue (page size), InvalidNextToken
+ */
+export function page<T>(
+  items: readonly T[],
+  { MaxResults: size, NextToken: token }: PageRequest,
+  { min = 1, max, fallback = Number.POSITIVE_INFINITY }: PageLimits,
+): { readonly items: T[]; readonly next: string | undefined } {
+  if (size !== undefined && (size < min || size > max)) {
+    throw new AwsError(
+      'InvalidParameterValue',
+      `Value ( ${size} ) for parameter maxResults is invalid. Expecting a value between ${min} and ${max}.`,
+    );
+  }
+  const start = token ? offsetOf(token) : 0;
+  const end = start + (size ?? fallback);
+  const next = end < items.length ? Buffer.from(`next:${end}`).toString('base64url') : undefined;
+  return { items: items.slice(start, end), next };
+}
+
+function offsetOf(token: string): number {
+  const match = /^next:(\d+)$/.exec(Buffer.from(token, 'base64url').toString());
+  if (!match) throw new AwsError('InvalidNextToken', `The token '${token}' is invalid`);
+  return Number(match[1]);
+}
