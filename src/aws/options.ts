@@ -22,10 +22,11 @@ export interface AwsSettings {
   readonly interruptionQueue: string;
   readonly reservedEnis: number;
   readonly disableDryRun: boolean;
-  readonly amiRefreshMs: number;
-  readonly subnetRefreshMs: number;
+  readonly amiRefreshIntervalMs: number;
+  readonly subnetRefreshIntervalMs: number;
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly featureGates: { readonly reservedCapacity: boolean };
+  readonly awsFeatureGates: { readonly nodeClassCel: boolean };
 }
 
 export interface AwsOptions {

@@ -1,0 +1,181 @@
+/** What AWS error codes mean to the provider, and how failed launches are explained to the user. */
+import { CreateFailed } from '../cloud/errors.ts';
+
+const NOT_FOUND = new Set([
+  'InvalidCapacityReservationId.NotFound',
+  'InvalidInstanceID.NotFound',
+  'InvalidLaunchTemplateName.NotFoundException',
+  'InvalidLaunchTemplateId.NotFound',
+  'InvalidPlacementGroup.Unknown',
+  'QueueDoesNotExist',
+  'AWS.SimpleQueueService.NonExistentQueue',
+  'NoSuchEntity',
+  'NoSuchEntityException',
+  'ParameterNotFound',
+]);
+
+/** Fleet errors that say an offering cannot be had now. */
+const NO_CAPACITY = new Set([
+  'InsufficientInstanceCapacity',
+  'MaxSpotInstanceCountExceeded',
+  'VcpuLimitExceeded',
+  'UnfulfillableCapacity',
+  'Unsupported',
+  'InsufficientFreeAddressesInSubnet',
+  'MaxFleetCountExceeded',
+  'ReservationCapacityExceeded',
+]);
+
+export const SUBNET_FULL = 'InsufficientFreeAddressesInSubnet';
+export const SPOT_ROLE_MISSING = 'AuthFailure.ServiceLinkedRoleCreationNotPermitted';
+export const LAUNCH_TEMPLATE_NOT_FOUND = 'InvalidLaunchTemplateName.NotFoundException';
+
+/** The service's error code, looked for along the chain of causes. Empty when AWS did not answer. */
+export function codeOf(error: unknown): string {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ('Code' in at && typeof at.Code === 'string') return at.Code;
+    if ('$metadata' in at) return at.name;
+  }
+  return '';
+}
+
+export const isNotFound = (error: unknown): boolean => NOT_FOUND.has(codeOf(error));
+export const isDryRun = (error: unknown): boolean => codeOf(error) === 'DryRunOperation';
+export const isUnauthorized = (error: unknown): boolean => codeOf(error) === 'UnauthorizedOperation';
+export const isThrottled = (error: unknown): boolean => codeOf(error) === 'RequestLimitExceeded';
+export const isNoCapacity = (code: string): boolean => NO_CAPACITY.has(code);
+
+/** True when the service itself failed: HTTP 5xx. */
+export function isServerFault(error: unknown): boolean {
+  for (let at: unknown = error; at instanceof Error; at = at.cause)
+    if ('$fault' in at && at.$fault === 'server') return true;
+  return false;
+}
+
+/** `code: message`, as AWS errors are quoted. */
+export function describeError(error: unknown): string {
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return code === '' || message.includes(code) ? message : `${code}: ${message}`;
+}
+
+const UNAUTHORIZED = /UnauthorizedOperation|AccessDenied|AuthFailure/;
+const has = (part: string) => (text: string) => text.includes(part);
+const unauthorizedWith = (part: string) => (text: string) => UNAUTHORIZED.test(text) && text.includes(part);
+
+interface Explanation {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** First match wins. Texts are what users see on the Launched condition. */
+const EXPLANATIONS: readonly (readonly [(text: string) => boolean, string, string])[] = [
+  [
+    has(SPOT_ROLE_MISSING),
+    'SpotSLRCreationFailed',
+    'User does not have sufficient permission to create the Spot ServiceLinkedRole to launch spot instances',
+  ],
+  [
+    unauthorizedWith('with an explicit deny in a permissions boundary'),
+    'Unauthorized',
+    'User is not authorized to perform this operation due to a permission boundary',
+  ],
+  [
+    unauthorizedWith('with an explicit deny in a service control policy'),
+    'Unauthorized',
+    'User is not authorized to perform this operation due to a service control policy',
+  ],
+  [
+    unauthorizedWith('Not authorized for images'),
+    'AMIAuthorizationFailure',
+    'User is not authorized for AMI used in instance launch',
+  ],
+  [
+    (text) => UNAUTHORIZED.test(text),
+    'Unauthorized',
+    'User is not authorized to perform this operation because no identity-based policy allows it',
+  ],
+  [
+    (text) => text.includes('InvalidParameter') && text.includes('belong to different networks'),
+    'SecurityGroupSubnetVPCMismatch',
+    'Security groups and subnets must be in the same VPC.',
+  ],
+  [
+    has('iamInstanceProfile.name is invalid'),
+    'InstanceProfileNameInvalid',
+    'Instance profile name used from EC2NodeClass status does not exist',
+  ],
+  [
+    has('InvalidLaunchTemplateId.NotFound'),
+    'LaunchTemplateNotFound',
+    "Launch template used for instance launch wasn't found",
+  ],
+  [
+    has('User data is limited to'),
+    'UserDataSizeLimitExceeded',
+    'Rendered user data exceeds the EC2 user data size limit',
+  ],
+  [has('InvalidAMIID.Malformed'), 'InvalidAMIID', 'AMI used for instance launch is invalid'],
+  [
+    has('InvalidAMIID.NotFound'),
+    'AMINotFound',
+    "AMI used for instance launch either does not exist or you don't have permissions to use it",
+  ],
+  [has('RequestLimitExceeded'), 'RequestLimitExceeded', 'Request limit exceeded'],
+  [has('InternalError'), 'InternalError', 'An internal error has occurred'],
+  [
+    has('not eligible for Free Tier'),
+    'FreeTierIneligible',
+    'The specified instance type is not eligible for Free Tier',
+  ],
+  [
+    has('MaxFleetCountExceeded'),
+    'FleetQuotaExceeded',
+    'A fleet launch was requested but this would exceed your fleet request quota',
+  ],
+  [
+    has('PendingVerification'),
+    'AccountPendingVerification',
+    'An instance launch was requested but the request for launching resources in this region is still being verified',
+  ],
+  [
+    has('MaxSpotInstanceCountExceeded'),
+    'SpotQuotaExceeded',
+    'A spot instance launch was requested but this would exceed your spot instance quota',
+  ],
+  [
+    has('VcpuLimitExceeded'),
+    'VCPULimitExceeded',
+    'An instance was requested that would exceed your VCPU quota',
+  ],
+  [
+    has(SUBNET_FULL),
+    SUBNET_FULL,
+    'There are not enough free IP addresses to launch an instance in this subnet',
+  ],
+];
+
+/** The reason and message that a failed launch shows on its NodeClaim. */
+export function explainLaunchFailure(errorText: string): Explanation {
+  const found = EXPLANATIONS.find(([matches]) => matches(errorText));
+  return found === undefined
+    ? { reason: 'LaunchFailed', message: 'Instance launch failed' }
+    : { reason: found[1], message: found[2] };
+}
+
+/** A CreateFailed whose condition message is `prefix: explanation`; the error text keeps AWS's own words. */
+export function launchFailure(prefix: string, error: unknown): CreateFailed {
+  const { reason, message } = explainLaunchFailure(describeError(error));
+  return new CreateFailed(reason, `${prefix}: ${message}`, { cause: error });
+}
+
+/** What to tell the user about a refused dry run. */
+export function explainRefusal(error: unknown): string {
+  const text = describeError(error);
+  if (text.includes('with an explicit deny in a permissions boundary'))
+    return 'User is not authorized to perform this operation due to a permission boundary';
+  if (text.includes('with an explicit deny in a service control policy'))
+    return 'User is not authorized to perform this operation due to a service control policy';
+  if (text.includes('Not authorized for images')) return 'User is not authorized for AMI used in instance launch';
+  return 'User is not authorized to perform this operation because no identity-based policy allows it';
+}

@@ -1,0 +1,38 @@
+/** Whether a NodeClass can be launched on an instance type at all. */
+import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { AmiFamily } from '../amis/families.ts';
+import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
+
+function fitsNetworkInterfaces(info: InstanceTypeInfo, nodeClass: EC2NodeClass): boolean {
+  const interfaces = nodeClass.spec.networkInterfaces;
+  if (interfaces === undefined) return true;
+  const network = info.NetworkInfo;
+  const cards = network?.NetworkCards ?? [];
+  if (cards.length === 0 || network?.EnaSupport === 'unsupported') return false;
+  const placed = interfaces.every(({ networkCardIndex, deviceIndex }) => {
+    const card = cards.find((each) => each.NetworkCardIndex === networkCardIndex);
+    return card !== undefined && networkCardIndex < cards.length && deviceIndex < (card.MaximumNetworkInterfaces ?? 0);
+  });
+  const prefixes = nodeClass.spec.ipPrefixCount ?? 0;
+  const addresses = prefixes === 0 || prefixes + 1 <= (network?.Ipv4AddressesPerInterface ?? 0);
+  const efaOnly = interfaces.filter((each) => each.interfaceType === 'efa-only').length;
+  return placed && addresses && efaOnly <= (network?.EfaInfo?.MaximumEfaInterfaces ?? 0);
+}
+
+export function canLaunch(
+  info: InstanceTypeInfo,
+  nodeClass: EC2NodeClass,
+  family: AmiFamily,
+  placementGroup: PlacementGroup | undefined,
+): boolean {
+  if (family.name === 'AL2023' && (info.InstanceType ?? '').startsWith('a1.')) return false;
+  if (!fitsNetworkInterfaces(info, nodeClass)) return false;
+  // The processor feature is newer than the SDK's list of them.
+  const features: readonly string[] = info.ProcessorInfo?.SupportedFeatures ?? [];
+  const nested = nodeClass.spec.cpuOptions?.nestedVirtualization === 'enabled';
+  if (nested && !features.includes('nested-virtualization')) return false;
+  const strategies = info.PlacementGroupInfo?.SupportedStrategies ?? [];
+  if (placementGroup !== undefined && !strategies.includes(placementGroup.strategy)) return false;
+  return nodeClass.spec.connectionTracking === undefined || info.Hypervisor === 'nitro';
+}

@@ -1,0 +1,261 @@
+/** The instance types of the region, as each NodeClass sees them. */
+import {
+  type EC2Client,
+  type InstanceTypeInfo,
+  paginateDescribeInstanceTypeOfferings,
+  paginateDescribeInstanceTypes,
+} from '@aws-sdk/client-ec2';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import {
+  PLACEMENT_GROUP_ID_LABEL,
+  PLACEMENT_GROUP_PARTITION_LABEL,
+} from '../../api/labels.ts';
+import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
+import type { Clock } from '../../kube/clock.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { familyOf } from '../amis/families.ts';
+import { fingerprint, setFingerprint } from '../fingerprint.ts';
+import type { AwsMetrics } from '../metrics.ts';
+import { type Kubelet, parseKubelet } from '../nodeclass/kubelet.ts';
+import { baseOfferings, expandPartitions, type OfferingContext, reservedOfferings } from '../offerings/offerings.ts';
+import type { UnavailableOfferings } from '../offerings/unavailable.ts';
+import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
+import type { Pricing } from '../pricing/pricing.ts';
+import type { Reservations } from '../reservations/reservations.ts';
+import { TtlCache } from '../ttlcache.ts';
+import { capacityOf, estimatedMemory } from './capacity.ts';
+import { canLaunch } from './compatibility.ts';
+import { typeRequirements } from './labels.ts';
+import { overheadOf } from './overhead.ts';
+import { eniLimitedPods, podLimit } from './pods.ts';
+import { zonesOf } from './zones.ts';
+
+const REFRESH_MS = 12 * 3_600_000;
+const RESOLVED_TTL_MS = 5 * 60_000;
+const OFFERINGS_TTL_MS = 5 * 60_000;
+const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
+const MIB = 2 ** 20;
+
+type Resolved = Omit<InstanceType, 'offerings'>;
+
+export interface InstanceTypesOptions {
+  readonly ec2: EC2Client;
+  readonly region: string;
+  readonly memoryOverheadPercent: number;
+  readonly reservedEnis: number;
+  readonly reservedCapacity: boolean;
+  readonly pricing: Pricing;
+  readonly unavailable: UnavailableOfferings;
+  readonly reservations: Reservations;
+  readonly placementGroups: PlacementGroups;
+  readonly metrics: AwsMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class InstanceTypes {
+  readonly #options: InstanceTypesOptions;
+  #infos: ReadonlyMap<string, InstanceTypeInfo> = new Map();
+  #offeredIn: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  #allZones: readonly string[] = [];
+  readonly #resolved: TtlCache<string, readonly Resolved[]>;
+  readonly #offerings: TtlCache<string, { sequence: number; offerings: readonly Offering[] }>;
+  readonly #discoveredMemory: TtlCache<string, number>;
+
+  constructor(options: InstanceTypesOptions) {
+    this.#options = options;
+    this.#resolved = new TtlCache(options.clock, RESOLVED_TTL_MS);
+    this.#offerings = new TtlCache(options.clock, OFFERINGS_TTL_MS);
+    this.#discoveredMemory = new TtlCache(options.clock, DISCOVERED_MEMORY_TTL_MS);
+  }
+
+  /** False until AWS has told the types. */
+  get loaded(): boolean {
+    return this.#infos.size > 0;
+  }
+
+  get zones(): readonly string[] {
+    return this.#allZones;
+  }
+
+  info(name: string): InstanceTypeInfo | undefined {
+    return this.#infos.get(name);
+  }
+
+  /** Asks AWS for types and zones anew. A failure leaves what is known. */
+  async refresh(): Promise<void> {
+    await Promise.all([this.#refreshTypes(), this.#refreshZones()]);
+  }
+
+  async #refreshTypes(): Promise<void> {
+    const infos = new Map<string, InstanceTypeInfo>();
+    const input = {
+      MaxResults: 100,
+      Filters: [
+        { Name: 'supported-virtualization-type', Values: ['hvm'] },
+        { Name: 'processor-info.supported-architecture', Values: ['x86_64', 'arm64'] },
+      ],
+    };
+    for await (const page of paginateDescribeInstanceTypes({ client: this.#options.ec2 }, input))
+      for (const info of page.InstanceTypes ?? []) if (info.InstanceType !== undefined) infos.set(info.InstanceType, info);
+    if (fingerprint([...infos]) === fingerprint([...this.#infos])) return;
+    this.#infos = infos;
+    this.#resolved.clear();
+    this.#offerings.clear();
+    this.#options.log.debug('discovered instance types', { count: infos.size });
+  }
+
+  async #refreshZones(): Promise<void> {
+    const offeredIn = new Map<string, Set<string>>();
+    const input = { LocationType: 'availability-zone', MaxResults: 1000 } as const;
+    for await (const page of paginateDescribeInstanceTypeOfferings({ client: this.#options.ec2 }, input))
+      for (const { InstanceType, Location } of page.InstanceTypeOfferings ?? []) {
+        const zones = offeredIn.get(InstanceType ?? '') ?? new Set<string>();
+        zones.add(Location ?? '');
+        offeredIn.set(InstanceType ?? '', zones);
+      }
+    const sorted = (map: ReadonlyMap<string, ReadonlySet<string>>): unknown =>
+      [...map].map(([type, zones]) => [type, [...zones].sort()]);
+    if (setFingerprint(sorted(offeredIn)) === setFingerprint(sorted(this.#offeredIn))) return;
+    this.#offeredIn = offeredIn;
+    this.#allZones = [...new Set([...offeredIn.values()].flatMap((zones) => [...zones]))].sort();
+    this.#resolved.clear();
+    this.#offerings.clear();
+    this.#options.log.debug('discovered offerings for instance types', { 'instance-type-count': offeredIn.size });
+    this.#options.log.debug('discovered zones', { zones: this.#allZones });
+  }
+
+  /** Remembers the least memory that nodes of a type with these images reported, in bytes. True when that is new. */
+  discoverMemory(instanceType: string, nodeClass: EC2NodeClass, bytes: number): boolean {
+    const key = memoryKey(instanceType, nodeClass);
+    const known = this.#discoveredMemory.get(key);
+    if (known !== undefined && bytes > known) return false;
+    this.#discoveredMemory.set(key, bytes);
+    return known === undefined || bytes < known;
+  }
+
+  /**
+   * Every known type, also those that cannot be bought now.
+   * @throws Error when types are not known yet, the NodeClass has no subnets, or its kubelet block is invalid
+   */
+  async list(nodeClass: EC2NodeClass): Promise<readonly InstanceType[]> {
+    if (this.#infos.size === 0) throw new Error('no instance types found');
+    if (this.#offeredIn.size === 0) throw new Error('no instance types offerings found');
+    if ((nodeClass.status?.subnets ?? []).length === 0) throw new Error('no subnets found');
+    const group = await this.#options.placementGroups.current(nodeClass);
+    const key = classKey(nodeClass);
+    let resolved = this.#resolved.get(key);
+    if (resolved === undefined) {
+      const kubelet = parseKubelet(nodeClass.spec.kubelet);
+      resolved = [...this.#infos.values()].map((info) => this.#resolve(info, nodeClass, kubelet));
+      this.#resolved.set(key, resolved);
+    }
+    const scope = fingerprint([key, zonesOf(nodeClass), nodeClass.spec.connectionTracking, nodeClass.spec.cpuOptions, group]);
+    return resolved.map((type) => this.#withOfferings(type, nodeClass, group, scope));
+  }
+
+  #resolve(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): Resolved {
+    const { metrics, memoryOverheadPercent, reservedEnis, region, reservedCapacity } = this.#options;
+    const name = info.InstanceType ?? '';
+    const family = familyOf(nodeClass);
+    const pods = podLimit(info, nodeClass, kubelet, { family, reservedEnis });
+    const discoveredMemory = this.#discoveredMemory.get(memoryKey(name, nodeClass));
+    const capacity = capacityOf(info, nodeClass, { family, pods, memoryOverheadPercent, discoveredMemory });
+    const vcpus = info.VCpuInfo?.DefaultVCpus ?? 0;
+    metrics.instanceTypeCpu.set({ instance_type: name }, vcpus);
+    metrics.instanceTypeMemory.set({ instance_type: name }, (info.MemoryInfo?.SizeInMiB ?? 0) * MIB);
+    return {
+      name,
+      requirements: typeRequirements(info, {
+        region,
+        family,
+        zones: zonesOf(nodeClass),
+        offeredIn: this.#offeredIn.get(name) ?? new Set(),
+        reservations: reservedCapacity
+          ? (nodeClass.status?.capacityReservations ?? []).filter((each) => each.instanceType === name)
+          : [],
+      }),
+      capacity,
+      overhead: overheadOf(kubelet, {
+        vcpus,
+        pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,
+        memory: estimatedMemory(info, memoryOverheadPercent),
+        ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
+      }),
+    };
+  }
+
+  #withOfferings(
+    type: Resolved,
+    nodeClass: EC2NodeClass,
+    group: PlacementGroup | undefined,
+    scope: string,
+  ): InstanceType {
+    const { pricing, unavailable, reservations, reservedCapacity } = this.#options;
+    const info = this.#infos.get(type.name) ?? {};
+    const context: OfferingContext = {
+      allZones: this.#allZones,
+      zones: zonesOf(nodeClass),
+      offeredIn: this.#offeredIn.get(type.name) ?? new Set(),
+      launchable: canLaunch(info, nodeClass, familyOf(nodeClass), group),
+      placementGroup: group,
+      onDemandPrice: (name) => pricing.onDemandPrice(name),
+      spotPrice: (name, zone) => pricing.spotPrice(name, zone),
+      isUnavailable: (offering, subnetIds) => unavailable.isUnavailable(offering, subnetIds),
+    };
+    const cacheKey = `${type.name}:${scope}`;
+    const sequence = unavailable.sequence(type.name);
+    let cached = this.#offerings.get(cacheKey);
+    if (cached === undefined || cached.sequence !== sequence) {
+      cached = { sequence, offerings: baseOfferings(info, context) };
+      this.#offerings.set(cacheKey, cached);
+    }
+    const reserved = reservedCapacity
+      ? reservedOfferings(info, nodeClass.status?.capacityReservations ?? [], (id) => reservations.available(id), context)
+      : [];
+    return {
+      ...type,
+      requirements: [...type.requirements, ...groupRequirements(group)],
+      offerings: expandPartitions([...cached.offerings, ...reserved], group),
+    };
+  }
+}
+
+function groupRequirements(group: PlacementGroup | undefined): readonly Requirement[] {
+  if (group === undefined) return [];
+  const partitions = Array.from({ length: group.partitions }, (_, at) => String(at + 1));
+  return [
+    { key: PLACEMENT_GROUP_ID_LABEL, operator: 'In', values: [group.id] },
+    ...(partitions.length === 0
+      ? []
+      : [{ key: PLACEMENT_GROUP_PARTITION_LABEL, operator: 'In' as const, values: partitions }]),
+  ];
+}
+
+const memoryKey = (instanceType: string, { status }: EC2NodeClass): string =>
+  `${instanceType}:${setFingerprint(status?.amis ?? [])}`;
+
+/** What of a NodeClass its instance types depend on. */
+const classKey = ({ spec, status, ...nodeClass }: EC2NodeClass): string =>
+  fingerprint([
+    setFingerprint(status?.amis ?? []),
+    setFingerprint(zonesOf({ spec, status: status ?? {}, ...nodeClass })),
+    spec.kubelet,
+    setFingerprint(spec.blockDeviceMappings),
+    (status?.capacityReservations ?? []).map(({ endTime: _, ...reservation }) => reservation),
+    setFingerprint(spec.networkInterfaces),
+    spec.instanceStorePolicy,
+    familyOf({ spec, ...nodeClass }).name,
+  ]);
+
+export function instanceTypesController(types: InstanceTypes): Singleton {
+  return {
+    name: 'providers.instancetype',
+    singleton: true,
+    async reconcile() {
+      await types.refresh();
+      return after(REFRESH_MS);
+    },
+  };
+}

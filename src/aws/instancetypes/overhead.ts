@@ -1,0 +1,73 @@
+/** What the node keeps back from pods: kube-reserved, system-reserved and the hard eviction threshold. */
+import type { StringMap } from '../../api/kubernetes.ts';
+import { parseQuantity } from '../../api/quantity.ts';
+import type { InstanceTypeOverhead, Resources } from '../../engine/model.ts';
+import { amountOf } from '../../engine/resources.ts';
+import type { Kubelet } from '../nodeclass/kubelet.ts';
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+
+/** Share of each tier of cores, in milli-cores per core: EKS's bootstrap formula. */
+const CPU_TIERS: readonly (readonly [fromCore: number, toCore: number, milliPerCore: number])[] = [
+  [0, 1, 60],
+  [1, 2, 10],
+  [2, 4, 5],
+  [4, Number.POSITIVE_INFINITY, 2.5],
+];
+
+const reservedCpuMilli = (vcpus: number): number =>
+  CPU_TIERS.reduce(
+    (sum, [from, to, perCore]) => sum + Math.trunc(Math.max(0, Math.min(vcpus, to) - from) * perCore),
+    0,
+  );
+
+/** Amounts of a kubelet's reserved list; entries that are expressions count as not given. */
+export function reservedAmounts(list: StringMap | undefined): Resources {
+  const amounts: Record<string, number> = {};
+  for (const [name, text] of Object.entries(list ?? {})) {
+    try {
+      amounts[name] = amountOf(name, text);
+    } catch {
+      // An expression: without the NodeClassCEL gate it has no effect.
+    }
+  }
+  return amounts;
+}
+
+function threshold(signal: string | undefined, capacity: number, fallback: number): number {
+  if (signal === undefined) return fallback;
+  if (!signal.endsWith('%')) return parseQuantity(signal);
+  const percent = Number(signal.slice(0, -1));
+  // The kubelet reads 100 % as switched off.
+  return percent === 100 ? 0 : Math.ceil((capacity / 100) * percent);
+}
+
+export interface OverheadInput {
+  readonly vcpus: number;
+  /** Pods that kube-reserved memory is sized by. */
+  readonly pods: number;
+  /** Estimated, even where the real memory is known: the percentages are of the estimate. */
+  readonly memory: number;
+  readonly ephemeralStorage: number;
+}
+
+export function overheadOf(kubelet: Kubelet, input: OverheadInput): InstanceTypeOverhead {
+  return {
+    kubeReserved: {
+      cpu: reservedCpuMilli(input.vcpus),
+      memory: (11 * input.pods + 255) * MIB,
+      'ephemeral-storage': GIB,
+      ...reservedAmounts(kubelet.kubeReserved),
+    },
+    systemReserved: reservedAmounts(kubelet.systemReserved),
+    evictionThreshold: {
+      memory: threshold(kubelet.evictionHard?.['memory.available'], input.memory, 100 * MIB),
+      'ephemeral-storage': threshold(
+        kubelet.evictionHard?.['nodefs.available'],
+        input.ephemeralStorage,
+        Math.ceil((input.ephemeralStorage / 100) * 10),
+      ),
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/** The kubelet block of a NodeClass: an open object of which twelve fields are understood. */
+import type { StringMap } from '../../api/kubernetes.ts';
+
+export interface Kubelet {
+  readonly clusterDNS?: readonly string[];
+  /** Text is an expression, which needs the NodeClassCEL gate. */
+  readonly maxPods?: number | string;
+  readonly podsPerCore?: number;
+  readonly systemReserved?: StringMap;
+  readonly kubeReserved?: StringMap;
+  readonly evictionHard?: StringMap;
+  readonly evictionSoft?: StringMap;
+  readonly evictionSoftGracePeriod?: StringMap;
+  readonly evictionMaxPodGracePeriod?: number;
+  readonly imageGCHighThresholdPercent?: number;
+  readonly imageGCLowThresholdPercent?: number;
+  readonly cpuCFSQuota?: boolean;
+}
+
+export type RawKubelet = Readonly<Record<string, unknown>>;
+
+type Check = readonly [expected: string, holds: (value: unknown) => boolean];
+
+const isInteger = (value: unknown): boolean => Number.isInteger(value);
+const isTextMap = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.values(value).every((each) => typeof each === 'string');
+
+const integer: Check = ['an integer', isInteger];
+const textMap: Check = ['a map of strings', isTextMap];
+
+/** The fields that the provider itself acts on. */
+export const MANAGED_FIELDS: Readonly<Record<keyof Kubelet, Check>> = {
+  clusterDNS: [
+    'a list of strings',
+    (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
+  ],
+  maxPods: ['an integer or an expression', (value) => isInteger(value) || typeof value === 'string'],
+  podsPerCore: integer,
+  systemReserved: textMap,
+  kubeReserved: textMap,
+  evictionHard: textMap,
+  evictionSoft: textMap,
+  evictionSoftGracePeriod: textMap,
+  evictionMaxPodGracePeriod: integer,
+  imageGCHighThresholdPercent: integer,
+  imageGCLowThresholdPercent: integer,
+  cpuCFSQuota: ['true or false', (value) => typeof value === 'boolean'],
+};
+
+/** Fields whose values have the wrong type, in words. */
+export const typeErrors = (raw: RawKubelet): readonly string[] =>
+  Object.entries(MANAGED_FIELDS)
+    .filter(([field, [, holds]]) => raw[field] !== undefined && raw[field] !== null && !holds(raw[field]))
+    .map(([field, [expected]]) => `spec.kubelet.${field}: must be ${expected}`);
+
+/**
+ * Reads the understood fields.
+ * @throws Error naming the fields that have the wrong type
+ */
+export function parseKubelet(raw: RawKubelet | undefined): Kubelet {
+  if (raw === undefined) return {};
+  const wrong = typeErrors(raw);
+  if (wrong.length > 0) throw new Error(`parsing spec.kubelet, ${wrong.join('; ')}`);
+  const managed = Object.keys(MANAGED_FIELDS).filter((field) => raw[field] !== undefined && raw[field] !== null);
+  return Object.fromEntries(managed.map((field) => [field, raw[field]])) as Kubelet;
+}

@@ -1,0 +1,91 @@
+/** What instances cost now, as far as known. Lookups never wait; a background controller refreshes. */
+import type { EC2Client } from '@aws-sdk/client-ec2';
+import type { PricingClient } from '@aws-sdk/client-pricing';
+import type { Clock } from '../../kube/clock.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { fallbackPrices } from './fallback.ts';
+import { fetchOnDemandPrices } from './ondemand.ts';
+import { fetchSpotPrices } from './spot.ts';
+
+const REFRESH_MS = 12 * 3_600_000;
+
+export interface PricingOptions {
+  readonly ec2: EC2Client;
+  readonly pricing: PricingClient;
+  readonly region: string;
+  /** No calls to the Pricing API, which has no VPC endpoint in most regions. */
+  readonly isolatedVpc: boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class Pricing {
+  readonly #options: PricingOptions;
+  readonly #onDemand = fallbackPrices();
+  readonly #spot = new Map<string, Map<string, number>>();
+  #spotKnown = false;
+  #skipLogged = false;
+
+  constructor(options: PricingOptions) {
+    this.#options = options;
+  }
+
+  onDemandPrice(instanceType: string): number | undefined {
+    return this.#onDemand.get(instanceType);
+  }
+
+  /** Until AWS has told spot prices, the on-demand price stands in; after that a zone without a price has none. */
+  spotPrice(instanceType: string, zone: string): number | undefined {
+    return this.#spotKnown ? this.#spot.get(instanceType)?.get(zone) : this.#onDemand.get(instanceType);
+  }
+
+  async updateOnDemand(): Promise<void> {
+    const { pricing, region, isolatedVpc, log } = this.#options;
+    if (isolatedVpc || region.startsWith('us-gov')) {
+      if (!this.#skipLogged) log.debug('skipping on-demand pricing update, the pricing API is not used here', { region });
+      this.#skipLogged = true;
+      return;
+    }
+    let changed = false;
+    for (const [type, price] of await fetchOnDemandPrices(pricing, region)) {
+      changed ||= this.#onDemand.get(type) !== price;
+      this.#onDemand.set(type, price);
+    }
+    if (changed) log.debug('updated on-demand pricing', { 'instance-type-count': this.#onDemand.size });
+  }
+
+  async updateSpot(): Promise<void> {
+    const { ec2, clock, log } = this.#options;
+    let changed = !this.#spotKnown;
+    let offerings = 0;
+    for (const [type, zones] of await fetchSpotPrices(ec2, clock.now())) {
+      const known = this.#spot.get(type) ?? new Map<string, number>();
+      for (const [zone, price] of zones) {
+        changed ||= known.get(zone) !== price;
+        known.set(zone, price);
+      }
+      this.#spot.set(type, known);
+      offerings += known.size;
+    }
+    this.#spotKnown = true;
+    if (changed)
+      log.debug('updated spot pricing with instance types and offerings', {
+        'instance-type-count': this.#spot.size,
+        'offering-count': offerings,
+      });
+  }
+}
+
+export function pricingController(pricing: Pricing): Singleton {
+  return {
+    name: 'providers.pricing',
+    singleton: true,
+    async reconcile() {
+      const results = await Promise.allSettled([pricing.updateSpot(), pricing.updateOnDemand()]);
+      const failed = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+      if (failed.length > 0) throw new AggregateError(failed, `updating pricing, ${failed.map(String).join('; ')}`);
+      return after(REFRESH_MS);
+    },
+  };
+}

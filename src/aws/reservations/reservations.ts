@@ -1,0 +1,130 @@
+/** Capacity reservations that a NodeClass selects, and how many instances each has left. */
+import {
+  type CapacityReservation as Described,
+  DescribeCapacityReservationsCommand,
+  type DescribeCapacityReservationsCommandInput,
+  type EC2Client,
+  paginateDescribeCapacityReservations,
+} from '@aws-sdk/client-ec2';
+import type { CapacityReservationStatus, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { isNotFound } from '../errors.ts';
+import { fingerprint } from '../fingerprint.ts';
+import { tagFilters } from '../tags.ts';
+import { LoadingCache } from '../ttlcache.ts';
+
+export type CapacityReservation = CapacityReservationStatus;
+
+const QUERY_TTL_MS = 60_000;
+/** Capacity blocks stop taking instances this long before they end. */
+const BLOCK_EXPIRES_MS = 40 * 60_000;
+
+type Query = Omit<DescribeCapacityReservationsCommandInput, 'NextToken'>;
+
+function queriesFor(nodeClass: EC2NodeClass): readonly Query[] {
+  const active = { Name: 'state', Values: ['active'] };
+  return (nodeClass.spec.capacityReservationSelectorTerms ?? []).map((term) => {
+    if (term.id !== undefined) return { CapacityReservationIds: [term.id], Filters: [active] };
+    const owner = term.ownerID === undefined ? [] : [{ Name: 'owner-id', Values: [term.ownerID] }];
+    const match =
+      term.instanceMatchCriteria === undefined
+        ? []
+        : [{ Name: 'instance-match-criteria', Values: [term.instanceMatchCriteria] }];
+    return { Filters: [active, ...owner, ...tagFilters(term.tags), ...match], MaxResults: 1000 };
+  });
+}
+
+/** A reservation as a NodeClass's status lists it; undefined when it is of a kind that is not understood. */
+export function reservationStatus(described: Described, nowMs: number): CapacityReservation | undefined {
+  const type = described.ReservationType ?? 'default';
+  const criteria = described.InstanceMatchCriteria;
+  if (type !== 'default' && type !== 'capacity-block') return undefined;
+  if (criteria !== 'open' && criteria !== 'targeted') return undefined;
+  const end = described.EndDate;
+  const expiring = type === 'capacity-block' && end !== undefined && end.getTime() - nowMs <= BLOCK_EXPIRES_MS;
+  // Newer than the SDK's model of a reservation.
+  const interruptible = 'Interruptible' in described && described.Interruptible === true;
+  return {
+    id: described.CapacityReservationId ?? '',
+    availabilityZone: described.AvailabilityZone ?? '',
+    instanceType: described.InstanceType ?? '',
+    instanceMatchCriteria: criteria,
+    ownerID: described.OwnerId ?? '',
+    reservationType: type,
+    state: expiring ? 'expiring' : 'active',
+    interruptible,
+    ...(end === undefined ? {} : { endTime: end.toISOString() }),
+  };
+}
+
+export class Reservations {
+  readonly #ec2: EC2Client;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #queries: LoadingCache<readonly Described[]>;
+  readonly #available = new Map<string, number>();
+
+  constructor(ec2: EC2Client, clock: Clock, log: Logger) {
+    this.#ec2 = ec2;
+    this.#clock = clock;
+    this.#log = log;
+    this.#queries = new LoadingCache(clock, QUERY_TTL_MS);
+  }
+
+  /** The NodeClass's reservations that have not ended, by id. */
+  async list(nodeClass: EC2NodeClass): Promise<readonly CapacityReservation[]> {
+    const answers = await Promise.all(
+      queriesFor(nodeClass).map((query) => this.#queries.get(fingerprint(query), () => this.#describe(query))),
+    );
+    const now = this.#clock.now();
+    const found = new Map<string, CapacityReservation>();
+    for (const described of answers.flat()) {
+      if (described.EndDate !== undefined && described.EndDate.getTime() <= now) continue;
+      const status = reservationStatus(described, now);
+      if (status === undefined)
+        this.#log.error('ignoring capacity reservation of an unknown kind', { id: described.CapacityReservationId });
+      else if (!found.has(status.id)) found.set(status.id, status);
+    }
+    return [...found.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  async #describe(query: Query): Promise<readonly Described[]> {
+    const described: Described[] = [];
+    try {
+      if (query.CapacityReservationIds !== undefined) {
+        const answer = await this.#ec2.send(new DescribeCapacityReservationsCommand(query));
+        described.push(...(answer.CapacityReservations ?? []));
+      } else
+        for await (const page of paginateDescribeCapacityReservations({ client: this.#ec2 }, query))
+          described.push(...(page.CapacityReservations ?? []));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    for (const each of described)
+      this.#available.set(each.CapacityReservationId ?? '', each.AvailableInstanceCount ?? 0);
+    return described;
+  }
+
+  /** Instances left, as far as known. */
+  available(id: string): number {
+    return this.#available.get(id) ?? 0;
+  }
+
+  launched(id: string): void {
+    this.#change(id, -1);
+  }
+
+  terminated(id: string): void {
+    this.#change(id, 1);
+  }
+
+  #change(id: string, by: number): void {
+    const count = this.#available.get(id);
+    if (count !== undefined) this.#available.set(id, Math.max(0, count + by));
+  }
+
+  exhausted(id: string): void {
+    if (this.#available.has(id)) this.#available.set(id, 0);
+  }
+}

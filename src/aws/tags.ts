@@ -1,0 +1,40 @@
+/** Tags on everything that the provider creates in AWS. */
+import type { EC2NodeClass } from '../api/ec2nodeclass.ts';
+import type { StringMap } from '../api/kubernetes.ts';
+import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
+
+export const NAME_TAG = 'Name';
+export const NODECLAIM_TAG = 'karpenter.sh/nodeclaim';
+export const CLUSTER_NAME_TAG = 'eks:eks-cluster-name';
+export const clusterOwnerTag = (cluster: string): string => `kubernetes.io/cluster/${cluster}`;
+
+const OWNER_KEY = /^kubernetes\.io\/cluster\/[0-9A-Za-z][A-Za-z0-9\-_]*$/;
+const RESTRICTED = new Set<string>([NODEPOOL_LABEL, CLUSTER_NAME_TAG, EC2_NODECLASS_LABEL, NODECLAIM_TAG]);
+
+/** Keys of the NodeClass's own tags that only the provider may set, sorted. */
+export const restrictedTags = (tags: StringMap | undefined): readonly string[] =>
+  Object.keys(tags ?? {})
+    .filter((key) => OWNER_KEY.test(key) || RESTRICTED.has(key))
+    .sort();
+
+/** Tags of instances, volumes, network interfaces, fleets and launch templates. Ours win over the NodeClass's. */
+export function launchTags(nodeClass: EC2NodeClass, cluster: string, nodePool: string): StringMap {
+  return {
+    ...nodeClass.spec.tags,
+    [clusterOwnerTag(cluster)]: 'owned',
+    [NODEPOOL_LABEL]: nodePool,
+    [CLUSTER_NAME_TAG]: cluster,
+    [EC2_NODECLASS_LABEL]: nodeClass.metadata.name,
+  };
+}
+
+export const tagList = (tags: StringMap): { Key: string; Value: string }[] =>
+  Object.entries(tags)
+    .map(([Key, Value]) => ({ Key, Value }))
+    .sort((a, b) => (a.Key < b.Key ? -1 : 1));
+
+/** Filters for a tag selector; `*` as a value asks for the key alone. */
+export const tagFilters = (tags: StringMap | undefined): { Name: string; Values: string[] }[] =>
+  Object.entries(tags ?? {}).map(([key, value]) =>
+    value === '*' ? { Name: 'tag-key', Values: [key] } : { Name: `tag:${key}`, Values: [value] },
+  );
