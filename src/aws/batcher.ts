@@ -56,11 +56,7 @@ export class Batcher<I, O> {
     const waiting = this.#waiting;
     this.#waiting = [];
     if (waiting.length === 0) return;
-    this.#options.observe?.(
-      this.#options.name,
-      (this.#options.clock.now() - this.#openedMs) / 1000,
-      waiting.length,
-    );
+    this.#options.observe?.(this.#options.name, (this.#options.clock.now() - this.#openedMs) / 1000, waiting.length);
     const buckets = [...Map.groupBy(waiting, (each) => this.#options.bucket(each.input)).values()];
     const worker = async (): Promise<void> => {
       for (let next = buckets.pop(); next !== undefined; next = buckets.pop()) await this.#runBucket(next);

@@ -143,16 +143,8 @@ const EXPLANATIONS: readonly (readonly [(text: string) => boolean, string, strin
     'SpotQuotaExceeded',
     'A spot instance launch was requested but this would exceed your spot instance quota',
   ],
-  [
-    has('VcpuLimitExceeded'),
-    'VCPULimitExceeded',
-    'An instance was requested that would exceed your VCPU quota',
-  ],
-  [
-    has(SUBNET_FULL),
-    SUBNET_FULL,
-    'There are not enough free IP addresses to launch an instance in this subnet',
-  ],
+  [has('VcpuLimitExceeded'), 'VCPULimitExceeded', 'An instance was requested that would exceed your VCPU quota'],
+  [has(SUBNET_FULL), SUBNET_FULL, 'There are not enough free IP addresses to launch an instance in this subnet'],
 ];
 
 /** The reason and message that a failed launch shows on its NodeClaim. */

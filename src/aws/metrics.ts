@@ -23,10 +23,14 @@ export const awsMetrics = (metrics: Metrics) => ({
     'provider',
     'error',
   ]),
-  instanceTypeCpu: metrics.gauge('cloudprovider_instance_type_cpu_cores', 'vCPUs of an instance type', ['instance_type']),
-  instanceTypeMemory: metrics.gauge('cloudprovider_instance_type_memory_bytes', 'Memory of an instance type, in bytes', [
+  instanceTypeCpu: metrics.gauge('cloudprovider_instance_type_cpu_cores', 'vCPUs of an instance type', [
     'instance_type',
   ]),
+  instanceTypeMemory: metrics.gauge(
+    'cloudprovider_instance_type_memory_bytes',
+    'Memory of an instance type, in bytes',
+    ['instance_type'],
+  ),
   offeringAvailable: metrics.gauge(
     'cloudprovider_instance_type_offering_available',
     'Whether an offering can be bought for any NodePool: 1 or 0',
@@ -77,5 +81,7 @@ export const awsMetrics = (metrics: Metrics) => ({
     'nodepool',
     'capacity_type',
   ]),
-  userDataBytes: metrics.gauge('ec2nodeclasses_userdata_bytes', 'Size of the rendered user data, in bytes', ['nodeclass']),
+  userDataBytes: metrics.gauge('ec2nodeclasses_userdata_bytes', 'Size of the rendered user data, in bytes', [
+    'nodeclass',
+  ]),
 });

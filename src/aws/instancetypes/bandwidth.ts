@@ -7,7 +7,10 @@ const UNRATED = new Set(['c1', 'c3', 'c4', 'cc2', 'cr1', 'd2', 'g2', 'hs1', 'i2'
 export function networkBandwidthMbps(info: InstanceTypeInfo): number | undefined {
   const family = (info.InstanceType ?? '').split('.')[0] ?? '';
   if (UNRATED.has(family)) return undefined;
-  const gbps = (info.NetworkInfo?.NetworkCards ?? []).reduce((sum, card) => sum + (card.BaselineBandwidthInGbps ?? 0), 0);
+  const gbps = (info.NetworkInfo?.NetworkCards ?? []).reduce(
+    (sum, card) => sum + (card.BaselineBandwidthInGbps ?? 0),
+    0,
+  );
   // Cut, not rounded: AWS publishes 1.5625 Gbps as 1562 Mbps.
   return gbps > 0 ? Math.floor(gbps * 1000 + 1e-6) : undefined;
 }

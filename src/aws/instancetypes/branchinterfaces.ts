@@ -6,7 +6,14 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 
 type Steps = readonly (readonly [maxVcpus: number, limit: number])[];
 
-const COMMON: Steps = [[1, 4], [2, 9], [4, 18], [8, 38], [48, 54], [Number.POSITIVE_INFINITY, 107]];
+const COMMON: Steps = [
+  [1, 4],
+  [2, 9],
+  [4, 18],
+  [8, 38],
+  [48, 54],
+  [Number.POSITIVE_INFINITY, 107],
+];
 /** Intel and AMD of the eighth generation. */
 const EIGHTH: Steps = [
   [1, 4],

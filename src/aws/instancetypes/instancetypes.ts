@@ -6,10 +6,7 @@ import {
   paginateDescribeInstanceTypes,
 } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
-import {
-  PLACEMENT_GROUP_ID_LABEL,
-  PLACEMENT_GROUP_PARTITION_LABEL,
-} from '../../api/labels.ts';
+import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
@@ -98,7 +95,8 @@ export class InstanceTypes {
       ],
     };
     for await (const page of paginateDescribeInstanceTypes({ client: this.#options.ec2 }, input))
-      for (const info of page.InstanceTypes ?? []) if (info.InstanceType !== undefined) infos.set(info.InstanceType, info);
+      for (const info of page.InstanceTypes ?? [])
+        if (info.InstanceType !== undefined) infos.set(info.InstanceType, info);
     if (fingerprint([...infos]) === fingerprint([...this.#infos])) return;
     this.#infos = infos;
     this.#resolved.clear();
@@ -151,7 +149,13 @@ export class InstanceTypes {
       resolved = [...this.#infos.values()].map((info) => this.#resolve(info, nodeClass, kubelet));
       this.#resolved.set(key, resolved);
     }
-    const scope = fingerprint([key, zonesOf(nodeClass), nodeClass.spec.connectionTracking, nodeClass.spec.cpuOptions, group]);
+    const scope = fingerprint([
+      key,
+      zonesOf(nodeClass),
+      nodeClass.spec.connectionTracking,
+      nodeClass.spec.cpuOptions,
+      group,
+    ]);
     return resolved.map((type) => this.#withOfferings(type, nodeClass, group, scope));
   }
 
@@ -212,7 +216,12 @@ export class InstanceTypes {
       this.#offerings.set(cacheKey, cached);
     }
     const reserved = reservedCapacity
-      ? reservedOfferings(info, nodeClass.status?.capacityReservations ?? [], (id) => reservations.available(id), context)
+      ? reservedOfferings(
+          info,
+          nodeClass.status?.capacityReservations ?? [],
+          (id) => reservations.available(id),
+          context,
+        )
       : [];
     return {
       ...type,

@@ -33,10 +33,7 @@ const textMap: Check = ['a map of strings', isTextMap];
 
 /** The fields that the provider itself acts on. */
 export const MANAGED_FIELDS: Readonly<Record<keyof Kubelet, Check>> = {
-  clusterDNS: [
-    'a list of strings',
-    (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
-  ],
+  clusterDNS: ['a list of strings', (value) => Array.isArray(value) && value.every((each) => typeof each === 'string')],
   maxPods: ['an integer or an expression', (value) => isInteger(value) || typeof value === 'string'],
   podsPerCore: integer,
   systemReserved: textMap,

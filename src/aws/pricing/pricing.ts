@@ -43,7 +43,8 @@ export class Pricing {
   async updateOnDemand(): Promise<void> {
     const { pricing, region, isolatedVpc, log } = this.#options;
     if (isolatedVpc || region.startsWith('us-gov')) {
-      if (!this.#skipLogged) log.debug('skipping on-demand pricing update, the pricing API is not used here', { region });
+      if (!this.#skipLogged)
+        log.debug('skipping on-demand pricing update, the pricing API is not used here', { region });
       this.#skipLogged = true;
       return;
     }

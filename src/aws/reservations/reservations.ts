@@ -1,8 +1,8 @@
 /** Capacity reservations that a NodeClass selects, and how many instances each has left. */
 import {
-  type CapacityReservation as Described,
   DescribeCapacityReservationsCommand,
   type DescribeCapacityReservationsCommandInput,
+  type CapacityReservation as Described,
   type EC2Client,
   paginateDescribeCapacityReservations,
 } from '@aws-sdk/client-ec2';
