@@ -101,13 +101,23 @@ export type StoreListener<T extends KubeObject> = (
   before?: T,
 ) => void;
 
+export type Indexes<T extends KubeObject> = Readonly<Record<string, (object: T) => readonly string[]>>;
+
+export interface StoreOptions {
+  /** The operator works without this kind: its absence, or a missing permission, holds nothing up. */
+  readonly optional?: boolean;
+}
+
 /** The informers of a process, started on first use of a kind. */
 export interface Informers {
-  /** `indexes` name a function from an object to the values it is filed under; given on first use of the kind. */
-  store<T extends KubeObject>(
-    kind: Kind<T>,
-    indexes?: Readonly<Record<string, (object: T) => readonly string[]>>,
-  ): Store<T>;
-  /** Resolves when every store in use has its first complete list. */
+  /**
+   * `indexes` name a function from an object to the values it is filed under. An index that another caller added
+   * under the same name is kept, so a name must mean the same everywhere.
+   */
+  store<T extends KubeObject>(kind: Kind<T>, indexes?: Indexes<T>, options?: StoreOptions): Store<T>;
+  /**
+   * Resolves when every store in use has its first complete list. Optional kinds that are not served or not permitted
+   * are not waited for. @throws the signal's reason when it aborts
+   */
   synced(signal?: AbortSignal): Promise<void>;
 }

@@ -10,6 +10,8 @@ export interface Metrics {
   /** Seconds by default: `DURATION_BUCKETS`. */
   histogram(name: string, help: string, labelNames?: readonly string[], buckets?: readonly number[]): Histogram;
   summary(name: string, help: string, labelNames?: readonly string[], quantiles?: readonly number[]): Summary;
+  /** Calls `update` before each scrape, to set gauges that change by the mere passing of time. */
+  beforeScrape(update: () => void): void;
   /** Everything in Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -31,6 +33,7 @@ const FULL_NAME =
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
+  const updates: (() => void)[] = [];
 
   const once = <T>(name: string, known: abstract new (...args: never[]) => T, make: (name: string) => T): T => {
     const full = FULL_NAME.test(name) ? name : `karpenter_${name}`;
@@ -65,7 +68,11 @@ export function createMetrics(): Metrics {
             registers: [registry],
           }),
       ),
-    text: () => registry.metrics(),
+    beforeScrape: (update) => updates.push(update),
+    text: () => {
+      for (const update of updates) update();
+      return registry.metrics();
+    },
     contentType: registry.contentType,
   };
 }

@@ -1,0 +1,70 @@
+/** One list and watch per kind for the whole process, started when somebody first asks for the kind. */
+import { apiVersionOf, type Kind } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Indexes, Informers, KubeClient, Store, StoreOptions } from './client.ts';
+import type { Clock } from './clock.ts';
+import { reflect } from './reflector.ts';
+import { ObjectStore } from './store.ts';
+
+export interface InformersOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Ends all watches. */
+  readonly signal: AbortSignal;
+}
+
+interface Entry {
+  readonly store: ObjectStore<KubeObject>;
+  /** Settles with the first complete list, or when an optional kind turns out to be unavailable. */
+  readonly ready: Promise<void>;
+  /** Whether every caller can do without the kind. */
+  isOptional: boolean;
+}
+
+export function startInformers({ client, clock, log, signal }: InformersOptions): Informers {
+  const entries = new Map<string, Entry>();
+
+  const start = (kind: Kind<KubeObject>, isOptional: boolean): Entry => {
+    const store = new ObjectStore(kind, log);
+    const { promise: ready, resolve } = Promise.withResolvers<void>();
+    const entry: Entry = { store, ready, isOptional };
+    const onUnavailable = (): void => {
+      if (entry.isOptional) resolve();
+    };
+    const work = reflect({ client, store, clock, log, signal, onListed: resolve, onUnavailable });
+    work.catch((error: unknown) => log.error('informer ended', { kind: kind.kind, error }));
+    return entry;
+  };
+
+  return {
+    store: <T extends KubeObject>(kind: Kind<T>, indexes: Indexes<T> = {}, options: StoreOptions = {}): Store<T> => {
+      const key = `${apiVersionOf(kind)}/${kind.plural}`;
+      const isOptional = options.optional ?? false;
+      const entry = entries.get(key) ?? start(kind, isOptional);
+      entries.set(key, entry);
+      entry.isOptional &&= isOptional;
+      // the entry was made for this kind, so its objects are of this type
+      const store = entry.store as unknown as ObjectStore<T>;
+      store.addIndexes(indexes);
+      return store;
+    },
+    synced: async (stop = signal) => {
+      const { promise: stopped, reject } = Promise.withResolvers<never>();
+      const onStop = (): void => reject(stop.reason);
+      if (stop.aborted) onStop();
+      stop.addEventListener('abort', onStop, { once: true });
+      try {
+        // stores that are first asked for while we wait are waited for too
+        for (let waited = -1; waited !== entries.size; ) {
+          waited = entries.size;
+          await Promise.race([stopped, Promise.all([...entries.values()].map(({ ready }) => ready))]);
+        }
+      } finally {
+        stop.removeEventListener('abort', onStop);
+        stopped.catch(() => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,150 @@
+/** A queue of keys to work on, made for reconcilers: it remembers that a key needs work, not how often it was said. */
+
+import { backOffMs } from './backoff.ts';
+import type { Clock } from './clock.ts';
+import type { Limiter } from './limiter.ts';
+import type { QueueMeter } from './queuemetrics.ts';
+import type { BackOff } from './reconciler.ts';
+
+/** What became of a key's work. */
+export type Verdict =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'again'; readonly waitMs: number }
+  /** Failed, or must be tried again: at the key's next back-off step. */
+  | { readonly kind: 'retry' };
+
+export interface QueueOptions {
+  readonly clock: Clock;
+  readonly concurrency: number;
+  readonly backOff: BackOff;
+  /** Shared by all keys' retries. */
+  readonly retries: Limiter;
+  /** Must not throw. */
+  readonly work: (key: string) => Promise<Verdict>;
+  readonly meter: QueueMeter;
+  readonly random?: () => number;
+}
+
+/**
+ * A key is in one of these states; it is worked on by one worker at a time, and never waits twice.
+ *
+ *   idle ──add──▶ ready ──a worker is free──▶ running ──done──▶ idle
+ *    │              ▲                            │ │ └─again, retry──▶ delayed
+ *    └──addAfter──▶ delayed ──time is up, add──▲ │ └─add──▶ running, dirty ──finished──▶ ready
+ *
+ * An earlier time replaces a delayed key's later one. A dirty key is worked on again at once, whatever its verdict was.
+ */
+export class WorkQueue {
+  readonly #options: QueueOptions;
+  /** In order of arrival. */
+  readonly #ready = new Set<string>();
+  readonly #running = new Set<string>();
+  readonly #dirty = new Set<string>();
+  readonly #delayed = new Map<string, { readonly dueMs: number; readonly cancel: () => void }>();
+  readonly #failures = new Map<string, number>();
+  #isOpen = false;
+  #isStopped = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  /** Number of keys that wait for a worker. */
+  get depth(): number {
+    return this.#ready.size;
+  }
+
+  /** Lets work begin; keys may be added before. */
+  start(): void {
+    this.#isOpen = true;
+    this.#pump();
+  }
+
+  /** Begins no more work; resolves when the work in hand is finished. */
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const { cancel } of this.#delayed.values()) cancel();
+    this.#delayed.clear();
+    this.#ready.clear();
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  add(key: string): void {
+    if (this.#isStopped) return;
+    this.#undelay(key);
+    if (this.#running.has(key)) {
+      if (!this.#dirty.has(key)) this.#options.meter.added(key);
+      this.#dirty.add(key);
+      return;
+    }
+    if (this.#ready.has(key)) return;
+    this.#ready.add(key);
+    this.#options.meter.added(key);
+    this.#pump();
+  }
+
+  addAfter(key: string, waitMs: number): void {
+    if (waitMs <= 0) return this.add(key);
+    if (this.#isStopped || this.#ready.has(key)) return;
+    const { clock } = this.#options;
+    const dueMs = clock.now() + waitMs;
+    const present = this.#delayed.get(key);
+    if (present && present.dueMs <= dueMs) return;
+    present?.cancel();
+    const cancel = clock.after(waitMs, () => {
+      this.#delayed.delete(key);
+      this.add(key);
+    });
+    this.#delayed.set(key, { dueMs, cancel });
+  }
+
+  #retry(key: string): void {
+    const { backOff, random, retries, meter } = this.#options;
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    meter.retried();
+    this.addAfter(key, Math.max(backOffMs(backOff, failures, random), retries.reserve()));
+  }
+
+  #undelay(key: string): void {
+    this.#delayed.get(key)?.cancel();
+    this.#delayed.delete(key);
+  }
+
+  #pump(): void {
+    if (!this.#isOpen || this.#isStopped) return;
+    for (const key of this.#ready) {
+      if (this.#running.size >= this.#options.concurrency) return;
+      this.#ready.delete(key);
+      this.#running.add(key);
+      void this.#run(key);
+    }
+  }
+
+  async #run(key: string): Promise<void> {
+    const { meter, work } = this.#options;
+    meter.started(key);
+    const verdict = await work(key);
+    meter.finished(key);
+    this.#running.delete(key);
+    if (verdict.kind !== 'retry') this.#failures.delete(key);
+    if (this.#isStopped) {
+      if (this.#running.size === 0) this.#onIdle?.();
+      return;
+    }
+    if (this.#dirty.delete(key)) {
+      // said while it ran: what the work saw may be old, so its verdict does not count, but its failure does
+      if (verdict.kind === 'retry') this.#failures.set(key, (this.#failures.get(key) ?? 0) + 1);
+      this.#ready.add(key);
+    } else if (verdict.kind === 'retry') {
+      this.#retry(key);
+    } else if (verdict.kind === 'again') {
+      this.addAfter(key, verdict.waitMs);
+    }
+    this.#pump();
+  }
+}

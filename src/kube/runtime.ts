@@ -1,0 +1,223 @@
+/**
+ * Runs controllers: feeds each one's queue from the informers, gives its reconciler the present object and a log with
+ * its context, and turns the outcome into the next visit.
+ *
+ *   waiting for caches ──synced──▶ running ──signal aborts──▶ draining ──work in hand finished──▶ done
+ */
+import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Kind } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import type { LogFields, Logger } from '../observe/logger.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { backOffMs } from './backoff.ts';
+import { type Informers, isConflict, type Store } from './client.ts';
+import type { Clock } from './clock.ts';
+import { limiter } from './limiter.ts';
+import { type Verdict, WorkQueue } from './queue.ts';
+import { queueMeter } from './queuemetrics.ts';
+import {
+  type BackOff,
+  type Controller,
+  type Key,
+  type KeyedWorker,
+  type Outcome,
+  type RateLimit,
+  type ReconcileContext,
+  type Reconciler,
+  Requeue,
+  type Singleton,
+} from './reconciler.ts';
+import { type ReconcileMeter, reconcileMeter } from './runtimemetrics.ts';
+import { keyOf, refOf } from './store.ts';
+
+export interface RuntimeOptions {
+  readonly controllers: readonly Controller[];
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Stops: no new work begins, waits are cut short, steps in hand are finished. */
+  readonly signal: AbortSignal;
+}
+
+export interface Runtime {
+  /** Settles when all work in hand has finished after the stop. */
+  readonly done: Promise<void>;
+}
+
+const CONCURRENCY = 10;
+const BACK_OFF: BackOff = { baseMs: 5, maxMs: 1_000_000 };
+const RATE_LIMIT: RateLimit = { qps: 10, burst: 100 };
+
+interface Running {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function runControllers(options: RuntimeOptions): Runtime {
+  const running = options.controllers.map((controller) => prepare(controller, options));
+  return { done: run(running, options) };
+}
+
+async function run(running: readonly Running[], { informers, signal }: RuntimeOptions): Promise<void> {
+  try {
+    await informers.synced(signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  if (!signal.aborted) {
+    for (const controller of running) controller.start();
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) return resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+  await Promise.all(running.map((controller) => controller.stop()));
+}
+
+function prepare(controller: Controller, options: RuntimeOptions): Running {
+  if ('singleton' in controller) return prepareSingleton(controller, options);
+  if ('keyed' in controller) return prepareKeyed(controller, options);
+  return prepareReconciler(controller, options);
+}
+
+function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, options: RuntimeOptions): Running {
+  const { informers } = options;
+  const { watches } = reconciler;
+  const store = informers.store(watches);
+  const attempt = attempts(reconciler, options);
+  /** Keys whose object went away since they were last worked on. */
+  const gone = new Set<string>();
+
+  const queue = queueFor(reconciler, options, async (key) => {
+    const ref = refOf(key);
+    if (gone.delete(key)) reconciler.removed?.(ref);
+    const object = store.get(ref);
+    if (object === undefined) return { kind: 'done' };
+    return attempt(contextOf(watches, ref), (context) => reconciler.reconcile(object, context));
+  });
+
+  const unsubscribes = [
+    store.subscribe((event, object, before) => {
+      const key = keyOf(object.metadata);
+      const isTracked = event === 'deleted' && reconciler.removed !== undefined;
+      if (isTracked) gone.add(key);
+      if (isTracked || reconciler.filter?.(object, event, before) !== false) queue.add(key);
+    }),
+    ...(reconciler.triggers ?? []).map((trigger) => {
+      const wake = (keys: readonly Key[]): void => {
+        for (const key of keys) queue.add(keyOf(key));
+      };
+      const source: Store<KubeObject> = informers.store(trigger.kind);
+      return source.subscribe((event, object, before) => wake(trigger.keysFor(object, event, before)));
+    }),
+  ];
+  return stoppingFirst(queue, () => {
+    for (const unsubscribe of unsubscribes) unsubscribe();
+  });
+}
+
+function prepareKeyed(worker: KeyedWorker, options: RuntimeOptions): Running {
+  const attempt = attempts(worker, options);
+  const queue = queueFor(worker, options, (key) =>
+    attempt({ ...refOf(key) }, (context) => worker.reconcile(key, context)),
+  );
+  worker.bind((key) => queue.add(key));
+  return stoppingFirst(queue, () => undefined);
+}
+
+function prepareSingleton(singleton: Singleton, options: RuntimeOptions): Running {
+  const { clock, signal } = options;
+  const attempt = attempts({ ...singleton, concurrency: 1 }, options);
+  const backOff = singleton.backOff ?? BACK_OFF;
+  let loop = Promise.resolve();
+
+  const work = async (): Promise<void> => {
+    let failures = 0;
+    while (!signal.aborted) {
+      const verdict = await attempt({}, (context) => singleton.reconcile(context));
+      failures = verdict.kind === 'retry' ? failures + 1 : 0;
+      if (verdict.kind === 'retry') await clock.sleep(backOffMs(backOff, failures - 1), signal);
+      else if (verdict.kind === 'again') await clock.sleep(verdict.waitMs, signal);
+      // a loop that always wants to run at once must not keep everything else from running
+      else await nextTurn();
+    }
+  };
+  return {
+    start: () => {
+      loop = work();
+    },
+    stop: () => loop,
+  };
+}
+
+type Named = Pick<Singleton, 'name' | 'concurrency' | 'backOff' | 'rateLimit'>;
+
+function queueFor(controller: Named, options: RuntimeOptions, work: (key: string) => Promise<Verdict>): WorkQueue {
+  const { clock, metrics } = options;
+  const { qps, burst } = controller.rateLimit ?? RATE_LIMIT;
+  return new WorkQueue({
+    clock,
+    work,
+    concurrency: controller.concurrency ?? CONCURRENCY,
+    backOff: controller.backOff ?? BACK_OFF,
+    retries: limiter(clock, qps, burst),
+    meter: queueMeter(metrics, clock, controller.name),
+  });
+}
+
+function stoppingFirst(queue: WorkQueue, unsubscribe: () => void): Running {
+  return {
+    start: () => queue.start(),
+    stop: () => {
+      unsubscribe();
+      return queue.stop();
+    },
+  };
+}
+
+type Attempt = (fields: LogFields, step: (context: ReconcileContext) => Promise<Outcome>) => Promise<Verdict>;
+
+/** Runs one step of a controller and tells what became of it; never throws. */
+function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): Attempt {
+  const meter = reconcileMeter(metrics, controller.name, controller.concurrency ?? CONCURRENCY);
+  return async (fields, step) => {
+    const context = { signal, log: log.with({ controller: controller.name, ...fields, reconcileID: randomUUID() }) };
+    const finished = meter.started();
+    try {
+      const outcome = await step(context);
+      finished(outcome.kind === 'after' ? 'requeue_after' : 'success');
+      return outcome.kind === 'after' ? { kind: 'again', waitMs: outcome.waitMs } : { kind: 'done' };
+    } catch (error) {
+      return failed(error, context, finished);
+    }
+  };
+}
+
+function failed(
+  error: unknown,
+  { log, signal }: ReconcileContext,
+  finished: ReturnType<ReconcileMeter['started']>,
+): Verdict {
+  // a conflict means that we read too early: the next try sees the other's write
+  if (error instanceof Requeue || isConflict(error) || signal.aborted) {
+    finished('requeue');
+    log.debug('requeued', { error });
+  } else {
+    finished('error');
+    log.error('Reconciler error', { error });
+  }
+  return { kind: 'retry' };
+}
+
+function contextOf(kind: Kind<KubeObject>, { name, namespace }: Key): LogFields {
+  const reference = namespace === undefined ? { name } : { name, namespace };
+  return {
+    controllerGroup: kind.group,
+    controllerKind: kind.kind,
+    [kind.kind]: reference,
+    namespace: namespace ?? '',
+    name,
+  };
+}

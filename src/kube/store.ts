@@ -1,0 +1,141 @@
+/** The objects of one kind as last seen, with indexes and listeners. `reflector.ts` feeds it. */
+import type { Kind } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Indexes, Ref, Store, StoreListener } from './client.ts';
+
+export const keyOf = ({ namespace, name }: Ref): string => (namespace ? `${namespace}/${name}` : name);
+
+/** The reference that `keyOf` made a key of. */
+export function refOf(key: string): { readonly name: string; readonly namespace?: string } {
+  const slash = key.indexOf('/');
+  return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+type Index<T extends KubeObject> = {
+  readonly valuesOf: (object: T) => readonly string[];
+  /** Value → key → object. */
+  readonly filed: Map<string, Map<string, T>>;
+};
+
+const NOTHING: readonly never[] = [];
+
+export class ObjectStore<T extends KubeObject> implements Store<T> {
+  readonly kind: Kind<T>;
+  readonly #log: Logger;
+  readonly #objects = new Map<string, T>();
+  readonly #indexes = new Map<string, Index<T>>();
+  readonly #listeners = new Set<StoreListener<T>>();
+  /** The last answer of `list`, until something changes. */
+  #listed: readonly T[] | undefined;
+  #synced = false;
+
+  constructor(kind: Kind<T>, log: Logger) {
+    this.kind = kind;
+    this.#log = log;
+  }
+
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  get(ref: Ref): T | undefined {
+    return this.#objects.get(keyOf(ref));
+  }
+
+  list(): readonly T[] {
+    this.#listed ??= [...this.#objects.values()];
+    return this.#listed;
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    const found = this.#indexes.get(index);
+    if (!found) throw new RangeError(`Cannot look up ${this.kind.plural} by "${index}": there is no such index`);
+    const filed = found.filed.get(value);
+    return filed ? [...filed.values()] : NOTHING;
+  }
+
+  subscribe(listener: StoreListener<T>): () => void {
+    for (const object of this.list()) this.#tell(listener, 'added', object);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  addIndexes(indexes: Indexes<T>): void {
+    for (const [name, valuesOf] of Object.entries(indexes)) {
+      if (this.#indexes.has(name)) continue;
+      const index: Index<T> = { valuesOf, filed: new Map() };
+      this.#indexes.set(name, index);
+      for (const [key, object] of this.#objects) file(index, key, object);
+    }
+  }
+
+  /** Holds a complete list against what is known and tells the differences. */
+  replace(objects: readonly T[]): void {
+    const present = new Set(objects.map(({ metadata }) => keyOf(metadata)));
+    for (const [key, object] of this.#objects) if (!present.has(key)) this.remove(object);
+    for (const object of objects) this.put(object);
+    this.#synced = true;
+  }
+
+  /** Takes in an object that was added or modified; one of a version that is known already changes nothing. */
+  put(object: T): void {
+    const key = keyOf(object.metadata);
+    const known = this.#objects.get(key);
+    // a successor of the same name: the deletion in between was not seen
+    if (known && known.metadata.uid !== object.metadata.uid) this.remove(known);
+    const before = this.#objects.get(key);
+    if (before && before.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    this.#objects.set(key, object);
+    this.#refile(key, before, object);
+    if (before) this.#tellAll('updated', object, before);
+    else this.#tellAll('added', object);
+  }
+
+  /** Takes out an object; `last` is its state at deletion. */
+  remove(last: T): void {
+    const key = keyOf(last.metadata);
+    const before = this.#objects.get(key);
+    if (!before || before.metadata.uid !== last.metadata.uid) return;
+    this.#objects.delete(key);
+    this.#refile(key, before, undefined);
+    this.#tellAll('deleted', last, before);
+  }
+
+  #refile(key: string, before: T | undefined, after: T | undefined): void {
+    this.#listed = undefined;
+    for (const index of this.#indexes.values()) {
+      if (before) unfile(index, key, before);
+      if (after) file(index, key, after);
+    }
+  }
+
+  #tellAll(event: 'added' | 'updated' | 'deleted', object: T, before?: T): void {
+    for (const listener of this.#listeners) this.#tell(listener, event, object, before);
+  }
+
+  #tell(listener: StoreListener<T>, event: 'added' | 'updated' | 'deleted', object: T, before?: T): void {
+    try {
+      listener(event, object, before);
+    } catch (error) {
+      // one broken listener must not keep the others, or the watch, from going on
+      this.#log.error('failed handling event', { kind: this.kind.kind, event, name: keyOf(object.metadata), error });
+    }
+  }
+}
+
+function file<T extends KubeObject>({ valuesOf, filed }: Index<T>, key: string, object: T): void {
+  for (const value of valuesOf(object)) {
+    const files = filed.get(value);
+    if (files) files.set(key, object);
+    else filed.set(value, new Map([[key, object]]));
+  }
+}
+
+function unfile<T extends KubeObject>({ valuesOf, filed }: Index<T>, key: string, object: T): void {
+  for (const value of valuesOf(object)) {
+    const files = filed.get(value);
+    files?.delete(key);
+    if (files?.size === 0) filed.delete(value);
+  }
+}
