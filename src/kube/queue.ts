@@ -88,7 +88,10 @@ export class WorkQueue {
   }
 
   addAfter(key: string, waitMs: number): void {
-    if (waitMs <= 0) return this.add(key);
+    if (waitMs <= 0) {
+      this.add(key);
+      return;
+    }
     if (this.#isStopped || this.#ready.has(key)) return;
     const { clock } = this.#options;
     const dueMs = clock.now() + waitMs;

@@ -75,6 +75,8 @@ export interface KeyedWorker extends Common {
   readonly keyed: true;
   /** Handed the function that adds a key, before the first reconcile. */
   readonly bind: (add: (key: string) => void) => void;
+  /** Log fields that say what a key stands for. */
+  readonly describe?: (key: string) => import('../observe/logger.ts').LogFields;
   readonly reconcile: (key: string, context: ReconcileContext) => Promise<Outcome>;
 }
 

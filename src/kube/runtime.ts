@@ -121,7 +121,7 @@ function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, opti
 function prepareKeyed(worker: KeyedWorker, options: RuntimeOptions): Running {
   const attempt = attempts(worker, options);
   const queue = queueFor(worker, options, (key) =>
-    attempt({ ...refOf(key) }, (context) => worker.reconcile(key, context)),
+    attempt(worker.describe?.(key) ?? {}, (context) => worker.reconcile(key, context)),
   );
   worker.bind((key) => queue.add(key));
   return stoppingFirst(queue, () => undefined);
