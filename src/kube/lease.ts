@@ -1,0 +1,228 @@
+/**
+ * Leader election over a Lease: one of several operators works, the others stand by.
+ *
+ *   standing by ──lease free, released or expired, and our write wins──▶ leading
+ *   leading ──renewed every retry period──▶ leading
+ *   leading ──not renewed within the deadline, or another holds it──▶ lost (ends)
+ *   any ──signal aborts──▶ released (ends)
+ *
+ * A lease counts as expired when it has not changed for its duration by our own clock since we saw its last change:
+ * the clocks of other machines do not matter.
+ */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { LEASE } from '../api/kinds.ts';
+import type { Lease } from '../api/kubernetes.ts';
+import { errorText } from '../observe/errortext.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { ApiError, isConflict, type KubeClient } from './client.ts';
+import type { Clock } from './clock.ts';
+import type { EventRecorder } from './events.ts';
+
+export interface LeaseOptions {
+  /** A client of its own, so that load on the other one does not lose the lease. */
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly name: string;
+  readonly namespace: string;
+  /** Gives the lease up: to be aborted after the work under the lease has stopped. */
+  readonly signal: AbortSignal;
+  readonly events?: EventRecorder;
+  readonly metrics?: Metrics;
+  /** Default `<hostname>_<uuid>`. */
+  readonly identity?: string;
+  /** How long others wait for a silent holder. */
+  readonly durationMs?: number;
+  /** How long we lead without a successful renewal. Shorter than the duration. */
+  readonly renewDeadlineMs?: number;
+  readonly retryMs?: number;
+  readonly random?: () => number;
+}
+
+export interface LeaderElection {
+  readonly identity: string;
+  /** Resolves when we lead; never when the signal aborts first. */
+  readonly elected: Promise<void>;
+  /** Resolves when it is over: `lost` when another may lead now, `released` after the signal. */
+  readonly ended: Promise<'lost' | 'released'>;
+}
+
+const DURATION_MS = 15_000;
+const RENEW_DEADLINE_MS = 10_000;
+const RETRY_MS = 2_000;
+/** Standbys spread their tries by up to this factor, so that they do not all write at once. */
+const JITTER = 1.2;
+
+export function electLeader(options: LeaseOptions): LeaderElection {
+  const identity = options.identity ?? `${hostname()}_${randomUUID()}`;
+  const { promise: elected, resolve } = Promise.withResolvers<void>();
+  const candidate = new Candidate(identity, options);
+  return { identity, elected, ended: candidate.run(resolve) };
+}
+
+class Candidate {
+  readonly #identity: string;
+  readonly #options: LeaseOptions;
+  readonly #retryMs: number;
+  readonly #durationMs: number;
+  readonly #deadlineMs: number;
+  /** The lease as last seen, and when, by our clock, it last changed. */
+  #seen: Lease | undefined;
+  #seenAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(identity: string, options: LeaseOptions) {
+    this.#identity = identity;
+    this.#options = options;
+    this.#retryMs = options.retryMs ?? RETRY_MS;
+    this.#durationMs = options.durationMs ?? DURATION_MS;
+    this.#deadlineMs = options.renewDeadlineMs ?? RENEW_DEADLINE_MS;
+  }
+
+  async run(onElected: () => void): Promise<'lost' | 'released'> {
+    const { signal, log, metrics, name, namespace } = this.#options;
+    const isMaster = metrics?.gauge('leader_election_master_status', 'Whether this process leads', ['name']);
+    isMaster?.set({ name }, 0);
+    log.info('attempting to acquire leader lease', { lease: `${namespace}/${name}` });
+    if (!(await this.#acquire())) return 'released';
+
+    log.info('successfully acquired lease', { lease: `${namespace}/${name}` });
+    isMaster?.set({ name }, 1);
+    this.#announce(`${this.#identity} became leader`);
+    onElected();
+    await this.#hold();
+    isMaster?.set({ name }, 0);
+    this.#announce(`${this.#identity} stopped leading`);
+    if (!signal.aborted) {
+      log.error('leader election lost', { lease: `${namespace}/${name}` });
+      return 'lost';
+    }
+    await this.#release();
+    return 'released';
+  }
+
+  /** Tries until we hold the lease; answers false when told to stop. */
+  async #acquire(): Promise<boolean> {
+    const { clock, signal, log, random = Math.random } = this.#options;
+    let failure = '';
+    while (!signal.aborted) {
+      try {
+        if (await this.#claim()) return true;
+        failure = '';
+      } catch (error) {
+        if (signal.aborted) return false;
+        const text = errorText(error);
+        if (text !== failure) log.error('failed acquiring lease, retrying', { error });
+        failure = text;
+      }
+      await clock.sleep(this.#retryMs * (1 + (JITTER - 1) * random()), signal);
+    }
+    return false;
+  }
+
+  /** Renews until told to stop, until somebody else holds the lease, or until the deadline has passed. */
+  async #hold(): Promise<void> {
+    const { clock, signal, log } = this.#options;
+    let renewedMs = clock.now();
+    while (!signal.aborted) {
+      await clock.sleep(this.#retryMs, signal);
+      if (signal.aborted) return;
+      const remainingMs = renewedMs + this.#deadlineMs - clock.now();
+      if (remainingMs <= 0) return;
+      const startedMs = clock.now();
+      try {
+        const isOurs = await this.#within(remainingMs, this.#claim());
+        if (isOurs === false) return;
+        // counted from before the request: that is when the lease was surely ours
+        if (isOurs) renewedMs = startedMs;
+      } catch (error) {
+        log.debug('failed renewing lease, retrying', { error });
+      }
+    }
+  }
+
+  /** Answers undefined when the work takes longer. */
+  async #within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+    const giveUp = new AbortController();
+    const timedOut = this.#options.clock.sleep(ms, giveUp.signal).then(() => undefined);
+    work.catch(() => undefined);
+    try {
+      return await Promise.race([work, timedOut]);
+    } finally {
+      giveUp.abort();
+    }
+  }
+
+  /** One try to take or renew the lease; answers whether we hold it. */
+  async #claim(): Promise<boolean> {
+    const { client, clock, name, namespace } = this.#options;
+    const found = await client.find(LEASE, { name, namespace });
+    if (!found) return this.#wins(client.create(LEASE, this.#claimed(undefined)));
+    if (found.metadata.resourceVersion !== this.#seen?.metadata.resourceVersion) {
+      this.#seen = found;
+      this.#seenAtMs = clock.now();
+    }
+    const holder = found.spec?.holderIdentity ?? '';
+    const theirsMs = (found.spec?.leaseDurationSeconds ?? this.#durationMs / 1_000) * 1_000;
+    const isTaken = holder !== '' && holder !== this.#identity && clock.now() < this.#seenAtMs + theirsMs;
+    return isTaken ? false : this.#wins(client.update(LEASE, this.#claimed(found)));
+  }
+
+  async #wins(write: Promise<Lease>): Promise<boolean> {
+    try {
+      this.#seen = await write;
+      this.#seenAtMs = this.#options.clock.now();
+      return true;
+    } catch (error) {
+      if (isConflict(error) || (error instanceof ApiError && error.reason === 'AlreadyExists')) {
+        // somebody wrote first; whoever holds it now shows at the next try, and until then we keep what we had
+        if (this.#seen?.spec?.holderIdentity === this.#identity) throw error;
+        return false;
+      }
+      throw error;
+    }
+  }
+
+  /** The lease as ours from now on; carries the version that was read, so that only one writer wins. */
+  #claimed(found: Lease | undefined): Lease {
+    const { clock, name, namespace } = this.#options;
+    const now = microTime(clock.now());
+    const isOurs = found?.spec?.holderIdentity === this.#identity;
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: found?.metadata ?? { name, namespace },
+      spec: {
+        ...found?.spec,
+        holderIdentity: this.#identity,
+        leaseDurationSeconds: Math.round(this.#durationMs / 1_000),
+        acquireTime: isOurs ? (found?.spec?.acquireTime ?? now) : now,
+        renewTime: now,
+        leaseTransitions: (found?.spec?.leaseTransitions ?? 0) + (found === undefined || isOurs ? 0 : 1),
+      },
+    };
+  }
+
+  async #release(): Promise<void> {
+    const { client, clock, log } = this.#options;
+    if (this.#seen?.spec?.holderIdentity !== this.#identity) return;
+    const now = microTime(clock.now());
+    // a duration of one second frees it at once even for those that do not look at the holder
+    const spec = { ...this.#seen.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now };
+    try {
+      await this.#within(this.#retryMs, client.update(LEASE, { ...this.#seen, spec }));
+    } catch (error) {
+      log.debug('failed releasing lease', { error });
+    }
+  }
+
+  #announce(message: string): void {
+    const { events, name, namespace } = this.#options;
+    const lease = this.#seen ?? { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
+    events?.publish({ object: lease, type: 'Normal', reason: 'LeaderElection', message });
+  }
+}
+
+/** RFC 3339 with microseconds, as leases keep times. */
+const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');

@@ -1,0 +1,114 @@
+/** Writing back what a reconcile changed, as JSON merge patches of the difference. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Kind } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import { isConflict, isNotFound, type KubeClient } from './client.ts';
+import { Requeue } from './reconciler.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * The JSON merge patch (RFC 7386) that turns `before` into `after`; undefined when they are equal. Lists are replaced
+ * as a whole, fields that `after` lacks are removed.
+ */
+export function mergePatch(before: unknown, after: unknown): unknown {
+  if (isDeepStrictEqual(before, after)) return undefined;
+  if (!isMap(after)) return after ?? null;
+  const from = isMap(before) ? before : {};
+  const patch: Record<string, unknown> = {};
+  for (const key of new Set([...Object.keys(from), ...Object.keys(after)])) {
+    const change = mergePatch(from[key], after[key]);
+    if (change !== undefined) patch[key] = change;
+  }
+  // two maps that differ only in fields that are set to undefined
+  return isMap(before) && Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+export interface WriteOptions {
+  /** `status` writes only the status; `object` only metadata and spec. */
+  readonly part: 'object' | 'status';
+  /** Refuse to overwrite what somebody else wrote since `before` was read. */
+  readonly lock?: boolean;
+}
+
+/** The parts of an object that controllers write. */
+interface Parts {
+  readonly metadata: unknown;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+/** The body that writes the difference between two versions of an object; undefined when nothing differs. */
+export function changes<T extends KubeObject>(before: T, after: T, { part, lock }: WriteOptions): Json | undefined {
+  const [from, to] = [before, after] as readonly Parts[];
+  const patch =
+    part === 'status'
+      ? mergePatch({ status: from?.status }, { status: to?.status })
+      : mergePatch({ metadata: from?.metadata, spec: from?.spec }, { metadata: to?.metadata, spec: to?.spec });
+  if (!isMap(patch)) return undefined;
+  if (!lock) return patch;
+  const metadata = isMap(patch.metadata) ? patch.metadata : {};
+  return { ...patch, metadata: { ...metadata, resourceVersion: before.metadata.resourceVersion } };
+}
+
+/**
+ * Patches what differs between two versions of an object. Answers the object as the server holds it then; `before` when
+ * nothing differs; undefined when it is gone.
+ * @throws Requeue when `lock` is set and somebody else wrote first
+ */
+export async function writeChanges<T extends KubeObject>(
+  client: KubeClient,
+  kind: Kind<T>,
+  versions: { readonly before: T; readonly after: T },
+  options: WriteOptions,
+): Promise<T | undefined> {
+  const { before, after } = versions;
+  const patch = changes(before, after, options);
+  if (patch === undefined) return before;
+  const request = client.patch(
+    kind,
+    before.metadata,
+    patch,
+    options.part === 'status' ? { subresource: 'status' } : {},
+  );
+  return unlessGone(requeueOnConflict(request));
+}
+
+/** Answers undefined when the object is gone. */
+export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** @throws Requeue when somebody else wrote first */
+export async function requeueOnConflict<T>(request: Promise<T>): Promise<T> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isConflict(error)) throw new Requeue('it changed since it was read', { cause: error });
+    throw error;
+  }
+}
+
+/** Deletes exactly this object, not a namesake that came after it. Answers whether it was still there. */
+export async function deleteExactly<T extends KubeObject>(
+  client: KubeClient,
+  kind: Kind<T>,
+  object: T,
+): Promise<boolean> {
+  const { uid } = object.metadata;
+  try {
+    await client.delete(kind, object.metadata, { uid });
+    return true;
+  } catch (error) {
+    // a conflict: the name is taken by a later object, so the one that was meant is gone
+    if (isNotFound(error) || isConflict(error)) return false;
+    throw error;
+  }
+}
