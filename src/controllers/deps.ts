@@ -1,6 +1,6 @@
 /** What every controller is built from. */
 import type { CloudProvider } from '../cloud/provider.ts';
-import type { KubeClient, Informers } from '../kube/client.ts';
+import type { Informers, KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Logger } from '../observe/logger.ts';

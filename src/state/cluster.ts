@@ -7,6 +7,7 @@ import type { Node, Pod } from '../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
+import { podKey } from '../engine/pods.ts';
 import { addResources } from '../engine/resources.ts';
 import type { Informers, Store } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
@@ -204,7 +205,7 @@ export class ClusterState {
 
   #podChanged(deleted: boolean, pod: Pod, before: Pod | undefined): void {
     if (deleted) {
-      this.podTimings.forget(`${pod.metadata.namespace ?? ''}/${pod.metadata.name}`);
+      this.podTimings.forget(podKey(pod));
       this.markChanged();
     }
     const [now, then] = [pod.spec.nodeName ?? '', before?.spec.nodeName ?? ''];
@@ -232,8 +233,7 @@ export class ClusterState {
       this.#marks.delete(providerId);
       this.#nominations.delete(providerId);
     }
-    const same =
-      before?.initialized === built?.initialized && before?.markedForDeletion === built?.markedForDeletion;
+    const same = before?.initialized === built?.initialized && before?.markedForDeletion === built?.markedForDeletion;
     if (!same || (before === undefined) !== (built === undefined)) this.markChanged();
   }
 

@@ -39,7 +39,8 @@ export function stateNode(halves: Halves): StateNode {
   const initialized = node !== undefined && (nodeClaim === undefined || hasLabel(node, INITIALIZED_LABEL));
   const view = registered || nodeClaim === undefined ? node : nodeClaim;
   const named = node ?? nodeClaim;
-  if (view === undefined || named === undefined) throw new Error(`Cannot join state node "${providerId}": nothing to join`);
+  if (view === undefined || named === undefined)
+    throw new Error(`Cannot join state node "${providerId}": nothing to join`);
   return {
     name: named.metadata.name,
     providerId,

@@ -34,7 +34,10 @@ export class PodTimings {
   /** Answers the milliseconds from acknowledgement to this decision when it is the pod's first. */
   refused(pod: string, nowMs: number): number | undefined {
     const { acknowledgedMs, decidedMs } = this.get(pod);
-    this.#timings.set(pod, { ...(acknowledgedMs === undefined ? {} : { acknowledgedMs }), decidedMs: decidedMs ?? nowMs });
+    this.#timings.set(pod, {
+      ...(acknowledgedMs === undefined ? {} : { acknowledgedMs }),
+      decidedMs: decidedMs ?? nowMs,
+    });
     return firstDecision(acknowledgedMs, decidedMs, nowMs);
   }
 

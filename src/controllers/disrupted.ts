@@ -1,0 +1,47 @@
+/** Counting the NodeClaims that the operator takes out of service, and the pods that have to move for it. */
+import { parseDuration } from '../api/duration.ts';
+import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import { isReschedulable } from '../engine/pods.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Deps } from './deps.ts';
+
+const LABELS = ['reason', 'nodepool', 'capacity_type', 'consolidation_policy', 'termination_mode'];
+
+export interface DisruptedCount {
+  /** Such as `expired`, in snake case. */
+  readonly reason: string;
+  /** Pods that have to move; left out for disruptions that no pod counts are kept of. */
+  readonly pods?: number;
+  /** The NodePool's policy in snake case; only for consolidation. */
+  readonly policy?: string;
+}
+
+export function countDisrupted(
+  metrics: Metrics,
+  claim: NodeClaim,
+  { reason, pods, policy = '' }: DisruptedCount,
+): void {
+  const labels = {
+    reason,
+    nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
+    capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
+    consolidation_policy: policy,
+    termination_mode: terminationMode(claim),
+  };
+  metrics.counter('nodeclaims_disrupted_total', 'NodeClaims taken out of service', LABELS).inc(labels);
+  if (pods === undefined) return;
+  metrics
+    .counter('pods_disruption_initiated_total', 'Pods that have to move because their node is disrupted', LABELS)
+    .inc(labels, pods);
+}
+
+/** Number of pods on the claim's node that need another place. */
+export const reschedulablePods = ({ cluster }: Pick<Deps, 'cluster'>, claim: NodeClaim): number =>
+  (cluster.nodeOfClaim(claim)?.pods ?? []).filter(isReschedulable).length;
+
+function terminationMode(claim: NodeClaim): string {
+  const grace = claim.spec.terminationGracePeriod;
+  if (grace === undefined) return 'graceful';
+  return parseDuration(grace) <= 0 ? 'forceful' : 'eventual';
+}

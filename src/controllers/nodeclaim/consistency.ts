@@ -1,0 +1,77 @@
+/** Compares what a node turned out to be with what was bought. */
+import { isTrue } from '../../api/conditions.ts';
+import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import type { Node } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { quantityList, resourcesOf } from '../../engine/resources.ts';
+import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { concurrency } from '../concurrency.ts';
+import type { Deps } from '../deps.ts';
+import { writeChanges } from '../writes.ts';
+import { withCondition } from './step.ts';
+
+const INTERVAL_MS = 10 * 60_000;
+/** Kubelets report a little less memory than the type has. */
+const TOLERATED_SHARE = 0.9;
+
+export function consistency(deps: Deps): Reconciler<NodeClaim> {
+  const { client, clock, cluster, events, settings } = deps;
+  const scannedMs = new Map<string, number>();
+
+  return {
+    name: 'nodeclaim.consistency',
+    watches: NODE_CLAIM,
+    concurrency: concurrency(settings, { min: 10, max: 1000 }),
+    filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
+    triggers: [{ kind: NODE, keysFor: (node) => cluster.claimsOfNode(node as Node).map(({ metadata }) => metadata) }],
+    removed: ({ name }) => scannedMs.delete(name),
+
+    async reconcile(claim, { log }) {
+      if (!claim.status?.providerID) return settled;
+      const nowMs = clock.now();
+      const waitMs = (scannedMs.get(claim.metadata.name) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - nowMs;
+      if (waitMs > 0) return after(waitMs);
+      scannedMs.set(claim.metadata.name, nowMs);
+      const [node, ...others] = cluster.nodesOfClaim(claim);
+      if (node === undefined || others.length > 0) return after(INTERVAL_MS);
+      const issues = shapeIssues(claim, node);
+      for (const message of issues) {
+        log.info('failed consistency check', { issue: message });
+        const dedupe = [claim.metadata.uid ?? '', message];
+        events.publish({ object: claim, type: 'Warning', reason: 'FailedConsistencyCheck', message, dedupe });
+      }
+      const update =
+        issues.length === 0
+          ? ({ type: 'ConsistentStateFound', status: 'True' } as const)
+          : ({
+              type: 'ConsistentStateFound',
+              status: 'False',
+              reason: 'ConsistencyCheckFailed',
+              message: 'Consistency Check Failed',
+            } as const);
+      const versions = { before: claim, after: withCondition(claim, update, nowMs) };
+      try {
+        await writeChanges(client, NODE_CLAIM, versions, { part: 'status', lock: true });
+      } catch (error) {
+        scannedMs.delete(claim.metadata.name); // a refused write must not cost the whole interval
+        throw error;
+      }
+      return after(INTERVAL_MS);
+    },
+  };
+}
+
+function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
+  if (claim.metadata.deletionTimestamp || !isTrue(claim, 'Initialized')) return [];
+  const promised = resourcesOf(claim.status?.capacity);
+  const found = resourcesOf(node.status?.capacity);
+  const requested = Object.entries(resourcesOf(claim.spec.resources?.requests)).filter(([, amount]) => amount > 0);
+  return requested.flatMap(([name]) => {
+    const expected = promised[name] ?? 0;
+    const actual = found[name] ?? 0;
+    if (expected === 0 || actual / expected >= TOLERATED_SHARE) return [];
+    const text = (amount: number): string => quantityList({ [name]: amount })[name] ?? '';
+    const percent = ((100 * actual) / expected).toFixed(1);
+    return [`expected ${text(expected)} of resource ${name}, but found ${text(actual)} (${percent}% of expected)`];
+  });
+}

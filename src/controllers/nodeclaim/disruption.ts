@@ -1,0 +1,99 @@
+/** Keeps the conditions that make a claim eligible for voluntary disruption: Drifted and Consolidatable. */
+import { clearCondition, getCondition, isTrue, NODECLAIM_CONDITIONS } from '../../api/conditions.ts';
+import type { Kind } from '../../api/kinds.ts';
+import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { consolidatableIn } from '../../engine/disruption/consolidateafter.ts';
+import {
+  after,
+  type Key,
+  type Outcome,
+  type Reconciler,
+  settled,
+  soonest,
+  type Trigger,
+} from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+import { concurrency } from '../concurrency.ts';
+import type { Deps } from '../deps.ts';
+import { isSame, nodeClassKinds } from '../nodeclasses.ts';
+import { writeChanges } from '../writes.ts';
+import { driftCheck } from './drift.ts';
+import { withCondition } from './step.ts';
+
+const DRIFT_INTERVAL_MS = 5 * 60_000;
+
+interface Change {
+  readonly claim: NodeClaim;
+  readonly outcome: Outcome;
+}
+
+export function disruptionConditions(deps: Deps): Reconciler<NodeClaim> {
+  const { client, cloud, clock, cluster, settings } = deps;
+  const drift = driftCheck(deps);
+  const { nodeClaims, nodePools } = cluster.stores;
+
+  async function withDrift(claim: NodeClaim, pool: NodePool, log: Logger): Promise<Change> {
+    const reason = await drift(claim, pool);
+    const outcome = after(DRIFT_INTERVAL_MS);
+    if (reason === undefined) {
+      if (getCondition(claim, 'Drifted')) log.debug('removing drifted status condition, not drifted');
+      return { claim: clearCondition(claim, NODECLAIM_CONDITIONS, 'Drifted', clock.now()), outcome };
+    }
+    if (!isTrue(claim, 'Drifted')) log.debug('marking drifted', { reason });
+    const update = { type: 'Drifted', status: 'True', reason, message: reason } as const;
+    return { claim: withCondition(claim, update, clock.now()), outcome };
+  }
+
+  function withConsolidatable(claim: NodeClaim, pool: NodePool, log: Logger): Change {
+    const waitMs = consolidatableIn(claim, pool, clock.now());
+    if (waitMs === 0) {
+      if (!isTrue(claim, 'Consolidatable')) log.debug('marking consolidatable');
+      return { claim: withCondition(claim, { type: 'Consolidatable', status: 'True' }, clock.now()), outcome: settled };
+    }
+    if (getCondition(claim, 'Consolidatable')) log.debug('removing consolidatable status condition');
+    return {
+      claim: clearCondition(claim, NODECLAIM_CONDITIONS, 'Consolidatable', clock.now()),
+      outcome: waitMs === undefined ? settled : after(waitMs),
+    };
+  }
+
+  const ofPool: Trigger = {
+    kind: NODE_POOL,
+    keysFor: ({ metadata }) => keys(nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, metadata.name)),
+  };
+  const ofNodeClass = (kind: Kind): Trigger => ({
+    kind,
+    keysFor: ({ metadata }) =>
+      keys(
+        nodeClaims
+          .byIndex(CLAIMS_BY_NODE_CLASS, metadata.name)
+          .filter((claim) => isSame(claim.spec.nodeClassRef, kind)),
+      ),
+  });
+
+  return {
+    name: 'nodeclaim.disruption',
+    watches: NODE_CLAIM,
+    concurrency: concurrency(settings, { min: 10, max: 1000 }),
+    filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
+    triggers: [ofPool, ...nodeClassKinds(cloud).map(ofNodeClass)],
+
+    async reconcile(claim, { log }) {
+      const poolName = claim.metadata.labels?.[NODEPOOL_LABEL];
+      const pool = poolName ? nodePools.get({ name: poolName }) : undefined;
+      if (pool === undefined || claim.metadata.deletionTimestamp) return settled;
+      const drifted = await withDrift(claim, pool, log);
+      const changes =
+        pool.spec.replicas === undefined ? [drifted, withConsolidatable(drifted.claim, pool, log)] : [drifted];
+      const last = changes.at(-1) ?? drifted;
+      await writeChanges(client, NODE_CLAIM, { before: claim, after: last.claim }, { part: 'status', lock: true });
+      return soonest(changes.map(({ outcome }) => outcome));
+    },
+  };
+}
+
+const keys = (claims: readonly NodeClaim[]): readonly Key[] => claims.map(({ metadata }) => ({ name: metadata.name }));

@@ -1,0 +1,37 @@
+/** Deletes claims that have outlived `spec.expireAfter`. Draining their nodes is the finalizer's work. */
+import { durationOrNever } from '../../api/duration.ts';
+import { NODE_CLAIM } from '../../api/kinds.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import { countDisrupted, reschedulablePods } from '../disrupted.ts';
+import { OwnWrites } from '../ownwrites.ts';
+import { deleteExactly } from '../writes.ts';
+
+/** Timers hold 31 bits of milliseconds; a longer wait is taken in parts. */
+const LONGEST_WAIT_MS = 24 * 3600_000;
+
+export function expiration(deps: Deps): Reconciler<NodeClaim> {
+  const { client, clock, cluster, metrics } = deps;
+  const writes = new OwnWrites();
+  return {
+    name: 'nodeclaim.expiration',
+    watches: NODE_CLAIM,
+    filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
+    removed: ({ name }) => writes.forget(name),
+
+    async reconcile(claim, { log }) {
+      const lifeMs = durationOrNever(claim.spec.expireAfter);
+      if (lifeMs === Number.POSITIVE_INFINITY || claim.metadata.deletionTimestamp || writes.isBehind(claim)) {
+        return settled;
+      }
+      const waitMs = Date.parse(claim.metadata.creationTimestamp ?? '') + lifeMs - clock.now();
+      if (waitMs > 0) return after(Math.min(waitMs, LONGEST_WAIT_MS));
+      const pods = reschedulablePods(deps, claim);
+      log.debug('deleting expired nodeclaim');
+      writes.deleted(claim);
+      if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason: 'expired', pods });
+      return settled;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/** Deletes registered claims whose instance the cloud no longer knows. */
+import { isTrue } from '../../api/conditions.ts';
+import { NODE_CLAIM } from '../../api/kinds.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+import { countDisrupted, reschedulablePods } from '../disrupted.ts';
+import { inBatches } from '../parallel.ts';
+import { deleteExactly } from '../writes.ts';
+
+const INTERVAL_MS = 2 * 60_000;
+const AT_ONCE = 20;
+
+export function garbageCollection(deps: Deps): Singleton {
+  const { client, cloud, cluster, metrics } = deps;
+
+  async function collect(claim: NodeClaim, log: Logger): Promise<void> {
+    const [node, ...others] = cluster.nodesOfClaim(claim);
+    // A kubelet that still reports knows better than a list that may lag.
+    if (node && others.length === 0 && isTrue(node, 'Ready')) return;
+    const pods = reschedulablePods(deps, claim);
+    if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
+    log.debug('garbage collecting nodeclaim with no cloudprovider representation', {
+      NodeClaim: { name: claim.metadata.name },
+      'provider-id': claim.status?.providerID,
+    });
+    countDisrupted(metrics, claim, { reason: 'garbage_collected', pods });
+  }
+
+  return {
+    name: 'nodeclaim.garbagecollection',
+    singleton: true,
+    async reconcile({ log }) {
+      // Claims before instances: an instance that is bought in between must not look like a claim without one.
+      const claims = cluster.stores.nodeClaims.list();
+      const instances = new Set((await cloud.list()).map(({ status }) => status?.providerID));
+      const lost = claims.filter(
+        (claim) =>
+          cluster.manages(claim.spec.nodeClassRef) &&
+          !claim.metadata.deletionTimestamp &&
+          isTrue(claim, 'Registered') &&
+          !instances.has(claim.status?.providerID),
+      );
+      await inBatches(lost, AT_ONCE, (claim) => collect(claim, log));
+      return after(INTERVAL_MS);
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/** Gives claims made by older versions the label that names their NodeClass. */
+import { NODE_CLAIM } from '../../api/kinds.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import { concurrency, globalLimit } from '../concurrency.ts';
+import type { Deps } from '../deps.ts';
+import { nodeClassLabel } from '../nodeclasses.ts';
+import { writeChanges } from '../writes.ts';
+
+export function hydration({ client, cluster, settings }: Deps): Reconciler<NodeClaim> {
+  const range = { min: 1000, max: 5000 };
+  return {
+    name: 'nodeclaim.hydration',
+    watches: NODE_CLAIM,
+    concurrency: concurrency(settings, range),
+    backOff: { baseMs: 100, maxMs: 60_000 },
+    rateLimit: globalLimit(settings, range, 10),
+    filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
+
+    async reconcile(claim) {
+      const { name } = claim.spec.nodeClassRef;
+      const labels = { ...claim.metadata.labels, [nodeClassLabel(claim.spec.nodeClassRef)]: name };
+      const versions = { before: claim, after: { ...claim, metadata: { ...claim.metadata, labels } } };
+      await writeChanges(client, NODE_CLAIM, versions, { part: 'object' });
+      return settled;
+    },
+  };
+}

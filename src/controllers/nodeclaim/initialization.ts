@@ -1,0 +1,70 @@
+/** Declares a registered Node fit for use, once it has all that its claim promised. */
+import { isTrue } from '../../api/conditions.ts';
+import { NODE } from '../../api/kinds.ts';
+import type { Node } from '../../api/kubernetes.ts';
+import { INITIALIZED_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { resourcesOf } from '../../engine/resources.ts';
+import { formatTaint, sameTaint } from '../../engine/taints.ts';
+import { isEphemeralTaint } from '../../state/node.ts';
+import type { Deps } from '../deps.ts';
+import { writeChanges } from '../writes.ts';
+import { done, refreshed, type Step, withCondition } from './step.ts';
+
+const TYPE = 'Initialized';
+
+/** What a Node still lacks, as a condition shows it. */
+interface Lack {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export function initialization({ client, clock, cluster }: Deps): Step {
+  return async (claim, { log }) => {
+    const ended = refreshed(claim, TYPE, clock.now());
+    if (ended) return done(ended);
+    const [node] = isTrue(claim, 'Registered') ? cluster.nodesOfClaim(claim) : [];
+    const missing = lack(claim, node);
+    if (node === undefined || missing) {
+      return done(withCondition(claim, { type: TYPE, status: 'Unknown', ...missing }, clock.now()));
+    }
+    const labels = { ...node.metadata.labels, [INITIALIZED_LABEL]: 'true' };
+    const after: Node = { ...node, metadata: { ...node.metadata, labels } };
+    await writeChanges(client, NODE, { before: node, after }, { part: 'object' });
+    return {
+      ...done(withCondition(claim, { type: TYPE, status: 'True' }, clock.now())),
+      written: () =>
+        log.info('initialized nodeclaim', {
+          'provider-id': claim.status?.providerID,
+          Node: { name: node.metadata.name },
+          allocatable: node.status?.allocatable,
+        }),
+    };
+  };
+}
+
+function lack(claim: NodeClaim, node: Node | undefined): Lack | undefined {
+  if (node === undefined) return { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
+  if (!isTrue(node, 'Ready')) return { reason: 'NodeNotReady', message: 'Node status is NotReady' };
+  const taints = node.spec?.taints ?? [];
+  const startup = (claim.spec.startupTaints ?? []).find((own) => taints.some((taint) => sameTaint(taint, own)));
+  if (startup) {
+    return { reason: 'StartupTaintsExist', message: `StartupTaint "${formatTaint(startup)}" still exists` };
+  }
+  const ephemeral = taints.find(isEphemeralTaint);
+  if (ephemeral) {
+    return {
+      reason: 'KnownEphemeralTaintsExist',
+      message: `KnownEphemeralTaint "${formatTaint(ephemeral)}" still exists`,
+    };
+  }
+  const allocatable = resourcesOf(node.status?.allocatable);
+  const requested = Object.entries(resourcesOf(claim.spec.resources?.requests)).filter(([, amount]) => amount > 0);
+  const absent = requested.find(([name]) => !allocatable[name]);
+  return (
+    absent && {
+      reason: 'ResourceNotRegistered',
+      message: `Resource "${absent[0]}" was requested but not registered`,
+    }
+  );
+}

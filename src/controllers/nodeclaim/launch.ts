@@ -1,0 +1,93 @@
+/** Buys the claim's instance. */
+import { isTrue } from '../../api/conditions.ts';
+import { NODE_CLAIM } from '../../api/kinds.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
+import { settled } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+import { countDisrupted } from '../disrupted.ts';
+import { deleteExactly } from '../writes.ts';
+import type { LaunchedInstances } from './launched.ts';
+import { done, messageOf, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
+
+export function launch(deps: Deps, launched: LaunchedInstances): Step {
+  const { client, cloud, clock, events, metrics } = deps;
+
+  /** A claim that cannot be served now makes room for another: its pods are planned again, around what is missing. */
+  async function giveUp(claim: NodeClaim, error: unknown, reason: string, log: Logger): Promise<StepResult> {
+    log.error('failed launching nodeclaim', { NodeClaim: { name: claim.metadata.name }, error });
+    if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason });
+    return { claim, outcome: settled, deleted: true };
+  }
+
+  async function failed(claim: NodeClaim, error: unknown, log: Logger): Promise<StepResult> {
+    if (causeOf(error, InsufficientCapacity)) {
+      events.publish({
+        object: claim,
+        type: 'Warning',
+        reason: 'InsufficientCapacityError',
+        message: `NodeClaim ${claim.metadata.name} event: ${shortened(messageOf(error))}`,
+        dedupe: [claim.metadata.uid ?? ''],
+      });
+      return giveUp(claim, error, 'insufficient_capacity', log);
+    }
+    if (causeOf(error, NodeClassNotReady)) return giveUp(claim, error, 'nodeclass_not_ready', log);
+    const shown = causeOf(error, CreateFailed);
+    const reason = shown?.reason ?? 'LaunchFailed';
+    const message = shown?.conditionMessage ?? shortened(messageOf(error));
+    return {
+      claim: withCondition(claim, { type: 'Launched', status: 'Unknown', reason, message }, clock.now()),
+      outcome: settled,
+      error: new Error(`launching nodeclaim, ${messageOf(error)}`, { cause: error }),
+    };
+  }
+
+  return async (claim, { log }) => {
+    const ended = refreshed(claim, 'Launched', clock.now());
+    if (ended) {
+      if (isTrue(ended, 'Launched')) launched.forget(claim);
+      return done(ended);
+    }
+    const known = launched.get(claim);
+    if (known) return done(withInstance(claim, known, clock.now()));
+    let created: NodeClaim;
+    try {
+      created = await cloud.create(claim);
+    } catch (error) {
+      return failed(claim, error, log);
+    }
+    launched.remember(claim, created);
+    const labels = created.metadata.labels ?? {};
+    log.info('launched nodeclaim', {
+      'provider-id': created.status?.providerID,
+      'instance-type': labels[INSTANCE_TYPE_LABEL],
+      zone: labels[ZONE_LABEL],
+      'capacity-type': labels[CAPACITY_TYPE_LABEL],
+      allocatable: created.status?.allocatable,
+    });
+    return done(withInstance(claim, created, clock.now()));
+  };
+}
+
+/** What the claim asked for wins over the provider's labels; the provider's annotations describe what was bought. */
+function withInstance(claim: NodeClaim, created: NodeClaim, nowMs: number): NodeClaim {
+  const { providerID, imageID, allocatable, capacity } = created.status ?? {};
+  const filled: NodeClaim = {
+    ...claim,
+    metadata: {
+      ...claim.metadata,
+      labels: { ...created.metadata.labels, ...claim.metadata.labels },
+      annotations: { ...claim.metadata.annotations, ...created.metadata.annotations },
+    },
+    status: {
+      ...claim.status,
+      ...(providerID === undefined ? {} : { providerID }),
+      ...(imageID === undefined ? {} : { imageID }),
+      ...(allocatable === undefined ? {} : { allocatable }),
+      ...(capacity === undefined ? {} : { capacity }),
+    },
+  };
+  return withCondition(filled, { type: 'Launched', status: 'True' }, nowMs);
+}

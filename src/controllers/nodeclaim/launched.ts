@@ -1,0 +1,31 @@
+/**
+ * Instances that were bought but whose NodeClaims do not show it yet, by the claim's UID: the answer to a failed status
+ * write is to write again, not to buy again.
+ */
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { Clock } from '../../kube/clock.ts';
+
+const KEEP_MS = 60 * 60_000;
+
+export class LaunchedInstances {
+  readonly #clock: Clock;
+  readonly #byUid = new Map<string, { readonly created: NodeClaim; readonly sinceMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get(claim: NodeClaim): NodeClaim | undefined {
+    return this.#byUid.get(claim.metadata.uid ?? '')?.created;
+  }
+
+  remember(claim: NodeClaim, created: NodeClaim): void {
+    const nowMs = this.#clock.now();
+    for (const [uid, { sinceMs }] of this.#byUid) if (nowMs - sinceMs > KEEP_MS) this.#byUid.delete(uid);
+    this.#byUid.set(claim.metadata.uid ?? '', { created, sinceMs: nowMs });
+  }
+
+  forget(claim: NodeClaim): void {
+    this.#byUid.delete(claim.metadata.uid ?? '');
+  }
+}

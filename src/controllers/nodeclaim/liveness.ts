@@ -1,0 +1,47 @@
+/** Gives up on claims whose instance does not come, or does not join. */
+import { getCondition, isTrue } from '../../api/conditions.ts';
+import { formatDuration } from '../../api/duration.ts';
+import { NODE_CLAIM } from '../../api/kinds.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { after, type Outcome } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import { countDisrupted } from '../disrupted.ts';
+import { deleteExactly } from '../writes.ts';
+import { recordRegistration } from './poolhealth.ts';
+import { done, type Step } from './step.ts';
+
+interface Limit {
+  readonly type: 'Launched' | 'Registered';
+  readonly ms: number;
+  readonly reason: string;
+}
+
+const LIMITS: readonly Limit[] = [
+  { type: 'Launched', ms: 5 * 60_000, reason: 'launch_timeout' },
+  { type: 'Registered', ms: 15 * 60_000, reason: 'registration_timeout' },
+];
+
+export function liveness(deps: Deps): Step {
+  const { client, clock, metrics } = deps;
+  return async (claim, { log }) => {
+    if (isTrue(claim, 'Registered')) return done(claim);
+    for (const limit of LIMITS) {
+      if (isTrue(claim, limit.type)) continue;
+      const waitMs = sinceMs(claim, limit.type) + limit.ms - clock.now();
+      if (waitMs > 0) return { claim, outcome: waitFor(waitMs) };
+      await recordRegistration(deps, claim, false);
+      log.debug('terminating due to timeout', { timeout: formatDuration(limit.ms), reason: limit.reason });
+      if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason: limit.reason });
+      return { ...done(claim), deleted: true };
+    }
+    return done(claim);
+  };
+}
+
+const waitFor = (waitMs: number): Outcome => after(waitMs);
+
+/** Since when the condition is as it is, which for one that never changed is the claim's creation. */
+function sinceMs(claim: NodeClaim, type: string): number {
+  const since = getCondition(claim, type)?.lastTransitionTime ?? claim.metadata.creationTimestamp;
+  return Date.parse(since ?? '') || 0;
+}

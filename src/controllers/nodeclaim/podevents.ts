@@ -1,0 +1,47 @@
+/** Notes on a claim when pods last came to its node or left it, for `consolidateAfter`. */
+import { timestamp } from '../../api/conditions.ts';
+import { NODE_CLAIM, POD } from '../../api/kinds.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating } from '../../engine/pods.ts';
+import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import { unlessGone } from '../writes.ts';
+
+/** Events that come closer together than this are noted once. */
+const RESOLUTION_MS = 10_000;
+
+export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
+  /** Times that this process wrote, which the store may not show yet, by claim UID. */
+  const written = new Map<string, number>();
+  cluster.stores.nodeClaims.subscribe((event, claim) => {
+    if (event === 'deleted') written.delete(claim.metadata.uid ?? '');
+  });
+
+  return {
+    name: 'nodeclaim.podevents',
+    watches: POD,
+    filter: (pod, event, before) => event === 'added' || (before !== undefined && isTelling(pod, before)),
+
+    async reconcile(pod) {
+      if (!isScheduled(pod) || isOwnedByDaemonSet(pod)) return settled;
+      const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
+      const [claim, ...others] = node ? cluster.claimsOfNode(node) : [];
+      if (claim === undefined || others.length > 0) return settled;
+      const uid = claim.metadata.uid ?? '';
+      const lastMs = Math.max(Date.parse(claim.status?.lastPodEventTime ?? '') || 0, written.get(uid) ?? 0);
+      const nowMs = clock.now();
+      if (nowMs - lastMs < RESOLUTION_MS) return settled;
+      written.set(uid, nowMs);
+      const patch = { status: { lastPodEventTime: timestamp(nowMs) } };
+      await unlessGone(client.patch(NODE_CLAIM, { name: claim.metadata.name }, patch, { subresource: 'status' }));
+      return settled;
+    },
+  };
+}
+
+/** Whether the pod was bound, finished or began to go away. */
+function isTelling(pod: Pod, before: Pod): boolean {
+  if (!isScheduled(pod)) return false;
+  const became = (is: (pod: Pod) => boolean): boolean => is(pod) && !is(before);
+  return became(isScheduled) || became(isTerminal) || became(isTerminating);
+}

@@ -1,0 +1,119 @@
+/** Welcomes the Node that the instance became: gives it the claim's labels and taints, then lifts the arrival taint. */
+import { apiVersionOf, NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import type { Node, Taint } from '../../api/kubernetes.ts';
+import {
+  DO_NOT_SYNC_TAINTS_LABEL,
+  NODEPOOL_LABEL,
+  REGISTERED_LABEL,
+  TERMINATION_FINALIZER,
+  UNREGISTERED_TAINT,
+  ZONE_LABEL,
+} from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { sameTaint } from '../../engine/taints.ts';
+import type { Deps } from '../deps.ts';
+import { writeChanges } from '../writes.ts';
+import { recordRegistration } from './poolhealth.ts';
+import { done, refreshed, type Step, withCondition } from './step.ts';
+
+const TYPE = 'Registered';
+
+export function registration(deps: Deps): Step {
+  const { client, clock, cluster, events, metrics } = deps;
+
+  function warnOfMissingTaint(claim: NodeClaim, node: Node, logError: (message: string) => void): void {
+    const expected = node.metadata.labels?.[REGISTERED_LABEL] === undefined;
+    if (!expected || (node.spec?.taints ?? []).some((taint) => sameTaint(taint, UNREGISTERED_TAINT))) return;
+    const message = `Missing ${UNREGISTERED_TAINT.key} taint which prevents registration related race conditions on Karpenter-managed nodes`;
+    logError('missing taint prevents registration-related race conditions on Karpenter-managed nodes');
+    const dedupe = [claim.metadata.uid ?? ''];
+    events.publish({ object: claim, type: 'Warning', reason: 'UnregisteredTaintMissing', message, dedupe });
+  }
+
+  return async (claim, { log }) => {
+    const ended = refreshed(claim, TYPE, clock.now());
+    if (ended) return done(ended);
+    const [node, ...others] = cluster.nodesOfClaim(claim);
+    if (node === undefined) {
+      const message = 'Node not registered with cluster';
+      return done(
+        withCondition(claim, { type: TYPE, status: 'Unknown', reason: 'NodeNotFound', message }, clock.now()),
+      );
+    }
+    if (others.length > 0) {
+      const message = 'Invariant violated, matched multiple nodes';
+      return done(
+        withCondition(claim, { type: TYPE, status: 'False', reason: 'MultipleNodesFound', message }, clock.now()),
+      );
+    }
+    warnOfMissingTaint(claim, node, (message) => log.error(message, { Node: { name: node.metadata.name } }));
+    await writeChanges(
+      client,
+      NODE,
+      { before: node, after: registered(synced(node, claim)) },
+      { part: 'object', lock: true },
+    );
+    await recordRegistration(deps, claim, true);
+    const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
+    return {
+      ...done(withCondition(named, { type: TYPE, status: 'True' }, clock.now())),
+      written: () => {
+        log.info('registered nodeclaim', {
+          'provider-id': claim.status?.providerID,
+          Node: { name: node.metadata.name },
+        });
+        metrics.counter('nodes_created_total', 'Nodes that joined for a NodeClaim', ['nodepool', 'zone']).inc({
+          nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
+          zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
+        });
+      },
+    };
+  };
+}
+
+/** The Node with everything that its claim says about it; where both say something, the claim wins, except on taints. */
+function synced(node: Node, claim: NodeClaim): Node {
+  const { metadata } = node;
+  const owners = metadata.ownerReferences ?? [];
+  const apiVersion = apiVersionOf(NODE_CLAIM);
+  const owned = owners.some(
+    (owner) => owner.apiVersion === apiVersion && owner.kind === NODE_CLAIM.kind && owner.uid === claim.metadata.uid,
+  );
+  const owner = {
+    apiVersion,
+    kind: NODE_CLAIM.kind,
+    name: claim.metadata.name,
+    uid: claim.metadata.uid ?? '',
+    blockOwnerDeletion: true,
+  };
+  const finalizers = metadata.finalizers ?? [];
+  return {
+    ...node,
+    metadata: {
+      ...metadata,
+      finalizers: finalizers.includes(TERMINATION_FINALIZER) ? finalizers : [...finalizers, TERMINATION_FINALIZER],
+      ownerReferences: owned ? owners : [...owners, owner],
+      labels: { ...metadata.labels, ...claim.metadata.labels },
+      annotations: { ...metadata.annotations, ...claim.metadata.annotations },
+    },
+    spec: { ...node.spec, taints: syncedTaints(node, claim) },
+  };
+}
+
+function syncedTaints(node: Node, claim: NodeClaim): readonly Taint[] {
+  const taints = [...(node.spec?.taints ?? [])];
+  if (node.metadata.labels?.[DO_NOT_SYNC_TAINTS_LABEL] === 'true') return taints;
+  for (const taint of [...(claim.spec.taints ?? []), ...(claim.spec.startupTaints ?? [])]) {
+    if (!taints.some((existing) => sameTaint(existing, taint))) taints.push(taint);
+  }
+  return taints;
+}
+
+function registered(node: Node): Node {
+  const taints = (node.spec?.taints ?? []).filter((taint) => !sameTaint(taint, UNREGISTERED_TAINT));
+  return {
+    ...node,
+    metadata: { ...node.metadata, labels: { ...node.metadata.labels, [REGISTERED_LABEL]: 'true' } },
+    spec: { ...node.spec, taints },
+  };
+}

@@ -1,0 +1,145 @@
+/** Ends a deleted claim: its Nodes first, which drains them, then its instance, then the finalizer. */
+import { getCondition, isTrue, timestamp } from '../../api/conditions.ts';
+import { parseDuration } from '../../api/duration.ts';
+import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  TERMINATION_FINALIZER,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+  ZONE_LABEL,
+} from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
+import { after, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import type { OwnWrites } from '../ownwrites.ts';
+import { deleteExactly, writeChanges } from '../writes.ts';
+import type { LaunchedInstances } from './launched.ts';
+import { withCondition } from './step.ts';
+
+/** How often the cloud is asked whether the instance is gone. */
+const POLL_MS = 5000;
+
+type Finalize = (claim: NodeClaim, context: ReconcileContext) => Promise<Outcome>;
+
+export function termination(deps: Deps, launched: LaunchedInstances, writes: OwnWrites): Finalize {
+  const { client, cloud, clock, cluster, events, metrics } = deps;
+  const powersOfTwo = (count: number): number[] => Array.from({ length: count }, (_, exponent) => 2 ** exponent);
+  const pool = (claim: NodeClaim): string => claim.metadata.labels?.[NODEPOOL_LABEL] ?? '';
+
+  const write = async (before: NodeClaim, changed: NodeClaim, part: 'object' | 'status') => {
+    const stored = await writeChanges(client, NODE_CLAIM, { before, after: changed }, { part, lock: true });
+    writes.wrote(stored);
+    return stored;
+  };
+
+  /** Fixes the time after which remaining pods are deleted, once. */
+  async function stampDeadline(claim: NodeClaim, { log }: ReconcileContext): Promise<NodeClaim | undefined> {
+    const { annotations = {}, deletionTimestamp } = claim.metadata;
+    const grace = claim.spec.terminationGracePeriod;
+    if (annotations[TERMINATION_TIMESTAMP_ANNOTATION] !== undefined || grace === undefined) return claim;
+    const deadline = timestamp(Date.parse(deletionTimestamp ?? '') + parseDuration(grace));
+    const stamped: NodeClaim = {
+      ...claim,
+      metadata: { ...claim.metadata, annotations: { ...annotations, [TERMINATION_TIMESTAMP_ANNOTATION]: deadline } },
+    };
+    const stored = await write(claim, stamped, 'object');
+    log.info('annotated nodeclaim', { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline });
+    events.publish({
+      object: claim,
+      type: 'Warning',
+      reason: 'TerminationGracePeriodExpiring',
+      message: `All pods will be deleted by ${deadline}`,
+      dedupe: [claim.metadata.name],
+    });
+    return stored;
+  }
+
+  /** Answers whether there are Nodes to wait for. An instance that never registered drains nothing. */
+  async function deleteNodes(claim: NodeClaim): Promise<boolean> {
+    const nodes = isTrue(claim, 'Registered') ? cluster.nodesOfClaim(claim) : [];
+    const staying = nodes.filter(({ metadata }) => !metadata.deletionTimestamp);
+    await Promise.all(staying.map((node) => deleteExactly(client, NODE, node)));
+    return nodes.length > 0;
+  }
+
+  /** Answers whether the instance is gone. */
+  async function terminateInstance(claim: NodeClaim): Promise<boolean> {
+    try {
+      await cloud.delete(claim);
+      return false;
+    } catch (error) {
+      if (causeOf(error, NodeClaimNotFound)) return true;
+      throw error;
+    }
+  }
+
+  function observeTerminated(claim: NodeClaim): void {
+    const since = getCondition(claim, 'InstanceTerminating')?.lastTransitionTime;
+    if (since === undefined) return;
+    metrics
+      .histogram(
+        'nodeclaims_instance_termination_duration_seconds',
+        "Time from the first request to terminate a NodeClaim's instance until it is gone",
+        ['nodepool'],
+        powersOfTwo(11),
+      )
+      .observe({ nodepool: pool(claim) }, Math.max(0, clock.now() - Date.parse(since)) / 1000);
+  }
+
+  async function release(claim: NodeClaim, { log }: ReconcileContext): Promise<void> {
+    const finalizers = (claim.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
+    await write(claim, { ...claim, metadata: { ...claim.metadata, finalizers } }, 'object');
+    launched.forget(claim);
+    log.info('deleted nodeclaim', {
+      'provider-id': claim.status?.providerID,
+      Node: { name: claim.status?.nodeName ?? '' },
+    });
+    const seconds = Math.max(0, clock.now() - Date.parse(claim.metadata.deletionTimestamp ?? '')) / 1000;
+    metrics
+      .histogram(
+        'nodeclaims_termination_duration_seconds',
+        'Time from the deletion of a NodeClaim until nothing is left of it',
+        ['nodepool'],
+        powersOfTwo(12),
+      )
+      .observe({ nodepool: pool(claim) }, seconds);
+    metrics
+      .counter('nodeclaims_terminated_total', 'NodeClaims that are gone with their instance', [
+        'nodepool',
+        'capacity_type',
+        'zone',
+      ])
+      .inc({
+        nodepool: pool(claim),
+        capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
+        zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
+      });
+  }
+
+  return async (claim, context) => {
+    if (!(claim.metadata.finalizers ?? []).includes(TERMINATION_FINALIZER)) return settled;
+    const stamped = await stampDeadline(claim, context);
+    if (stamped === undefined || (await deleteNodes(stamped))) return settled;
+    const bought = withKnownInstance(stamped, launched.get(stamped));
+    if (!bought.status?.providerID) {
+      await release(stamped, context);
+      return settled;
+    }
+    const gone = await terminateInstance(bought);
+    const marked = withCondition(bought, { type: 'InstanceTerminating', status: 'True' }, clock.now());
+    const stored = await write(stamped, marked, 'status');
+    if (stored === undefined) return settled;
+    if (!gone) return after(POLL_MS);
+    observeTerminated(stored);
+    await release(stored, context);
+    return settled;
+  };
+}
+
+/** An instance that was bought just before the deletion may be known to this process alone. */
+function withKnownInstance(claim: NodeClaim, created: NodeClaim | undefined): NodeClaim {
+  const providerID = claim.status?.providerID || created?.status?.providerID;
+  return providerID ? { ...claim, status: { ...claim.status, providerID } } : claim;
+}

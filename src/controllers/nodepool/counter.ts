@@ -1,0 +1,29 @@
+/** Publishes in a NodePool's status what its nodes hold. */
+import { NODE_POOL } from '../../api/kinds.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { quantityList } from '../../engine/resources.ts';
+import { after, type Reconciler } from '../../kube/reconciler.ts';
+import { concurrency } from '../concurrency.ts';
+import type { Deps } from '../deps.ts';
+import { writeChanges } from '../writes.ts';
+
+const INTERVAL_MS = 5000;
+const UNSYNCED_MS = 1000;
+const ALWAYS_SHOWN = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage': 0, nodes: 0 };
+
+export function counter({ client, cluster, settings }: Deps): Reconciler<NodePool> {
+  return {
+    name: 'nodepool.counter',
+    watches: NODE_POOL,
+    concurrency: concurrency(settings, { min: 10, max: 1000 }),
+    filter: (pool, event) => event === 'added' && cluster.manages(pool.spec.template.spec.nodeClassRef),
+
+    async reconcile(pool) {
+      if (!cluster.synced()) return after(UNSYNCED_MS);
+      const totals = { ...ALWAYS_SHOWN, ...cluster.poolTotals(pool.metadata.name) };
+      const status = { ...pool.status, resources: quantityList(totals), nodes: totals.nodes };
+      await writeChanges(client, NODE_POOL, { before: pool, after: { ...pool, status } }, { part: 'status' });
+      return after(INTERVAL_MS);
+    },
+  };
+}

@@ -1,0 +1,18 @@
+/** Wakes the NodePools that refer to a NodeClass when it changes. */
+import type { Trigger } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import { isSame, nodeClassKinds } from '../nodeclasses.ts';
+
+export function nodeClassesOfPools({ cloud, cluster }: Deps): readonly Trigger[] {
+  return nodeClassKinds(cloud).map((kind) => ({
+    kind,
+    keysFor: ({ metadata }) =>
+      cluster.stores.nodePools
+        .list()
+        .filter((pool) => {
+          const reference = pool.spec.template.spec.nodeClassRef;
+          return isSame(reference, kind) && reference.name === metadata.name;
+        })
+        .map((pool) => ({ name: pool.metadata.name })),
+  }));
+}

@@ -1,0 +1,74 @@
+/** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
+import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
+import type { PoolInput, Snapshot, StateNode } from '../engine/model.ts';
+import { isActive } from '../engine/pods.ts';
+import { defaultRequests } from '../engine/resources.ts';
+import type { ClusterState } from './cluster.ts';
+import { PODS_BY_DAEMON_SET, type Stores } from './stores.ts';
+
+export interface SnapshotParts {
+  readonly nowMs: number;
+  readonly pools: readonly PoolInput[];
+  /** Taken before the pods were listed, so that a pod bound meanwhile is counted at most once too often. */
+  readonly nodes: readonly StateNode[];
+  readonly pendingPods: readonly Pod[];
+}
+
+export function takeSnapshot({ stores }: ClusterState, parts: SnapshotParts): Snapshot {
+  return {
+    ...parts,
+    daemonPods: stores.daemonSets.list().map((daemonSet) => representative(daemonSet, stores)),
+    namespaces: stores.namespaces.list(),
+    podDisruptionBudgets: stores.podDisruptionBudgets.list(),
+    persistentVolumeClaims: stores.persistentVolumeClaims.list(),
+    persistentVolumes: stores.persistentVolumes.list(),
+    storageClasses: stores.storageClasses.list(),
+  };
+}
+
+/** The newest live pod of a DaemonSet, which shows what admission made of the template; else one from the template. */
+function representative(daemonSet: DaemonSet, stores: Stores): Pod {
+  const { uid } = daemonSet.metadata;
+  const live = uid === undefined ? [] : stores.pods.byIndex(PODS_BY_DAEMON_SET, uid).filter(isActive);
+  const newest = live.reduce<Pod | undefined>(
+    (found, pod) => (found && created(found) >= created(pod) ? found : pod),
+    undefined,
+  );
+  const affinity = daemonSet.spec.template.spec.affinity?.nodeAffinity;
+  return newest ? unpinned(newest, affinity) : fromTemplate(daemonSet);
+}
+
+const created = (pod: Pod): number => Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
+
+/** The DaemonSet controller pins each pod to its node by affinity: the template's own terms take its place. */
+function unpinned(pod: Pod, template: NodeAffinity | undefined): Pod {
+  const required = template?.requiredDuringSchedulingIgnoredDuringExecution;
+  const { nodeName: _, ...spec } = pod.spec;
+  const { requiredDuringSchedulingIgnoredDuringExecution: pin, ...affinity } = spec.affinity?.nodeAffinity ?? {};
+  const kept = required ?? (isPin(pin) ? undefined : pin);
+  const nodeAffinity: NodeAffinity = {
+    ...affinity,
+    ...(kept === undefined ? {} : { requiredDuringSchedulingIgnoredDuringExecution: kept }),
+  };
+  return { ...pod, spec: { ...spec, affinity: { ...spec.affinity, nodeAffinity } } };
+}
+
+/** The controller's pin names the node by a field, which no template can satisfy before it exists. */
+const isPin = (required: NodeAffinity['requiredDuringSchedulingIgnoredDuringExecution']): boolean =>
+  (required?.nodeSelectorTerms ?? []).some((term) => (term.matchFields ?? []).length > 0);
+
+function fromTemplate(daemonSet: DaemonSet): Pod {
+  const { metadata, spec } = daemonSet.spec.template;
+  const { name, uid = '', namespace = 'default' } = daemonSet.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...metadata,
+      name,
+      namespace,
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name, uid, controller: true }],
+    },
+    spec: defaultRequests(spec),
+  };
+}
