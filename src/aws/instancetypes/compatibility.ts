@@ -32,7 +32,7 @@ export function canLaunch(
   const features: readonly string[] = info.ProcessorInfo?.SupportedFeatures ?? [];
   const nested = nodeClass.spec.cpuOptions?.nestedVirtualization === 'enabled';
   if (nested && !features.includes('nested-virtualization')) return false;
-  const strategies = info.PlacementGroupInfo?.SupportedStrategies ?? [];
+  const strategies: readonly string[] = info.PlacementGroupInfo?.SupportedStrategies ?? [];
   if (placementGroup !== undefined && !strategies.includes(placementGroup.strategy)) return false;
   return nodeClass.spec.connectionTracking === undefined || info.Hypervisor === 'nitro';
 }

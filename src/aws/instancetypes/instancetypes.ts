@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
-import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
+import type { InstanceType, Requirement } from '../../engine/model.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -26,7 +26,7 @@ import { canLaunch } from './compatibility.ts';
 import { typeRequirements } from './labels.ts';
 import { overheadOf } from './overhead.ts';
 import { eniLimitedPods, podLimit } from './pods.ts';
-import { zonesOf } from './zones.ts';
+import { type Zone, zonesOf } from './zones.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
 const RESOLVED_TTL_MS = 5 * 60_000;
@@ -35,6 +35,15 @@ const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
 const MIB = 2 ** 20;
 
 type Resolved = Omit<InstanceType, 'offerings'>;
+
+/** A NodeClass while its types are listed. */
+interface View {
+  readonly nodeClass: EC2NodeClass;
+  readonly group: PlacementGroup | undefined;
+  readonly zones: readonly Zone[];
+  /** Stands for everything of the NodeClass that offerings depend on. */
+  readonly scope: string;
+}
 
 export interface InstanceTypesOptions {
   readonly ec2: EC2Client;
@@ -57,7 +66,7 @@ export class InstanceTypes {
   #offeredIn: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   #allZones: readonly string[] = [];
   readonly #resolved: TtlCache<string, readonly Resolved[]>;
-  readonly #offerings: TtlCache<string, { sequence: number; offerings: readonly Offering[] }>;
+  readonly #offerings: TtlCache<string, { sequence: number; type: InstanceType }>;
   readonly #discoveredMemory: TtlCache<string, number>;
 
   constructor(options: InstanceTypesOptions) {
@@ -149,14 +158,15 @@ export class InstanceTypes {
       resolved = [...this.#infos.values()].map((info) => this.#resolve(info, nodeClass, kubelet));
       this.#resolved.set(key, resolved);
     }
-    const scope = fingerprint([
-      key,
-      zonesOf(nodeClass),
-      nodeClass.spec.connectionTracking,
-      nodeClass.spec.cpuOptions,
+    const view: View = {
+      nodeClass,
       group,
-    ]);
-    return resolved.map((type) => this.#withOfferings(type, nodeClass, group, scope));
+      zones: zonesOf(nodeClass),
+      scope: fingerprint([key, nodeClass.spec.connectionTracking, nodeClass.spec.cpuOptions, group]),
+    };
+    this.#options.unavailable.sweep();
+    this.#offerings.sweep();
+    return resolved.map((type) => this.#withOfferings(type, view));
   }
 
   #resolve(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): Resolved {
@@ -190,43 +200,37 @@ export class InstanceTypes {
     };
   }
 
-  #withOfferings(
-    type: Resolved,
-    nodeClass: EC2NodeClass,
-    group: PlacementGroup | undefined,
-    scope: string,
-  ): InstanceType {
-    const { pricing, unavailable, reservations, reservedCapacity } = this.#options;
+  /** The same object as before where nothing changed, so that what solvers derive from a type stays valid. */
+  #withOfferings(type: Resolved, view: View): InstanceType {
+    const { unavailable, reservations, reservedCapacity } = this.#options;
     const info = this.#infos.get(type.name) ?? {};
-    const context: OfferingContext = {
+    const context = this.#offeringContext(info, view);
+    const cacheKey = `${type.name}:${view.scope}`;
+    const sequence = unavailable.sequence(type.name);
+    let cached = this.#offerings.get(cacheKey);
+    if (cached === undefined || cached.sequence !== sequence) {
+      const offerings = expandPartitions(baseOfferings(info, context), view.group);
+      const requirements = [...type.requirements, ...groupRequirements(view.group)];
+      cached = { sequence, type: { ...type, requirements, offerings } };
+      this.#offerings.set(cacheKey, cached);
+    }
+    const selected = reservedCapacity ? (view.nodeClass.status?.capacityReservations ?? []) : [];
+    const reserved = reservedOfferings(info, selected, (id) => reservations.available(id), context);
+    if (reserved.length === 0) return cached.type;
+    return { ...cached.type, offerings: [...cached.type.offerings, ...expandPartitions(reserved, view.group)] };
+  }
+
+  #offeringContext(info: InstanceTypeInfo, { nodeClass, group, zones }: View): OfferingContext {
+    const { pricing, unavailable } = this.#options;
+    return {
       allZones: this.#allZones,
-      zones: zonesOf(nodeClass),
-      offeredIn: this.#offeredIn.get(type.name) ?? new Set(),
+      zones,
+      offeredIn: this.#offeredIn.get(info.InstanceType ?? '') ?? new Set(),
       launchable: canLaunch(info, nodeClass, familyOf(nodeClass), group),
       placementGroup: group,
       onDemandPrice: (name) => pricing.onDemandPrice(name),
       spotPrice: (name, zone) => pricing.spotPrice(name, zone),
       isUnavailable: (offering, subnetIds) => unavailable.isUnavailable(offering, subnetIds),
-    };
-    const cacheKey = `${type.name}:${scope}`;
-    const sequence = unavailable.sequence(type.name);
-    let cached = this.#offerings.get(cacheKey);
-    if (cached === undefined || cached.sequence !== sequence) {
-      cached = { sequence, offerings: baseOfferings(info, context) };
-      this.#offerings.set(cacheKey, cached);
-    }
-    const reserved = reservedCapacity
-      ? reservedOfferings(
-          info,
-          nodeClass.status?.capacityReservations ?? [],
-          (id) => reservations.available(id),
-          context,
-        )
-      : [];
-    return {
-      ...type,
-      requirements: [...type.requirements, ...groupRequirements(group)],
-      offerings: expandPartitions([...cached.offerings, ...reserved], group),
     };
   }
 }

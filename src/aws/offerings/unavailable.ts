@@ -38,10 +38,10 @@ export class UnavailableOfferings {
 
   /** Changes whenever what is known about the type's offerings may have changed. */
   sequence(instanceType: string): number {
-    this.sweep();
     return (this.#sequences.get(instanceType) ?? 0) + this.#shared;
   }
 
+  /** Drops shortages that are over. */
   sweep(): void {
     this.#offerings.sweep();
     this.#capacityTypes.sweep();

@@ -1,0 +1,159 @@
+/** The images that a NodeClass selects, and which instance types each is for. */
+import { DescribeImagesCommand, type EC2Client, type Image, paginateDescribeImages } from '@aws-sdk/client-ec2';
+import type { AmiStatus, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { requirementsOf } from '../../engine/instancetypes.ts';
+import type { InstanceType, Requirement } from '../../engine/model.ts';
+import { Requirements } from '../../engine/requirements.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { fingerprint, setFingerprint } from '../fingerprint.ts';
+import type { Parameters } from '../ssm/ssm.ts';
+import { LoadingCache } from '../ttlcache.ts';
+import { type AmiQuery, amiQueries, imageRequirements } from './queries.ts';
+
+export interface Ami {
+  readonly id: string;
+  readonly name: string;
+  readonly deprecated: boolean;
+  readonly createdMs: number;
+  readonly requirements: readonly Requirement[];
+}
+
+const timeOf = (text: string | undefined): number => {
+  const parsed = Date.parse(text ?? '');
+  // To the second, as AWS means it; a missing date is the oldest.
+  return Number.isNaN(parsed) ? 0 : Math.floor(parsed / 1000) * 1000;
+};
+
+const isDeprecated = (image: Image, nowMs: number): boolean =>
+  image.DeprecationTime !== undefined && timeOf(image.DeprecationTime) <= nowMs;
+
+/** Whether `a` is preferred to `b` for the same requirements. */
+function isBetter(a: Ami, b: Ami): boolean {
+  if (a.deprecated !== b.deprecated) return b.deprecated;
+  if (a.createdMs !== b.createdMs) return a.createdMs > b.createdMs;
+  return a.name > b.name;
+}
+
+/** The best image for each set of requirements, newest first. */
+export function selectAmis(
+  found: readonly { readonly query: AmiQuery; readonly image: Image }[],
+  nowMs: number,
+): readonly Ami[] {
+  const best = new Map<string, Ami>();
+  for (const { query, image } of found)
+    for (const requirements of imageRequirements(query, image)) {
+      const ami: Ami = {
+        id: image.ImageId ?? '',
+        name: image.Name ?? '',
+        deprecated: isDeprecated(image, nowMs),
+        createdMs: timeOf(image.CreationDate),
+        requirements,
+      };
+      const key = setFingerprint(requirements);
+      const known = best.get(key);
+      if (known === undefined || isBetter(ami, known)) best.set(key, ami);
+    }
+  return [...best.values()].sort((a, b) =>
+    a.createdMs !== b.createdMs ? b.createdMs - a.createdMs : a.id < b.id ? -1 : a.id > b.id ? 1 : 0,
+  );
+}
+
+/** As the NodeClass's status lists an image. */
+export function amiStatus(ami: Ami): AmiStatus {
+  const requirements = Requirements.fromRequirements(ami.requirements)
+    .toApi()
+    .toSorted((a, b) => a.key.length - b.key.length || (a.key < b.key ? -1 : 1));
+  return {
+    id: ami.id,
+    name: ami.name,
+    ...(ami.deprecated ? { deprecated: true } : {}),
+    requirements: requirements.map(({ key, operator, values }) => ({
+      key,
+      operator: operator as AmiStatus['requirements'][number]['operator'],
+      ...(values === undefined ? {} : { values: [...values] }),
+    })),
+  };
+}
+
+const compiled = new WeakMap<AmiStatus, Requirements>();
+function requirementsOfAmi(ami: AmiStatus): Requirements {
+  let requirements = compiled.get(ami);
+  if (requirements === undefined) {
+    requirements = Requirements.fromRequirements(ami.requirements);
+    compiled.set(ami, requirements);
+  }
+  return requirements;
+}
+
+/** The image that a type would be launched with: the first of the status that is for it. */
+export const amiForType = (amis: readonly AmiStatus[], type: InstanceType): AmiStatus | undefined =>
+  amis.find((ami) => requirementsOf(type).compatible(requirementsOfAmi(ami)));
+
+export interface AmisOptions {
+  readonly ec2: EC2Client;
+  readonly parameters: Parameters;
+  /** Version of the cluster, `major.minor`. */
+  readonly clusterVersion: () => string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly refreshMs: number;
+}
+
+export class Amis {
+  readonly #options: AmisOptions;
+  readonly #cache: LoadingCache<readonly Ami[]>;
+  #logged = '';
+
+  constructor(options: AmisOptions) {
+    this.#options = options;
+    this.#cache = new LoadingCache(options.clock, options.refreshMs);
+  }
+
+  /** @throws UnsupportedAlias, or when AWS cannot be asked */
+  async list(nodeClass: EC2NodeClass): Promise<readonly Ami[]> {
+    const { clusterVersion, parameters, log } = this.#options;
+    let queries: readonly AmiQuery[];
+    try {
+      queries = await amiQueries(nodeClass, { cluster: clusterVersion(), parameters, log });
+    } catch (error) {
+      throw new Error(`getting AMI queries, ${(error as Error).message}`, { cause: error });
+    }
+    const key = `${nodeClass.metadata.uid}-${nodeClass.metadata.generation}-${fingerprint(queries.map((q) => q.filters))}`;
+    const amis = await this.#cache.get(key, () => this.#describe(queries));
+    const ids = [...new Set(amis.map((ami) => ami.id))];
+    if (ids.join() !== this.#logged) log.debug('discovered amis', { ids });
+    this.#logged = ids.join();
+    return amis;
+  }
+
+  async #describe(queries: readonly AmiQuery[]): Promise<readonly Ami[]> {
+    const found: { query: AmiQuery; image: Image }[] = [];
+    try {
+      for (const query of queries) {
+        const input = {
+          Filters: [...query.filters, { Name: 'state', Values: ['available'] }],
+          IncludeDeprecated: true,
+          MaxResults: 1000,
+          ...(query.owners === undefined ? {} : { Owners: [...query.owners] }),
+        };
+        for await (const page of paginateDescribeImages({ client: this.#options.ec2 }, input))
+          for (const image of page.Images ?? []) found.push({ query, image });
+      }
+    } catch (error) {
+      throw new Error(`describing images, ${(error as Error).message}`, { cause: error });
+    }
+    return selectAmis(found, this.#options.clock.now());
+  }
+
+  /** Asks AWS, not the cache. */
+  async isDeprecated(imageId: string): Promise<boolean> {
+    const answer = await this.#options.ec2.send(
+      new DescribeImagesCommand({
+        Filters: [{ Name: 'image-id', Values: [imageId] }],
+        IncludeDeprecated: true,
+      }),
+    );
+    return (answer.Images ?? []).some((image) => isDeprecated(image, this.#options.clock.now()));
+  }
+}

@@ -1,0 +1,187 @@
+/** Which images to ask AWS for, from the AMI terms of a NodeClass. */
+import type { Image } from '@aws-sdk/client-ec2';
+import type { AmiSelectorTerm, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import {
+  ARCH_LABEL,
+  INSTANCE_ACCELERATOR_COUNT_LABEL,
+  INSTANCE_GPU_COUNT_LABEL,
+  OS_LABEL,
+  WINDOWS_BUILD_LABEL,
+} from '../../api/labels.ts';
+import type { Requirement } from '../../engine/model.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { isNotFound } from '../errors.ts';
+import type { Parameter, Parameters } from '../ssm/ssm.ts';
+import { tagFilters } from '../tags.ts';
+import { type Alias, aliasOf } from './families.ts';
+
+export interface AmiQuery {
+  readonly filters: readonly { readonly Name: string; readonly Values: string[] }[];
+  readonly owners?: readonly string[];
+  /** For aliases: what each image is for, by image id. The architecture is added from the image itself. */
+  readonly variants?: ReadonlyMap<string, readonly (readonly Requirement[])[]>;
+}
+
+/** An alias that the cluster's version rules out. Retrying does not help. */
+export class UnsupportedAlias extends Error {}
+
+const exists = (key: string): Requirement => ({ key, operator: 'Exists' });
+const absent = (key: string): Requirement => ({ key, operator: 'DoesNotExist' });
+
+export const STANDARD: readonly Requirement[] = [
+  absent(INSTANCE_ACCELERATOR_COUNT_LABEL),
+  absent(INSTANCE_GPU_COUNT_LABEL),
+];
+const NVIDIA: readonly Requirement[] = [exists(INSTANCE_GPU_COUNT_LABEL)];
+const NEURON: readonly Requirement[] = [exists(INSTANCE_ACCELERATOR_COUNT_LABEL)];
+
+interface AliasParameter extends Parameter {
+  readonly variants: readonly (readonly Requirement[])[];
+}
+
+const WINDOWS: Readonly<Record<string, readonly [year: string, build: string]>> = {
+  Windows2019: ['2019', '10.0.17763'],
+  Windows2022: ['2022', '10.0.20348'],
+  Windows2025: ['2025', '10.0.26100'],
+};
+
+/** SSM parameters that hold an alias's images, for a cluster of version `major.minor`. */
+export function aliasParameters({ family, version }: Alias, cluster: string): readonly AliasParameter[] {
+  const latest = version === 'latest';
+  const parameter = (name: string, ...variants: (readonly Requirement[])[]): AliasParameter => ({
+    name,
+    mutable: latest,
+    custom: false,
+    variants,
+  });
+  const eks = `/aws/service/eks/optimized-ami/${cluster}`;
+  switch (family) {
+    case 'AL2': {
+      const path = (os: string, pinned: string): string =>
+        `${eks}/${os}/${latest ? 'recommended' : `${pinned}-${cluster}-${version}`}/image_id`;
+      return [
+        parameter(path('amazon-linux-2', 'amazon-eks-node'), STANDARD),
+        parameter(path('amazon-linux-2-arm64', 'amazon-eks-arm64-node'), STANDARD),
+        parameter(path('amazon-linux-2-gpu', 'amazon-eks-gpu-node'), NEURON, NVIDIA),
+      ];
+    }
+    case 'AL2023': {
+      const path = (arch: string, type: string): string => {
+        const release = latest ? 'recommended' : `amazon-eks-node-al2023-${arch}-${type}-${cluster}-${version}`;
+        return `${eks}/amazon-linux-2023/${arch}/${type}/${release}/image_id`;
+      };
+      return [
+        parameter(path('x86_64', 'standard'), STANDARD),
+        parameter(path('arm64', 'standard'), STANDARD),
+        parameter(path('x86_64', 'nvidia'), NVIDIA),
+        parameter(path('arm64', 'nvidia'), NVIDIA),
+        parameter(path('x86_64', 'neuron'), NEURON),
+      ];
+    }
+    case 'Bottlerocket': {
+      const release = version.replace(/^v+/, '');
+      const path = (variant: string, arch: string): string =>
+        `/aws/service/bottlerocket/aws-k8s-${cluster}${variant}/${arch}/${release}/image_id`;
+      return [
+        parameter(path('', 'x86_64'), STANDARD, NEURON),
+        parameter(path('', 'arm64'), STANDARD),
+        parameter(path('-nvidia', 'x86_64'), NVIDIA),
+        parameter(path('-nvidia', 'arm64'), NVIDIA),
+      ];
+    }
+    default: {
+      const [year, build] = WINDOWS[family] ?? [];
+      if (year === undefined || build === undefined) return [];
+      const name = `/aws/service/ami-windows-latest/Windows_Server-${year}-English-Core-EKS_Optimized-${cluster}/image_id`;
+      const only: readonly Requirement[] = [
+        { key: OS_LABEL, operator: 'In', values: ['windows'] },
+        { key: WINDOWS_BUILD_LABEL, operator: 'In', values: [build] },
+      ];
+      return [{ ...parameter(name, only), mutable: true }];
+    }
+  }
+}
+
+function refuseUnsupported({ family }: Alias, cluster: string): void {
+  const minor = Number(cluster.split('.')[1] ?? 0);
+  if (family === 'AL2' && minor >= 33)
+    throw new UnsupportedAlias(
+      'AL2 aliases are no longer supported on EKS 1.33+ (see https://docs.aws.amazon.com/eks/latest/userguide/al2023.html)',
+    );
+  if (family === 'Windows2025' && minor < 35)
+    throw new UnsupportedAlias(`Windows Server 2025 requires EKS version 1.35 or higher, current version: ${cluster}`);
+}
+
+const imageIds = (ids: readonly string[]): AmiQuery['filters'] => [{ Name: 'image-id', Values: [...new Set(ids)] }];
+
+async function aliasQuery(alias: Alias, cluster: string, parameters: Parameters): Promise<AmiQuery> {
+  refuseUnsupported(alias, cluster);
+  const wanted = aliasParameters(alias, cluster);
+  const answers = await Promise.allSettled(wanted.map((parameter) => parameters.get(parameter)));
+  const variants = new Map<string, (readonly Requirement[])[]>();
+  answers.forEach((answer, at) => {
+    if (answer.status === 'rejected') return;
+    const known = variants.get(answer.value) ?? [];
+    variants.set(answer.value, [...known, ...(wanted[at]?.variants ?? [])]);
+  });
+  if (variants.size === 0) {
+    const causes = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+    throw new AggregateError(
+      causes,
+      `failed to discover any AMIs for alias (alias=${alias.family.toLowerCase()}@${alias.version})`,
+    );
+  }
+  return { filters: imageIds([...variants.keys()]), variants };
+}
+
+async function parameterImage(name: string, parameters: Parameters, log: Logger): Promise<readonly string[]> {
+  try {
+    const value = await parameters.get({ name, mutable: true, custom: true });
+    if (value.startsWith('ami-')) return [value];
+    log.error('ignoring ssm parameter, its value is no image id', { parameter: name, value });
+  } catch (error) {
+    if (!isNotFound(error)) throw new Error(`resolving ssm parameter, ${(error as Error).message}`, { cause: error });
+    log.error('ignoring ssm parameter, it does not exist', { parameter: name });
+  }
+  return [];
+}
+
+/** A name without an owner means images of this account and Amazon's; tags alone mean anybody's. */
+function termQuery({ name, owner, tags }: AmiSelectorTerm): AmiQuery {
+  const filters = [...(name === undefined ? [] : [{ Name: 'name', Values: [name] }]), ...tagFilters(tags)];
+  if (owner !== undefined) return { filters, owners: [owner] };
+  return name === undefined ? { filters } : { filters, owners: ['self', 'amazon'] };
+}
+
+/**
+ * The queries of a NodeClass's AMI terms.
+ * @throws UnsupportedAlias, or when parameters cannot be read
+ */
+export async function amiQueries(
+  nodeClass: EC2NodeClass,
+  { cluster, parameters, log }: { readonly cluster: string; readonly parameters: Parameters; readonly log: Logger },
+): Promise<readonly AmiQuery[]> {
+  const alias = aliasOf(nodeClass);
+  if (alias !== undefined) return [await aliasQuery(alias, cluster, parameters)];
+  const queries: AmiQuery[] = [];
+  const ids: string[] = [];
+  for (const term of nodeClass.spec.amiSelectorTerms) {
+    const { id, ssmParameter } = term;
+    if (id !== undefined) ids.push(id);
+    else if (ssmParameter !== undefined) ids.push(...(await parameterImage(ssmParameter, parameters, log)));
+    else queries.push(termQuery(term));
+  }
+  return ids.length === 0 ? queries : [...queries, { filters: imageIds(ids) }];
+}
+
+/** What an image is for, its architecture included; nothing when no node can run it. */
+export function imageRequirements(
+  query: AmiQuery,
+  image: Pick<Image, 'ImageId' | 'Architecture'>,
+): readonly (readonly Requirement[])[] {
+  const arch = image.Architecture === 'x86_64' ? 'amd64' : image.Architecture === 'arm64' ? 'arm64' : undefined;
+  if (arch === undefined) return [];
+  const own: Requirement = { key: ARCH_LABEL, operator: 'In', values: [arch] };
+  const known = query.variants?.get(image.ImageId ?? '');
+  return known === undefined ? [[own]] : known.map((requirements) => [...requirements, own]);
+}

@@ -1,0 +1,94 @@
+/** Facts about the cluster that nodes need to join it. */
+import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
+import { SERVICE } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Logger } from '../observe/logger.ts';
+
+export interface ClusterFacts {
+  readonly name: string;
+  readonly endpoint: string;
+  /** Base64; undefined when unknown. */
+  readonly caBundle: string | undefined;
+  /** Address of the cluster's DNS service; undefined when unknown, and the cluster is taken for IPv4. */
+  readonly dnsIp: string | undefined;
+}
+
+export const isIpv6 = (address: string | undefined): boolean => address?.includes(':') === true;
+
+interface FactsOptions {
+  readonly eks: EKSClient;
+  readonly client: KubeClient;
+  readonly log: Logger;
+  readonly clusterName: string;
+  /** Empty to ask EKS. */
+  readonly clusterEndpoint: string;
+  readonly caBundle: string | undefined;
+}
+
+/** @throws Error when the endpoint cannot be found out */
+export async function discoverCluster(options: FactsOptions): Promise<ClusterFacts> {
+  const endpoint = options.clusterEndpoint === '' ? await endpointFromEks(options) : options.clusterEndpoint;
+  options.log.debug('discovered cluster endpoint', { 'cluster-endpoint': endpoint });
+  return {
+    name: options.clusterName,
+    endpoint,
+    caBundle: options.caBundle === '' ? undefined : options.caBundle,
+    dnsIp: await dnsAddress(options.client, options.log),
+  };
+}
+
+async function endpointFromEks({ eks, clusterName }: FactsOptions): Promise<string> {
+  try {
+    const answer = await eks.send(new DescribeClusterCommand({ name: clusterName }));
+    if (answer.cluster?.endpoint !== undefined) return answer.cluster.endpoint;
+  } catch (error) {
+    throw new Error(`failed to resolve cluster endpoint, ${(error as Error).message}`, { cause: error });
+  }
+  throw new Error(`failed to resolve cluster endpoint, EKS tells none of cluster "${clusterName}"`);
+}
+
+async function dnsAddress(client: KubeClient, log: Logger): Promise<string | undefined> {
+  try {
+    const service: KubeObject & { readonly spec?: { readonly clusterIP?: string } } = await client.get(SERVICE, {
+      namespace: 'kube-system',
+      name: 'kube-dns',
+    });
+    const address = service.spec?.clusterIP ?? '';
+    if (!/^[0-9a-fA-F.:]+$/.test(address)) throw new Error(`"${address}" is not an IP address`);
+    log.debug('discovered kube dns', { 'kube-dns-ip': address });
+    return address;
+  } catch (error) {
+    log.debug('unable to detect the IP of the kube-dns service', { error });
+    return undefined;
+  }
+}
+
+/** The service CIDR, which AL2023 nodes need. Asked of EKS once, when first wanted. */
+export class ClusterCidr {
+  readonly #eks: EKSClient;
+  readonly #clusterName: string;
+  readonly #log: Logger;
+  #cidr: string | undefined;
+
+  constructor(eks: EKSClient, clusterName: string, log: Logger) {
+    this.#eks = eks;
+    this.#clusterName = clusterName;
+    this.#log = log;
+  }
+
+  get known(): string | undefined {
+    return this.#cidr;
+  }
+
+  async resolve(): Promise<string> {
+    if (this.#cidr !== undefined) return this.#cidr;
+    const answer = await this.#eks.send(new DescribeClusterCommand({ name: this.#clusterName }));
+    const network = answer.cluster?.kubernetesNetworkConfig;
+    const cidr = network?.serviceIpv4Cidr ?? network?.serviceIpv6Cidr;
+    if (cidr === undefined) throw new Error('no CIDR found in DescribeCluster response');
+    this.#cidr = cidr;
+    this.#log.debug('discovered cluster CIDR', { 'cluster-cidr': cidr });
+    return cidr;
+  }
+}

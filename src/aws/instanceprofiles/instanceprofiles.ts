@@ -1,0 +1,120 @@
+/** Instance profiles, which carry a node's role. */
+import {
+  AddRoleToInstanceProfileCommand,
+  CreateInstanceProfileCommand,
+  DeleteInstanceProfileCommand,
+  GetInstanceProfileCommand,
+  type IAMClient,
+  paginateListInstanceProfiles,
+  RemoveRoleFromInstanceProfileCommand,
+} from '@aws-sdk/client-iam';
+import type { StringMap } from '../../api/kubernetes.ts';
+import type { Clock } from '../../kube/clock.ts';
+import { codeOf, isNotFound } from '../errors.ts';
+import { tagList } from '../tags.ts';
+import { TtlCache } from '../ttlcache.ts';
+
+const PROFILE_TTL_MS = 15 * 60_000;
+const MISSING_ROLE_TTL_MS = 60_000;
+const PROTECTION_TTL_MS = 3_600_000;
+
+export interface InstanceProfile {
+  readonly name: string;
+  readonly roles: readonly string[];
+}
+
+export class InstanceProfiles {
+  readonly #iam: IAMClient;
+  readonly #profiles: TtlCache<string, InstanceProfile>;
+  readonly #missingRoles: TtlCache<string, string>;
+  /** Profiles that instances may be starting with at this moment. */
+  readonly #protected: TtlCache<string, true>;
+
+  constructor(iam: IAMClient, clock: Clock) {
+    this.#iam = iam;
+    this.#profiles = new TtlCache(clock, PROFILE_TTL_MS);
+    this.#missingRoles = new TtlCache(clock, MISSING_ROLE_TTL_MS);
+    this.#protected = new TtlCache(clock, PROTECTION_TTL_MS);
+  }
+
+  protect(name: string): void {
+    if (name !== '') this.#protected.set(name, true);
+  }
+
+  isProtected(name: string): boolean {
+    return this.#protected.has(name);
+  }
+
+  /** Undefined when it does not exist. */
+  async get(name: string): Promise<InstanceProfile | undefined> {
+    const known = this.#profiles.get(name);
+    if (known !== undefined) return known;
+    const profile = await this.#read(name);
+    if (profile !== undefined) this.#profiles.set(name, profile);
+    return profile;
+  }
+
+  async #read(name: string): Promise<InstanceProfile | undefined> {
+    try {
+      const answer = await this.#iam.send(new GetInstanceProfileCommand({ InstanceProfileName: name }));
+      return { name, roles: (answer.InstanceProfile?.Roles ?? []).map((role) => role.RoleName ?? '') };
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw new Error(`getting instance profile ${name}, ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  /** Makes sure that a profile exists and carries the role alone. */
+  async create(name: string, role: string, path: string, tags: StringMap): Promise<void> {
+    const roleName = role.split('/').at(-1) ?? role;
+    const missing = this.#missingRoles.get(roleName);
+    if (missing !== undefined) throw new Error(`role not found, ${missing}`);
+
+    const existing = await this.#read(name);
+    if (existing === undefined)
+      await this.#iam.send(
+        new CreateInstanceProfileCommand({ InstanceProfileName: name, Path: path, Tags: tagList(tags) }),
+      );
+    await this.#ensureRole(name, existing?.roles ?? [], roleName);
+    this.#profiles.set(name, { name, roles: [role] });
+  }
+
+  async #ensureRole(name: string, attached: readonly string[], roleName: string): Promise<void> {
+    if (attached.includes(roleName)) return;
+    for (const other of attached)
+      await this.#iam.send(new RemoveRoleFromInstanceProfileCommand({ InstanceProfileName: name, RoleName: other }));
+    try {
+      await this.#iam.send(new AddRoleToInstanceProfileCommand({ InstanceProfileName: name, RoleName: roleName }));
+    } catch (error) {
+      const message = (error as Error).message;
+      if (codeOf(error).startsWith('NoSuchEntity') && message.includes('role'))
+        this.#missingRoles.set(roleName, message);
+      throw error;
+    }
+  }
+
+  /** Does nothing when it is gone already. */
+  async delete(name: string): Promise<void> {
+    const profile = await this.#read(name);
+    if (profile !== undefined) {
+      const [role] = profile.roles;
+      if (role !== undefined && profile.roles.length === 1)
+        await this.#iam.send(new RemoveRoleFromInstanceProfileCommand({ InstanceProfileName: name, RoleName: role }));
+      try {
+        await this.#iam.send(new DeleteInstanceProfileCommand({ InstanceProfileName: name }));
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    }
+    this.#profiles.delete(name);
+    this.#protected.delete(name);
+  }
+
+  /** Names of the profiles under a path. */
+  async list(path: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    for await (const page of paginateListInstanceProfiles({ client: this.#iam }, { PathPrefix: path }))
+      names.push(...(page.InstanceProfiles ?? []).map((profile) => profile.InstanceProfileName ?? ''));
+    return names;
+  }
+}
