@@ -1,0 +1,105 @@
+/** The CustomResourceDefinitions of all kinds that users write. */
+import { CAPACITY_BUFFER_DECLARATION } from './capacitybuffer.ts';
+import { EC2_NODE_CLASS_DECLARATION } from './ec2nodeclass.ts';
+import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
+import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';
+import { NODE_POOL_DECLARATION } from './nodepool.ts';
+import type { OpenApiSchema } from './schema/openapi.ts';
+import type { ResourceDeclaration } from './schema/resource.ts';
+
+export interface CustomResourceDefinition {
+  readonly apiVersion: 'apiextensions.k8s.io/v1';
+  readonly kind: 'CustomResourceDefinition';
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly group: string;
+    readonly names: {
+      readonly categories: readonly string[];
+      readonly kind: string;
+      readonly listKind: string;
+      readonly plural: string;
+      readonly shortNames?: readonly string[];
+      readonly singular: string;
+    };
+    readonly scope: 'Cluster' | 'Namespaced';
+    readonly versions: readonly CustomResourceVersion[];
+  };
+}
+
+export interface CustomResourceVersion {
+  readonly name: string;
+  readonly served: true;
+  readonly storage: true;
+  readonly additionalPrinterColumns: readonly {
+    readonly jsonPath: string;
+    readonly name: string;
+    readonly priority?: number;
+    readonly type: string;
+  }[];
+  readonly schema: { readonly openAPIV3Schema: OpenApiSchema };
+  readonly subresources: {
+    readonly status: Record<string, never>;
+    readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string };
+  };
+}
+
+export const DECLARATIONS: readonly ResourceDeclaration[] = [
+  NODE_POOL_DECLARATION,
+  NODE_CLAIM_DECLARATION,
+  EC2_NODE_CLASS_DECLARATION,
+  NODE_OVERLAY_DECLARATION,
+  CAPACITY_BUFFER_DECLARATION,
+];
+
+/** All definitions as plain JSON, ready to be created in a cluster. */
+export const customResourceDefinitions = (): readonly CustomResourceDefinition[] => DECLARATIONS.map(definitionOf);
+
+const definitionOf = (resource: ResourceDeclaration): CustomResourceDefinition => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${resource.plural}.${resource.group}` },
+  spec: {
+    group: resource.group,
+    names: {
+      categories: [resource.category],
+      kind: resource.kind,
+      listKind: `${resource.kind}List`,
+      plural: resource.plural,
+      ...(resource.shortNames && { shortNames: resource.shortNames }),
+      singular: resource.singular,
+    },
+    scope: resource.scope,
+    versions: [
+      {
+        name: resource.version,
+        served: true,
+        storage: true,
+        additionalPrinterColumns: resource.columns.map(({ name, type, jsonPath, priority }) => ({
+          jsonPath,
+          name,
+          ...(priority !== undefined && { priority }),
+          type,
+        })),
+        schema: { openAPIV3Schema: objectSchema(resource) },
+        subresources: { status: {}, ...(resource.scale && { scale: resource.scale }) },
+      },
+    ],
+  },
+});
+
+const objectSchema = ({ description, spec, status }: ResourceDeclaration): OpenApiSchema =>
+  plainJson({
+    description,
+    type: 'object',
+    properties: {
+      apiVersion: { description: 'Version of the schema of this object.', type: 'string' },
+      kind: { description: 'Kind of this object.', type: 'string' },
+      metadata: { type: 'object' },
+      spec,
+      status,
+    },
+    required: ['spec'],
+  });
+
+/** Leaves out what the schema builder keeps for itself. */
+const plainJson = (schema: unknown): OpenApiSchema => JSON.parse(JSON.stringify(schema)) as OpenApiSchema;

@@ -1,0 +1,79 @@
+/** Reasons for which the API server refuses an object, worded as it words them. */
+
+/** An entry of `details.causes` of a refusal. `field` is a path such as `spec.weight`, or `<nil>` for none. */
+export interface Cause {
+  readonly field: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export const NO_FIELD = '<nil>';
+
+/** A value as messages show it. */
+export const show = (value: unknown): string => JSON.stringify(value) ?? 'null';
+
+export const invalid = (field: string, value: unknown, detail: string): Cause => ({
+  field,
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${show(value)}: ${detail}`,
+});
+
+/** The same for a value that is too large to show. */
+export const invalidWhole = (field: string, detail: string): Cause => ({
+  field,
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${detail}`,
+});
+
+export const typeInvalid = (field: string, value: unknown, detail: string): Cause => ({
+  field,
+  reason: 'FieldValueTypeInvalid',
+  message: `Invalid value: ${show(value)}: ${detail}`,
+});
+
+export const required = (field: string, detail = ''): Cause => ({
+  field,
+  reason: 'FieldValueRequired',
+  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
+});
+
+export const notSupported = (field: string, value: unknown, supported: readonly unknown[]): Cause => ({
+  field,
+  reason: 'FieldValueNotSupported',
+  message: `Unsupported value: ${show(value)}: supported values: ${supported.map(show).join(', ')}`,
+});
+
+export const tooLong = (field: string, limit: number): Cause => ({
+  field,
+  reason: 'FieldValueTooLong',
+  message: `Too long: may not be more than ${limit} bytes`,
+});
+
+export const tooMany = (field: string, count: number, limit: number): Cause => ({
+  field,
+  reason: 'FieldValueTooMany',
+  message: `Too many: ${count}: must have at most ${limit} items`,
+});
+
+export const duplicate = (field: string, value: string): Cause => ({
+  field,
+  reason: 'FieldValueDuplicate',
+  message: `Duplicate value: ${value}`,
+});
+
+const BLOCKING = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+]);
+
+/** Whether rules cannot be evaluated safely on an object with this fault. */
+export const blocksRules = (cause: Cause): boolean => BLOCKING.has(cause.reason);
+
+export const RULES_NOT_CHECKED: Cause = invalid(
+  NO_FIELD,
+  null,
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+);

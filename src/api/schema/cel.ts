@@ -1,0 +1,105 @@
+/** The Common Expression Language with the functions that Kubernetes adds, on values typed by their schema. */
+import { type ASTNode, Environment, EvaluationError, Optional, serialize } from '@marcbachmann/cel-js';
+import { registerKubernetesFunctions } from './celfunctions.ts';
+import { isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
+
+/** A compiled expression over `self` and `oldSelf`. */
+export interface Program {
+  readonly usesOldSelf: boolean;
+  /** @throws {CelError} when the evaluation fails. */
+  run(self: unknown, oldSelf?: unknown): unknown;
+}
+
+/** The evaluation of an expression failed; the message is worded as the API server words it. */
+export class CelError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'CelError';
+  }
+}
+
+const environment = registerKubernetesFunctions(
+  new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false })
+    .registerVariable('self', 'dyn')
+    .registerVariable('oldSelf', 'dyn'),
+);
+
+/**
+ * Compiles an expression.
+ *
+ * @throws {CelError} when it is not an expression.
+ */
+export function compile(expression: string): Program {
+  let usesOldSelf = false;
+  const visit = (node: ASTNode): void => {
+    if (node.op === 'id' && node.args === 'oldSelf') usesOldSelf = true;
+    // the library's int() takes '' for 0 and reads other bases, Kubernetes' does not
+    if (node.op === 'call' && node.args[0] === 'int') node.args[0] = 'strictInt';
+    for (const inner of innerNodes(node.args)) visit(inner);
+  };
+  try {
+    const { ast } = environment.parse(expression);
+    visit(ast);
+    const evaluate = environment.parse(serialize(ast));
+    return { usesOldSelf, run: (self, oldSelf) => inWords(() => evaluate({ self, oldSelf })) };
+  } catch (error) {
+    throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
+  }
+}
+
+function innerNodes(args: unknown): ASTNode[] {
+  if (Array.isArray(args)) return args.flatMap(innerNodes);
+  return isNode(args) ? [args] : [];
+}
+
+const isNode = (value: unknown): value is ASTNode =>
+  typeof value === 'object' && value !== null && 'op' in value && 'args' in value;
+
+function inWords<T>(evaluate: () => T): T {
+  try {
+    return evaluate();
+  } catch (error) {
+    throw new CelError(wording(error), { cause: error });
+  }
+}
+
+const wording = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const summary =
+    error instanceof EvaluationError && error.summary ? error.summary : (error.message.split('\n')[0] ?? '');
+  return summary.replace(/^No such key/, 'no such key');
+};
+
+export const present = (value: unknown): unknown => Optional.of(value);
+export const absent = (): unknown => Optional.none();
+
+/** Turns a JSON value into what rules see: integers, times and field names as the schema has them. */
+export function celValue(schema: OpenApiSchema | undefined, value: unknown): unknown {
+  if (typeof value === 'number') return schema?.type !== 'number' && Number.isInteger(value) ? BigInt(value) : value;
+  if (typeof value === 'string') return schema?.format?.startsWith('date') ? new Date(value) : value;
+  if (Array.isArray(value)) return value.map((item) => celValue(schema?.items, item));
+  if (!isObject(value)) return value;
+  const { properties } = schema ?? {};
+  const values = schema && valuesOf(schema);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) =>
+      properties && Object.hasOwn(properties, key)
+        ? [escaped(key), celValue(properties[key], field)]
+        : [key, celValue(values, field)],
+    ),
+  );
+}
+
+const RESERVED = new Set(
+  'true false null in as break const continue else for function if import let loop package namespace return'.split(' '),
+);
+
+/** The name by which rules reach a field that is not an identifier. */
+function escaped(key: string): string {
+  if (RESERVED.has(key)) return `__${key}__`;
+  return key
+    .replaceAll('__', '__underscores__')
+    .replaceAll('.', '__dot__')
+    .replaceAll('-', '__dash__')
+    .replaceAll('/', '__slash__');
+}

@@ -1,0 +1,44 @@
+/** Fills in the defaults of a schema and drops nulls where null means nothing, as the API server does on writing. */
+import { fieldOf, isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
+
+/** A copy of the object with defaults. The input stays as it is. */
+export const withDefaults = (schema: OpenApiSchema, value: unknown): unknown =>
+  withoutNulls(schema, filled(schema, value));
+
+function filled(schema: OpenApiSchema | undefined, value: unknown): unknown {
+  if (!schema) return value;
+  if (Array.isArray(value)) return value.map((item) => filled(schema.items, orDefault(schema.items, item)));
+  if (!isObject(value)) return value;
+  const fields: Record<string, unknown> = {};
+  for (const [key, field] of Object.entries(value)) {
+    const known = fieldOf(schema, key);
+    setOwn(fields, key, filled(known, orDefault(known, field)));
+  }
+  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+    if (property.default !== undefined && !Object.hasOwn(fields, key)) {
+      setOwn(fields, key, filled(property, structuredClone(property.default)));
+    }
+  }
+  return fields;
+}
+
+const orDefault = (schema: OpenApiSchema | undefined, value: unknown): unknown =>
+  value === null && schema?.default !== undefined && !schema.nullable ? structuredClone(schema.default) : value;
+
+function withoutNulls(schema: OpenApiSchema | undefined, value: unknown): unknown {
+  if (!schema) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(schema.items, item));
+  if (!isObject(value)) return value;
+  const fields: Record<string, unknown> = {};
+  for (const [key, field] of Object.entries(value)) {
+    const known = fieldOf(schema, key) ?? valuesOf(schema);
+    if (field === null && known && !known.nullable) continue;
+    setOwn(fields, key, withoutNulls(known, field));
+  }
+  return fields;
+}
+
+/** Assigns like a literal does, so that a field named `__proto__` is a field. */
+function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+}

@@ -1,0 +1,33 @@
+/** Lists that are sets or have keys hold nothing twice. */
+import { type Cause, duplicate, show } from './cause.ts';
+import { fieldOf, isObject, mapKey, type OpenApiSchema } from './openapi.ts';
+
+export function duplicates(schema: OpenApiSchema | undefined, value: unknown, path = ''): Cause[] {
+  if (!schema) return [];
+  if (Array.isArray(value)) {
+    return [
+      ...repeated(schema, value, path),
+      ...value.flatMap((item, index) => duplicates(schema.items, item, `${path}[${index}]`)),
+    ];
+  }
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, field]) => {
+    const declared = schema.properties !== undefined && Object.hasOwn(schema.properties, key);
+    const at = declared ? (path === '' ? key : `${path}.${key}`) : `${path}[${key}]`;
+    return duplicates(fieldOf(schema, key), field, at);
+  });
+}
+
+function repeated(schema: OpenApiSchema, items: readonly unknown[], path: string): Cause[] {
+  const listType = schema['x-kubernetes-list-type'];
+  if (listType !== 'set' && listType !== 'map') return [];
+  const keys = schema['x-kubernetes-list-map-keys'] ?? [];
+  const seen = new Set<string>();
+  const causes: Cause[] = [];
+  items.forEach((item, index) => {
+    const identity = listType === 'map' ? mapKey(item, keys) : show(item);
+    if (seen.has(identity)) causes.push(duplicate(`${path}[${index}]`, identity));
+    seen.add(identity);
+  });
+  return causes;
+}

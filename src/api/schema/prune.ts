@@ -1,0 +1,53 @@
+/** Drops the fields that a schema does not declare, as the API server does before it stores an object. */
+import { fieldOf, isObject, type JsonObject, type OpenApiSchema } from './openapi.ts';
+
+const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
+
+/** The object without undeclared fields, and their paths. The input stays as it is. */
+export function prune(schema: OpenApiSchema, value: unknown): { object: unknown; unknown: string[] } {
+  const unknown: string[] = [];
+  return { object: pruned(schema, value, '', unknown, true), unknown };
+}
+
+function pruned(
+  schema: OpenApiSchema | undefined,
+  value: unknown,
+  path: string,
+  unknown: string[],
+  isResource: boolean,
+): unknown {
+  if (!schema) return value;
+  if (Array.isArray(value)) {
+    return value.map((item, index) =>
+      pruned(
+        schema.items,
+        item,
+        `${path}[${index}]`,
+        unknown,
+        schema.items?.['x-kubernetes-embedded-resource'] === true,
+      ),
+    );
+  }
+  return isObject(value) ? prunedObject(schema, value, path, unknown, isResource) : value;
+}
+
+function prunedObject(
+  schema: OpenApiSchema,
+  value: JsonObject,
+  path: string,
+  unknown: string[],
+  isResource: boolean,
+): JsonObject {
+  const open = schema['x-kubernetes-preserve-unknown-fields'] === true || schema.additionalProperties === true;
+  const kept: [string, unknown][] = [];
+  for (const [key, field] of Object.entries(value)) {
+    const at = path === '' ? key : `${path}.${key}`;
+    const known = fieldOf(schema, key);
+    if (isResource && RESOURCE_FIELDS.has(key)) kept.push([key, field]);
+    else if (known) {
+      kept.push([key, pruned(known, field, at, unknown, known['x-kubernetes-embedded-resource'] === true)]);
+    } else if (open) kept.push([key, field]);
+    else unknown.push(at);
+  }
+  return Object.fromEntries(kept);
+}

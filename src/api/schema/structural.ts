@@ -1,0 +1,50 @@
+/**
+ * What the API server does with an object of a CustomResourceDefinition before it stores it: drop unknown fields, fill
+ * in defaults, check the schema, the list types and the rules. Works on the schema of any CustomResourceDefinition.
+ */
+import { blocksRules, type Cause, RULES_NOT_CHECKED } from './cause.ts';
+import { checkSchema } from './check.ts';
+import { withDefaults } from './defaults.ts';
+import { duplicates } from './listtypes.ts';
+import { isObject, type OpenApiSchema } from './openapi.ts';
+import { prune } from './prune.ts';
+import { brokenRules } from './rules.ts';
+
+export type { Cause } from './cause.ts';
+
+export interface StructuralSchema {
+  /** The object without fields that the schema does not declare, and their paths, such as `spec.bogus`. */
+  prune<T>(object: T): { readonly object: T; readonly unknown: string[] };
+  /** A copy with defaults filled in and meaningless nulls dropped. */
+  applyDefaults<T>(object: T): T;
+  /**
+   * What a real API server would name as `details.causes` of a 422; empty when the object is sound.
+   *
+   * @param old the stored object that an update replaces: transition rules compare with it, and faults in parts that
+   *   the update leaves as they are do not count
+   * @param part `status` for the status subresource, whose messages have paths from there
+   */
+  validate(object: unknown, old?: unknown, part?: 'status'): Cause[];
+}
+
+/** Prepares `spec.versions[].schema.openAPIV3Schema` of a CustomResourceDefinition for use. */
+export function structuralSchema(openAPIV3Schema: unknown): StructuralSchema {
+  const schema = openAPIV3Schema as OpenApiSchema;
+  return {
+    prune: <T>(object: T) => prune(schema, object) as { object: T; unknown: string[] },
+    applyDefaults: <T>(object: T) => withDefaults(schema, object) as T,
+    validate: (object, old, part) => {
+      const structural = [...structuralFaults(schema, object, old, part), ...duplicates(schema, object)];
+      if (structural.some(blocksRules)) return [...structural, RULES_NOT_CHECKED];
+      return [...structural, ...brokenRules(schema, object, old)];
+    },
+  };
+}
+
+function structuralFaults(schema: OpenApiSchema, object: unknown, old: unknown, part: 'status' | undefined): Cause[] {
+  if (part === undefined) return checkSchema(schema, object, old);
+  const inner = schema.properties?.[part];
+  const value = isObject(object) ? object[part] : undefined;
+  if (!inner || value === undefined) return [];
+  return checkSchema(inner, value, isObject(old) ? old[part] : undefined, part);
+}
