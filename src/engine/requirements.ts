@@ -16,6 +16,7 @@ export const STRICT: Compatibility = { allowUndefined: new Set() };
 
 export class Requirements {
   readonly #sets: ReadonlyMap<string, ValueSet>;
+  #identity: string | undefined;
 
   private constructor(sets: ReadonlyMap<string, ValueSet>) {
     this.#sets = sets;
@@ -137,6 +138,15 @@ export class Requirements {
   /** As the API spells them, in key order. A bounded set loses its excluded values. */
   toApi(): readonly Requirement[] {
     return [...this.#sets.keys()].sort().flatMap((key) => apiForm(key, this.get(key)));
+  }
+
+  /** The same text for equal requirements and for no others. */
+  get identity(): string {
+    this.#identity ??= [...this.#sets.keys()]
+      .sort()
+      .map((key) => `${key} ${this.get(key).identity}`)
+      .join(';');
+    return this.#identity;
   }
 
   /** For messages: every requirement but the one on the hostname, in order. */

@@ -26,6 +26,7 @@ export class ValueSet {
   readonly lte: number | undefined;
   /** How many different values the instance types of a claim must offer. */
   readonly minValues: number | undefined;
+  #identity: string | undefined;
 
   private constructor(
     complement: boolean,
@@ -140,6 +141,12 @@ export class ValueSet {
 
   withMinValues(minValues: number | undefined): ValueSet {
     return new ValueSet(this.complement, this.values, { gte: this.gte, lte: this.lte }, minValues);
+  }
+
+  /** The same text for equal sets and for no others. */
+  get identity(): string {
+    this.#identity ??= `${this.complement ? '!' : ''}${this.sorted.join(',')}>${this.gte ?? ''}<${this.lte ?? ''}#${this.minValues ?? ''}`;
+    return this.#identity;
   }
 
   /** `In [a b]`, `Exists >=6`, at most five values. */

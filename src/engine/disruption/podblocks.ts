@@ -1,0 +1,60 @@
+/** What keeps a pod where it is: its own annotation, and PodDisruptionBudgets. */
+import { getCondition } from '../../api/conditions.ts';
+import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
+import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../pods.ts';
+import { selects } from '../selectors.ts';
+
+/** Which budgets block: those that allow no eviction at this moment, or those that never will. */
+export type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
+
+/**
+ * The budgets, as `namespace/name`, that keep a pod from being evicted; empty when none does. A pod that the eviction
+ * API would not be asked about is never blocked by them. Two budgets on one pod always block: the API refuses.
+ */
+export function blockingBudgets(
+  pod: Pod,
+  budgets: readonly PodDisruptionBudget[],
+  { nowMs, test }: { readonly nowMs: number; readonly test: BudgetTest },
+): readonly string[] {
+  if (!isEvictable(pod, nowMs)) return [];
+  const matching = budgets.filter(
+    ({ metadata, spec }) =>
+      metadata.namespace === pod.metadata.namespace && selects(spec.selector, pod.metadata.labels),
+  );
+  const [budget, ...others] = matching;
+  if (budget === undefined) return [];
+  const blocked = others.length > 0 || (!sparesUnhealthy(budget, pod) && blocks(budget, test));
+  return blocked ? matching.map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`) : [];
+}
+
+const sparesUnhealthy = (budget: PodDisruptionBudget, pod: Pod): boolean =>
+  budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && getCondition(pod, 'Ready')?.status === 'False';
+
+function blocks({ spec, status }: PodDisruptionBudget, test: BudgetTest): boolean {
+  if (test === 'no-disruption-now') return (status?.disruptionsAllowed ?? 0) === 0;
+  return spec.maxUnavailable === 0 || spec.maxUnavailable === '0%' || spec.minAvailable === '100%';
+}
+
+/** Pods of a node that is going away that can be given another place now. */
+export const currentlyReschedulable = (pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean =>
+  isReschedulable(pod) &&
+  !(isActive(pod) && doNotDisrupt(pod, nowMs)) &&
+  blockingBudgets(pod, budgets, { nowMs, test: 'never-any-disruption' }).length === 0;
+
+/** Why pods keep their node from being disrupted gracefully, in the words of the event; undefined when none does. */
+export function podBlock(
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+): string | undefined {
+  const untouchable = pods.find((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
+  if (untouchable) return `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=${podKey(untouchable)})`;
+  for (const pod of pods) {
+    const blocking = blockingBudgets(pod, budgets, { nowMs, test: 'no-disruption-now' });
+    if (blocking.length === 1) return `pdb prevents pod evictions (PodDisruptionBudget=[${blocking[0]}])`;
+    if (blocking.length > 1) {
+      return `eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${blocking.join(' ')}])`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,28 @@
+/** Host ports: two pods on a node cannot bind the same one. */
+import type { Pod } from '../api/kubernetes.ts';
+
+export interface HostPort {
+  readonly ip: string;
+  readonly port: number;
+  readonly protocol: string;
+}
+
+const UNSPECIFIED = new Set(['0.0.0.0', '::']);
+
+/** Host ports of a pod's regular containers. */
+export function hostPortsOf(pod: Pod): readonly HostPort[] {
+  return pod.spec.containers.flatMap(({ ports = [] }) =>
+    ports.flatMap(({ hostPort, hostIP, protocol }) =>
+      hostPort ? [{ ip: hostIP || '0.0.0.0', port: hostPort, protocol: protocol || 'TCP' }] : [],
+    ),
+  );
+}
+
+const clash = (a: HostPort, b: HostPort): boolean =>
+  a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || UNSPECIFIED.has(a.ip) || UNSPECIFIED.has(b.ip));
+
+/** The first wanted port that is taken. */
+export function portConflict(wanted: readonly HostPort[], taken: readonly HostPort[]): HostPort | undefined {
+  if (wanted.length === 0 || taken.length === 0) return undefined;
+  return wanted.find((port) => taken.some((other) => clash(port, other)));
+}

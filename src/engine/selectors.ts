@@ -1,0 +1,43 @@
+/** Label selectors, by Kubernetes' rules. */
+import type { LabelSelector, LabelSelectorRequirement, StringMap } from '../api/kubernetes.ts';
+
+function holds({ key, operator, values = [] }: LabelSelectorRequirement, labels: StringMap): boolean {
+  const value = labels[key];
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    default:
+      return false; // an invalid selector matches nothing
+  }
+}
+
+/** A missing selector matches nothing, an empty one everything. */
+export function selects(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
+  if (selector === undefined) return false;
+  return (
+    Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value) &&
+    (selector.matchExpressions ?? []).every((expression) => holds(expression, labels))
+  );
+}
+
+/** Keys of the labels that the selector looks at. */
+export const selectorKeys = (selector: LabelSelector | undefined): readonly string[] => [
+  ...Object.keys(selector?.matchLabels ?? {}),
+  ...(selector?.matchExpressions ?? []).map(({ key }) => key),
+];
+
+/** The same text for selectors that say the same, whatever their order. */
+export function selectorIdentity(selector: LabelSelector | undefined): string {
+  if (selector === undefined) return 'none';
+  const labels = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => JSON.stringify([key, 'In', [value]]));
+  const expressions = (selector.matchExpressions ?? []).map(({ key, operator, values = [] }) =>
+    JSON.stringify([key, operator, [...values].sort()]),
+  );
+  return [...new Set([...labels, ...expressions])].sort().join(';');
+}

@@ -1,0 +1,162 @@
+/**
+ * Where pending pods go: on nodes that exist or are on their way, or on nodes to buy. A pure function of its arguments:
+ * the same snapshot gives the same plan.
+ */
+import type { Pod } from '../api/kubernetes.ts';
+import { CAPACITY_TYPE_LABEL } from '../api/labels.ts';
+import { requirementsOf } from './instancetypes.ts';
+import type {
+  Offering,
+  Placement,
+  Plan,
+  PlannedClaim,
+  PodRefusal,
+  Resources,
+  Snapshot,
+  SolveOptions,
+} from './model.ts';
+import { podKey } from './pods.ts';
+import { podRequests } from './resources.ts';
+import { daemonsOf } from './solver/daemons.ts';
+import { Dimensions } from './solver/dimensions.ts';
+import { finalise } from './solver/finalise.ts';
+import { type ExistingNode, existingNodes } from './solver/node.ts';
+import { type PodClass, PodClasses } from './solver/podclass.ts';
+import { PodQueue, sortPods } from './solver/queue.ts';
+import { Scheduler } from './solver/scheduler.ts';
+import { compileTemplates } from './solver/template.ts';
+import { refusalOf } from './solver/validate.ts';
+import { Topology } from './topology/topology.ts';
+
+const NO_POOLS: PodRefusal = { code: 'no-pools', text: 'no dynamic nodepools found' };
+
+/** Reserved offerings need a ledger of what is left of each reservation, which this version does not keep. */
+const isSold = (offering: Offering): boolean => !requirementsOf(offering).get(CAPACITY_TYPE_LABEL).has('reserved');
+
+export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
+  if (snapshot.pools.length === 0) return nothing(snapshot.pendingPods);
+  const preferences = options.preferencePolicy === 'Respect';
+  const strictMinValues = options.minValuesPolicy === 'Strict';
+  const requestsOf = rememberedRequests();
+  const daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests });
+  const dimensions = new Dimensions([
+    ...snapshot.pendingPods.map(requestsOf),
+    ...daemons.map(({ requests }) => requests),
+    ...snapshot.nodes.map(({ allocatable }) => allocatable),
+    ...snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ capacity }) => capacity)),
+  ]);
+  const { templates, emptyPools } = compileTemplates(snapshot, { dimensions, daemons, strictMinValues, isSold });
+  const classes = new PodClasses({
+    dimensions,
+    preferences,
+    preferenceTaints: templates.some(({ taints }) => taints.some(({ effect }) => effect === 'PreferNoSchedule')),
+    labelKeys: Topology.labelKeys(snapshot),
+    requestsOf,
+  });
+  const refusals = new Map<string, PodRefusal>();
+  const pods = admitted(snapshot.pendingPods, classes, refusals);
+  const topology = new Topology(snapshot, { preferences });
+  registerRules(pods, classes, topology);
+  const nodes = existingNodes(snapshot.nodes, daemons, dimensions);
+  const scheduler = new Scheduler({
+    classes,
+    topology,
+    nodes,
+    templates,
+    noAmounts: dimensions.amounts({}),
+    lowerMinValues: !strictMinValues,
+  });
+  const notEvaluated = run(
+    scheduler,
+    sortPods(pods.map((pod) => ({ pod, requests: requestsOf(pod) }))),
+    refusals,
+    options,
+  );
+  const claims = finaliseAll(scheduler, strictMinValues, refusals);
+  return { claims, placements: placementsOn(nodes), refusals, notEvaluated, emptyPools };
+}
+
+function nothing(pods: readonly Pod[]): Plan {
+  const refusals = new Map(pods.map((pod) => [podKey(pod), NO_POOLS]));
+  return { claims: [], placements: [], refusals, notEvaluated: [], emptyPools: [] };
+}
+
+/** Requests of a pod, worked out once; pods of a workload that share their spec object share them too. */
+function rememberedRequests(): (pod: Pod) => Resources {
+  const known = new WeakMap<object, Resources>();
+  return (pod) => {
+    const owner = pod.status?.containerStatuses === undefined ? pod.spec : pod; // a status can raise requests
+    let requests = known.get(owner);
+    if (requests === undefined) {
+      requests = podRequests(pod);
+      known.set(owner, requests);
+    }
+    return requests;
+  };
+}
+
+/** Pods that can take part; the others are refused. */
+function admitted(pods: readonly Pod[], classes: PodClasses, refusals: Map<string, PodRefusal>): readonly Pod[] {
+  const verdicts = new Map<PodClass, PodRefusal | undefined>();
+  return pods.filter((pod) => {
+    const podClass = classes.of(pod);
+    if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(podClass));
+    const refusal = verdicts.get(podClass);
+    if (refusal !== undefined) refusals.set(podKey(pod), refusal);
+    return refusal === undefined;
+  });
+}
+
+/** Rules of every form that a pod may take, so that groups count from the first pod on. */
+function registerRules(pods: readonly Pod[], classes: PodClasses, topology: Topology): void {
+  const registered = new Set<PodClass>();
+  for (const pod of pods) {
+    for (let at: PodClass | undefined = classes.of(pod); at && !registered.has(at); at = classes.relaxed(at)) {
+      registered.add(at);
+      topology.register(at);
+    }
+  }
+}
+
+/** Tries pods until all are placed, a round brings nothing, or time is up. Answers the pods that were never tried. */
+function run(
+  scheduler: Scheduler,
+  sorted: readonly { readonly pod: Pod }[],
+  refusals: Map<string, PodRefusal>,
+  { deadlineMs, elapsedMs }: SolveOptions,
+): readonly string[] {
+  const queue = new PodQueue(sorted.map(({ pod }) => pod));
+  for (let pod = queue.pop(); pod !== undefined; pod = queue.pop()) {
+    if (deadlineMs !== undefined && elapsedMs !== undefined && elapsedMs() >= deadlineMs) {
+      return [podKey(pod), ...queue.rest.map(podKey)].filter((key) => !refusals.has(key));
+    }
+    const refusal = scheduler.place(pod);
+    if (refusal === undefined) {
+      refusals.delete(podKey(pod));
+      continue;
+    }
+    refusals.set(podKey(pod), refusal);
+    queue.pushBack(pod);
+  }
+  return [];
+}
+
+function finaliseAll(
+  scheduler: Scheduler,
+  strictMinValues: boolean,
+  refusals: Map<string, PodRefusal>,
+): readonly PlannedClaim[] {
+  const planned: PlannedClaim[] = [];
+  for (const claim of scheduler.claims.all) {
+    const final = finalise(claim, { strictMinValues });
+    if ('code' in final) for (const pod of claim.pods) refusals.set(podKey(pod), final);
+    else planned.push(final);
+  }
+  return planned;
+}
+
+function placementsOn(nodes: readonly ExistingNode[]): readonly Placement[] {
+  return nodes
+    .filter(({ pods }) => pods.length > 0)
+    .map(({ node, pods }) => ({ node: node.name, providerId: node.providerId, pods: pods.map(podKey) }));
+}

@@ -1,0 +1,217 @@
+/**
+ * Instance types compiled for questions asked many thousand times: which of them some requirements allow, which are
+ * offered and at what price, which hold some resources. Answers are bit sets over rows. A row is an instance type as some
+ * of its offerings sell it: usually one per type, more where offerings override capacity or overhead.
+ */
+import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import { allocatable, compareText, requirementsOf } from '../instancetypes.ts';
+import type { InstanceType, Offering, Resources } from '../model.ts';
+import { LOOSE, type Requirements } from '../requirements.ts';
+import type { ValueSet } from '../valueset.ts';
+import { BitSet } from './bitset.ts';
+import type { Amounts, Dimensions } from './dimensions.ts';
+
+interface Row {
+  readonly type: number;
+  readonly allocatable: Amounts;
+  readonly offerings: readonly Offering[];
+}
+
+/** What the offerings come to under the requirements on their keys. */
+export interface OfferingView {
+  /** Rows with an available offering that the requirements allow. */
+  readonly offered: BitSet;
+  /** Cheapest such offering per type, USD per hour; infinite without one. */
+  readonly prices: Float64Array;
+  /** Capacity types of such offerings, per type. */
+  readonly capacityTypes: readonly ReadonlySet<string>[];
+  /** Types from cheap to dear, equal ones by name. */
+  readonly byPrice: readonly number[];
+}
+
+/** Rows sorted by one resource, with the set of rows from each position on. */
+interface FitTable {
+  readonly sorted: Float64Array;
+  readonly from: readonly BitSet[];
+}
+
+function variantsOf(type: InstanceType): readonly (readonly Offering[])[] {
+  const variants = new Map<string, Offering[]>([['', []]]);
+  for (const offering of type.offerings) {
+    const { capacityOverride, overheadOverride } = offering;
+    const key = capacityOverride || overheadOverride ? JSON.stringify([capacityOverride, overheadOverride]) : '';
+    const variant = variants.get(key);
+    if (variant === undefined) variants.set(key, [offering]);
+    else variant.push(offering);
+  }
+  return [...variants.values()];
+}
+
+export class Catalogue {
+  readonly types: readonly InstanceType[];
+  readonly #rows: readonly Row[];
+  /** Rows that are not overcommitted by their own overhead. */
+  readonly #usable: BitSet;
+  readonly #offeringKeys: readonly string[];
+  readonly #masks = new Map<string, BitSet>();
+  readonly #views = new Map<string, OfferingView>();
+  readonly #fitTables: (FitTable | undefined)[] = [];
+
+  /** Offerings for which `isSold` is false are passed over. */
+  constructor(types: readonly InstanceType[], dimensions: Dimensions, isSold: (offering: Offering) => boolean) {
+    this.types = types;
+    this.#rows = types.flatMap((type, index) =>
+      variantsOf(type).map((offerings) => ({
+        type: index,
+        allocatable: dimensions.amounts(allocatable(type, offerings[0])),
+        offerings: offerings.filter((offering) => offering.available && isSold(offering)),
+      })),
+    );
+    this.#usable = new BitSet(this.#rows.length);
+    for (const [index, row] of this.#rows.entries()) {
+      if (row.allocatable.every((amount) => amount >= 0)) this.#usable.add(index);
+    }
+    const offerings = this.#rows.flatMap((row) => row.offerings);
+    this.#offeringKeys = [...new Set(offerings.flatMap((offering) => requirementsOf(offering).keys))].sort();
+  }
+
+  get rowCount(): number {
+    return this.#rows.length;
+  }
+
+  typeAt(row: number): number {
+    return this.#rows[row]?.type ?? -1;
+  }
+
+  /** Positions of the types that have a row in the set, ascending. */
+  typesOf(rows: BitSet): readonly number[] {
+    const types: number[] = [];
+    for (const row of rows) {
+      const type = this.typeAt(row);
+      if (types.at(-1) !== type) types.push(type);
+    }
+    return types;
+  }
+
+  /** Rows of all types for which the test holds. */
+  rowsWhere(test: (type: InstanceType, position: number) => boolean): BitSet {
+    const verdicts = this.types.map(test);
+    const rows = new BitSet(this.#rows.length);
+    for (const [index, { type }] of this.#rows.entries()) if (verdicts[type]) rows.add(index);
+    return rows;
+  }
+
+  /** Rows whose type can be narrowed to the requirements. */
+  allowed(requirements: Requirements): BitSet {
+    const rows = BitSet.full(this.#rows.length);
+    for (const [key, set] of requirements.entries()) rows.and(this.#mask(key, set));
+    return rows;
+  }
+
+  #mask(key: string, set: ValueSet): BitSet {
+    const id = `${key} ${set.identity}`;
+    let mask = this.#masks.get(id);
+    if (mask === undefined) {
+      mask = this.rowsWhere((type) => {
+        const own = requirementsOf(type);
+        if (!own.has(key)) return true;
+        const theirs = own.get(key);
+        return theirs.intersects(set) || (theirs.allowsAbsence && set.allowsAbsence);
+      });
+      this.#masks.set(id, mask);
+    }
+    return mask;
+  }
+
+  offerings(requirements: Requirements): OfferingView {
+    const id = this.#offeringKeys.map((key) => (requirements.has(key) ? requirements.get(key).identity : '')).join('|');
+    let view = this.#views.get(id);
+    if (view === undefined) {
+      view = this.#view(requirements);
+      this.#views.set(id, view);
+    }
+    return view;
+  }
+
+  #view(requirements: Requirements): OfferingView {
+    const offered = new BitSet(this.#rows.length);
+    const prices = new Float64Array(this.types.length).fill(Number.POSITIVE_INFINITY);
+    const capacityTypes = this.types.map(() => new Set<string>());
+    for (const [index, row] of this.#rows.entries()) {
+      for (const offering of row.offerings) {
+        const own = requirementsOf(offering);
+        if (!requirements.compatible(own, LOOSE)) continue;
+        offered.add(index);
+        prices[row.type] = Math.min(prices[row.type] ?? 0, offering.usdPerHour);
+        for (const value of own.get(CAPACITY_TYPE_LABEL).values) capacityTypes[row.type]?.add(value);
+      }
+    }
+    return { offered, prices, capacityTypes, byPrice: this.#orderedBy(prices) };
+  }
+
+  #orderedBy(prices: Float64Array): readonly number[] {
+    const nameOf = (type: number): string => this.types[type]?.name ?? '';
+    return this.types
+      .map((_, type) => type)
+      .sort((a, b) => {
+        const [priceA, priceB] = [prices[a] ?? 0, prices[b] ?? 0];
+        return priceA === priceB ? compareText(nameOf(a), nameOf(b)) : priceA - priceB;
+      });
+  }
+
+  /** Drops the rows that cannot hold the amounts. In place. */
+  keepFitting(rows: BitSet, amounts: Amounts): BitSet {
+    rows.and(this.#usable);
+    for (let dimension = 0; dimension < amounts.length; dimension++) {
+      const amount = amounts[dimension] ?? 0;
+      if (amount <= 0) continue;
+      const { sorted, from } = this.#fitTable(dimension);
+      const position = lowerBound(sorted, amount);
+      if (position === 0) continue;
+      const enough = from[position];
+      if (enough !== undefined) rows.and(enough);
+    }
+    return rows;
+  }
+
+  #fitTable(dimension: number): FitTable {
+    let table = this.#fitTables[dimension];
+    if (table === undefined) {
+      const order = this.#rows
+        .map((row, index) => ({ index, amount: row.allocatable[dimension] ?? 0 }))
+        .sort((a, b) => a.amount - b.amount);
+      const from = [new BitSet(this.#rows.length)];
+      for (const { index } of order.toReversed()) {
+        const next = (from[0] as BitSet).clone();
+        next.add(index);
+        from.unshift(next);
+      }
+      table = { sorted: Float64Array.from(order, ({ amount }) => amount), from };
+      this.#fitTables[dimension] = table;
+    }
+    return table;
+  }
+
+  /** The most that a type in the set has of a resource. */
+  largestCapacity(rows: BitSet, name: string): number {
+    let largest = 0;
+    for (const type of this.typesOf(rows)) largest = Math.max(largest, this.capacityOf(type)[name] ?? 0);
+    return largest;
+  }
+
+  capacityOf(type: number): Resources {
+    return this.types[type]?.capacity ?? {};
+  }
+}
+
+/** First position whose value is at least `amount`. */
+function lowerBound(sorted: Float64Array, amount: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? 0) < amount) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,158 @@
+/** Claims under construction: nodes that will be bought for the pods put on them. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { type HostPort, portConflict } from '../hostports.ts';
+import { satisfiesMinValues } from '../instancetypes.ts';
+import type { Misfit } from '../model.ts';
+import type { Requirements } from '../requirements.ts';
+import { untolerated } from '../taints.ts';
+import { BitSet } from './bitset.ts';
+import type { DaemonGroup } from './daemons.ts';
+import { type Amounts, sum } from './dimensions.ts';
+import { instanceTypesMisfit, minValuesMisfit, type Question } from './misfits.ts';
+import type { PodClass } from './podclass.ts';
+import type { Shape } from './shape.ts';
+import type { Template } from './template.ts';
+
+/**
+ * What a claim has come to: immutable, and the same for all claims that took the same classes of pods in the same order.
+ * That is why what follows from it is remembered here.
+ */
+export class ClaimState {
+  readonly template: Template;
+  readonly shape: Shape;
+  /** Instance types that remain possible. Only ever fewer. */
+  readonly rows: BitSet;
+  /** Requests of the pods, without daemons. */
+  readonly amounts: Amounts;
+  readonly ports: readonly HostPort[];
+  readonly #next = new Map<string, ClaimState | Refusal>();
+
+  constructor(template: Template, shape: Shape, rows: BitSet, amounts: Amounts, ports: readonly HostPort[]) {
+    this.template = template;
+    this.shape = shape;
+    this.rows = rows;
+    this.amounts = amounts;
+    this.ports = ports;
+  }
+
+  /** With one more pod, which topology narrows to `topology`; or why that cannot be. */
+  with(podClass: PodClass, topology: Requirements, options: JoinOptions): ClaimState | Refusal {
+    const id = `${podClass.id} ${topology.identity}`;
+    let next = this.#next.get(id);
+    if (next === undefined) {
+      next = join(this, podClass, topology, options);
+      this.#next.set(id, next);
+    }
+    return next;
+  }
+
+  /** Requirements with those of a pod, before topology has its say; or why they clash. */
+  narrowed(podClass: PodClass): Shape | Refusal {
+    const [taint] = untolerated(podClass.pod.spec.tolerations, this.template.taints);
+    if (taint !== undefined) return new Refusal(() => ({ code: 'taint', taint }));
+    const shape = this.shape.narrow(podClass.requirements);
+    return 'code' in shape ? new Refusal(() => shape) : shape;
+  }
+}
+
+export interface JoinOptions {
+  /** Lower `minValues` to what can be reached instead of refusing: for new claims under `BestEffort`. */
+  readonly lowerMinValues: boolean;
+}
+
+/** Why a pod does not go there. Told only when asked, because most refusals interest nobody. */
+export class Refusal {
+  readonly #tell: () => Misfit;
+  /** Whether it stays whatever happens elsewhere: claims only ever narrow. */
+  readonly permanent: boolean;
+  #misfit: Misfit | undefined;
+
+  constructor(tell: () => Misfit, permanent = true) {
+    this.#tell = tell;
+    this.permanent = permanent;
+  }
+
+  readonly misfit = (): Misfit => {
+    this.#misfit ??= this.#tell();
+    return this.#misfit;
+  };
+}
+
+function join(
+  state: ClaimState,
+  podClass: PodClass,
+  topology: Requirements,
+  { lowerMinValues }: JoinOptions,
+): ClaimState | Refusal {
+  const own = state.narrowed(podClass);
+  if (own instanceof Refusal) return own;
+  const narrowed = own.narrow(topology);
+  if ('code' in narrowed) return new Refusal(() => narrowed);
+  const { template } = state;
+  const groups = groupsWithPorts(template.groups, state.ports, podClass.ports);
+  const amounts = sum(state.amounts, podClass.amounts);
+  const question: Question = {
+    catalogue: template.catalogue,
+    shape: narrowed,
+    rows: state.rows,
+    groups,
+    amounts,
+    podClass,
+    allGroups: template.groups,
+  };
+  const rows = fitting(question);
+  if (rows.isEmpty) return new Refusal(() => instanceTypesMisfit(question));
+  const shape = withMinValues(question, rows, lowerMinValues);
+  if (shape instanceof Refusal) return shape;
+  const ports = podClass.ports.length === 0 ? state.ports : [...state.ports, ...podClass.ports];
+  return new ClaimState(template, shape, rows, amounts, ports);
+}
+
+function groupsWithPorts(
+  groups: readonly DaemonGroup[],
+  taken: readonly HostPort[],
+  wanted: readonly HostPort[],
+): readonly DaemonGroup[] {
+  if (wanted.length === 0) return groups;
+  if (portConflict(wanted, taken) !== undefined) return [];
+  return groups.filter((group) => portConflict(wanted, group.ports) === undefined);
+}
+
+/** The rows that the requirements allow, that are offered, and that hold the pods and their group's daemons. */
+function fitting({ catalogue, shape, rows, groups, amounts }: Question): BitSet {
+  const kept = new BitSet(catalogue.rowCount);
+  for (const group of groups) {
+    const possible = rows.clone().and(shape.possible).and(group.rows);
+    if (!possible.isEmpty) kept.or(catalogue.keepFitting(possible, sum(amounts, group.amounts)));
+  }
+  return kept;
+}
+
+/** The shape with `minValues` that the rows satisfy, or a refusal if they don't and must. */
+function withMinValues(question: Question, rows: BitSet, lower: boolean): Shape | Refusal {
+  const { shape, catalogue } = question;
+  if (!shape.hasMinValues) return shape;
+  const types = catalogue.typesOf(rows).flatMap((type) => catalogue.types[type] ?? []);
+  const { unsatisfied } = satisfiesMinValues(types, shape.requirements);
+  if (unsatisfied.length === 0) return shape;
+  if (!lower) return new Refusal(() => minValuesMisfit(question, unsatisfied));
+  let { requirements } = shape;
+  for (const [key, reached] of unsatisfied)
+    requirements = requirements.with(key, requirements.get(key).withMinValues(reached || undefined));
+  return shape.replaced(requirements);
+}
+
+/** A claim: its state so far and the pods that brought it there. */
+export class Claim {
+  /** Position in order of creation. */
+  readonly index: number;
+  readonly minValuesLowered: boolean;
+  readonly pods: Pod[] = [];
+  state: ClaimState;
+
+  constructor(index: number, state: ClaimState, minValuesLowered: boolean) {
+    this.index = index;
+    this.state = state;
+    this.minValuesLowered = minValuesLowered;
+  }
+}

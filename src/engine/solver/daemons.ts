@@ -1,0 +1,106 @@
+/** What DaemonSets will take of nodes. */
+import type { Pod, Taint } from '../../api/kubernetes.ts';
+import { type HostPort, hostPortsOf } from '../hostports.ts';
+import { requirementsOf } from '../instancetypes.ts';
+import type { InstanceType, Resources } from '../model.ts';
+import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirements.ts';
+import { addResources, podRequests } from '../resources.ts';
+import { toleratesAll } from '../taints.ts';
+import type { BitSet } from './bitset.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Amounts, Dimensions } from './dimensions.ts';
+import { relax, toleratePreferences } from './relax.ts';
+
+/** A DaemonSet's pod, with one set of requirements per alternative of its node affinity. */
+export interface Daemon {
+  readonly pod: Pod;
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  readonly alternatives: readonly Requirements[];
+}
+
+const usesDevices = ({ spec }: Pod): boolean => (spec.resourceClaims ?? []).length > 0;
+
+function alternativesOf(pod: Pod): readonly Requirements[] {
+  const alternatives = [requirementsOfPod(pod)];
+  const terms =
+    pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  let at = pod;
+  for (let left = terms.length; left > 1; left--) {
+    at = relax(at, { preferenceTaints: false }) ?? at; // required terms are given up before anything else
+    alternatives.push(requirementsOfPod(at));
+  }
+  return alternatives;
+}
+
+export function daemonsOf(pods: readonly Pod[], options: { readonly ignoreDevices: boolean }): readonly Daemon[] {
+  return pods
+    .filter((pod) => !(options.ignoreDevices && usesDevices(pod)))
+    .map((pod) => ({
+      pod: toleratePreferences(pod) ?? pod,
+      requests: podRequests(pod),
+      ports: hostPortsOf(pod),
+      alternatives: alternativesOf(pod),
+    }));
+}
+
+/** Instance types of a template on which the same daemons run. */
+export interface DaemonGroup {
+  readonly rows: BitSet;
+  readonly overhead: Resources;
+  readonly amounts: Amounts;
+  readonly ports: readonly HostPort[];
+}
+
+/**
+ * Groups a template's instance types by the daemons that run on them. A daemon runs on a type when one of its
+ * alternatives suits both. In the order of the first type of each group.
+ */
+export function daemonGroups(
+  daemons: readonly Daemon[],
+  template: { readonly taints: readonly Taint[]; readonly requirements: Requirements; readonly catalogue: Catalogue },
+  dimensions: Dimensions,
+): readonly DaemonGroup[] {
+  const { catalogue } = template;
+  const candidates = daemons
+    .filter(({ pod }) => toleratesAll(pod.spec.tolerations, template.taints))
+    .map((daemon) => ({
+      daemon,
+      alternatives: daemon.alternatives.filter((requirements) => template.requirements.compatible(requirements, LOOSE)),
+    }))
+    .filter(({ alternatives }) => alternatives.length > 0);
+  const runsOn = (type: InstanceType): readonly Daemon[] =>
+    candidates
+      .filter(({ alternatives }) => alternatives.some((requirements) => requirementsOf(type).intersects(requirements)))
+      .map(({ daemon }) => daemon);
+  const groups = new Map<string, { daemons: readonly Daemon[]; types: Set<InstanceType> }>();
+  for (const type of catalogue.types) {
+    const running = runsOn(type);
+    const id = running.map((daemon) => daemons.indexOf(daemon)).join();
+    const group = groups.get(id);
+    if (group === undefined) groups.set(id, { daemons: running, types: new Set([type]) });
+    else group.types.add(type);
+  }
+  return [...groups.values()].map(({ daemons: running, types }) => {
+    const overhead = addResources(...running.map(({ requests }) => requests));
+    return {
+      rows: catalogue.rowsWhere((type) => types.has(type)),
+      overhead,
+      amounts: dimensions.amounts(overhead),
+      ports: running.flatMap(({ ports }) => ports),
+    };
+  });
+}
+
+/** What daemons will take of a node that exists. */
+export function daemonRequestsOn(
+  daemons: readonly Daemon[],
+  node: { readonly taints: readonly Taint[]; readonly requirements: Requirements },
+): Resources {
+  const running = daemons.filter(
+    ({ pod, alternatives }) =>
+      toleratesAll(pod.spec.tolerations, node.taints) &&
+      alternatives.some((requirements) => node.requirements.compatible(requirements, STRICT)),
+  );
+  return addResources(...running.map(({ requests }) => requests));
+}

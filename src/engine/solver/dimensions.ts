@@ -1,0 +1,36 @@
+/** Resource names interned to positions of a vector, for all resources that occur in one solve. */
+import type { Resources } from '../model.ts';
+
+export type Amounts = Float64Array;
+
+export class Dimensions {
+  readonly names: readonly string[];
+  readonly #positions: ReadonlyMap<string, number>;
+
+  constructor(occurring: Iterable<Resources>) {
+    const names = new Set<string>();
+    for (const resources of occurring) for (const name in resources) names.add(name);
+    this.names = [...names].sort();
+    this.#positions = new Map(this.names.map((name, position) => [name, position]));
+  }
+
+  /** Amounts of resources that do not occur anywhere else are left out: nothing can compare with them. */
+  amounts(resources: Resources): Amounts {
+    const amounts = new Float64Array(this.names.length);
+    for (const name in resources) {
+      const position = this.#positions.get(name);
+      if (position !== undefined) amounts[position] = resources[name] ?? 0;
+    }
+    return amounts;
+  }
+
+  position(name: string): number | undefined {
+    return this.#positions.get(name);
+  }
+}
+
+export function sum(a: Amounts, b: Amounts): Amounts {
+  const total = a.slice();
+  for (let at = 0; at < total.length; at++) total[at] = (total[at] ?? 0) + (b[at] ?? 0);
+  return total;
+}

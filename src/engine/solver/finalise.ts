@@ -1,0 +1,97 @@
+/** From claims under construction to what the plan says of them. */
+import { nodePoolHash } from '../../api/hash.ts';
+import {
+  CAPACITY_OVERLAY_ANNOTATION,
+  CAPACITY_TYPE_LABEL,
+  HOSTNAME_LABEL,
+  INSTANCE_TYPE_LABEL,
+  MIN_VALUES_RELAXED_ANNOTATION,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  PRICE_OVERLAY_ANNOTATION,
+  WELL_KNOWN_LABELS,
+} from '../../api/labels.ts';
+import { MAX_INSTANCE_TYPES, minValuesText, satisfiesMinValues } from '../instancetypes.ts';
+import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Resources } from '../model.ts';
+import { podKey } from '../pods.ts';
+import type { Requirements } from '../requirements.ts';
+import { addResources, minCommonResources, podRequests } from '../resources.ts';
+import { ValueSet } from '../valueset.ts';
+import type { Claim } from './claim.ts';
+import { SIMULATION_ONLY, type Template, templateLabels } from './template.ts';
+
+const NODEPOOL_HASH_VERSION = 'v3';
+
+/** The least that daemons take on any instance type of the claim. */
+function leastOverhead({ state }: Claim): Resources {
+  const overheads = state.template.groups
+    .filter(({ rows }) => rows.intersects(state.rows))
+    .map(({ overhead }) => overhead);
+  // a type without daemons has no key in common with the others: the least is nothing
+  return overheads.length === 0 ? {} : overheads.reduce(minCommonResources);
+}
+
+/** Labels of the node besides those of its instance type: the template's, and what requirements fix of other keys. */
+function labelsOf(template: Template, requirements: Requirements): Readonly<Record<string, string>> {
+  const labels: Record<string, string> = { ...templateLabels(template.pool) };
+  for (const [key, set] of requirements.entries()) {
+    if (WELL_KNOWN_LABELS.has(key) || key === HOSTNAME_LABEL || SIMULATION_ONLY.includes(key)) continue;
+    const value = set.any();
+    if (value !== '') labels[key] = value;
+  }
+  return labels;
+}
+
+function annotationsOf({ state, minValuesLowered }: Claim, types: readonly InstanceType[]): Record<string, string> {
+  const { pool } = state.template;
+  const annotations: Record<string, string> = {
+    ...pool.spec.template.metadata?.annotations,
+    [NODEPOOL_HASH_ANNOTATION]: nodePoolHash(pool),
+    [NODEPOOL_HASH_VERSION_ANNOTATION]: NODEPOOL_HASH_VERSION,
+    [MIN_VALUES_RELAXED_ANNOTATION]: String(minValuesLowered),
+  };
+  if (types.some(({ offerings }) => offerings.some(({ priceOverlaid }) => priceOverlaid)))
+    annotations[PRICE_OVERLAY_ANNOTATION] = 'true';
+  if (types.some(({ capacityOverlaid }) => capacityOverlaid)) annotations[CAPACITY_OVERLAY_ANNOTATION] = 'true';
+  return annotations;
+}
+
+/** The types that remain, from cheap to dear, as many as a NodeClaim may list. */
+function cheapestTypes({ state }: Claim): readonly number[] {
+  const remaining = new Set(state.template.catalogue.typesOf(state.rows));
+  return state.shape.offerings.byPrice.filter((type) => remaining.has(type)).slice(0, MAX_INSTANCE_TYPES);
+}
+
+/** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */
+export function finalise(claim: Claim, options: { readonly strictMinValues: boolean }): PlannedClaim | PodRefusal {
+  const { template, shape, rows } = claim.state;
+  const positions = cheapestTypes(claim);
+  const types = positions.flatMap((position) => template.catalogue.types[position] ?? []);
+  if (options.strictMinValues && types.length < template.catalogue.typesOf(rows).length) {
+    const { unsatisfied } = satisfiesMinValues(types, shape.requirements);
+    if (unsatisfied.length > 0) return tooFewTypes(template.name, minValuesText(unsatisfied));
+  }
+  const names = types.map(({ name }) => name);
+  const capacityTypes = positions.flatMap((type) => [...(shape.offerings.capacityTypes[type] ?? [])]);
+  let requirements = shape.requirements.without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
+  requirements = requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(names));
+  if (capacityTypes.length > 0) requirements = requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in(capacityTypes));
+  return {
+    nodePool: template.name,
+    pods: claim.pods.map(podKey),
+    instanceTypes: names,
+    requirements: requirements.toApi(),
+    requests: addResources(...claim.pods.map(podRequests), leastOverhead(claim)),
+    labels: labelsOf(template, requirements),
+    annotations: annotationsOf(claim, types),
+    cheapest: names[0] ?? '',
+    usdPerHour: shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+function tooFewTypes(nodePool: string, cause: string): PodRefusal {
+  const what = 'pod didn’t schedule because NodePool couldn’t meet minValues requirements';
+  const text = `${what}, validating minValues, ${cause} (NodePool=${nodePool})`;
+  const misfit: Misfit = { code: 'min-values', text };
+  return { code: 'no-fit', text, pools: [{ nodePool, misfit }] };
+}

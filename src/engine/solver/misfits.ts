@@ -1,0 +1,114 @@
+/** Why no instance type of a template suits a pod, told the way users of Karpenter know it. */
+import { minValuesText } from '../instancetypes.ts';
+import type { Misfit, Resources } from '../model.ts';
+import { addResources, maxResources, minCommonResources, quantityList } from '../resources.ts';
+import type { BitSet } from './bitset.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { DaemonGroup } from './daemons.ts';
+import { type Amounts, sum } from './dimensions.ts';
+import type { PodClass } from './podclass.ts';
+import type { Shape } from './shape.ts';
+
+/** What was asked of the types when none was left. */
+export interface Question {
+  readonly catalogue: Catalogue;
+  readonly shape: Shape;
+  /** Rows that were in question. */
+  readonly rows: BitSet;
+  /** Daemon groups whose host ports leave room for the pod's. */
+  readonly groups: readonly DaemonGroup[];
+  /** Requests of all pods of the claim, the new one included. */
+  readonly amounts: Amounts;
+  readonly podClass: PodClass;
+  readonly allGroups: readonly DaemonGroup[];
+}
+
+/** How many types pass which tests: the three alone, and each two together. */
+interface Tally {
+  compatible: boolean;
+  fits: boolean;
+  offered: boolean;
+  compatibleAndFits: boolean;
+  compatibleAndOffered: boolean;
+  fitsAndOffered: boolean;
+}
+
+/** More CPU than any machine has: most likely `m` was meant. In milli-cores. */
+const TYPO_CPU = 1_000_000_000;
+
+function tallyOf({ catalogue, shape, rows, groups, amounts }: Question): Tally {
+  const tally: Tally = {
+    compatible: false,
+    fits: false,
+    offered: false,
+    compatibleAndFits: false,
+    compatibleAndOffered: false,
+    fitsAndOffered: false,
+  };
+  const allowed = catalogue.allowed(shape.requirements);
+  for (const group of groups) {
+    const inGroup = group.rows.clone().and(rows);
+    const offered = inGroup.clone().and(shape.offerings.offered);
+    const fitting = catalogue.keepFitting(offered.clone(), sum(amounts, group.amounts));
+    const compatible = inGroup.clone().and(allowed);
+    tally.compatible ||= !compatible.isEmpty;
+    tally.offered ||= !offered.isEmpty;
+    tally.fits ||= !fitting.isEmpty;
+    tally.compatibleAndFits ||= compatible.intersects(fitting);
+    tally.compatibleAndOffered ||= compatible.intersects(offered);
+    tally.fitsAndOffered ||= fitting.intersects(offered);
+  }
+  return tally;
+}
+
+function phrase(tally: Tally): string {
+  const { compatible, fits, offered } = tally;
+  if (!compatible && !fits && !offered)
+    return 'no instance type met the scheduling requirements or had enough resources or had a required offering';
+  if (!compatible && !fits) return 'no instance type met the scheduling requirements or had enough resources';
+  if (!compatible && !offered) return 'no instance type met the scheduling requirements or had a required offering';
+  if (!fits && !offered) return 'no instance type had enough resources or had a required offering';
+  if (!compatible) return 'no instance type met all requirements';
+  if (!fits) return 'no instance type has enough resources';
+  if (!offered) return 'no instance type has the required offering';
+  if (tally.compatibleAndFits)
+    return 'no instance type which met the scheduling requirements and had enough resources, had a required offering';
+  if (tally.fitsAndOffered)
+    return 'no instance type which had enough resources and the required offering met the scheduling requirements';
+  if (tally.compatibleAndOffered)
+    return 'no instance type which met the scheduling requirements and the required offering had the required resources';
+  return 'no instance type met the requirements/resources/offering tuple';
+}
+
+const json = (resources: Resources): string => JSON.stringify(quantityList(resources));
+
+/** The pod's requests with the daemons' on top; both ends where daemons differ between types. */
+function resourcesText({ podClass, allGroups }: Question): string {
+  const overheads = allGroups.map(({ overhead }) => overhead);
+  const [first = {}] = overheads;
+  const least = addResources(podClass.requests, overheads.reduce(minCommonResources, first));
+  const most = addResources(podClass.requests, maxResources(...overheads));
+  const [min, max] = [json(least), json(most)];
+  return min === max ? min : `min=${min}, max=${max}`;
+}
+
+const context = (question: Question): string =>
+  `, requirements=${question.shape.requirements}, resources=${resourcesText(question)}`;
+
+export function minValuesMisfit(
+  question: Question,
+  unsatisfied: readonly (readonly [key: string, reached: number])[],
+): Misfit {
+  return { code: 'min-values', text: minValuesText(unsatisfied) + context(question) };
+}
+
+export function instanceTypesMisfit(question: Question): Misfit {
+  const tally = tallyOf(question);
+  let text = phrase(tally) + context(question);
+  const onlyTooSmall = tally.compatible && tally.offered && !tally.fits;
+  if (onlyTooSmall && (question.podClass.requests['cpu'] ?? 0) >= TYPO_CPU)
+    text += ' (CPU request >= 1 Million, m vs M typo?)';
+  if (question.groups.length === 0) return { code: 'host-port', text };
+  const [incompatible, tooSmall, notOffered] = [!tally.compatible, !tally.fits, !tally.offered];
+  return { code: 'instance-types', text, incompatible, tooSmall, notOffered };
+}

@@ -1,0 +1,90 @@
+/** Nodes that exist or are on their way, as places for pods. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { HOSTNAME_LABEL } from '../../api/labels.ts';
+import { type HostPort, hostPortsOf, portConflict } from '../hostports.ts';
+import { compareText } from '../instancetypes.ts';
+import type { Resources, StateNode } from '../model.ts';
+import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
+import { Requirements, STRICT } from '../requirements.ts';
+import { addResources, maxResources, podRequests, subtractResources } from '../resources.ts';
+import { toleratesAll } from '../taints.ts';
+import { type Daemon, daemonRequestsOn } from './daemons.ts';
+import type { Amounts, Dimensions } from './dimensions.ts';
+import type { PodClass } from './podclass.ts';
+
+export class ExistingNode {
+  readonly index: number;
+  readonly node: StateNode;
+  readonly requirements: Requirements;
+  readonly pods: Pod[] = [];
+  /** Where the node has no word of a resource it has none of it. */
+  readonly #remaining: Amounts;
+  readonly #ports: HostPort[];
+  /** A negative amount says that the node is overcommitted already: it takes nothing. */
+  readonly #overcommitted: boolean;
+
+  constructor(index: number, node: StateNode, daemons: readonly Daemon[], dimensions: Dimensions) {
+    this.index = index;
+    this.node = node;
+    const hostname = node.labels[HOSTNAME_LABEL] ?? node.name;
+    this.requirements = Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname });
+    const remaining = remainingOn(
+      node,
+      daemonRequestsOn(daemons, { taints: node.taints, requirements: this.requirements }),
+    );
+    this.#overcommitted = Object.values(remaining).some((amount) => amount < 0);
+    this.#remaining = dimensions.amounts(remaining);
+    this.#ports = runningOn(node).flatMap(hostPortsOf);
+  }
+
+  get hostname(): string {
+    return this.node.labels[HOSTNAME_LABEL] ?? this.node.name;
+  }
+
+  /** Whether a pod can be put here, topology aside. Once false, false for good: nothing is ever taken away. */
+  admits({ pod, amounts, ports, requirements }: PodClass): boolean {
+    return (
+      this.#holds(amounts) &&
+      toleratesAll(pod.spec.tolerations, this.node.taints) &&
+      portConflict(ports, this.#ports) === undefined &&
+      this.requirements.compatible(requirements, STRICT)
+    );
+  }
+
+  #holds(amounts: Amounts): boolean {
+    if (this.#overcommitted) return false;
+    for (let at = 0; at < amounts.length; at++) if ((amounts[at] ?? 0) > (this.#remaining[at] ?? 0)) return false;
+    return true;
+  }
+
+  add(pod: Pod, { amounts, ports }: PodClass): void {
+    for (let at = 0; at < amounts.length; at++) this.#remaining[at] = (this.#remaining[at] ?? 0) - (amounts[at] ?? 0);
+    this.#ports.push(...ports);
+    this.pods.push(pod);
+  }
+}
+
+const runningOn = (node: StateNode): readonly Pod[] => node.pods.filter((pod) => !isTerminal(pod));
+
+/** What pods can still have: allocatable less running pods, less what daemons that are not there yet will take. */
+function remainingOn(node: StateNode, daemonRequests: Resources): Resources {
+  const running = runningOn(node);
+  const used = addResources(...running.map(podRequests));
+  const daemonsThere = addResources(...running.filter(isOwnedByDaemonSet).map(podRequests));
+  const toCome = maxResources(subtractResources(daemonRequests, daemonsThere), zeroOf(daemonRequests));
+  return subtractResources(subtractResources(node.allocatable, used), toCome);
+}
+
+const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));
+
+/** Nodes that stay, in the order in which they are tried: initialised ones first, then by name. */
+export function existingNodes(
+  nodes: readonly StateNode[],
+  daemons: readonly Daemon[],
+  dimensions: Dimensions,
+): readonly ExistingNode[] {
+  return nodes
+    .filter((node) => !node.markedForDeletion)
+    .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(a.name, b.name))
+    .map((node, index) => new ExistingNode(index, node, daemons, dimensions));
+}

@@ -1,0 +1,58 @@
+/** The order in which pods are tried. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { compareText } from '../instancetypes.ts';
+import type { Resources } from '../model.ts';
+
+export interface QueuedPod {
+  readonly pod: Pod;
+  readonly requests: Resources;
+}
+
+const createdAt = ({ pod }: QueuedPod): number => Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
+
+/** Large pods first: by CPU, then memory; then the older, then by UID. */
+export function sortPods<T extends QueuedPod>(pods: readonly T[]): readonly T[] {
+  return pods
+    .map((pod) => ({
+      pod,
+      cpu: pod.requests['cpu'] ?? 0,
+      memory: pod.requests['memory'] ?? 0,
+      created: createdAt(pod),
+      uid: pod.pod.metadata.uid ?? '',
+    }))
+    .sort((a, b) => b.cpu - a.cpu || b.memory - a.memory || a.created - b.created || compareText(a.uid, b.uid))
+    .map(({ pod }) => pod);
+}
+
+/** A queue to which what failed comes back, until a whole round brought nothing. */
+export class PodQueue<T> {
+  readonly #items: T[];
+  readonly #lengthWhenPushed = new Map<T, number>();
+  #head = 0;
+
+  constructor(items: readonly T[]) {
+    this.#items = [...items];
+  }
+
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  /** The next one; undefined when none is left for which anything has changed. */
+  pop(): T | undefined {
+    const item = this.#items[this.#head];
+    if (item === undefined || this.#lengthWhenPushed.get(item) === this.length) return undefined;
+    this.#head++;
+    return item;
+  }
+
+  pushBack(item: T): void {
+    this.#items.push(item);
+    this.#lengthWhenPushed.set(item, this.length);
+  }
+
+  /** What is left, in order. */
+  get rest(): readonly T[] {
+    return this.#items.slice(this.#head);
+  }
+}

@@ -1,0 +1,84 @@
+/** Softening a pod that does not fit: one preference, or one alternative, is given up at a time. */
+import type { Affinity, Pod, Toleration, WeightedPodAffinityTerm } from '../../api/kubernetes.ts';
+
+const TOLERATE_PREFERENCE: Toleration = { operator: 'Exists', effect: 'PreferNoSchedule' };
+
+type Step = (pod: Pod) => Pod | undefined;
+
+const withAffinity = (pod: Pod, affinity: Affinity): Pod => ({
+  ...pod,
+  spec: { ...pod.spec, affinity: { ...pod.spec.affinity, ...affinity } },
+});
+
+/** The list without its heaviest element; the first of equals goes. */
+function withoutHeaviest<T extends { readonly weight: number }>(terms: readonly T[] | undefined): T[] | undefined {
+  if (terms === undefined || terms.length === 0) return undefined;
+  return [...terms].sort((a, b) => b.weight - a.weight).slice(1);
+}
+
+const dropRequiredTerm: Step = (pod) => {
+  const nodeAffinity = pod.spec.affinity?.nodeAffinity;
+  const terms = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  if (terms.length < 2) return undefined;
+  const required = { nodeSelectorTerms: terms.slice(1) };
+  return withAffinity(pod, {
+    nodeAffinity: { ...nodeAffinity, requiredDuringSchedulingIgnoredDuringExecution: required },
+  });
+};
+
+const dropPodPreference =
+  (kind: 'podAffinity' | 'podAntiAffinity'): Step =>
+  (pod) => {
+    const affinity = pod.spec.affinity?.[kind];
+    const rest: WeightedPodAffinityTerm[] | undefined = withoutHeaviest(
+      affinity?.preferredDuringSchedulingIgnoredDuringExecution,
+    );
+    if (rest === undefined) return undefined;
+    return withAffinity(pod, { [kind]: { ...affinity, preferredDuringSchedulingIgnoredDuringExecution: rest } });
+  };
+
+const dropNodePreference: Step = (pod) => {
+  const nodeAffinity = pod.spec.affinity?.nodeAffinity;
+  const rest = withoutHeaviest(nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution);
+  if (rest === undefined) return undefined;
+  return withAffinity(pod, {
+    nodeAffinity: { ...nodeAffinity, preferredDuringSchedulingIgnoredDuringExecution: rest },
+  });
+};
+
+/** The last constraint moves into the place of the dropped one, which decides what is dropped next. */
+const dropSpreadPreference: Step = (pod) => {
+  const constraints = pod.spec.topologySpreadConstraints ?? [];
+  const first = constraints.findIndex(({ whenUnsatisfiable }) => whenUnsatisfiable === 'ScheduleAnyway');
+  const last = constraints.at(-1);
+  if (first < 0 || last === undefined) return undefined;
+  const rest = constraints.with(first, last).slice(0, -1);
+  return { ...pod, spec: { ...pod.spec, topologySpreadConstraints: rest } };
+};
+
+const isSame = (a: Toleration): boolean =>
+  a.operator === 'Exists' && a.effect === 'PreferNoSchedule' && !a.key && !a.value;
+
+/** The pod with a toleration of every `PreferNoSchedule` taint, unless it has it already. */
+export const toleratePreferences: Step = (pod) => {
+  const tolerations = pod.spec.tolerations ?? [];
+  if (tolerations.some(isSame)) return undefined;
+  return { ...pod, spec: { ...pod.spec, tolerations: [...tolerations, TOLERATE_PREFERENCE] } };
+};
+
+const STEPS: readonly Step[] = [
+  dropRequiredTerm,
+  dropPodPreference('podAffinity'),
+  dropPodPreference('podAntiAffinity'),
+  dropNodePreference,
+  dropSpreadPreference,
+];
+
+/** The next softer form of a pod, or nothing when all is given up. */
+export function relax(pod: Pod, options: { readonly preferenceTaints: boolean }): Pod | undefined {
+  for (const step of STEPS) {
+    const relaxed = step(pod);
+    if (relaxed !== undefined) return relaxed;
+  }
+  return options.preferenceTaints ? toleratePreferences(pod) : undefined;
+}

@@ -1,0 +1,232 @@
+/** One solve at work: where each pod goes, pod by pod. */
+import type { Pod } from '../../api/kubernetes.ts';
+import type { Misfit, PodRefusal } from '../model.ts';
+import { Requirements, STRICT } from '../requirements.ts';
+import { formatTaint } from '../taints.ts';
+import type { Topology } from '../topology/topology.ts';
+import { ValueSet } from '../valueset.ts';
+import { Claim, ClaimState, Refusal } from './claim.ts';
+import { Claims } from './claims.ts';
+import type { Amounts } from './dimensions.ts';
+import type { ExistingNode } from './node.ts';
+import type { PodClass, PodClasses } from './podclass.ts';
+import type { Template } from './template.ts';
+
+export interface SchedulerParts {
+  readonly classes: PodClasses;
+  readonly topology: Topology;
+  readonly nodes: readonly ExistingNode[];
+  readonly templates: readonly Template[];
+  readonly noAmounts: Amounts;
+  /** Under `BestEffort`, a new claim's `minValues` are lowered to what can be had. */
+  readonly lowerMinValues: boolean;
+}
+
+const NO_TEMPLATES = 'nodepool requirements filtered out all available instance types';
+
+/** What is known of one class of pods: refusals that will never turn into acceptance. */
+interface Knowledge {
+  /** Nodes before this position refuse for good. */
+  firstNode: number;
+  /** 1 at the positions of nodes and claims that refuse for good. */
+  readonly closedNodes: Uint8Array;
+  closedClaims: Uint8Array;
+}
+
+export class Scheduler {
+  readonly claims = new Claims();
+  readonly #parts: SchedulerParts;
+  readonly #knowledge = new Map<PodClass, Knowledge>();
+  readonly #starts = new Map<Template, { readonly version: number; readonly state: ClaimState | Refusal }>();
+
+  constructor(parts: SchedulerParts) {
+    this.#parts = parts;
+  }
+
+  /** Puts a pod somewhere, giving up its preferences one by one; or tells why its last form fits nowhere. */
+  place(pod: Pod): PodRefusal | undefined {
+    const { classes } = this.#parts;
+    let refusal: PodRefusal | undefined;
+    for (let at: PodClass | undefined = classes.of(pod); at !== undefined; at = classes.relaxed(at)) {
+      refusal = this.#place(pod, at);
+      if (refusal === undefined) return undefined;
+    }
+    return refusal;
+  }
+
+  #place(pod: Pod, podClass: PodClass): PodRefusal | undefined {
+    if (this.#onNode(pod, podClass) || this.#onClaim(pod, podClass)) return undefined;
+    return this.#onNewClaim(pod, podClass);
+  }
+
+  #knowledgeOf(podClass: PodClass): Knowledge {
+    let knowledge = this.#knowledge.get(podClass);
+    if (knowledge === undefined) {
+      knowledge = {
+        firstNode: 0,
+        closedNodes: new Uint8Array(this.#parts.nodes.length),
+        closedClaims: new Uint8Array(64),
+      };
+      this.#knowledge.set(podClass, knowledge);
+    }
+    const claimCount = this.claims.all.length;
+    if (knowledge.closedClaims.length < claimCount) {
+      const wider = new Uint8Array(claimCount * 2);
+      wider.set(knowledge.closedClaims);
+      knowledge.closedClaims = wider;
+    }
+    return knowledge;
+  }
+
+  #onNode(pod: Pod, podClass: PodClass): boolean {
+    const { nodes } = this.#parts;
+    const knowledge = this.#knowledgeOf(podClass);
+    for (let at = knowledge.firstNode; at < nodes.length; at++) {
+      const node = nodes[at];
+      if (node === undefined || knowledge.closedNodes[at] === 1) continue;
+      if (this.#joinNode(node, pod, podClass, knowledge)) return true;
+    }
+    while (knowledge.firstNode < nodes.length && knowledge.closedNodes[knowledge.firstNode] === 1) {
+      knowledge.firstNode++;
+    }
+    return false;
+  }
+
+  #joinNode(node: ExistingNode, pod: Pod, podClass: PodClass, knowledge: Knowledge): boolean {
+    const { topology } = this.#parts;
+    if (!node.admits(podClass)) {
+      knowledge.closedNodes[node.index] = 1;
+      return false;
+    }
+    const place = { hostname: node.hostname, requirements: node.requirements, taints: node.node.taints };
+    const narrowed = topology.narrow(podClass, place, (_, domains) => domains[0]);
+    if (!(narrowed instanceof Requirements)) {
+      if (narrowed.permanent) knowledge.closedNodes[node.index] = 1;
+      return false;
+    }
+    if (!node.requirements.compatible(narrowed, STRICT)) return false;
+    node.add(pod, podClass);
+    topology.record(podClass, place);
+    return true;
+  }
+
+  #onClaim(pod: Pod, podClass: PodClass): boolean {
+    const knowledge = this.#knowledgeOf(podClass);
+    const order = this.claims.inOrder;
+    for (let position = 0; position < order.length; position++) {
+      const claim = order[position];
+      if (claim === undefined || knowledge.closedClaims[claim.index] === 1) continue;
+      const state = this.#joined(claim.state, claim.index, podClass, false);
+      if (state instanceof ClaimState) {
+        this.#put(pod, podClass, claim, state);
+        this.claims.grown(position);
+        return true;
+      }
+      if (state.permanent) knowledge.closedClaims[claim.index] = 1;
+    }
+    return false;
+  }
+
+  /** What a claim comes to with a pod more. */
+  #joined(state: ClaimState, index: number, podClass: PodClass, lowerMinValues: boolean): ClaimState | Refusal {
+    const { topology } = this.#parts;
+    const options = { lowerMinValues };
+    const free = state.with(podClass, Requirements.EMPTY, options);
+    if (free instanceof Refusal || topology.isFree(podClass)) return free;
+    const own = state.narrowed(podClass);
+    if (own instanceof Refusal) return own;
+    const { requirements } = own;
+    const place = { hostname: hostnameOf(index), requirements, taints: state.template.taints };
+    const narrowed = topology.narrow(podClass, place, (key, domains) => cheapestDomain(free, key, domains));
+    if (narrowed instanceof Requirements) {
+      const joined = state.with(podClass, narrowed, options);
+      return joined instanceof Refusal ? new Refusal(joined.misfit, false) : joined;
+    }
+    return new Refusal(narrowed.misfit, narrowed.permanent);
+  }
+
+  #put(pod: Pod, podClass: PodClass, claim: Claim, state: ClaimState): void {
+    const { topology } = this.#parts;
+    claim.state = state;
+    claim.pods.push(pod);
+    const hostname = hostnameOf(claim.index);
+    topology.registerHost(hostname);
+    topology.record(podClass, { hostname, requirements: state.shape.requirements, taints: state.template.taints });
+  }
+
+  #onNewClaim(pod: Pod, podClass: PodClass): PodRefusal | undefined {
+    const { templates, lowerMinValues } = this.#parts;
+    const misfits: { nodePool: string; misfit: Misfit }[] = [];
+    const index = this.claims.all.length;
+    for (const template of templates) {
+      const start = this.#startOf(template);
+      const state = start instanceof Refusal ? start : this.#joined(start, index, podClass, lowerMinValues);
+      if (state instanceof Refusal) {
+        misfits.push({ nodePool: template.name, misfit: state.misfit() });
+        continue;
+      }
+      const claim = new Claim(index, state, isLowered(template, podClass, state));
+      this.#put(pod, podClass, claim, state);
+      this.claims.open(claim);
+      template.limits.spend(template.catalogue, state.rows);
+      return undefined;
+    }
+    const text = templates.length === 0 ? NO_TEMPLATES : misfits.map(({ misfit }) => misfitText(misfit)).join('; ');
+    return { code: 'no-fit', text, pools: misfits };
+  }
+
+  /** What a claim of a template starts from under the limits of this moment. */
+  #startOf(template: Template): ClaimState | Refusal {
+    const { limits, catalogue, rows, root } = template;
+    const known = this.#starts.get(template);
+    if (known?.version === limits.version) return known.state;
+    const allowed = limits.allowed(catalogue, rows);
+    const state =
+      'code' in allowed
+        ? new Refusal(() => allowed)
+        : new ClaimState(template, root, allowed, this.#parts.noAmounts, []);
+    this.#starts.set(template, { version: limits.version, state });
+    return state;
+  }
+}
+
+/** The name by which a claim is a domain of rules by host. No node has it. */
+const hostnameOf = (index: number): string => `hostname-placeholder-${String(index + 1).padStart(4, '0')}`;
+
+export const misfitText = (misfit: Misfit): string =>
+  misfit.code === 'taint' ? `did not tolerate taint (taint=${formatTaint(misfit.taint)})` : misfit.text;
+
+/** Whether a new claim asks for less variety than its pool and its first pod do. */
+function isLowered({ root }: Template, { requirements }: PodClass, { shape }: ClaimState): boolean {
+  if (!root.hasMinValues) return false;
+  const wanted = root.requirements.intersect(requirements);
+  return [...wanted.entries()].some(
+    ([key, set]) => (shape.requirements.get(key).minValues ?? 0) < (set.minValues ?? 0),
+  );
+}
+
+/** Among domains that topology holds for equal, the one where the claim costs least; the first of equals. */
+function cheapestDomain(state: ClaimState, key: string, domains: readonly string[]): string | undefined {
+  let best = domains[0];
+  if (domains.length < 2) return best;
+  let bestPrice = Number.POSITIVE_INFINITY;
+  for (const domain of domains) {
+    const price = priceIn(state, Requirements.EMPTY.and(key, ValueSet.in([domain])));
+    if (price < bestPrice) {
+      best = domain;
+      bestPrice = price;
+    }
+  }
+  return best;
+}
+
+function priceIn(state: ClaimState, requirements: Requirements): number {
+  const shape = state.shape.narrow(requirements);
+  if ('code' in shape) return Number.POSITIVE_INFINITY;
+  const { catalogue } = state.template;
+  let least = Number.POSITIVE_INFINITY;
+  for (const row of state.rows.clone().and(shape.possible)) {
+    least = Math.min(least, shape.offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY);
+  }
+  return least;
+}

@@ -1,0 +1,90 @@
+/** NodePools compiled: what a claim of each starts from. */
+import type { Taint } from '../../api/kubernetes.ts';
+import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { compareText, satisfiesMinValues } from '../instancetypes.ts';
+import type { InstanceType, Offering, Plan, PoolInput, Snapshot } from '../model.ts';
+import { Requirements } from '../requirements.ts';
+import type { BitSet } from './bitset.ts';
+import { Catalogue } from './catalogue.ts';
+import { type Daemon, type DaemonGroup, daemonGroups } from './daemons.ts';
+import type { Dimensions } from './dimensions.ts';
+import { PoolLimits } from './limits.ts';
+import { type Shape, Shapes } from './shape.ts';
+
+export interface Template {
+  readonly name: string;
+  readonly pool: NodePool;
+  readonly catalogue: Catalogue;
+  readonly taints: readonly Taint[];
+  /** What a claim without pods asks for. */
+  readonly root: Shape;
+  /** Rows that the pool's own requirements leave. */
+  readonly rows: BitSet;
+  readonly groups: readonly DaemonGroup[];
+  readonly limits: PoolLimits;
+}
+
+/** Labels that every node of a pool carries, besides those of its instance type. */
+export function templateLabels(pool: NodePool): Readonly<Record<string, string>> {
+  const { group, kind, name } = pool.spec.template.spec.nodeClassRef;
+  return {
+    ...pool.spec.template.metadata?.labels,
+    [NODEPOOL_LABEL]: pool.metadata.name,
+    [`${group}/${kind.toLowerCase()}`]: name,
+  };
+}
+
+/** Hold on every node once it serves pods, so that daemons may select on them. Never written to a NodeClaim. */
+export const SIMULATION_ONLY = [REGISTERED_LABEL, INITIALIZED_LABEL];
+
+export function templateRequirements(pool: NodePool): Requirements {
+  return Requirements.fromRequirements(pool.spec.template.spec.requirements)
+    .intersect(Requirements.fromLabels(templateLabels(pool)))
+    .intersect(Requirements.fromLabels(Object.fromEntries(SIMULATION_ONLY.map((key) => [key, 'true']))));
+}
+
+/** Heavier pools first; of equal ones the later in the alphabet. */
+export function inOrder(pools: readonly PoolInput[]): readonly PoolInput[] {
+  return [...pools].sort(
+    (a, b) =>
+      (b.nodePool.spec.weight ?? 0) - (a.nodePool.spec.weight ?? 0) ||
+      compareText(b.nodePool.metadata.name, a.nodePool.metadata.name),
+  );
+}
+
+export interface TemplateOptions {
+  readonly dimensions: Dimensions;
+  readonly daemons: readonly Daemon[];
+  readonly strictMinValues: boolean;
+  readonly isSold: (offering: Offering) => boolean;
+}
+
+/** The templates in the order in which they are tried, and the pools that have no instance type left. */
+export function compileTemplates(
+  snapshot: Snapshot,
+  { dimensions, daemons, strictMinValues, isSold }: TemplateOptions,
+): { readonly templates: readonly Template[]; readonly emptyPools: Plan['emptyPools'] } {
+  const shapes = new Map<readonly InstanceType[], Shapes>();
+  const templates: Template[] = [];
+  const emptyPools: { nodePool: string; dueToMinValues: boolean }[] = [];
+  for (const { nodePool: pool, instanceTypes } of inOrder(snapshot.pools)) {
+    const known = shapes.get(instanceTypes) ?? new Shapes(new Catalogue(instanceTypes, dimensions, isSold));
+    shapes.set(instanceTypes, known);
+    const { catalogue } = known;
+    const root = known.of(templateRequirements(pool));
+    const rows = catalogue.keepFitting(root.possible.clone(), dimensions.amounts({}));
+    const left = catalogue.typesOf(rows).flatMap((type) => catalogue.types[type] ?? []);
+    const { unsatisfied } = satisfiesMinValues(left, root.requirements);
+    const dueToMinValues = strictMinValues && unsatisfied.length > 0;
+    if (left.length === 0 || dueToMinValues) {
+      emptyPools.push({ nodePool: pool.metadata.name, dueToMinValues });
+      continue;
+    }
+    const taints = pool.spec.template.spec.taints ?? [];
+    const groups = daemonGroups(daemons, { taints, requirements: root.requirements, catalogue }, dimensions);
+    const limits = new PoolLimits(pool, snapshot.nodes);
+    templates.push({ name: pool.metadata.name, pool, catalogue, taints, root, rows, groups, limits });
+  }
+  return { templates, emptyPools };
+}

@@ -1,0 +1,42 @@
+/** Which nodes a spread constraint counts. */
+import type { Pod, Taint, Toleration, TopologySpreadConstraint } from '../../api/kubernetes.ts';
+import { Requirements, STRICT } from '../requirements.ts';
+import { toleratesAll } from '../taints.ts';
+
+export interface NodeFilter {
+  /** Alternatives, of which a node must satisfy one; undefined when labels do not matter. */
+  readonly alternatives: readonly Requirements[] | undefined;
+  /** Tolerations of the pod; undefined when taints do not matter. */
+  readonly tolerations: readonly Toleration[] | undefined;
+}
+
+/** Node affinity counts unless it is to be ignored, taints only if they are to be honoured. */
+export function nodeFilterOf(pod: Pod, constraint: TopologySpreadConstraint): NodeFilter {
+  const { nodeSelector, affinity, tolerations = [] } = pod.spec;
+  const own = Requirements.fromLabels(nodeSelector);
+  const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const alternatives =
+    terms.length === 0
+      ? [own]
+      : terms.map((term) => own.intersect(Requirements.fromRequirements(term.matchExpressions)));
+  return {
+    alternatives: constraint.nodeAffinityPolicy === 'Ignore' ? undefined : alternatives,
+    tolerations: constraint.nodeTaintsPolicy === 'Honor' ? tolerations : undefined,
+  };
+}
+
+export function passes(
+  filter: NodeFilter | undefined,
+  node: { readonly requirements: Requirements; readonly taints: readonly Taint[] },
+): boolean {
+  if (filter === undefined) return true;
+  const { alternatives, tolerations } = filter;
+  if (tolerations !== undefined && !toleratesAll(tolerations, node.taints)) return false;
+  return (
+    alternatives === undefined ||
+    alternatives.some((requirements) => node.requirements.compatible(requirements, STRICT))
+  );
+}
+
+export const filterIdentity = (filter: NodeFilter | undefined): string =>
+  JSON.stringify([filter?.alternatives?.map(({ identity }) => identity) ?? null, filter?.tolerations ?? null]);

@@ -1,0 +1,254 @@
+/**
+ * Spread, affinity and anti-affinity over one solve: groups are built from the rules of the pods to place and of the pods
+ * that run, count what runs, and go on counting as pods are placed.
+ */
+import type { Namespace, Pod, Taint, Toleration } from '../../api/kubernetes.ts';
+import { HOSTNAME_LABEL } from '../../api/labels.ts';
+import type { Misfit, Snapshot, StateNode } from '../model.ts';
+import { isTerminal, isTerminating, podKey } from '../pods.ts';
+import { Requirements } from '../requirements.ts';
+import { selectorKeys } from '../selectors.ts';
+import type { PodClass } from '../solver/podclass.ts';
+import { ValueSet } from '../valueset.ts';
+import { Domains } from './domains.ts';
+import { Group, type Rule } from './group.ts';
+import { passes } from './nodefilter.ts';
+import { inverseRulesOf, ruleIdentity, rulesOf } from './rules.ts';
+
+/** Where a pod may go: a node that exists, or a claim with the requirements that it has come to. */
+export interface Place {
+  readonly hostname: string;
+  readonly requirements: Requirements;
+  readonly taints: readonly Taint[];
+}
+
+interface RunningPod {
+  readonly pod: Pod;
+  readonly node: StateNode;
+  readonly requirements: Requirements;
+}
+
+/** The groups that matter to the pods of a class. */
+interface Bindings {
+  /** Groups that restrict them: their own, and those of others that keep them away. */
+  readonly binding: readonly Group[];
+  /** Groups that count them. */
+  readonly counting: readonly Group[];
+  /** Their own rules against others. */
+  readonly repelling: readonly Group[];
+}
+
+export interface TopologyMisfit {
+  readonly misfit: () => Misfit;
+  /** Whether the place stays closed whatever happens elsewhere. */
+  readonly permanent: boolean;
+}
+
+const hostOf = (node: StateNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
+
+export class Topology {
+  readonly #snapshot: Snapshot;
+  readonly #preferences: boolean;
+  readonly #domains: Domains;
+  readonly #running: readonly RunningPod[];
+  readonly #groups = new Map<string, Group>();
+  readonly #inverse = new Map<string, Group>();
+  readonly #bindings = new Map<PodClass, Bindings>();
+
+  constructor(snapshot: Snapshot, options: { readonly preferences: boolean }) {
+    this.#snapshot = snapshot;
+    this.#preferences = options.preferences;
+    this.#domains = new Domains(snapshot.pools);
+    const moving = new Set(snapshot.pendingPods.map(podKey));
+    this.#running = snapshot.nodes.flatMap((node) =>
+      node.node === undefined ? [] : runningPods(node, (pod) => !moving.has(podKey(pod))),
+    );
+    for (const { pod, node } of this.#running) this.#repelFrom(pod, node);
+  }
+
+  /** Keys of pod labels that any rule here looks at: pods that agree on them are alike to topology. */
+  static labelKeys(snapshot: Snapshot): readonly string[] {
+    const keys = new Set<string>();
+    const seen = new Set<unknown>();
+    const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
+    for (const { spec } of pods) {
+      const { affinity, topologySpreadConstraints } = spec;
+      if (affinity === undefined && topologySpreadConstraints === undefined) continue;
+      if (seen.has(spec)) continue;
+      seen.add(spec);
+      for (const { labelSelector, matchLabelKeys = [] } of topologySpreadConstraints ?? [])
+        for (const key of [...selectorKeys(labelSelector), ...matchLabelKeys]) keys.add(key);
+      for (const each of [affinity?.podAffinity, affinity?.podAntiAffinity]) {
+        const preferred = each?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+        const terms = [
+          ...(each?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+          ...preferred.map((term) => term.podAffinityTerm),
+        ];
+        for (const { labelSelector } of terms) for (const key of selectorKeys(labelSelector)) keys.add(key);
+      }
+    }
+    return [...keys].sort();
+  }
+
+  /** Makes the groups for the rules of a class. To be called for every class before the first pod is placed. */
+  register(podClass: PodClass): void {
+    for (const rule of this.#rulesOf(podClass.pod)) this.#groupOf(rule, podClass);
+    for (const rule of inverseRulesOf(podClass.pod, this.#namespaces)) this.#inverseOf(rule);
+  }
+
+  get #namespaces(): readonly Namespace[] {
+    return this.#snapshot.namespaces;
+  }
+
+  #rulesOf(pod: Pod): readonly Rule[] {
+    return rulesOf(pod, { namespaces: this.#namespaces, preferences: this.#preferences });
+  }
+
+  #repelFrom(pod: Pod, node: StateNode): void {
+    for (const rule of inverseRulesOf(pod, this.#namespaces)) {
+      const domain = domainOf(rule.key, node);
+      if (domain !== undefined) this.#inverseOf(rule).count(domain);
+    }
+  }
+
+  #inverseOf(rule: Rule): Group {
+    const id = ruleIdentity(rule);
+    let group = this.#inverse.get(id);
+    if (group === undefined) {
+      group = new Group(rule);
+      this.#registerDomains(group, undefined);
+      this.#inverse.set(id, group);
+    }
+    return group;
+  }
+
+  #groupOf(rule: Rule, { pod }: PodClass): Group {
+    const id = ruleIdentity(rule);
+    let group = this.#groups.get(id);
+    if (group === undefined) {
+      group = new Group(rule);
+      const seesTaints = rule.filter === undefined || rule.filter.tolerations !== undefined;
+      this.#registerDomains(group, seesTaints ? (pod.spec.tolerations ?? []) : undefined);
+      this.#countRunning(group);
+      this.#groups.set(id, group);
+    }
+    return group;
+  }
+
+  #registerDomains(group: Group, tolerations: readonly Toleration[] | undefined): void {
+    const { key, filter } = group.rule;
+    for (const domain of this.#domains.visible(key, tolerations)) group.register(domain);
+    for (const node of this.#snapshot.nodes) {
+      if (node.node === undefined) continue;
+      const domain = key === HOSTNAME_LABEL ? hostOf(node) : node.labels[key];
+      if (domain !== undefined && passes(filter, placeOf(node))) group.register(domain);
+    }
+  }
+
+  #countRunning(group: Group): void {
+    const { key, filter, selector } = group.rule;
+    for (const { pod, node, requirements } of this.#running) {
+      if (selector === undefined ? !group.rule.namespaces.has(pod.metadata.namespace ?? 'default') : !group.counts(pod))
+        continue;
+      const domain = domainOf(key, node);
+      if (domain !== undefined && passes(filter, { requirements, taints: node.taints })) group.count(domain);
+    }
+  }
+
+  #bindingsOf(podClass: PodClass): Bindings {
+    let bindings = this.#bindings.get(podClass);
+    if (bindings === undefined) {
+      const own = this.#rulesOf(podClass.pod).map((rule) => this.#groupOf(rule, podClass));
+      const repelled = [...this.#inverse.values()].filter((group) => group.counts(podClass.pod));
+      bindings = {
+        binding: [...new Set([...own, ...repelled])],
+        counting: [...this.#groups.values()].filter((group) => group.counts(podClass.pod)),
+        repelling: inverseRulesOf(podClass.pod, this.#namespaces).map((rule) => this.#inverseOf(rule)),
+      };
+      this.#bindings.set(podClass, bindings);
+    }
+    return bindings;
+  }
+
+  /** Whether no rule restricts the pods of a class, so that a refusal of theirs never turns into acceptance. */
+  isFree(podClass: PodClass): boolean {
+    return this.#bindingsOf(podClass).binding.length === 0;
+  }
+
+  /**
+   * What the rules leave of a place for a pod of the class: requirements to narrow it to, or why there is nothing left.
+   * `prefer` picks among domains that the rules hold for equal.
+   */
+  narrow(
+    podClass: PodClass,
+    place: Place,
+    prefer: (key: string, domains: readonly string[]) => string | undefined,
+  ): Requirements | TopologyMisfit {
+    let narrowed = Requirements.EMPTY;
+    for (const group of this.#bindingsOf(podClass).binding) {
+      const { key } = group.rule;
+      const node = group.isByHost ? ValueSet.in([place.hostname]) : place.requirements.get(key);
+      const question = {
+        self: group.counts(podClass.pod),
+        pod: podClass.strict.get(key),
+        node,
+        prefer: (domains: readonly string[]) => prefer(key, domains),
+      };
+      const allowed = group.allowed(question);
+      if (allowed.length === 0) {
+        const permanent = group.isByHost && group.rule.type !== 'pod affinity';
+        return { misfit: () => misfitOf(group, question.pod, node), permanent };
+      }
+      if (!group.isByHost) narrowed = narrowed.and(key, ValueSet.in(allowed));
+    }
+    return narrowed;
+  }
+
+  /** Counts a pod of the class where it has been put. */
+  record(podClass: PodClass, place: Place): void {
+    const { counting, repelling } = this.#bindingsOf(podClass);
+    for (const group of counting) {
+      if (!passes(group.rule.filter, place)) continue;
+      const domains = domainsIn(group, place);
+      if (group.rule.type === 'pod anti-affinity' || domains.length === 1)
+        for (const domain of domains) group.count(domain);
+    }
+    for (const group of repelling) for (const domain of domainsIn(group, place)) group.count(domain);
+  }
+
+  /** A new host is an empty domain of every rule by host. */
+  registerHost(hostname: string): void {
+    for (const group of this.#groups.values()) if (group.isByHost) group.register(hostname);
+  }
+}
+
+const placeOf = (node: StateNode): Place => ({
+  hostname: hostOf(node),
+  requirements: Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostOf(node) }),
+  taints: node.taints,
+});
+
+function runningPods(node: StateNode, counts: (pod: Pod) => boolean): readonly RunningPod[] {
+  const { requirements } = placeOf(node);
+  return node.pods
+    .filter((pod) => !isTerminal(pod) && !isTerminating(pod) && counts(pod))
+    .map((pod) => ({ pod, node, requirements }));
+}
+
+const domainOf = (key: string, node: StateNode): string | undefined =>
+  key === HOSTNAME_LABEL ? hostOf(node) : node.labels[key];
+
+function domainsIn(group: Group, place: Place): readonly string[] {
+  if (group.isByHost) return [place.hostname];
+  const set = place.requirements.get(group.rule.key);
+  return set.complement ? [] : [...set.values];
+}
+
+function misfitOf(group: Group, pod: ValueSet, node: ValueSet): Misfit {
+  const { type, key } = group.rule;
+  const domains = `podDomains = ${key} ${pod}, nodeDomains = ${key} ${node}`;
+  return {
+    code: 'topology',
+    text: `unsatisfiable topology constraint for ${type}, key=${key} (counts = ${group.countsText}, ${domains}`,
+  };
+}
