@@ -121,6 +121,8 @@ export interface SolveOptions {
   readonly deadlineMs?: number;
   /** Monotonic clock for the deadline alone. Injected, because the engine reads no clock. */
   readonly elapsedMs?: () => number;
+  /** Pods to try before all others, by namespaced name: those that the deadline of an earlier solve left over. */
+  readonly first?: readonly string[];
 }
 
 /** A node to buy. */

@@ -1,0 +1,85 @@
+/** Turns planned claims into NodeClaim objects. */
+import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
+import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import type { PlannedClaim } from '../engine/model.ts';
+import { quantityList, resourcesOf } from '../engine/resources.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Deps } from './deps.ts';
+import { firstFew } from './text.ts';
+
+/**
+ * Creates the NodeClaim and remembers it at once, so that no second one is planned for the same pods.
+ * @throws Error when the NodePool is gone or already over its limits
+ */
+export async function createClaim(
+  { client, cluster, metrics }: Pick<Deps, 'client' | 'cluster' | 'metrics'>,
+  planned: PlannedClaim,
+  { reason, log }: { readonly reason: string; readonly log: Logger },
+): Promise<NodeClaim> {
+  const pool = await client.find(NODE_POOL, { name: planned.nodePool });
+  if (pool === undefined)
+    throw new Error(`cannot create a node claim: NodePool "${planned.nodePool}" no longer exists`);
+  const exceeded = exceededLimit(pool, cluster.poolTotals(planned.nodePool));
+  if (exceeded) throw new Error(exceeded);
+  const claim = await client.create(NODE_CLAIM, nodeClaimOf(planned, pool));
+  cluster.track(claim);
+  for (const pod of planned.pods) cluster.podTimings.assign(pod, claim.metadata.name);
+  log.info('created nodeclaim', {
+    NodePool: { name: planned.nodePool },
+    NodeClaim: { name: claim.metadata.name },
+    requests: claim.spec.resources?.requests,
+    'instance-types': firstFew(planned.instanceTypes),
+  });
+  metrics.counter('nodeclaims_created_total', 'NodeClaims created', ['reason', 'nodepool', 'min_values_relaxed']).inc({
+    reason,
+    nodepool: planned.nodePool,
+    min_values_relaxed: claim.metadata.annotations?.[MIN_VALUES_RELAXED_ANNOTATION] ?? 'false',
+  });
+  return claim;
+}
+
+/** Usage equal to a limit passes: the planner has kept what it planned within the rest. */
+function exceededLimit(pool: NodePool, usage: Readonly<Record<string, number>>): string | undefined {
+  for (const [name, limit] of Object.entries(resourcesOf(pool.spec.limits))) {
+    const used = usage[name] ?? 0;
+    if (used <= limit) continue;
+    const usageText = quantityList({ [name]: used })[name];
+    return `resource usage exceeds limit (limit=${pool.spec.limits?.[name]}, resource-name=${name}, usage=${usageText})`;
+  }
+  return undefined;
+}
+
+/** The object to create. */
+export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
+  const { nodeClassRef, taints, startupTaints, terminationGracePeriod, expireAfter } = pool.spec.template.spec;
+  return {
+    apiVersion: apiVersionOf(NODE_CLAIM),
+    kind: NODE_CLAIM.kind,
+    metadata: {
+      name: '',
+      generateName: `${planned.nodePool}-`,
+      labels: planned.labels,
+      annotations: planned.annotations,
+      ownerReferences: [
+        {
+          apiVersion: apiVersionOf(NODE_POOL),
+          kind: NODE_POOL.kind,
+          name: pool.metadata.name,
+          uid: pool.metadata.uid ?? '',
+          blockOwnerDeletion: true,
+        },
+      ],
+    },
+    spec: {
+      nodeClassRef,
+      requirements: [...planned.requirements],
+      resources: { requests: quantityList(planned.requests) },
+      ...(taints === undefined ? {} : { taints }),
+      ...(startupTaints === undefined ? {} : { startupTaints }),
+      ...(terminationGracePeriod === undefined ? {} : { terminationGracePeriod }),
+      ...(expireAfter === undefined ? {} : { expireAfter }),
+    },
+  };
+}

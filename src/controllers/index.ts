@@ -1,0 +1,44 @@
+/** The operator's controllers, those of the cloud provider aside. */
+import type { Controller } from '../kube/reconciler.ts';
+import type { Deps } from './deps.ts';
+import { consistency } from './nodeclaim/consistency.ts';
+import { disruptionConditions } from './nodeclaim/disruption.ts';
+import { expiration } from './nodeclaim/expiration.ts';
+import { garbageCollection } from './nodeclaim/garbagecollection.ts';
+import { hydration } from './nodeclaim/hydration.ts';
+import { lifecycle } from './nodeclaim/lifecycle.ts';
+import { podEvents } from './nodeclaim/podevents.ts';
+import { stateGarbageCollection } from './nodeclaim/stategc.ts';
+import { counter } from './nodepool/counter.ts';
+import { hash } from './nodepool/hash.ts';
+import { readiness } from './nodepool/readiness.ts';
+import { registrationHealth } from './nodepool/registrationhealth.ts';
+import { validation } from './nodepool/validation.ts';
+import { Batcher } from './provisioning/batcher.ts';
+import { provisioner } from './provisioning/provisioner.ts';
+import { nodeTrigger, podTrigger } from './provisioning/triggers.ts';
+import { localSolver } from './solver.ts';
+
+export function controllers(deps: Deps): readonly Controller[] {
+  const { clock, settings } = deps;
+  const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
+  const solver = localSolver();
+  return [
+    podTrigger(deps, batcher),
+    nodeTrigger(batcher),
+    provisioner(deps, batcher, solver),
+    lifecycle(deps),
+    expiration(deps),
+    garbageCollection(deps),
+    disruptionConditions(deps),
+    podEvents(deps),
+    consistency(deps),
+    hydration(deps),
+    stateGarbageCollection(deps),
+    counter(deps),
+    hash(deps),
+    readiness(deps),
+    validation(deps),
+    registrationHealth(deps),
+  ];
+}

@@ -1,0 +1,32 @@
+/** Expecting pods on nodes: a nominated node is left alone until they have had the time to come. */
+import type { KubeObject, Pod } from '../api/kubernetes.ts';
+import type { StateNode } from '../engine/model.ts';
+import type { Deps } from './deps.ts';
+
+/** All Nominated events share one bucket: a large scale-up must not crowd out everything else. */
+const LIMIT = { name: 'nominated', qps: 5, burst: 10 };
+const LEAST_MS = 10_000;
+
+export function nominateNode({ cluster, clock, settings }: Deps, node: StateNode): void {
+  cluster.nominate(node.providerId, clock.now() + Math.max(2 * settings.batchMaxMs, LEAST_MS));
+}
+
+/** Tells a pod where it should end up. */
+export function publishNominated(
+  { events }: Pick<Deps, 'events'>,
+  pod: Pod,
+  to: { readonly nodeClaim?: KubeObject | undefined; readonly node?: KubeObject | undefined },
+): void {
+  const parts = [
+    ...(to.nodeClaim ? [`nodeclaim/${to.nodeClaim.metadata.name}`] : []),
+    ...(to.node ? [`node/${to.node.metadata.name}`] : []),
+  ];
+  events.publish({
+    object: pod,
+    type: 'Normal',
+    reason: 'Nominated',
+    message: `Pod should schedule on: ${parts.join(', ')}`,
+    dedupe: [pod.metadata.uid ?? ''],
+    limit: LIMIT,
+  });
+}

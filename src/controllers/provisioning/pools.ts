@@ -1,0 +1,39 @@
+/** The NodePools that may buy nodes now, with what they can buy. */
+import { getCondition, isTrue, READY } from '../../api/conditions.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { PoolInput } from '../../engine/model.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+
+/** Dynamic, ready NodePools that are not being deleted. Those that are not ready are logged. */
+export function activePools({ cluster }: Pick<Deps, 'cluster'>, log: Logger): readonly NodePool[] {
+  return cluster.stores.nodePools.list().filter((pool) => {
+    if (!cluster.manages(pool.spec.template.spec.nodeClassRef)) return false;
+    if (pool.spec.replicas !== undefined || pool.metadata.deletionTimestamp) return false;
+    if (isTrue(pool, READY)) return true;
+    const { message = '' } = getCondition(pool, READY) ?? {};
+    log.error('ignoring nodepool, not ready', { NodePool: { name: pool.metadata.name }, error: message });
+    return false;
+  });
+}
+
+/** A pool whose types cannot be found out takes part without any, so that its emptiness is reported. */
+export async function withInstanceTypes(
+  { cloud }: Pick<Deps, 'cloud'>,
+  pools: readonly NodePool[],
+  log: Logger,
+): Promise<readonly PoolInput[]> {
+  return Promise.all(
+    pools.map(async (nodePool): Promise<PoolInput> => {
+      const NodePool = { name: nodePool.metadata.name };
+      try {
+        const instanceTypes = await cloud.instanceTypes(nodePool);
+        if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
+        return { nodePool, instanceTypes };
+      } catch (error) {
+        log.error('skipping, unable to resolve instance types', { NodePool, error });
+        return { nodePool, instanceTypes: [] };
+      }
+    }),
+  );
+}

@@ -1,0 +1,105 @@
+/** The loop that buys nodes for pending pods. */
+
+import { formatDuration } from '../../api/duration.ts';
+import type { SolveOptions } from '../../engine/model.ts';
+import { podKey } from '../../engine/pods.ts';
+import { type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
+import { takeSnapshot } from '../../state/snapshot.ts';
+import { createClaim } from '../claims.ts';
+import type { Deps } from '../deps.ts';
+import { publishNominated } from '../nomination.ts';
+import { inBatches } from '../parallel.ts';
+import type { Solver } from '../solver.ts';
+import { firstFew } from '../text.ts';
+import type { Batcher } from './batcher.ts';
+import { activePools, withInstanceTypes } from './pools.ts';
+import { recordResults, type Solved } from './results.ts';
+import { pendingPods, podsOfDeletingNodes } from './workload.ts';
+
+/** Longest time that one solve may take; what it has then is used, the rest goes first in the next run. */
+const DEADLINE_MS = 60_000;
+const NO_POOLS = 'no dynamic nodepools found';
+const CONTROLLER = { controller: 'provisioner' };
+
+export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singleton {
+  const { cluster, clock, metrics, settings } = deps;
+  const duration = metrics.histogram('scheduler_scheduling_duration_seconds', 'Duration of scheduling runs', [
+    'controller',
+  ]);
+  /** Pods that the last solve had no time for. */
+  let first: readonly string[] = [];
+
+  const options = (): SolveOptions => ({
+    preferencePolicy: settings.preferencePolicy,
+    minValuesPolicy: settings.minValuesPolicy,
+    reservedMode: settings.featureGates.reservedCapacity ? 'strict' : 'off',
+    ignoreDraRequests: settings.ignoreDraRequests,
+    deadlineMs: DEADLINE_MS,
+    first,
+  });
+
+  async function schedule({ log }: ReconcileContext): Promise<Solved | undefined> {
+    // Nodes before pods: a pod that is bound in between is then seen once, as bound, or not at all.
+    const nodes = cluster.nodes();
+    const nowMs = clock.now();
+    const pending = pendingPods(cluster);
+    const deleting = podsOfDeletingNodes(cluster, nodes, nowMs);
+    const all = [...pending, ...deleting];
+    if (all.length === 0) return undefined;
+    log.debug('computing scheduling decision for provisionable pod(s)', {
+      'pending-pods': pending.length,
+      'deleting-pods': deleting.length,
+    });
+    const pods = new Map(all.map((pod) => [podKey(pod), pod]));
+    const active = activePools(deps, log);
+    if (active.length === 0) {
+      log.info(NO_POOLS);
+      for (const key of pods.keys()) cluster.podTimings.refused(key, nowMs);
+      return undefined;
+    }
+    const pools = await withInstanceTypes(deps, active, log);
+    const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, pendingPods: all });
+    return { plan: await solver(snapshot, options()), pods };
+  }
+
+  async function carryOut({ plan, pods }: Solved, startedMs: number, { log }: ReconcileContext): Promise<void> {
+    if (plan.claims.length === 0) return;
+    const placed = plan.claims.flatMap((claim) => claim.pods);
+    log.info('found provisionable pod(s)', {
+      Pods: firstFew(placed),
+      duration: formatDuration(clock.now() - startedMs),
+    });
+    log.info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: plan.claims.length, pods: placed.length });
+    try {
+      await inBatches(plan.claims, plan.claims.length, async (planned) => {
+        const nodeClaim = await createClaim(deps, planned, { reason: 'provisioned', log });
+        for (const pod of planned.pods.flatMap((key) => pods.get(key) ?? []))
+          publishNominated(deps, pod, { nodeClaim });
+      });
+    } catch (error) {
+      throw new Error(`creating node claim, ${error instanceof Error ? error.message : error}`, { cause: error });
+    }
+  }
+
+  return {
+    name: 'provisioner',
+    singleton: true,
+    async reconcile(context) {
+      if (!(await batcher.wait(context.signal))) return settled;
+      if (!cluster.synced()) {
+        // A launch is under way. The batch is kept: it opens the next window.
+        batcher.trigger('unsynced');
+        return settled;
+      }
+      const startedMs = clock.now();
+      const solved = await schedule(context);
+      duration.observe(CONTROLLER, (clock.now() - startedMs) / 1000);
+      if (solved === undefined) return settled;
+      first = solved.plan.notEvaluated;
+      if (first.length > 0) batcher.trigger('not evaluated');
+      recordResults(deps, solved, context.log);
+      await carryOut(solved, startedMs, context);
+      return settled;
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/** Telling users and cluster state what a solve decided. */
+import { isTrue } from '../../api/conditions.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { Plan, PodRefusal } from '../../engine/model.ts';
+import { isScheduled } from '../../engine/pods.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+import { nominateNode, publishNominated } from '../nomination.ts';
+
+const REFUSAL_WINDOW_MS = 5 * 60_000;
+const EMPTY_POOL_WINDOW_MS = 60_000;
+
+export interface Solved {
+  readonly plan: Plan;
+  /** The pods of the snapshot, by namespaced name. */
+  readonly pods: ReadonlyMap<string, Pod>;
+}
+
+/** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are on their way. */
+export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
+  recordRefusals(deps, solved, log);
+  recordPlacements(deps, solved, log);
+  recordEmptyPools(deps, solved.plan, log);
+  recordTimings(deps, solved);
+  countRefusals(deps, solved.plan);
+}
+
+/** What the pod's event says, or undefined when the refusal is none of the user's business. */
+function shown(refusal: PodRefusal): string | undefined {
+  if (refusal.code === 'reserved-capacity') return undefined;
+  return refusal.code === 'ignored' && refusal.optedOut ? undefined : refusal.text;
+}
+
+export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refusal: PodRefusal): void {
+  const text = shown(refusal);
+  if (text === undefined) return;
+  events.publish({
+    object: pod,
+    type: 'Warning',
+    reason: 'FailedScheduling',
+    message: `Failed to schedule pod, ${text}`,
+    dedupe: [pod.metadata.uid ?? ''],
+    windowMs: REFUSAL_WINDOW_MS,
+  });
+}
+
+function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
+  const deferred: string[] = [];
+  for (const [key, refusal] of plan.refusals) {
+    const pod = pods.get(key);
+    if (pod === undefined) continue;
+    publishRefusal(deps, pod, refusal);
+    const fields = { Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace }, error: refusal.text };
+    if (refusal.code === 'reserved-capacity') deferred.push(key);
+    else if (refusal.code === 'ignored') log.debug('ignoring pod', fields);
+    else log.error('could not schedule pod', fields);
+  }
+  if (deferred.length === 0) return;
+  log.debug(
+    'deferring scheduling decision for provisionable pod(s) to future simulation due to limited reserved offering capacity',
+    { Pods: deferred },
+  );
+}
+
+function recordPlacements(deps: Deps, { plan, pods }: Solved, log: Logger): void {
+  const unready = { nodes: 0, pods: 0 };
+  for (const placement of plan.placements) {
+    const node = deps.cluster.nodeByProviderId(placement.providerId);
+    if (node === undefined || placement.pods.length === 0) continue;
+    nominateNode(deps, node);
+    if (!node.initialized) {
+      unready.nodes += 1;
+      unready.pods += placement.pods.length;
+    }
+    for (const key of placement.pods) {
+      const pod = pods.get(key);
+      if (pod) publishNominated(deps, pod, node);
+    }
+  }
+  if (unready.nodes > 0) log.info('computed unready node(s) will fit pod(s)', unready);
+}
+
+function recordEmptyPools({ cluster, events }: Deps, plan: Plan, log: Logger): void {
+  for (const { nodePool, dueToMinValues } of plan.emptyPools) {
+    const pool = cluster.stores.nodePools.get({ name: nodePool });
+    if (pool === undefined) continue;
+    log.info('skipping, nodepool requirements filtered out all instance types', { NodePool: { name: nodePool } });
+    events.publish({
+      object: pool,
+      type: 'Warning',
+      reason: 'NoCompatibleInstanceTypes',
+      message: `NodePool requirements filtered out all compatible available instance types${
+        dueToMinValues ? ' due to minValues incompatibility' : ''
+      }`,
+      dedupe: [pool.metadata.uid ?? ''],
+      windowMs: EMPTY_POOL_WINDOW_MS,
+    });
+  }
+}
+
+function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Solved): void {
+  const { podTimings, stores } = cluster;
+  const decisions = metrics.histogram(
+    'pods_scheduling_decision_duration_seconds',
+    'Time from the first sight of a pod to the first scheduling decision',
+  );
+  const observe = (decisionMs: number | undefined): void => {
+    if (decisionMs !== undefined) decisions.observe(decisionMs / 1000);
+  };
+  const place = (keys: readonly string[], poolName: string | undefined): void => {
+    const pool = poolName ? stores.nodePools.get({ name: poolName }) : undefined;
+    const healthy = pool !== undefined && isTrue(pool, 'NodeRegistrationHealthy');
+    for (const key of keys) {
+      const pod = pods.get(key);
+      if (pod && !isScheduled(pod)) observe(podTimings.placed(key, healthy, clock.now()));
+    }
+  };
+  for (const key of plan.refusals.keys()) observe(podTimings.refused(key, clock.now()));
+  for (const claim of plan.claims) place(claim.pods, claim.nodePool);
+  for (const { pods: keys, providerId } of plan.placements) {
+    place(keys, cluster.nodeByProviderId(providerId)?.labels[NODEPOOL_LABEL]);
+  }
+}
+
+function countRefusals({ metrics }: Deps, plan: Plan): void {
+  const refusals = [...plan.refusals.values()];
+  const count = (is: (code: PodRefusal['code']) => boolean): number => refusals.filter(({ code }) => is(code)).length;
+  metrics
+    .gauge('scheduler_ignored_pods_count', 'Pending pods that take no part in scheduling')
+    .set(count((code) => code === 'ignored'));
+  metrics.gauge('scheduler_unschedulable_pods_count', 'Pods that found no place in the last run', ['controller']).set(
+    { controller: 'provisioner' },
+    count((code) => code !== 'ignored' && code !== 'reserved-capacity'),
+  );
+}

@@ -1,0 +1,47 @@
+/** Pending pods, and nodes whose pods will need another place, open a provisioning run. */
+import { NODE, POD } from '../../api/kinds.ts';
+import type { Node, Pod } from '../../api/kubernetes.ts';
+import { DISRUPTED_TAINT } from '../../api/labels.ts';
+import { isProvisionable, podKey } from '../../engine/pods.ts';
+import { sameTaint } from '../../engine/taints.ts';
+import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import type { Batcher } from './batcher.ts';
+
+/** A pod that a run did not help, because state was not synced or a launch failed, asks again this often. */
+const AGAIN_MS = 10_000;
+
+export function podTrigger({ clock, cluster }: Deps, batcher: Batcher): Reconciler<Pod> {
+  return {
+    name: 'provisioner.trigger.pod',
+    watches: POD,
+    concurrency: 1000,
+    rateLimit: { qps: 1000, burst: 10_000 },
+    filter: (pod, event) => event !== 'deleted' && isProvisionable(pod),
+
+    async reconcile(pod) {
+      if (!isProvisionable(pod)) return settled;
+      cluster.podTimings.acknowledge(podKey(pod), clock.now());
+      batcher.trigger(pod.metadata.uid ?? podKey(pod));
+      return after(AGAIN_MS);
+    },
+  };
+}
+
+const isDisrupted = (node: Node): boolean =>
+  (node.spec?.taints ?? []).some((taint) => sameTaint(taint, DISRUPTED_TAINT));
+
+export function nodeTrigger(batcher: Batcher): Reconciler<Node> {
+  return {
+    name: 'provisioner.trigger.node',
+    watches: NODE,
+    concurrency: 10,
+    filter: (node, event) => event !== 'deleted' && isDisrupted(node),
+
+    async reconcile(node) {
+      if (!isDisrupted(node)) return settled;
+      batcher.trigger(node.metadata.uid ?? node.metadata.name);
+      return after(AGAIN_MS);
+    },
+  };
+}
