@@ -1,0 +1,47 @@
+/** Second step of a node's end: its volumes are detached, so that pods find them free elsewhere. */
+import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
+import { PODS_BY_NODE } from '../../state/stores.ts';
+import type { Deps } from '../deps.ts';
+import { conditioned, type Step } from './step.ts';
+import { pendingAttachments } from './volumes.ts';
+
+const POLL_MS = 1_000;
+const MOST_NAMES = 5;
+const ATTACHMENTS_BY_NODE = 'nodeName';
+const TYPE = 'VolumesDetached';
+
+export function detaching({ clock, cluster, events, informers }: Deps): Step {
+  const { pods, persistentVolumeClaims } = cluster.stores;
+  const attachments = informers.store(VOLUME_ATTACHMENT, { [ATTACHMENTS_BY_NODE]: ({ spec }) => [spec.nodeName] });
+
+  return ({ node, claim, deadlineMs }) => {
+    const nowMs = clock.now();
+    const { name } = node.metadata;
+    const pending = pendingAttachments({
+      attachments: attachments.byIndex(ATTACHMENTS_BY_NODE, name),
+      pods: pods.byIndex(PODS_BY_NODE, name),
+      claim: (ref) => persistentVolumeClaims.get(ref),
+      nowMs,
+    });
+    if (pending.length === 0) return { claim: conditioned(claim, { type: TYPE, status: 'True' }, nowMs) };
+    if (nowMs > deadlineMs) {
+      const reason = 'TerminationGracePeriodElapsed';
+      return { claim: conditioned(claim, { type: TYPE, status: 'False', reason, message: reason }, nowMs) };
+    }
+    events.publish({
+      object: node,
+      type: 'Normal',
+      reason: 'AwaitingVolumeDetachment',
+      message: `Awaiting deletion of bound volumeattachments (${firstNames(pending.map((each) => each.metadata.name))})`,
+      dedupe: [name],
+    });
+    const reason = 'AwaitingVolumeDetachment';
+    const update = { type: TYPE, status: 'Unknown', reason, message: reason } as const;
+    return { claim: conditioned(claim, update, nowMs), waitMs: POLL_MS };
+  };
+}
+
+function firstNames(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).join(', ');
+  return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} other(s)` : shown;
+}

@@ -1,0 +1,136 @@
+/** Gets pods off draining nodes: through the Eviction API, which keeps to PodDisruptionBudgets, or by force in the end. */
+import { getCondition, timestamp } from '../../api/conditions.ts';
+import { POD } from '../../api/kinds.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { isActive, isEvictable, podKey } from '../../engine/pods.ts';
+import { ApiError, isNotFound } from '../../kube/client.ts';
+import { type KeyedWorker, type Outcome, type ReconcileContext, Requeue, settled } from '../../kube/reconciler.ts';
+import { concurrency, globalLimit } from '../concurrency.ts';
+import type { Deps } from '../deps.ts';
+import type { Eviction, Evictions } from './evictions.ts';
+import { grantedSeconds, needsForceDelete } from './forcedelete.ts';
+import { failedDraining } from './notes.ts';
+
+const RANGE = { min: 100, max: 5_000 };
+const FORCED = 'Forceful Termination';
+/** The API server's answer, a 500, for a pod that it cannot evict for this reason. */
+const SEVERAL_BUDGETS =
+  'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+
+type Answer = 'evicted' | 'gone' | 'budget' | 'budgets';
+
+export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
+  const { client, clock, cluster, events, metrics, settings } = deps;
+  const requests = metrics.counter('pods_eviction_requests_total', 'Answers of the Eviction API', ['code']);
+  const drained = metrics.counter('pods_drained_total', 'Pods that were evicted or deleted from draining nodes', [
+    'reason',
+  ]);
+
+  /** Why the pod's node goes away; empty when the node or its claim is not known. */
+  const reasonFor = (pod: Pod): string => {
+    const claim = cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim;
+    if (claim === undefined) return '';
+    const condition = getCondition(claim, 'DisruptionReason');
+    return condition?.status === 'True' ? (condition.reason ?? '') : FORCED;
+  };
+
+  async function ask(pod: Pod, uid: string): Promise<Answer> {
+    try {
+      await client.evict(pod, { uid });
+      requests.inc({ code: '200' });
+      return 'evicted';
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      requests.inc({ code: String(error.status) });
+      if (error.status === 404 || error.status === 409) return 'gone';
+      if (error.status === 429) return 'budget';
+      if (error.message.includes(SEVERAL_BUDGETS)) return 'budgets';
+      throw error;
+    }
+  }
+
+  async function evict(pod: Pod, { uid }: Eviction): Promise<Outcome> {
+    const answer = await ask(pod, uid);
+    if (answer === 'gone') return settled;
+    if (answer === 'evicted') {
+      const reason = reasonFor(pod);
+      drained.inc({ reason });
+      events.publish({
+        object: pod,
+        type: 'Normal',
+        reason: 'Evicted',
+        message: `Evicted pod: ${reason}`,
+        dedupe: [pod.metadata.name],
+      });
+      return settled;
+    }
+    const obstacle = answer === 'budget' ? 'evicting pod violates a PDB' : 'eviction does not support multiple PDBs';
+    const text = `${obstacle} (Pod=${podKey(pod)})`;
+    const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
+    if (node) events.publish(failedDraining(node, text));
+    throw new Requeue(text);
+  }
+
+  async function forceDelete(pod: Pod, eviction: Eviction, { log }: ReconcileContext): Promise<Outcome> {
+    const { deadlineMs, uid } = eviction;
+    const gracePeriodSeconds = grantedSeconds(deadlineMs, clock.now());
+    const time = timestamp(deadlineMs);
+    const own = pod.spec.terminationGracePeriodSeconds;
+    events.publish({
+      object: pod,
+      type: 'Normal',
+      reason: 'Disrupted',
+      message:
+        `Deleting the pod to accommodate the terminationTime ${time} of the node. The pod was granted ` +
+        `${gracePeriodSeconds} seconds of grace-period of its ${own ?? 'unset'} terminationGracePeriodSeconds. ` +
+        'This bypasses the PDB of the pod and the do-not-disrupt annotation.',
+      dedupe: [pod.metadata.name],
+    });
+    log.debug('deleting pod', {
+      'pod.terminationGracePeriodSeconds': own,
+      'delete.gracePeriodSeconds': gracePeriodSeconds,
+      'nodeclaim.terminationTime': time,
+    });
+    try {
+      await client.delete(POD, pod.metadata, { uid, gracePeriodSeconds });
+    } catch (error) {
+      const isGone = isNotFound(error) || (error instanceof ApiError && error.status === 409);
+      if (isGone) return settled;
+      throw error;
+    }
+    drained.inc({ reason: reasonFor(pod) });
+    return settled;
+  }
+
+  /** One try; settles when there is nothing more to ask for, throws to try again. */
+  async function work(eviction: Eviction, context: ReconcileContext): Promise<Outcome> {
+    const pod = cluster.stores.pods.get(eviction);
+    if (pod === undefined || pod.metadata.uid !== eviction.uid) return settled;
+    const nowMs = clock.now();
+    // looked at anew each time: a pod that its budgets hold back is forced as soon as its deadline is near
+    if (needsForceDelete(pod, eviction.deadlineMs, nowMs)) return forceDelete(pod, eviction, context);
+    if (!isActive(pod)) return settled;
+    if (!isEvictable(pod, nowMs)) throw new Requeue(`pod ${podKey(pod)} does not want to be disrupted`);
+    return evict(pod, eviction);
+  }
+
+  return {
+    name: 'eviction-queue',
+    keyed: true,
+    concurrency: concurrency(settings, RANGE),
+    backOff: { baseMs: 100, maxMs: 10_000 },
+    rateLimit: globalLimit(settings, RANGE, 100),
+    bind: (enqueue) => evictions.bind(enqueue),
+    describe: (key) => {
+      const [namespace = '', name = ''] = key.split('/');
+      return { controllerGroup: '', controllerKind: 'Pod', Pod: { name, namespace }, namespace, name };
+    },
+    reconcile: async (key, context) => {
+      const eviction = evictions.get(key);
+      if (eviction === undefined) return settled;
+      const outcome = await work(eviction, context);
+      evictions.drop(key);
+      return outcome;
+    },
+  };
+}

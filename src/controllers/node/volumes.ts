@@ -1,0 +1,34 @@
+/** Which volumes must be detached before a node's instance may be terminated (spec lifecycle.md 8.4). */
+import type { PersistentVolumeClaim, Pod, VolumeAttachment } from '../../api/kubernetes.ts';
+import { isDrainable } from '../../engine/pods.ts';
+
+export interface AttachedVolumes {
+  readonly attachments: readonly VolumeAttachment[];
+  /** Every pod bound to the node. */
+  readonly pods: readonly Pod[];
+  readonly claim: (ref: { readonly namespace: string; readonly name: string }) => PersistentVolumeClaim | undefined;
+  readonly nowMs: number;
+}
+
+/**
+ * The attachments that a drain waits for: those of persistent volumes, except volumes of pods that are not drained and
+ * so keep them until the instance is gone.
+ */
+export function pendingAttachments({ attachments, pods, claim, nowMs }: AttachedVolumes): readonly VolumeAttachment[] {
+  const kept = new Set(pods.filter((pod) => !isDrainable(pod, nowMs)).flatMap((pod) => volumesOf(pod, claim)));
+  return attachments.filter(({ spec }) => {
+    const volume = spec.source?.persistentVolumeName;
+    return volume !== undefined && !kept.has(volume);
+  });
+}
+
+/** Names of the persistent volumes that a pod uses; claims that do not exist or are not bound have none. */
+function volumesOf(pod: Pod, claim: AttachedVolumes['claim']): readonly string[] {
+  const namespace = pod.metadata.namespace ?? '';
+  return (pod.spec.volumes ?? []).flatMap((volume) => {
+    const generated = volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
+    const name = volume.persistentVolumeClaim?.claimName ?? generated;
+    const bound = name === undefined ? undefined : claim({ namespace, name })?.spec.volumeName;
+    return bound ? [bound] : [];
+  });
+}
