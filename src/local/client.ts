@@ -62,7 +62,11 @@ export interface KubeApi {
   /** Answers what the server says: the object while it is still terminating, else its last state or a Status. */
   delete<T extends KubeObject>(kind: Kind<T>, ref: Ref, options?: DeleteOptions): Promise<T | undefined>;
   /** Yields events until the server ends the watch. @throws ApiFailure 410 when `resourceVersion` is too old */
-  watch<T extends KubeObject>(kind: Kind<T>, resourceVersion: string, signal: AbortSignal): AsyncIterable<WatchEvent<T>>;
+  watch<T extends KubeObject>(
+    kind: Kind<T>,
+    resourceVersion: string,
+    signal: AbortSignal,
+  ): AsyncIterable<WatchEvent<T>>;
   /** Any other request; answers the parsed body. */
   raw(method: string, path: string, body?: unknown, contentType?: string): Promise<unknown>;
   /** Drops the connections. */

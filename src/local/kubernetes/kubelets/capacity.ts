@@ -1,0 +1,124 @@
+/** What a machine has and what it offers to pods, as EC2's images and the kubelet work it out. */
+import { formatQuantity, parseQuantity } from '../../../api/quantity.ts';
+import type { LocalInstance } from '../../aws/types.ts';
+import type { KubeletConfig } from './userdata/index.ts';
+
+export type ResourceTexts = Readonly<Record<string, string>>;
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+
+export interface Resources {
+  readonly capacity: ResourceTexts;
+  readonly allocatable: ResourceTexts;
+}
+
+/** Pods that the addresses of a machine's first network card allow: one per secondary address, two on the host. */
+export function maxPodsOfNetwork({ NetworkInfo: network }: LocalInstance['hardware']): number {
+  const card = network?.NetworkCards?.[network.DefaultNetworkCardIndex ?? 0];
+  const interfaces = card?.MaximumNetworkInterfaces ?? network?.MaximumNetworkInterfaces ?? 0;
+  return interfaces > 0 ? interfaces * ((network?.Ipv4AddressesPerInterface ?? 1) - 1) + 2 : 110;
+}
+
+/** The CPU that EKS images keep for the system, in thousandths: 6 %, 1 %, 0.5 % and 0.25 % of further and further cores. */
+function reservedCpuMilli(cores: number): number {
+  const tiers = [
+    [1, 60],
+    [1, 10],
+    [2, 5],
+    [Number.POSITIVE_INFINITY, 2.5],
+  ] as const;
+  let left = cores;
+  let milli = 0;
+  for (const [width, perCore] of tiers) {
+    const used = Math.min(left, width);
+    milli += Math.trunc(used * perCore);
+    left -= used;
+  }
+  return milli;
+}
+
+/** An eviction threshold: a share of the capacity or an amount; 100 % switches it off. */
+function threshold(text: string | undefined, capacity: number, fallback: number): number {
+  if (text === undefined) return fallback;
+  if (!text.endsWith('%')) return parseQuantity(text);
+  const percent = Number(text.slice(0, -1));
+  return percent === 100 ? 0 : Math.ceil((capacity / 100) * percent);
+}
+
+function storageBytes(instance: LocalInstance, config: KubeletConfig): number {
+  const local = instance.hardware.InstanceStorageInfo?.TotalSizeInGB;
+  if (config.raid0 && local) return local * 1e9;
+  const data = instance.volumes.find(({ deviceName }) => deviceName === config.dataDevice) ?? instance.volumes[0];
+  return (data?.sizeGiB ?? 20) * GIB;
+}
+
+/** Devices by the name that their plugin offers them under. */
+export function devices({ GpuInfo, NeuronInfo }: LocalInstance['hardware']): ResourceTexts {
+  const counts: Record<string, number> = {};
+  const names: Readonly<Record<string, string>> = {
+    NVIDIA: 'nvidia.com/gpu',
+    AMD: 'amd.com/gpu',
+    Habana: 'habana.ai/gaudi',
+  };
+  for (const { Manufacturer = '', Count = 0 } of GpuInfo?.Gpus ?? []) {
+    const name = names[Manufacturer];
+    if (name) counts[name] = (counts[name] ?? 0) + Count;
+  }
+  for (const { Count = 0, CoreInfo } of NeuronInfo?.NeuronDevices ?? []) {
+    counts['aws.amazon.com/neuron'] = (counts['aws.amazon.com/neuron'] ?? 0) + Count;
+    counts['aws.amazon.com/neuroncore'] = (counts['aws.amazon.com/neuroncore'] ?? 0) + Count * (CoreInfo?.Count ?? 0);
+  }
+  return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, String(count)]));
+}
+
+/**
+ * Capacity and allocatable of a machine.
+ *
+ * @param memoryOverhead share of the memory that the hypervisor and the kernel keep
+ */
+export function resourcesOf(instance: LocalInstance, config: KubeletConfig, memoryOverhead: number): Resources {
+  const { hardware } = instance;
+  const cores = hardware.VCpuInfo?.DefaultVCpus ?? 1;
+  const mib = (hardware.MemoryInfo?.SizeInMiB ?? 1024) - (instance.architecture === 'arm64' ? 64 : 0);
+  const memory = (mib - Math.ceil(mib * memoryOverhead)) * MIB;
+  const storage = storageBytes(instance, config);
+  const networkPods = maxPodsOfNetwork(hardware);
+  const wanted = config.maxPods ?? networkPods;
+  const pods = config.podsPerCore ? Math.min(wanted, config.podsPerCore * cores) : wanted;
+  // EKS images size the reservation by the network's pods; Bottlerocket by its own maximum.
+  const reservedFor = config.dataDevice === undefined ? networkPods : pods;
+  const reserved: Record<string, string> = {
+    cpu: `${reservedCpuMilli(cores)}m`,
+    memory: `${11 * reservedFor + 255}Mi`,
+    'ephemeral-storage': '1Gi',
+    ...config.kubeReserved,
+  };
+  const kept = (name: string): number =>
+    parseQuantity(reserved[name] ?? 0) + parseQuantity(config.systemReserved[name] ?? 0);
+  const free = (name: string, capacity: number, evicted: number): number =>
+    Math.max(0, capacity - kept(name) - evicted);
+
+  const offeredMilli = Math.max(0, Math.round(1000 * (cores - kept('cpu'))));
+  const offeredMemory = free('memory', memory, threshold(config.evictionHard['memory.available'], memory, 100 * MIB));
+  const offeredStorage = free(
+    'ephemeral-storage',
+    storage,
+    threshold(config.evictionHard['nodefs.available'], storage, Math.ceil(storage / 10)),
+  );
+  const common = { pods: String(pods), 'hugepages-1Gi': '0', 'hugepages-2Mi': '0' };
+  return {
+    capacity: {
+      cpu: String(cores),
+      memory: `${Math.floor(memory / 1024)}Ki`,
+      'ephemeral-storage': `${Math.floor(storage / 1024)}Ki`,
+      ...common,
+    },
+    allocatable: {
+      cpu: offeredMilli % 1000 === 0 ? String(offeredMilli / 1000) : `${offeredMilli}m`,
+      memory: `${Math.floor(offeredMemory / 1024)}Ki`,
+      'ephemeral-storage': formatQuantity(Math.floor(offeredStorage)),
+      ...common,
+    },
+  };
+}

@@ -1,0 +1,286 @@
+/** One machine's kubelet: registers the node, keeps it alive, runs and stops its pods. */
+import { CSI_NODE, LEASE, NODE, POD } from '../../../api/kinds.ts';
+import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
+import type { LocalInstance } from '../../aws/types.ts';
+import { ApiFailure, isConflict, isGone } from '../../client.ts';
+import { microTimestamp, timestamp } from '../../clock.ts';
+import { withConditions } from '../../conditions.ts';
+import type { Parts } from '../../parts.ts';
+import { devices, resourcesOf } from './capacity.ts';
+import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './nodeobject.ts';
+import type { KubeletOptions } from './options.ts';
+import { durationMs, finished, killed, running, starting } from './podstatus.ts';
+import type { KubeletConfig } from './userdata/index.ts';
+
+const LEASE_NAMESPACE = 'kube-node-lease';
+const RETRY_MS = 1_000;
+
+export interface KubeletContext {
+  readonly parts: Parts;
+  readonly options: KubeletOptions;
+  readonly region: string;
+  readonly kubeletVersion: string;
+  /** A number in [0, 1). */
+  random(): number;
+  nextPodIp(): string;
+}
+
+type Stage = 'starting' | 'running' | 'stopping' | 'over';
+
+export class Kubelet {
+  readonly #context: KubeletContext;
+  readonly #instance: LocalInstance;
+  readonly #config: KubeletConfig;
+  /** Ends with the machine. */
+  readonly #life: AbortController;
+  /** How far each pod has come, by uid. */
+  readonly #stages = new Map<string, Stage>();
+  #registered = false;
+  #ready = false;
+  /** A fault: the machine is up, its kubelet hangs. */
+  #hangs = false;
+
+  constructor(instance: LocalInstance, config: KubeletConfig, context: KubeletContext) {
+    this.#instance = instance;
+    this.#config = config;
+    this.#context = context;
+    this.#life = new AbortController();
+    context.parts.signal.addEventListener('abort', () => this.#life.abort(), { once: true });
+  }
+
+  get nodeName(): string {
+    return this.#instance.privateDnsName;
+  }
+
+  get #signal(): AbortSignal {
+    return this.#life.signal;
+  }
+
+  /** Registers the node, reports it Ready and renews its lease until the machine dies. */
+  async run(): Promise<void> {
+    const { parts, options } = this.#context;
+    await this.#persist('registration', () => this.#register());
+    this.#registered = true;
+    this.#syncPods();
+    await parts.clock.sleep(options.readyMs, this.#signal);
+    await this.#persist('readiness', () => this.#report());
+    this.#ready = true;
+    this.#syncPods();
+    void this.#offerDevices();
+    let sinceStatusMs = 0;
+    while (!this.#signal.aborted) {
+      await parts.clock.sleep(options.leaseMs, this.#signal);
+      if (this.#signal.aborted || this.#hangs) continue;
+      await this.#once('lease', () => this.#renewLease());
+      sinceStatusMs += options.leaseMs;
+      if (sinceStatusMs < options.statusMs && !this.#nodeLooksDead()) continue;
+      sinceStatusMs = 0;
+      await this.#once('status', () => this.#report());
+    }
+  }
+
+  /** Takes in a change of a pod that is bound to this node. */
+  pod(pod: Pod): void {
+    if (!this.#registered || this.#hangs || this.#signal.aborted) return;
+    const uid = pod.metadata.uid ?? '';
+    const stage = this.#stages.get(uid);
+    if (pod.metadata.deletionTimestamp) {
+      if (stage === 'stopping') return;
+      this.#stages.set(uid, 'stopping');
+      void this.#stopPod(pod);
+    } else if (stage === undefined && this.#mayStart(pod)) {
+      this.#stages.set(uid, 'starting');
+      void this.#startPod(pod);
+    }
+  }
+
+  podGone(pod: Pod): void {
+    this.#stages.delete(pod.metadata.uid ?? '');
+  }
+
+  /** The machine is shut down: the node says so and its pods end without grace. */
+  async die(): Promise<void> {
+    if (this.#signal.aborted) return;
+    this.#life.abort();
+    if (!this.#registered) return;
+    this.#ready = false;
+    await this.#once('status', () => this.#report('node is shutting down'));
+    await Promise.all(this.#pods().map((pod) => this.#once('shutdown', () => this.#killPod(pod))));
+  }
+
+  /** Switches the hanging fault on or off. */
+  hang(hangs: boolean): void {
+    this.#hangs = hangs;
+    if (!hangs) this.#syncPods();
+  }
+
+  #pods(): readonly Pod[] {
+    const { caches } = this.#context.parts;
+    return caches
+      .of(POD)
+      .list()
+      .filter((pod) => pod.spec.nodeName === this.nodeName);
+  }
+
+  #syncPods(): void {
+    for (const pod of this.#pods()) this.pod(pod);
+  }
+
+  /** Without a pod network only pods on the host's network start. */
+  #mayStart(pod: Pod): boolean {
+    const phase = pod.status?.phase ?? 'Pending';
+    return (phase === 'Pending' || phase === 'Running') && (this.#ready || pod.spec.hostNetwork === true);
+  }
+
+  async #register(): Promise<void> {
+    const { parts, options, region, kubeletVersion } = this.#context;
+    const { client, clock } = parts;
+    const instance = this.#instance;
+    const resources = resourcesOf(instance, this.#config, options.memoryOverhead);
+    const wanted = nodeObject({
+      instance,
+      config: this.#config,
+      resources,
+      region,
+      kubeletVersion,
+      now: clock.now(),
+    });
+    let node: Node;
+    try {
+      node = await client.create(NODE, wanted);
+    } catch (error) {
+      const present = isConflict(error) ? await client.find(NODE, wanted.metadata) : undefined;
+      // The node of an earlier machine with this address has to go first.
+      if (present?.spec?.providerID !== providerIdOf(instance)) throw error;
+      node = present;
+    }
+    await this.#createUnlessThere(() => client.create(CSI_NODE, csiNode(node, instance, options.volumeLimit)));
+    const { name, uid = '' } = node.metadata;
+    const lease: Lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, namespace: LEASE_NAMESPACE, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
+      spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTimestamp(clock.now()) },
+    };
+    await this.#createUnlessThere(() => client.create(LEASE, lease));
+  }
+
+  async #createUnlessThere(create: () => Promise<unknown>): Promise<void> {
+    try {
+      await create();
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+
+  async #renewLease(): Promise<void> {
+    const { client, clock } = this.#context.parts;
+    const renewal = { spec: { renewTime: microTimestamp(clock.now()), holderIdentity: this.nodeName } };
+    await client.patch(LEASE, { name: this.nodeName, namespace: LEASE_NAMESPACE }, renewal);
+  }
+
+  #nodeLooksDead(): boolean {
+    const node = this.#context.parts.caches.of(NODE).get({ name: this.nodeName });
+    return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status !== 'True') ?? false;
+  }
+
+  /** Reports the node Ready, or not with a reason. */
+  async #report(trouble?: string): Promise<void> {
+    const { client, clock, caches } = this.#context.parts;
+    const now = clock.now();
+    const present = caches.of(NODE).get({ name: this.nodeName })?.status?.conditions;
+    const conditions = withConditions(present, nodeConditions(trouble === undefined, trouble ?? ''), timestamp(now));
+    const patch = { status: { conditions: stamped(conditions, now) } };
+    await client.patch(NODE, { name: this.nodeName }, patch, { subresource: 'status', type: 'strategic' });
+  }
+
+  /** Accelerators are offered once their device plugin has started. */
+  async #offerDevices(): Promise<void> {
+    const { parts, options } = this.#context;
+    const offered = devices(this.#instance.hardware);
+    if (Object.keys(offered).length === 0) return;
+    await parts.clock.sleep(options.devicePluginMs, this.#signal);
+    await this.#persist('devices', async () => {
+      const patch = { status: { capacity: offered, allocatable: offered } };
+      await parts.client.patch(NODE, { name: this.nodeName }, patch, { subresource: 'status' });
+    });
+  }
+
+  async #startPod(pod: Pod): Promise<void> {
+    const { parts, options, random, nextPodIp } = this.#context;
+    const uid = pod.metadata.uid ?? '';
+    const hostIp = this.#instance.privateIp;
+    const [shortest, longest] = options.podStartMs;
+    const isStarting = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'starting';
+    await this.#persist('pod', () => this.#writeStatus(pod, starting(pod, hostIp, parts.clock.now())), isStarting);
+    await parts.clock.sleep(shortest + random() * (longest - shortest), this.#signal);
+    const podIp = nextPodIp();
+    await this.#persist(
+      'pod',
+      () => this.#writeStatus(pod, running(pod, { podIp, hostIp, now: parts.clock.now() })),
+      isStarting,
+    );
+    if (!isStarting()) return;
+    this.#stages.set(uid, 'running');
+    if ((pod.spec.restartPolicy ?? 'Always') === 'Always') return;
+    await parts.clock.sleep(durationMs(pod), this.#signal);
+    const isRunning = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'running';
+    await this.#persist('pod', () => this.#writeStatus(pod, finished(pod, parts.clock.now())), isRunning);
+  }
+
+  /** Writes on top of the newest state of the pod; does nothing when the pod is gone. */
+  async #writeStatus(pod: Pod, status: Record<string, unknown>): Promise<void> {
+    const patch = { metadata: { uid: pod.metadata.uid }, status };
+    try {
+      await this.#context.parts.client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
+    } catch (error) {
+      // A successor of the same name has another uid, which the server takes for a conflict.
+      if (!isGone(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  async #stopPod(pod: Pod): Promise<void> {
+    const { parts, options } = this.#context;
+    const graceMs = 1000 * (pod.metadata.deletionGracePeriodSeconds ?? 30);
+    await parts.clock.sleep(Math.min(graceMs, options.podStopMs), this.#signal);
+    if (this.#hangs) this.#stages.delete(pod.metadata.uid ?? '');
+    else if (!this.#signal.aborted) await this.#persist('pod', () => this.#deletePod(pod));
+  }
+
+  async #deletePod(pod: Pod): Promise<void> {
+    const { client } = this.#context.parts;
+    try {
+      await client.delete(POD, pod.metadata, { gracePeriodSeconds: 0, uid: pod.metadata.uid });
+    } catch (error) {
+      if (!isGone(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  async #killPod(pod: Pod): Promise<void> {
+    if (pod.metadata.deletionTimestamp) return this.#deletePod(pod);
+    if (pod.status?.phase === 'Pending' || pod.status?.phase === 'Running')
+      await this.#writeStatus(pod, killed(pod, this.#context.parts.clock.now()));
+  }
+
+  /** Tries until it works or the machine dies. */
+  async #persist(what: string, step: () => Promise<void>, stillWanted: () => boolean = () => true): Promise<void> {
+    const { clock } = this.#context.parts;
+    while (!this.#signal.aborted && stillWanted()) {
+      if (!this.#hangs && (await this.#once(what, step))) return;
+      await clock.sleep(RETRY_MS, this.#signal);
+    }
+  }
+
+  /** Answers whether the step worked; a failure is logged unless the machine or the world has ended. */
+  async #once(what: string, step: () => Promise<void>): Promise<boolean> {
+    const { parts } = this.#context;
+    try {
+      await step();
+      return true;
+    } catch (error) {
+      const expected = parts.signal.aborted || isGone(error) || (error instanceof ApiFailure && error.status === 409);
+      if (!expected) parts.log(`kubelet ${this.nodeName}, ${what}: ${String(error)}`);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,67 @@
+/** What a machine's user data tells its kubelet. */
+import type { Taint, TaintEffect } from '../../../../api/kubernetes.ts';
+
+export interface KubeletConfig {
+  /** Absent when the user data leaves it to the image, as kOps does. */
+  readonly clusterName?: string;
+  readonly endpoint?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly maxPods?: number;
+  readonly podsPerCore?: number;
+  readonly kubeReserved: Readonly<Record<string, string>>;
+  readonly systemReserved: Readonly<Record<string, string>>;
+  readonly evictionHard: Readonly<Record<string, string>>;
+  /** The image joins local disks into one volume for pods. */
+  readonly raid0?: boolean;
+  /** Bottlerocket keeps pods' data on its second volume. */
+  readonly dataDevice?: string;
+}
+
+export const NO_CONFIG: KubeletConfig = {
+  labels: {},
+  taints: [],
+  kubeReserved: {},
+  systemReserved: {},
+  evictionHard: {},
+};
+
+const EFFECTS: ReadonlySet<string> = new Set<TaintEffect>(['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
+
+/** `key=value` pairs joined by commas, `=` or another mark between. */
+export function parsePairs(text: string, mark = '='): Record<string, string> {
+  const pairs: Record<string, string> = {};
+  for (const pair of text.split(',')) {
+    const at = pair.indexOf(mark);
+    if (at > 0) pairs[pair.slice(0, at).trim()] = pair.slice(at + mark.length).trim();
+    else if (pair.trim() !== '') pairs[pair.trim()] = '';
+  }
+  return pairs;
+}
+
+/** `key=value:Effect` or `key:Effect`, joined by commas. @throws Error that quotes a taint without a known effect */
+export function parseTaints(text: string): Taint[] {
+  return text
+    .split(',')
+    .filter((one) => one.trim() !== '')
+    .map((one) => {
+      const [, key = '', value = '', effect = ''] = /^([^=:]+)(?:=([^:]*))?:(\w+)$/.exec(one.trim()) ?? [];
+      return taintOf(key, value, effect, one);
+    });
+}
+
+export function taintOf(key: string, value: string, effect: string, written: string): Taint {
+  if (!EFFECTS.has(effect)) throw new Error(`Cannot read taint "${written}": it must be key=value:Effect`);
+  return { key, effect: effect as TaintEffect, ...(value === '' ? {} : { value }) };
+}
+
+/** Reads a number of settings where TOML or shell may have written text. */
+export function wholeNumber(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isInteger(number) ? number : undefined;
+}
+
+export function stringMap(value: unknown): Record<string, string> {
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, String(one)]));
+}

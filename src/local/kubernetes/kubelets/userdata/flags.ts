@@ -1,0 +1,48 @@
+/** The kubelet's command line, as user data scripts hand it over. */
+import { type KubeletConfig, NO_CONFIG, parsePairs, parseTaints, wholeNumber } from './config.ts';
+
+/** Splits text into words as a POSIX shell would: quotes group, backslashes escape, a backslash joins lines. */
+export function words(text: string): string[] {
+  const found: string[] = [];
+  const pattern = /\\\n|\s+|\\([\s\S])|"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'|([^\s"'\\]+)/g;
+  let word: string | undefined;
+  for (const [whole, escaped, double, single, plain] of text.matchAll(pattern)) {
+    if (whole === '\\\n' || /^\s+$/.test(whole)) {
+      if (word !== undefined) found.push(word);
+      word = undefined;
+    } else {
+      const part = escaped ?? double?.replace(/\\(["\\$`\n])/g, (_, mark: string) => (mark === '\n' ? '' : mark));
+      word = (word ?? '') + (part ?? single ?? plain ?? '');
+    }
+  }
+  if (word !== undefined) found.push(word);
+  return found;
+}
+
+/** Options of a command line: `--name=value` or `--name value`; a later one wins. */
+export function options(args: readonly string[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const [index, word] of args.entries()) {
+    const option = /^--([\w-]+)(?:=([\s\S]*))?$/.exec(word);
+    if (!option?.[1]) continue;
+    const next = args[index + 1];
+    found.set(option[1], option[2] ?? (next === undefined || next.startsWith('--') ? 'true' : next));
+  }
+  return found;
+}
+
+/** The settings among kubelet flags. @throws Error when a taint cannot be read */
+export function configOfFlags(flags: ReadonlyMap<string, string>): KubeletConfig {
+  const maxPods = wholeNumber(flags.get('max-pods'));
+  const podsPerCore = wholeNumber(flags.get('pods-per-core'));
+  return {
+    ...NO_CONFIG,
+    labels: parsePairs(flags.get('node-labels') ?? ''),
+    taints: parseTaints(flags.get('register-with-taints') ?? ''),
+    kubeReserved: parsePairs(flags.get('kube-reserved') ?? ''),
+    systemReserved: parsePairs(flags.get('system-reserved') ?? ''),
+    evictionHard: parsePairs(flags.get('eviction-hard') ?? '', '<'),
+    ...(maxPods === undefined ? {} : { maxPods }),
+    ...(podsPerCore === undefined ? {} : { podsPerCore }),
+  };
+}

@@ -1,0 +1,53 @@
+/** Resource amounts as whole numbers, so that sums stay exact: CPU in thousandths, everything else in base units. */
+import type { Container, Pod, QuantityList } from '../../../api/kubernetes.ts';
+import { milliValue, parseQuantity } from '../../../api/quantity.ts';
+
+export type Amounts = Readonly<Record<string, number>>;
+type Sum = Record<string, number>;
+
+export function amountsOf(list: QuantityList | undefined): Amounts {
+  const amounts: Sum = {};
+  for (const [name, quantity] of Object.entries(list ?? {}))
+    amounts[name] = name === 'cpu' ? Math.ceil(milliValue(quantity)) : Math.ceil(parseQuantity(quantity));
+  return amounts;
+}
+
+export function add(sum: Sum, amounts: Amounts, sign: 1 | -1 = 1): void {
+  for (const [name, amount] of Object.entries(amounts)) sum[name] = (sum[name] ?? 0) + sign * amount;
+}
+
+function raiseTo(sum: Sum, amounts: Amounts): void {
+  for (const [name, amount] of Object.entries(amounts)) sum[name] = Math.max(sum[name] ?? 0, amount);
+}
+
+/** A container that only sets a limit requests as much. */
+const requestsOf = (container: Container): Amounts =>
+  amountsOf({ ...container.resources?.limits, ...container.resources?.requests });
+
+/**
+ * What a pod takes from a node: its containers and sidecars together, or its largest init container beside the
+ * sidecars started before it, plus overhead; requests of the whole pod replace the sum. `pods: 1` is included.
+ */
+export function podRequests(pod: Pod): Amounts {
+  const total: Sum = {};
+  for (const container of pod.spec.containers) add(total, requestsOf(container));
+  const sidecars: Sum = {};
+  const starting: Sum = {};
+  for (const container of pod.spec.initContainers ?? []) {
+    const requests = requestsOf(container);
+    if (container.restartPolicy === 'Always') {
+      add(total, requests);
+      add(sidecars, requests);
+      raiseTo(starting, sidecars);
+    } else {
+      const beside: Sum = { ...sidecars };
+      add(beside, requests);
+      raiseTo(starting, beside);
+    }
+  }
+  raiseTo(total, starting);
+  Object.assign(total, amountsOf(pod.spec.resources?.requests));
+  add(total, amountsOf(pod.spec.overhead));
+  total.pods = 1;
+  return total;
+}

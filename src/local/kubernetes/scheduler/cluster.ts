@@ -1,0 +1,154 @@
+/** The scheduler's picture of the cluster, kept up to date by changes instead of being rebuilt for each pod. */
+
+import {
+  CSI_NODE,
+  NAMESPACE,
+  NODE,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  POD,
+  STORAGE_CLASS,
+} from '../../../api/kinds.ts';
+import type { Node, Pod } from '../../../api/kubernetes.ts';
+import { type Caches, keyOf } from '../../cache.ts';
+import { type Amounts, add, amountsOf, podRequests } from './amounts.ts';
+import type { ClusterView, NodeView } from './view.ts';
+
+export const isOver = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+
+/** A node's view that counts its pods; pods may be known before their node. */
+class Place implements NodeView {
+  node: Node;
+  allocatable: Amounts = {};
+  known = false;
+  readonly requested: Record<string, number> = {};
+  readonly #pods = new Map<string, { readonly pod: Pod; readonly requests: Amounts }>();
+  #list: readonly Pod[] | undefined;
+
+  constructor(name: string) {
+    this.node = { apiVersion: 'v1', kind: 'Node', metadata: { name } };
+  }
+
+  get name(): string {
+    return this.node.metadata.name;
+  }
+
+  get labels(): Readonly<Record<string, string>> {
+    return this.node.metadata.labels ?? {};
+  }
+
+  get pods(): readonly Pod[] {
+    this.#list ??= [...this.#pods.values()].map(({ pod }) => pod);
+    return this.#list;
+  }
+
+  setNode(node: Node): void {
+    this.node = node;
+    this.allocatable = amountsOf(node.status?.allocatable);
+    this.known = true;
+  }
+
+  put(key: string, pod: Pod): void {
+    this.take(key);
+    const requests = podRequests(pod);
+    add(this.requested, requests);
+    this.#pods.set(key, { pod, requests });
+    this.#list = undefined;
+  }
+
+  take(key: string): void {
+    const entry = this.#pods.get(key);
+    if (!entry) return;
+    add(this.requested, entry.requests, -1);
+    this.#pods.delete(key);
+    this.#list = undefined;
+  }
+
+  get isEmpty(): boolean {
+    return this.#pods.size === 0;
+  }
+}
+
+export class Cluster implements ClusterView {
+  readonly #caches: Caches;
+  readonly #places = new Map<string, Place>();
+  /** Where each pod is counted. */
+  readonly #whereabouts = new Map<string, string>();
+  #list: readonly NodeView[] | undefined;
+
+  constructor(caches: Caches) {
+    this.#caches = caches;
+    caches.of(NODE).subscribe((now, before) => this.#node(now, before));
+    caches.of(POD).subscribe((now, before) => this.#pod(now, before));
+  }
+
+  get nodes(): readonly NodeView[] {
+    this.#list ??= [...this.#places.values()].filter((place) => place.known);
+    return this.#list;
+  }
+
+  namespace = (name: string) => this.#caches.of(NAMESPACE).get({ name });
+  claim = (namespace: string, name: string) => this.#caches.of(PERSISTENT_VOLUME_CLAIM).get({ namespace, name });
+  volume = (name: string) => this.#caches.of(PERSISTENT_VOLUME).get({ name });
+  volumes = () => this.#caches.of(PERSISTENT_VOLUME).list();
+  storageClass = (name: string) => this.#caches.of(STORAGE_CLASS).get({ name });
+  csiNode = (name: string) => this.#caches.of(CSI_NODE).get({ name });
+
+  /** Counts a pod on a node before the API server has said so. */
+  assume(pod: Pod, nodeName: string): void {
+    this.#count(keyOf(pod.metadata), { ...pod, spec: { ...pod.spec, nodeName } });
+  }
+
+  /** Takes back an assumption that the API server refused. */
+  forget(pod: Pod): void {
+    const key = keyOf(pod.metadata);
+    const present = this.#caches.of(POD).get(pod.metadata);
+    if (present?.spec.nodeName) this.#count(key, present);
+    else this.#drop(key);
+  }
+
+  #place(name: string): Place {
+    const found = this.#places.get(name);
+    if (found) return found;
+    const place = new Place(name);
+    this.#places.set(name, place);
+    return place;
+  }
+
+  #node(now: Node | undefined, before: Node | undefined): void {
+    this.#list = undefined;
+    if (now) this.#place(now.metadata.name).setNode(now);
+    else if (before) {
+      const place = this.#places.get(before.metadata.name);
+      if (place?.isEmpty) this.#places.delete(before.metadata.name);
+      else if (place) place.known = false;
+    }
+  }
+
+  #pod(now: Pod | undefined, before: Pod | undefined): void {
+    const pod = now ?? before;
+    if (!pod) return;
+    const key = keyOf(pod.metadata);
+    const replaced = now !== undefined && before !== undefined && now.metadata.uid !== before.metadata.uid;
+    if (replaced) this.#drop(key);
+    if (!now || isOver(now)) this.#drop(key);
+    // A pod without a node may be assumed on one: its binding is on the way.
+    else if (now.spec.nodeName) this.#count(key, now);
+  }
+
+  #count(key: string, pod: Pod): void {
+    const name = pod.spec.nodeName ?? '';
+    if (this.#whereabouts.get(key) !== name) this.#drop(key);
+    this.#whereabouts.set(key, name);
+    this.#place(name).put(key, pod);
+  }
+
+  #drop(key: string): void {
+    const name = this.#whereabouts.get(key);
+    if (name === undefined) return;
+    this.#whereabouts.delete(key);
+    const place = this.#places.get(name);
+    place?.take(key);
+    if (place?.isEmpty && !place.known) this.#places.delete(name);
+  }
+}

@@ -1,0 +1,89 @@
+import type { Pod, PodAffinityTerm } from '../../../api/kubernetes.ts';
+import { matchesLabels, withLabelKeys } from './selectors.ts';
+import type { Check, ClusterView, Filter } from './view.ts';
+
+/** A term of `owner`, ready to be held against other pods. */
+export interface Term {
+  readonly topologyKey: string;
+  matches(other: Pod): boolean;
+}
+
+export function termOf(term: PodAffinityTerm, owner: Pod, cluster: ClusterView): Term {
+  const selector = withLabelKeys(term.labelSelector, owner, term.matchLabelKeys, term.mismatchLabelKeys);
+  const own = !term.namespaces?.length && !term.namespaceSelector;
+  const named = new Set(own ? [owner.metadata.namespace ?? ''] : term.namespaces);
+  const inScope = (namespace: string): boolean =>
+    named.has(namespace) ||
+    matchesLabels(term.namespaceSelector, {
+      'kubernetes.io/metadata.name': namespace,
+      ...cluster.namespace(namespace)?.metadata.labels,
+    });
+  return {
+    topologyKey: term.topologyKey,
+    matches: (other) => matchesLabels(selector, other.metadata.labels) && inScope(other.metadata.namespace ?? ''),
+  };
+}
+
+/** Topology values, as `key=value`, in which something was found. */
+type Places = Set<string>;
+
+const placeOf = (key: string, value: string): string => `${key}=${value}`;
+
+const antiTerms = (pod: Pod): readonly PodAffinityTerm[] =>
+  pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+
+/** Where pods live that refuse this one. */
+function forbiddenByOthers(pod: Pod, cluster: ClusterView): Places {
+  const places: Places = new Set();
+  for (const { labels, pods } of cluster.nodes)
+    for (const other of pods)
+      for (const raw of antiTerms(other)) {
+        const value = labels[raw.topologyKey];
+        if (value !== undefined && termOf(raw, other, cluster).matches(pod))
+          places.add(placeOf(raw.topologyKey, value));
+      }
+  return places;
+}
+
+/** Where pods live that meet any (for refusal) or all (for attraction) of the terms. */
+function placesOf(terms: readonly Term[], cluster: ClusterView, mode: 'some' | 'every'): Places {
+  const places: Places = new Set();
+  for (const { labels, pods } of cluster.nodes)
+    for (const other of pods) {
+      if (mode === 'every' && !terms.every((term) => term.matches(other))) continue;
+      for (const term of terms) {
+        const value = labels[term.topologyKey];
+        if (value !== undefined && (mode === 'every' || term.matches(other)))
+          places.add(placeOf(term.topologyKey, value));
+      }
+    }
+  return places;
+}
+
+/** Required pod affinity and anti-affinity, and the anti-affinity of the pods that run already. */
+export const interPodAffinity: Filter = (pod, cluster): Check | undefined => {
+  const compile = (terms: readonly PodAffinityTerm[] = []): readonly Term[] =>
+    terms.map((term) => termOf(term, pod, cluster));
+  const wanted = compile(pod.spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution);
+  const avoided = compile(antiTerms(pod));
+  const forbidden = forbiddenByOthers(pod, cluster);
+  if (wanted.length + avoided.length + forbidden.size === 0) return undefined;
+
+  const near = placesOf(wanted, cluster, 'every');
+  const far = placesOf(avoided, cluster, 'some');
+  // The first pod of a group that attracts itself may start anywhere.
+  const first = near.size === 0 && wanted.every((term) => term.matches(pod));
+
+  return ({ labels }) => {
+    const has = (places: Places, { topologyKey }: Term): boolean => {
+      const value = labels[topologyKey];
+      return value !== undefined && places.has(placeOf(topologyKey, value));
+    };
+    const attracted = wanted.every((term) => (first ? labels[term.topologyKey] !== undefined : has(near, term)));
+    if (!attracted) return ["node(s) didn't match pod affinity rules"];
+    if (avoided.some((term) => has(far, term))) return ["node(s) didn't match pod anti-affinity rules"];
+    for (const [key, value] of Object.entries(labels))
+      if (forbidden.has(placeOf(key, value))) return ["node(s) didn't satisfy existing pods anti-affinity rules"];
+    return undefined;
+  };
+};

@@ -1,0 +1,66 @@
+/** Pods that wait for a node: the ready ones by priority, the refused ones until something changes. */
+import type { Pod } from '../../../api/kubernetes.ts';
+import { keyOf } from '../../cache.ts';
+
+const FIRST_BACKOFF_MS = 1_000;
+const LONGEST_BACKOFF_MS = 10_000;
+/** A refused pod is looked at again after this long even when nothing seems to have changed. */
+const LONGEST_WAIT_MS = 60_000;
+
+interface Entry {
+  pod: Pod;
+  readonly since: number;
+  attempts: number;
+  refusedAt: number;
+  /** Not looked at before this time. */
+  dueAt: number;
+}
+
+export class SchedulingQueue {
+  readonly #entries = new Map<string, Entry>();
+
+  /** Adds a pod or takes in its new state. */
+  put(pod: Pod, now: number): void {
+    const key = keyOf(pod.metadata);
+    const entry = this.#entries.get(key);
+    if (entry && entry.pod.metadata.uid === pod.metadata.uid) entry.pod = pod;
+    else this.#entries.set(key, { pod, since: now, attempts: 0, refusedAt: 0, dueAt: 0 });
+  }
+
+  remove(pod: Pod): void {
+    const key = keyOf(pod.metadata);
+    if (this.#entries.get(key)?.pod.metadata.uid === pod.metadata.uid) this.#entries.delete(key);
+  }
+
+  /** Something changed that may help refused pods: they come back after their back-off. */
+  retry(helps: (pod: Pod) => boolean = () => true): void {
+    for (const entry of this.#entries.values())
+      if (entry.attempts > 0 && helps(entry.pod)) entry.dueAt = Math.min(entry.dueAt, entry.refusedAt + backoff(entry));
+  }
+
+  /** Puts a pod aside that found no node. */
+  refuse(pod: Pod, now: number): void {
+    const entry = this.#entries.get(keyOf(pod.metadata));
+    if (!entry) return;
+    entry.attempts += 1;
+    entry.refusedAt = now;
+    entry.dueAt = now + LONGEST_WAIT_MS;
+  }
+
+  /** The pods that are due, highest priority first, then those that wait longest. */
+  due(now: number): readonly Pod[] {
+    return [...this.#entries.values()]
+      .filter((entry) => entry.dueAt <= now)
+      .sort((a, b) => (b.pod.spec.priority ?? 0) - (a.pod.spec.priority ?? 0) || a.since - b.since)
+      .map(({ pod }) => pod);
+  }
+
+  /** When the next pod is due; undefined when none waits. */
+  nextDue(): number | undefined {
+    let next: number | undefined;
+    for (const { dueAt } of this.#entries.values()) if (next === undefined || dueAt < next) next = dueAt;
+    return next;
+  }
+}
+
+const backoff = ({ attempts }: Entry): number => Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (attempts - 1));

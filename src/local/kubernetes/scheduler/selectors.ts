@@ -1,0 +1,86 @@
+/** Label selectors and node selectors, as Kubernetes matches them. */
+import type {
+  LabelSelector,
+  Node,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  Pod,
+  StringMap,
+} from '../../../api/kubernetes.ts';
+
+/** An absent selector matches nothing, an empty one everything. */
+export function matchesLabels(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
+  if (selector === undefined) return false;
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labels[key] !== value) return false;
+  return (selector.matchExpressions ?? []).every((expression) => meets(expression, labels[expression.key]));
+}
+
+function meets({ operator, values = [] }: Omit<NodeSelectorRequirement, 'key'>, value: string | undefined): boolean {
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    case 'Gt':
+      return compares(value, values[0], (left, right) => left > right);
+    case 'Lt':
+      return compares(value, values[0], (left, right) => left < right);
+    default:
+      return false;
+  }
+}
+
+function compares(
+  value: string | undefined,
+  bound: string | undefined,
+  holds: (left: number, right: number) => boolean,
+): boolean {
+  const [left, right] = [value, bound].map((text) => (/^-?\d+$/.test(text ?? '') ? Number(text) : Number.NaN));
+  return left !== undefined && right !== undefined && holds(left, right);
+}
+
+/** A term without any requirement matches no node. */
+export function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: Node): boolean {
+  if (matchExpressions.length + matchFields.length === 0) return false;
+  const labels = node.metadata.labels ?? {};
+  return (
+    matchExpressions.every((expression) => meets(expression, labels[expression.key])) &&
+    matchFields.every((field) => field.key === 'metadata.name' && meets(field, node.metadata.name))
+  );
+}
+
+export const matchesAnyTerm = (terms: readonly NodeSelectorTerm[], node: Node): boolean =>
+  terms.some((term) => matchesTerm(term, node));
+
+/** Whether the node meets the pod's nodeSelector and required node affinity. */
+export function matchesNodeSelection(pod: Pod, node: Node): boolean {
+  const labels = node.metadata.labels ?? {};
+  for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) if (labels[key] !== value) return false;
+  const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return required === undefined || matchesAnyTerm(required.nodeSelectorTerms, node);
+}
+
+/** Adds `matchLabelKeys` (and the mismatching ones) to a selector, with the pod's own values. */
+export function withLabelKeys(
+  selector: LabelSelector | undefined,
+  pod: Pod,
+  matchLabelKeys: readonly string[] = [],
+  mismatchLabelKeys: readonly string[] = [],
+): LabelSelector | undefined {
+  if (selector === undefined || matchLabelKeys.length + mismatchLabelKeys.length === 0) return selector;
+  const labels = pod.metadata.labels ?? {};
+  const expressions = (keys: readonly string[], operator: 'In' | 'NotIn') =>
+    keys.flatMap((key) => (labels[key] === undefined ? [] : [{ key, operator, values: [labels[key]] }]));
+  return {
+    ...selector,
+    matchExpressions: [
+      ...(selector.matchExpressions ?? []),
+      ...expressions(matchLabelKeys, 'In'),
+      ...expressions(mismatchLabelKeys, 'NotIn'),
+    ],
+  };
+}

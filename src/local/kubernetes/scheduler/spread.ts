@@ -1,0 +1,71 @@
+import type { Pod, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
+import { matchesLabels, matchesNodeSelection, withLabelKeys } from './selectors.ts';
+import { toleratesNode } from './taints.ts';
+import type { Check, ClusterView, Filter, NodeView } from './view.ts';
+
+/** The constraints of one strictness. */
+export const constraintsOf = (
+  pod: Pod,
+  whenUnsatisfiable: TopologySpreadConstraint['whenUnsatisfiable'],
+): readonly TopologySpreadConstraint[] =>
+  (pod.spec.topologySpreadConstraints ?? []).filter((one) => one.whenUnsatisfiable === whenUnsatisfiable);
+
+/** Whether the constraint counts the node's domain: it keeps nodes out that the pod could not use anyway. */
+function counts(constraint: TopologySpreadConstraint, pod: Pod, { node }: NodeView): boolean {
+  return (
+    (constraint.nodeAffinityPolicy === 'Ignore' || matchesNodeSelection(pod, node)) &&
+    (constraint.nodeTaintsPolicy !== 'Honor' || toleratesNode(pod.spec.tolerations, node))
+  );
+}
+
+export interface Domains {
+  /** Matching pods per value of the topology key. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** Whether the pod itself is one of those that are spread. */
+  readonly self: boolean;
+}
+
+/** Counts a constraint's pods in each of its domains, over the nodes that have all the pod's topology keys. */
+export function domainsOf(
+  constraint: TopologySpreadConstraint,
+  all: readonly TopologySpreadConstraint[],
+  pod: Pod,
+  cluster: ClusterView,
+): Domains {
+  const selector = withLabelKeys(constraint.labelSelector, pod, constraint.matchLabelKeys);
+  const isSpread = (other: Pod): boolean =>
+    other.metadata.namespace === pod.metadata.namespace &&
+    other.metadata.deletionTimestamp === undefined &&
+    matchesLabels(selector, other.metadata.labels);
+  const found = new Map<string, number>();
+  for (const view of cluster.nodes) {
+    const domain = view.labels[constraint.topologyKey];
+    if (domain === undefined || all.some((one) => view.labels[one.topologyKey] === undefined)) continue;
+    if (!counts(constraint, pod, view)) continue;
+    found.set(domain, (found.get(domain) ?? 0) + view.pods.filter(isSpread).length);
+  }
+  return { counts: found, self: matchesLabels(selector, pod.metadata.labels) };
+}
+
+/** Topology spread constraints that must hold. */
+export const topologySpread: Filter = (pod, cluster): Check | undefined => {
+  const constraints = constraintsOf(pod, 'DoNotSchedule');
+  if (constraints.length === 0) return undefined;
+  const compiled = constraints.map((constraint) => {
+    const { counts: found, self } = domainsOf(constraint, constraints, pod, cluster);
+    // Missing domains count as empty ones; without any domain the minimum is 0, too.
+    const least = found.size < (constraint.minDomains ?? 1) ? 0 : Math.min(...found.values());
+    return { key: constraint.topologyKey, maxSkew: constraint.maxSkew, found, self, least };
+  });
+  return ({ labels }) => {
+    for (const { key, maxSkew, found, self, least } of compiled) {
+      const domain = labels[key];
+      if (domain === undefined)
+        return ["node(s) didn't match pod topology spread constraints (missing required label)"];
+      // A domain that no counted node has holds nothing yet.
+      const skew = (found.get(domain) ?? 0) + (self ? 1 : 0) - least;
+      if (skew > maxSkew) return ["node(s) didn't match pod topology spread constraints"];
+    }
+    return undefined;
+  };
+};
