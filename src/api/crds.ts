@@ -4,7 +4,7 @@ import { EC2_NODE_CLASS_DECLARATION } from './ec2nodeclass.ts';
 import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
 import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';
 import { NODE_POOL_DECLARATION } from './nodepool.ts';
-import type { OpenApiSchema } from './schema/openapi.ts';
+import { isObject, type OpenApiSchema } from './schema/openapi.ts';
 import type { ResourceDeclaration } from './schema/resource.ts';
 
 export interface CustomResourceDefinition {
@@ -87,7 +87,7 @@ const definitionOf = (resource: ResourceDeclaration): CustomResourceDefinition =
   },
 });
 
-const objectSchema = ({ description, spec, status }: ResourceDeclaration): OpenApiSchema =>
+const objectSchema = ({ description, spec, status, specMayBeAbsent }: ResourceDeclaration): OpenApiSchema =>
   plainJson({
     description,
     type: 'object',
@@ -98,8 +98,19 @@ const objectSchema = ({ description, spec, status }: ResourceDeclaration): OpenA
       spec,
       status,
     },
-    required: ['spec'],
+    ...(!specMayBeAbsent && { required: ['spec'] }),
   });
 
-/** Leaves out what the schema builder keeps for itself. */
-const plainJson = (schema: unknown): OpenApiSchema => JSON.parse(JSON.stringify(schema)) as OpenApiSchema;
+/** The order in which a reader wants to see the keywords of a schema; others follow as they come. */
+const KEYWORDS = ['description', 'type', 'format', 'default', 'enum', 'items', 'properties', 'required'];
+
+/** A schema with sorted keywords, without what the schema builder keeps for itself. */
+const plainJson = (schema: unknown): OpenApiSchema =>
+  JSON.parse(JSON.stringify(schema), (_key, value: unknown) =>
+    isObject(value) && typeof value.type === 'string' ? sortedKeywords(value) : value,
+  ) as OpenApiSchema;
+
+function sortedKeywords(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const rank = (key: string): number => (KEYWORDS.includes(key) ? KEYWORDS.indexOf(key) : KEYWORDS.length);
+  return Object.fromEntries(Object.entries(schema).sort(([left], [right]) => rank(left) - rank(right)));
+}

@@ -142,7 +142,7 @@ const amiSelectorTerms = list(
             `family is not supported, must be one of the following: ${aliases}`,
           ),
           rule(
-            `!(${familyOf('self')} in ['windows2019', 'windows2022', 'windows2025']) || self.endsWith('@latest')`,
+            `!(${familyOf('self')} in ['windows2019', 'windows2022', 'windows2025']) || self.split('@')[1] == 'latest'`,
             "windows families may only specify version 'latest'",
           ),
         ],
@@ -497,6 +497,7 @@ export const EC2_NODE_CLASS_DECLARATION: ResourceDeclaration = {
   category: 'karpenter',
   description: 'An EC2NodeClass says how nodes are set up on EC2: network, image, role, volumes, kubelet.',
   columns: [columns.ready, columns.age, { name: 'Role', type: 'string', jsonPath: '.spec.role', priority: 1 }],
+  specMayBeAbsent: true,
   spec: ec2NodeClassSpec,
   status: ec2NodeClassStatus,
 };

@@ -49,8 +49,10 @@ function typeFaults(schema: OpenApiSchema, value: unknown, at: Place): Cause[] {
   const fits =
     expected.length === 0 || expected.includes(actual) || (actual === 'integer' && expected.includes('number'));
   if (fits) return [];
-  const shown = schema.format && ['integer', 'number', 'boolean'].includes(actual) ? [schema.format] : expected;
-  return [typeInvalid(fieldAt(at), actual, `${at.path} in body must be of type ${shown.join(',')}: "${actual}"`)];
+  const formatted = schema.format !== undefined && (actual === 'number' || actual === 'boolean');
+  const wanted = formatted ? schema.format : expected.join(',');
+  const given = formatted ? (actual === 'number' ? 'float64' : '') : actual;
+  return [typeInvalid(fieldAt(at), given, `${at.path} in body must be of type ${wanted}: "${given}"`)];
 }
 
 const enumFaults = (schema: OpenApiSchema, value: unknown, at: Place): Cause[] =>
@@ -124,9 +126,24 @@ const FORMATS: Readonly<Record<string, (value: string) => boolean>> = {
   uuid: (value) => /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i.test(value),
 };
 
+/** Whether a number fits the integer type that a schema asks for, if it asks for one. */
+function isInRange({ type, format }: OpenApiSchema, value: number): boolean {
+  if (type !== 'integer') return true;
+  if (!Number.isInteger(value)) return false;
+  return Math.abs(value) < 2 ** 63 && (format !== 'int32' || (value >= -(2 ** 31) && value < 2 ** 31));
+}
+
 function numberFaults(schema: OpenApiSchema, value: number, at: Place): Cause[] {
   const { maximum, minimum, multipleOf } = schema;
-  const faults: Cause[] = [];
+  const faults = isInRange(schema, value)
+    ? []
+    : [
+        invalid(
+          NO_FIELD,
+          '',
+          `Checked value must be of type integer ${schema.format ? `with format ${schema.format}` : '(default format)'} in ${at.path}`,
+        ),
+      ];
   const fault = (detail: string) => faults.push(invalid(fieldAt(at), value, `${at.path} in body should be ${detail}`));
   if (multipleOf !== undefined && value % multipleOf !== 0) fault(`a multiple of ${multipleOf}`);
   if (maximum !== undefined && schema.exclusiveMaximum && value >= maximum) fault(`less than ${maximum}`);

@@ -77,12 +77,12 @@ export const object = <Properties extends TProperties>(
   return Type.Object(properties, { ...keywords(annotations), ...(mapType && { 'x-kubernetes-map-type': mapType }) });
 };
 
-/** An object whose fields the API server neither knows nor prunes. */
+/** An object whose fields the API server neither knows nor prunes; only fields that are null it drops. */
 export const openObject = (options: Annotations = {}) =>
   Type.Unsafe<Record<string, unknown>>({
     type: 'object',
+    additionalProperties: { 'x-kubernetes-preserve-unknown-fields': true },
     ...keywords(options),
-    'x-kubernetes-preserve-unknown-fields': true,
   });
 
 export const text = (options: StringOptions = {}) => Type.String(keywords(options));

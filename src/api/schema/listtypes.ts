@@ -22,12 +22,12 @@ function repeated(schema: OpenApiSchema, items: readonly unknown[], path: string
   const listType = schema['x-kubernetes-list-type'];
   if (listType !== 'set' && listType !== 'map') return [];
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
-  const seen = new Set<string>();
-  const causes: Cause[] = [];
-  items.forEach((item, index) => {
+  const times = new Map<string, number>();
+  return items.flatMap((item, index) => {
     const identity = listType === 'map' ? mapKey(item, keys) : show(item);
-    if (seen.has(identity)) causes.push(duplicate(`${path}[${index}]`, identity));
-    seen.add(identity);
+    const time = (times.get(identity) ?? 0) + 1;
+    times.set(identity, time);
+    // only the first repetition is reported, however many there are
+    return time === 2 ? [duplicate(`${path}[${index}]`, identity)] : [];
   });
-  return causes;
 }

@@ -23,6 +23,8 @@ export interface ResourceDeclaration {
   readonly description: string;
   readonly columns: readonly PrinterColumn[];
   readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string };
+  /** The API server also takes objects without spec. */
+  readonly specMayBeAbsent?: true;
   readonly spec: TSchema;
   readonly status: TSchema;
 }

@@ -9,6 +9,7 @@ import { duplicates } from './listtypes.ts';
 import { isObject, type OpenApiSchema } from './openapi.ts';
 import { prune } from './prune.ts';
 import { brokenRules } from './rules.ts';
+import { type ScalePaths, scaleFaults } from './scale.ts';
 
 export type { Cause } from './cause.ts';
 
@@ -27,14 +28,22 @@ export interface StructuralSchema {
   validate(object: unknown, old?: unknown, part?: 'status'): Cause[];
 }
 
-/** Prepares `spec.versions[].schema.openAPIV3Schema` of a CustomResourceDefinition for use. */
-export function structuralSchema(openAPIV3Schema: unknown): StructuralSchema {
+/**
+ * Prepares `spec.versions[].schema.openAPIV3Schema` of a CustomResourceDefinition for use.
+ *
+ * @param scale `subresources.scale` of the same version, whose replica counts are checked as well
+ */
+export function structuralSchema(openAPIV3Schema: unknown, scale?: ScalePaths): StructuralSchema {
   const schema = openAPIV3Schema as OpenApiSchema;
   return {
     prune: <T>(object: T) => prune(schema, object) as { object: T; unknown: string[] },
     applyDefaults: <T>(object: T) => withDefaults(schema, object) as T,
     validate: (object, old, part) => {
-      const structural = [...structuralFaults(schema, object, old, part), ...duplicates(schema, object)];
+      const structural = [
+        ...structuralFaults(schema, object, old, part),
+        ...(scale ? scaleFaults(scale, object) : []),
+        ...duplicates(schema, object),
+      ];
       if (structural.some(blocksRules)) return [...structural, RULES_NOT_CHECKED];
       return [...structural, ...brokenRules(schema, object, old)];
     },

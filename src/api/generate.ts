@@ -1,0 +1,105 @@
+/**
+ * Writes what follows from the declarations of the custom resources: CRDs, their copies in the charts, reference pages.
+ * With `--check` it writes nothing, names the files that are not current and exits with 1.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './crds.ts';
+import { referencePage } from './reference.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Folders that hold generated files only. */
+const FOLDERS = {
+  crds: 'crds',
+  crdChart: 'charts/karpenter-crd/templates',
+  chart: 'charts/karpenter/crds',
+  reference: 'docs/reference',
+} as const;
+
+const crdYaml = (crd: CustomResourceDefinition): string =>
+  stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });
+
+/** The CRD as a template, so that helm upgrades it; the one value adds annotations. */
+function crdTemplate(crd: CustomResourceDefinition): string {
+  const yaml = crdYaml(crd);
+  if (yaml.includes('{{')) throw new Error(`Cannot write ${crd.metadata.name} as a template: it contains "{{"`);
+  const name = `  name: ${crd.metadata.name}\n`;
+  return yaml.replace(
+    name,
+    `${name}  {{- with .Values.additionalAnnotations }}\n  annotations:\n    {{- toYaml . | nindent 4 }}\n  {{- end }}\n`,
+  );
+}
+
+/** Every generated file, by its path from the root of the repository. */
+export function generatedFiles(): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  customResourceDefinitions().forEach((crd, index) => {
+    const { group, names, versions } = crd.spec;
+    const file = `${group}_${names.plural}.yaml`;
+    files.set(join(FOLDERS.crds, file), crdYaml(crd));
+    files.set(join(FOLDERS.chart, file), crdYaml(crd));
+    files.set(join(FOLDERS.crdChart, file), crdTemplate(crd));
+    const [declaration, version] = [DECLARATIONS[index], versions[0]];
+    if (declaration && version) {
+      const page = referencePage(declaration, version.schema.openAPIV3Schema);
+      files.set(join(FOLDERS.reference, `${names.singular}.md`), page);
+    }
+  });
+  return files;
+}
+
+/** Paths of generated files that are missing, differ, or should not be there. */
+export function staleFiles(root = ROOT): string[] {
+  const files = generatedFiles();
+  const differing = [...files].filter(([path, text]) => contentOf(join(root, path)) !== text).map(([path]) => path);
+  return [...differing, ...leftovers(root, files)].sort();
+}
+
+function leftovers(root: string, files: ReadonlyMap<string, string>): string[] {
+  return Object.values(FOLDERS).flatMap((folder) =>
+    entriesOf(join(root, folder))
+      .map((name) => join(folder, name))
+      .filter((path) => !files.has(path)),
+  );
+}
+
+function entriesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function contentOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function write(): void {
+  const files = generatedFiles();
+  for (const path of leftovers(ROOT, files)) rmSync(join(ROOT, path));
+  for (const [path, text] of files) {
+    mkdirSync(dirname(join(ROOT, path)), { recursive: true });
+    writeFileSync(join(ROOT, path), text);
+  }
+  console.log(`Wrote ${files.size} files`);
+}
+
+function check(): void {
+  const stale = staleFiles();
+  if (stale.length === 0) return;
+  console.error(`Not current, run \`npm run generate\`:\n${stale.map((path) => `  ${path}`).join('\n')}`);
+  process.exitCode = 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (process.argv.includes('--check')) check();
+  else write();
+}

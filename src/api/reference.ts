@@ -1,0 +1,108 @@
+/** Reference pages of the custom resources, written from their declarations. */
+import { isObject, type OpenApiSchema, valuesOf } from './schema/openapi.ts';
+import type { ResourceDeclaration } from './schema/resource.ts';
+
+/** The page of a kind in Markdown. `schema` is the schema of the whole object. */
+export function referencePage(resource: ResourceDeclaration, schema: OpenApiSchema): string {
+  const { group, version, kind, shortNames = [], scope, description } = resource;
+  const also = shortNames.length > 0 ? `, or ${shortNames.map(code).join(', ')} for short` : '';
+  return `${[
+    `# ${kind}`,
+    '',
+    '<!-- Written by `npm run generate`; change the declaration in src/api instead. -->',
+    '',
+    description,
+    '',
+    `\`${group}/${version}\`, ${scope === 'Cluster' ? 'cluster-wide' : 'in a namespace'}; kubectl knows it as ${code(resource.plural)}${also}.`,
+    '',
+    ...section('Spec', 'spec', schema),
+    ...section('Status', 'status', schema),
+    '## Columns',
+    '',
+    '| Column | Shows | When |',
+    '|---|---|---|',
+    ...resource.columns.map(
+      ({ name, jsonPath, priority }) =>
+        `| ${name} | ${cell(code(jsonPath))} | ${priority ? 'with `-o wide`' : 'always'} |`,
+    ),
+  ].join('\n')}\n`;
+}
+
+const code = (text: string): string => `\`${text}\``;
+
+/** Text within a table. */
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function section(title: string, part: 'spec' | 'status', schema: OpenApiSchema): string[] {
+  const root = schema.properties?.[part];
+  if (!root) return [];
+  const rules = rulesOf(root, part);
+  return [
+    `## ${title}`,
+    '',
+    '| Field | Type | Meaning |',
+    '|---|---|---|',
+    ...fieldsOf(root, part).map((row) => `| ${row.map(cell).join(' | ')} |`),
+    '',
+    ...(rules.length > 0 ? ['Rules:', '', ...rules, ''] : []),
+  ];
+}
+
+function fieldsOf(schema: OpenApiSchema, path: string): string[][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const at = `${path}.${name}`;
+    const isRequired = schema.required?.includes(name) === true && field.default === undefined;
+    return [[code(at), typeOf(field), meaning(field, isRequired)], ...innerFields(field, at)];
+  });
+}
+
+/** Conditions look alike in every kind and have a page of their own in every Kubernetes manual. */
+const innerFields = (schema: OpenApiSchema, path: string): string[][] =>
+  path === 'status.conditions' ? [] : fieldsOf(schema.items ?? schema, schema.items ? `${path}[]` : path);
+
+function typeOf(schema: OpenApiSchema): string {
+  if (schema['x-kubernetes-int-or-string']) return 'quantity';
+  if (schema.items) return `list of ${typeOf(schema.items)}`;
+  const values = valuesOf(schema);
+  if (values) return values.type || values['x-kubernetes-int-or-string'] ? `map to ${typeOf(values)}` : 'object';
+  return schema.format === 'date-time' ? 'time' : (schema.type ?? 'any');
+}
+
+function meaning(schema: OpenApiSchema, isRequired: boolean): string {
+  const element = schema.items ?? valuesOf(schema);
+  const facts = [
+    ...(isRequired ? ['Required.'] : []),
+    ...(schema.default === undefined ? [] : [`Default ${code(JSON.stringify(schema.default))}.`]),
+    ...limits(schema),
+    ...(element ? limits(element).map((limit) => `Each: ${limit}`) : []),
+  ];
+  return [schema.description ?? '', ...facts].filter((text) => text !== '').join(' ');
+}
+
+function limits(schema: OpenApiSchema): string[] {
+  const bounds: readonly (readonly [string, number | undefined])[] = [
+    ['At least', schema.minimum],
+    ['At most', schema.maximum],
+    ['Characters at least', schema.minLength],
+    ['Characters at most', schema['x-kubernetes-list-type'] ? undefined : schema.maxLength],
+    ['Items at least', schema.minItems],
+    ['Items at most', schema.maxItems],
+    ['Entries at most', schema.maxProperties],
+  ];
+  const unique = schema['x-kubernetes-list-type'] === 'set' ? ['No value twice.'] : [];
+  const values = schema.enum ? [`One of ${schema.enum.map((value) => code(String(value))).join(', ')}.`] : [];
+  const pattern = schema.pattern && schema.type === 'string' ? [`Form ${code(schema.pattern)}.`] : [];
+  return [
+    ...values,
+    ...bounds.flatMap(([text, bound]) => (bound === undefined ? [] : [`${text} ${bound}.`])),
+    ...unique,
+    ...pattern,
+  ];
+}
+
+function rulesOf(schema: OpenApiSchema, path: string): string[] {
+  const own = (schema['x-kubernetes-validations'] ?? []).map((rule) => `- ${code(path)}: ${rule.message ?? rule.rule}`);
+  const inner = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => rulesOf(field, `${path}.${name}`));
+  const element = schema.items ?? valuesOf(schema);
+  return [...own, ...inner, ...(isObject(element) ? rulesOf(element, `${path}[]`) : [])];
+}

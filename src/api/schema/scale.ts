@@ -1,0 +1,38 @@
+/** The replica counts that the scale subresource reads must be numbers that fit it. */
+import { type Cause, invalid } from './cause.ts';
+import { isObject } from './openapi.ts';
+
+/** `subresources.scale` of a CustomResourceDefinition. */
+export interface ScalePaths {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath?: string;
+}
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+export const scaleFaults = ({ specReplicasPath, statusReplicasPath }: ScalePaths, object: unknown): Cause[] =>
+  [specReplicasPath, statusReplicasPath].flatMap((path) => (path === undefined ? [] : faultsAt(path, object)));
+
+function faultsAt(path: string, object: unknown): Cause[] {
+  const value = path
+    .split('.')
+    .filter((key) => key !== '')
+    .reduce<unknown>((part, key) => (isObject(part) ? part[key] : undefined), object);
+  if (value === undefined) return [];
+  if (typeof value !== 'number' || !Number.isInteger(value)) {
+    return [
+      invalid(path, 0, `${path} accessor error: ${shown(value)} is of the type ${goType(value)}, expected int64`),
+    ];
+  }
+  if (value < 0) return [invalid(path, value, 'should be a non-negative integer')];
+  return value > MAX_INT32 ? [invalid(path, value, `should be less than or equal to ${MAX_INT32}`)] : [];
+}
+
+const shown = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+
+function goType(value: unknown): string {
+  if (Array.isArray(value)) return '[]interface {}';
+  if (isObject(value)) return 'map[string]interface {}';
+  if (value === null) return '<nil>';
+  return typeof value === 'number' ? 'float64' : typeof value === 'boolean' ? 'bool' : 'string';
+}
