@@ -1,9 +1,21 @@
 /** A cluster on a laptop: a Kubernetes API server with its controllers, AWS endpoints, and kubelets for the instances. */
-import type { LocalAws } from './aws/server.ts';
-import type { KubeApi } from './client.ts';
-import type { Clock } from './clock.ts';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { customResourceDefinitions } from '../api/crds.ts';
+import type { AwsOptions } from './aws/options.ts';
+import { type LocalAws, startAws } from './aws/server.ts';
+import { startCaches } from './cache.ts';
+import { connect, type KubeApi } from './client.ts';
+import { type Clock, scaledClock } from './clock.ts';
+import { createClusterObjects } from './clusterobjects.ts';
+import { type Kubelets, startKubelets } from './kubernetes/kubelets/index.ts';
 import type { KubeletOptions } from './kubernetes/kubelets/options.ts';
-import type { LocalApiServer } from './kubernetes/server.ts';
+import { startScheduler } from './kubernetes/scheduler/index.ts';
+import { type LocalApiServer, startApiServer } from './kubernetes/server.ts';
+import { startWorkloads } from './kubernetes/workloads/index.ts';
+import type { Parts } from './parts.ts';
+import { systemInstances } from './systemnodes.ts';
 
 export interface WorldOptions {
   /** How many seconds of the world pass in one real second. Default 1. */
@@ -17,7 +29,11 @@ export interface WorldOptions {
   readonly clusterName?: string;
   /** Nodes that are there from the start and belong to nobody, for the operator's own pods. Default 0. */
   readonly systemNodes?: number;
-  /** Delays of the machines, in the world's time. */
+  /** Delays of EC2's machines, in the world's time. */
+  readonly instances?: Pick<AwsOptions, 'startDelayMs' | 'stopDelayMs' | 'consistencyDelayMs' | 'terminatedVisibleMs'>;
+  /** Anything else of the AWS account. */
+  readonly aws?: Partial<Omit<AwsOptions, 'clock' | 'clusterName' | 'clusterEndpoint' | 'port'>>;
+  /** Delays of the kubelets, in the world's time. */
   readonly kubelets?: Partial<KubeletOptions>;
   /** Where the world's parts report what went wrong; silent by default. */
   readonly log?: (message: string) => void;
@@ -34,6 +50,8 @@ export interface World {
     readonly server: LocalApiServer;
   };
   readonly aws: LocalAws;
+  /** Faults of single kubelets. */
+  readonly kubelets: Kubelets;
   /**
    * Environment of an operator for this world: KUBECONFIG (a file that `stop` removes), AWS_*, CLUSTER_NAME,
    * CLUSTER_ENDPOINT, INTERRUPTION_QUEUE, SYSTEM_NAMESPACE.
@@ -43,4 +61,69 @@ export interface World {
   stop(): Promise<void>;
 }
 
-export declare function startWorld(options?: WorldOptions): Promise<World>;
+/** Starts a world on loopback addresses. @throws Error when a port is taken */
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const { clusterName = 'local', systemNodes = 0, log = () => {} } = options;
+  const clock = options.clock ?? scaledClock(options.timeScale);
+  const life = new AbortController();
+  const { signal } = life;
+  const folder = await mkdtemp(join(tmpdir(), 'karpenter-local-'));
+  const cleanups: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const stop = async (): Promise<void> => {
+    life.abort();
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+
+  try {
+    const server = await startApiServer({ clock, host: '127.0.0.1', ...portOf(options.kubePort) });
+    cleanups.push(() => server.close());
+    for (const crd of customResourceDefinitions()) server.install(crd);
+    const aws = await startAws({
+      clock,
+      clusterName,
+      clusterEndpoint: server.url,
+      ...options.aws,
+      ...options.instances,
+      ...portOf(options.awsPort),
+      ...(options.region === undefined ? {} : { region: options.region }),
+    });
+    cleanups.push(() => aws.close());
+    const client = connect(server.url);
+    cleanups.push(async () => client.close());
+    await createClusterObjects(client);
+
+    const source = { client, clock, signal, log };
+    const parts: Parts = { ...source, caches: startCaches(source) };
+    await startWorkloads(parts);
+    await startScheduler(parts);
+    const version = (await client.raw('GET', '/version')) as { gitVersion?: string };
+    const resident = systemInstances(systemNodes, aws, server.url, clock.now());
+    const kubelets = await startKubelets({
+      parts,
+      instances: { ...aws.instances, list: () => [...resident, ...aws.instances.list()] },
+      region: aws.region,
+      clusterName,
+      endpoint: server.url,
+      kubeletVersion: version.gitVersion ?? 'v1.34.0',
+      options: options.kubelets,
+    });
+
+    const kubeconfigFile = join(folder, 'kubeconfig');
+    await writeFile(kubeconfigFile, server.kubeconfig(), { mode: 0o600 });
+    const env = (): Record<string, string> => ({
+      ...aws.env(),
+      KUBECONFIG: kubeconfigFile,
+      CLUSTER_NAME: clusterName,
+      CLUSTER_ENDPOINT: server.url,
+      INTERRUPTION_QUEUE: aws.queue.name,
+      SYSTEM_NAMESPACE: 'kube-system',
+    });
+    const kube = { url: server.url, kubeconfig: () => server.kubeconfig(), client, server };
+    return { clock, clusterName, kube, aws, kubelets, env, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+const portOf = (port: number | undefined): { readonly port?: number } => (port === undefined ? {} : { port });

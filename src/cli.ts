@@ -1,0 +1,55 @@
+/** The command line: `karpenter` and `kubectl karpenter`. Verbs load when they are used, so that each starts fast. */
+import { Command, CommanderError } from 'commander';
+
+/** Each verb with a line for the help, and where its command lives. */
+const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
+  demo: [
+    'run the whole product on this machine: local cluster, local AWS, the operator, a workload',
+    async () => (await import('./cli/demo.ts')).demoCommand(),
+  ],
+  local: [
+    'run a local cluster and a local AWS, for your own kubectl, aws and operator',
+    async () => (await import('./cli/local.ts')).localCommand(),
+  ],
+  simulate: [
+    'say which nodes would be bought for the pods in your manifests, and why',
+    async () => (await import('./cli/simulate.ts')).simulateCommand(),
+  ],
+};
+
+function overview(): Command {
+  const program = new Command('karpenter')
+    .description('Buys the nodes that your pending pods need, and gives back those that they no longer need.')
+    .exitOverride();
+  for (const [name, [summary]] of Object.entries(VERBS))
+    program.command(name).description(summary).allowUnknownOption();
+  return program;
+}
+
+/** Runs one command line; answers the exit code. 2 means that it was not understood. */
+async function main(args: readonly string[]): Promise<number> {
+  const [first] = args;
+  const verb = VERBS[first ?? ''];
+  try {
+    if (verb) {
+      const command = (await verb[1]()).exitOverride();
+      await command.parseAsync(args.slice(1), { from: 'user' });
+      return Number(process.exitCode ?? 0);
+    }
+    const program = overview();
+    if (first === '--help' || first === '-h' || first === 'help') {
+      program.outputHelp();
+      return 0;
+    }
+    if (first !== undefined) process.stderr.write(`karpenter: unknown command "${first}"\n\n`);
+    program.outputHelp({ error: true });
+    return 2;
+  } catch (error) {
+    // Commander has printed what was wrong; its help counts as a success.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    process.stderr.write(`karpenter ${first}: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,99 @@
+/** `karpenter local`: a cluster and an AWS on loopback addresses, until it is interrupted. */
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { startWorld, type World } from '../local/world.ts';
+
+interface LocalOptions {
+  readonly timeScale: number;
+  readonly kubePort?: number;
+  readonly awsPort?: number;
+  readonly kubeconfig: string;
+  readonly clusterName: string;
+  readonly region?: string;
+  readonly systemNodes: number;
+  readonly quiet: boolean;
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number above 0.');
+  return value;
+}
+
+function whole(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || value > 65_535)
+    throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
+  return value;
+}
+
+export function localCommand(): Command {
+  return new Command('local')
+    .description('run a local cluster and a local AWS, for your own kubectl, aws and operator')
+    .option('--time-scale <factor>', "seconds of the world's time per real second", positive, 1)
+    .option('--kube-port <port>', 'port of the Kubernetes API; any free one by default', whole)
+    .option('--aws-port <port>', 'port of the AWS endpoints; any free one by default', whole)
+    .option('--kubeconfig <file>', 'where to write the kubeconfig', 'karpenter-local.kubeconfig')
+    .option('--cluster-name <name>', 'name of the cluster', 'local')
+    .option('--region <region>', 'AWS region')
+    .option('--system-nodes <count>', "nodes from the start, for the operator's own and other system pods", whole, 1)
+    .option('--quiet', 'print the exports only', false)
+    .action(local);
+}
+
+/** Quotes a value for a POSIX shell where it needs it. */
+const quoted = (value: string): string =>
+  /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+
+/** Lines for `eval` or copying: the environment of kubectl, aws and the operator. */
+export function exportLines(environment: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(environment).map(([name, value]) => `export ${name}=${quoted(value)}`);
+}
+
+function advice({ aws, kube }: World): string {
+  return `
+The cluster answers at ${kube.url}, AWS at ${aws.url}. In another terminal, copy the exports above, then:
+
+  kubectl get nodes                                   look around
+  node src/main.ts                                    start the operator (Ctrl-C stops it)
+  kubectl apply -f examples/                          a NodePool, an EC2NodeClass and a workload
+  kubectl scale deployment inflate --replicas 20      pods that need nodes
+  kubectl get nodeclaims,nodes,pods -w                watch them come
+
+Faults, switched on while it runs:
+
+  curl -d '{"kind":"capacity","instanceType":"c5.*"}' ${aws.url}/_local/faults     no capacity for a type
+  curl -d '{"kind":"throttle","times":5}' ${aws.url}/_local/faults                 API throttling
+  curl -d '{"kind":"never-joins","times":1}' ${aws.url}/_local/faults              an instance that never joins
+  curl -d '{"kind":"slow-boot","ms":60000}' ${aws.url}/_local/faults               slow boots
+  curl -X DELETE ${aws.url}/_local/faults                                          all faults off
+
+Ctrl-C ends it all.
+`;
+}
+
+async function local(options: LocalOptions): Promise<void> {
+  const ended = new Promise<void>((end) => {
+    process.once('SIGINT', end).once('SIGTERM', end);
+  });
+  const { timeScale, clusterName, systemNodes, kubePort, awsPort, region, quiet } = options;
+  const world = await startWorld({
+    timeScale,
+    clusterName,
+    systemNodes,
+    ...(kubePort === undefined ? {} : { kubePort }),
+    ...(awsPort === undefined ? {} : { awsPort }),
+    ...(region === undefined ? {} : { region }),
+    log: (message) => process.stderr.write(`${message}\n`),
+  });
+  try {
+    const kubeconfig = resolve(options.kubeconfig);
+    await writeFile(kubeconfig, world.kube.kubeconfig(), { mode: 0o600 });
+    process.stdout.write(`${exportLines({ ...world.env(), KUBECONFIG: kubeconfig }).join('\n')}\n`);
+    if (!quiet) process.stdout.write(advice(world));
+    await ended;
+  } finally {
+    await world.stop();
+  }
+}
