@@ -99,11 +99,12 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     }
   }
 
-  async function send(ask: Ask): Promise<IncomingMessage> {
+  /** Asks until there is an answer that `read` can read, or no point in asking again. */
+  async function send<T>(ask: Ask, read: (response: IncomingMessage) => T | Promise<T>): Promise<T> {
     let renew = false;
     for (let failures = 0; ; failures += 1) {
       try {
-        return await attempt(ask, renew);
+        return await read(await attempt(ask, renew));
       } catch (error) {
         const waitMs = retryWait(error, ask, failures, renew);
         if (waitMs === undefined) throw error;
@@ -114,17 +115,7 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     }
   }
 
-  async function json<T>(ask: Ask): Promise<T> {
-    for (let failures = 0; ; failures += 1) {
-      try {
-        return JSON.parse(await bodyOf(await send(ask))) as T;
-      } catch (error) {
-        // an answer that broke off half-way is like a connection that broke, for reads
-        if (!(error instanceof ConnectionError) || ask.method !== 'GET' || failures >= MOST_RETRIES) throw error;
-        await clock.sleep(backOffMs(RETRY, failures), ask.signal);
-      }
-    }
-  }
+  const json = <T>(ask: Ask): Promise<T> => send(ask, async (response) => JSON.parse(await bodyOf(response)) as T);
 
   async function list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
     const { namespace, ...parameters } = query;
@@ -161,7 +152,7 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     const path = `${collectionPath(kind)}${query}`;
     let response: IncomingMessage | undefined;
     try {
-      response = await send({ method: 'GET', path, kind, signal, isWatch: true });
+      response = await send({ method: 'GET', path, kind, signal, isWatch: true }, (opened) => opened);
       for await (const line of linesOf(response)) {
         const event = JSON.parse(line) as { type: string; object: T };
         if (event.type === 'ERROR') throw watchError(event.object);

@@ -44,6 +44,7 @@ export class WorkQueue {
   readonly #failures = new Map<string, number>();
   #isOpen = false;
   #isStopped = false;
+  #isPumpDue = false;
   #onIdle: (() => void) | undefined;
 
   constructor(options: QueueOptions) {
@@ -84,7 +85,7 @@ export class WorkQueue {
     if (this.#ready.has(key)) return;
     this.#ready.add(key);
     this.#options.meter.added(key);
-    this.#pump();
+    this.#pumpSoon();
   }
 
   addAfter(key: string, waitMs: number): void {
@@ -116,6 +117,16 @@ export class WorkQueue {
   #undelay(key: string): void {
     this.#delayed.get(key)?.cancel();
     this.#delayed.delete(key);
+  }
+
+  /** In the next turn of the event loop: all listeners have seen the events of this one by then. */
+  #pumpSoon(): void {
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
+    setImmediate(() => {
+      this.#isPumpDue = false;
+      this.#pump();
+    });
   }
 
   #pump(): void {

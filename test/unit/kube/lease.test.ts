@@ -1,0 +1,138 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Lease } from '../../../src/api/kubernetes.ts';
+import { ApiError, type KubeClient } from '../../../src/kube/client.ts';
+import { electLeader } from '../../../src/kube/lease.ts';
+import { silent } from '../../../src/observe/logger.ts';
+import { type VirtualClock, virtualClock } from '../virtualclock.ts';
+
+const SECOND = 1_000;
+
+/** One lease on a server with optimistic locking. Clients can be cut off from it. */
+function leaseServer() {
+  let stored: Lease | undefined;
+  let version = 0;
+  const store = (lease: Lease): Lease => {
+    version += 1;
+    stored = { ...lease, metadata: { ...lease.metadata, resourceVersion: String(version) } };
+    return stored;
+  };
+  const client = (isCutOff: () => boolean = () => false): KubeClient => {
+    const guarded = async <T>(work: () => T): Promise<T> => {
+      if (isCutOff()) throw new Error('connection refused');
+      return work();
+    };
+    return {
+      find: () => guarded(() => stored),
+      create: (_: unknown, lease: Lease) =>
+        guarded(() => {
+          if (stored) throw new ApiError(409, 'AlreadyExists', 'it exists');
+          return store(lease);
+        }),
+      update: (_: unknown, lease: Lease) =>
+        guarded(() => {
+          if (lease.metadata.resourceVersion !== stored?.metadata.resourceVersion) {
+            throw new ApiError(409, 'Conflict', 'it changed');
+          }
+          return store(lease);
+        }),
+    } as unknown as KubeClient;
+  };
+  return { client, current: () => stored, put: store };
+}
+
+function candidate(
+  server: ReturnType<typeof leaseServer>,
+  clock: VirtualClock,
+  identity: string,
+  cutOff = () => false,
+) {
+  const stop = new AbortController();
+  const log: string[] = [];
+  const election = electLeader({
+    client: server.client(cutOff),
+    clock,
+    log: silent,
+    name: 'karpenter-leader-election',
+    namespace: 'kube-system',
+    identity,
+    signal: stop.signal,
+    random: () => 0,
+  });
+  const start = clock.now();
+  void election.elected.then(() => log.push(`elected ${(clock.now() - start) / SECOND}`));
+  void election.ended.then((how) => log.push(`${how} ${(clock.now() - start) / SECOND}`));
+  return { log, stop };
+}
+
+describe('electLeader', () => {
+  it('elects one of two, and the other after the first released', async () => {
+    const [server, clock] = [leaseServer(), virtualClock()];
+    const first = candidate(server, clock, 'first');
+    const second = candidate(server, clock, 'second');
+    await clock.advance(30 * SECOND);
+    expect([first.log, second.log]).toEqual([['elected 0'], []]);
+    expect(server.current()?.spec).toMatchObject({
+      holderIdentity: 'first',
+      leaseDurationSeconds: 15,
+      leaseTransitions: 0,
+      renewTime: '2026-01-01T00:00:30.000000Z',
+    });
+    first.stop.abort();
+    await clock.advance(3 * SECOND);
+    expect(first.log).toEqual(['elected 0', 'released 30']);
+    expect(second.log).toEqual(['elected 32']);
+    expect(server.current()?.spec).toMatchObject({ holderIdentity: 'second', leaseTransitions: 1 });
+  });
+
+  it('gives up after the renew deadline when cut off, before the other takes over', async () => {
+    const [server, clock] = [leaseServer(), virtualClock()];
+    let isCutOff = false;
+    const first = candidate(server, clock, 'first', () => isCutOff);
+    const second = candidate(server, clock, 'second');
+    await clock.advance(9 * SECOND);
+    isCutOff = true;
+    await clock.advance(60 * SECOND);
+    // the last renewal was at 8 s
+    expect(first.log).toEqual(['elected 0', 'lost 18']);
+    expect(second.log).toEqual(['elected 26']);
+  });
+
+  it('outlives short interruptions', async () => {
+    const [server, clock] = [leaseServer(), virtualClock()];
+    let isCutOff = false;
+    const first = candidate(server, clock, 'first', () => isCutOff);
+    await clock.advance(5 * SECOND);
+    isCutOff = true;
+    await clock.advance(6 * SECOND);
+    isCutOff = false;
+    await clock.advance(60 * SECOND);
+    expect(first.log).toEqual(['elected 0']);
+  });
+
+  it('waits a whole duration for a holder that it never saw renew, whatever the times in the lease say', async () => {
+    const [server, clock] = [leaseServer(), virtualClock()];
+    server.put({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'karpenter-leader-election', namespace: 'kube-system' },
+      // by its own clock it was renewed a day ago
+      spec: { holderIdentity: 'other', leaseDurationSeconds: 15, renewTime: '2025-12-31T00:00:00.000000Z' },
+    });
+    const first = candidate(server, clock, 'first');
+    await clock.advance(14 * SECOND);
+    expect(first.log).toEqual([]);
+    await clock.advance(3 * SECOND);
+    expect(first.log).toEqual(['elected 16']);
+  });
+
+  it('is lost when another holds the lease', async () => {
+    const [server, clock] = [leaseServer(), virtualClock()];
+    const first = candidate(server, clock, 'first');
+    await clock.advance(SECOND);
+    const taken = server.current();
+    if (taken) server.put({ ...taken, spec: { ...taken.spec, holderIdentity: 'thief' } });
+    await clock.advance(3 * SECOND);
+    expect(first.log).toEqual(['elected 0', 'lost 2']);
+    expect(server.current()?.spec?.holderIdentity).toBe('thief');
+  });
+});

@@ -1,0 +1,220 @@
+import { describe, expect, it } from '@jest/globals';
+import { ApiError } from '../../../src/kube/client.ts';
+import {
+  after as again,
+  type Controller,
+  type Key,
+  type KeyedWorker,
+  type Outcome,
+  Requeue,
+  settled,
+} from '../../../src/kube/reconciler.ts';
+import { runControllers } from '../../../src/kube/runtime.ts';
+import { createMetrics } from '../../../src/observe/metrics.ts';
+import { virtualClock } from '../virtualclock.ts';
+import { handFed, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
+
+const NAMED = { name: 'widget.paint', watches: WIDGET, backOff: { baseMs: 100, maxMs: 1_000 } };
+
+function world(...controllers: Controller[]) {
+  const clock = virtualClock();
+  const { informers, store } = handFed();
+  const { log, lines } = recordingLog();
+  const metrics = createMetrics();
+  const stop = new AbortController();
+  const { done } = runControllers({ controllers, informers, clock, log, metrics, signal: stop.signal });
+  return { clock, store: store(WIDGET), lines, metrics, stop, done };
+}
+
+describe('runControllers', () => {
+  it('reconciles what exists and what changes, with the present object', async () => {
+    const seen: string[] = [];
+    const { clock, store } = world({
+      ...NAMED,
+      reconcile: async (object: Widget) => {
+        seen.push(`${object.metadata.name}@${object.metadata.resourceVersion}`);
+        return settled;
+      },
+    });
+    store.put(widget('a', 1));
+    await clock.settle();
+    store.put(widget('a', 2));
+    store.put(widget('a', 3));
+    await clock.settle();
+    expect(seen).toEqual(['a@1', 'a@3']);
+  });
+
+  it('comes back after the time that the outcome names', async () => {
+    const times: number[] = [];
+    const { clock, store } = world({
+      ...NAMED,
+      reconcile: async () => {
+        times.push(clock.now());
+        return again(5_000);
+      },
+    });
+    const start = clock.now();
+    store.put(widget('a', 1));
+    await clock.advance(11_000);
+    expect(times.map((time) => time - start)).toEqual([0, 5_000, 10_000]);
+  });
+
+  it.each([
+    { when: 'a defect', error: new Error('boom'), level: 'error', message: 'Reconciler error', result: 'error' },
+    { when: 'a Requeue', error: new Requeue('later'), level: 'debug', message: 'requeued', result: 'requeue' },
+    {
+      when: 'a write conflict',
+      error: new ApiError(409, 'Conflict', 'the object has been modified'),
+      level: 'debug',
+      message: 'requeued',
+      result: 'requeue',
+    },
+  ])('retries $when with back-off and logs it as $level', async ({ error, level, message, result }) => {
+    const times: number[] = [];
+    const { clock, store, lines, metrics } = world({
+      ...NAMED,
+      reconcile: async () => {
+        times.push(clock.now() - start);
+        if (times.length < 3) throw error;
+        return settled;
+      },
+    });
+    const start = clock.now();
+    store.put(widget('a', 1));
+    await clock.advance(2_000);
+    expect(times).toHaveLength(3);
+    expect(times[1]).toBeGreaterThanOrEqual(100);
+    expect(times[1]).toBeLessThan(112);
+    expect(lines.filter((line) => line.message === message)).toHaveLength(2);
+    expect(lines[0]).toMatchObject({ level, message });
+    expect(lines[0]?.fields).toMatchObject({
+      controller: 'widget.paint',
+      controllerGroup: 'example.com',
+      controllerKind: 'Widget',
+      Widget: { name: 'a' },
+      name: 'a',
+      namespace: '',
+      reconcileID: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      error,
+    });
+    expect(await metrics.text()).toContain(
+      `controller_runtime_reconcile_total{controller="widget.paint",result="${result}"} 2`,
+    );
+  });
+
+  it('wakes keys through triggers and skips those that do not exist', async () => {
+    const seen: string[] = [];
+    const other = { ...WIDGET, kind: 'Gadget', plural: 'gadgets' };
+    const clock = virtualClock();
+    const { informers, store } = handFed();
+    const controller: Controller = {
+      ...NAMED,
+      filter: () => false,
+      triggers: [{ kind: other, keysFor: (): Key[] => [{ name: 'a' }, { name: 'missing' }] }],
+      reconcile: async (object: Widget) => {
+        seen.push(object.metadata.name);
+        return settled;
+      },
+    };
+    const { log } = recordingLog();
+    const { signal } = new AbortController();
+    runControllers({ controllers: [controller], informers, clock, log, metrics: createMetrics(), signal });
+    store(WIDGET).put(widget('a', 1));
+    await clock.settle();
+    expect(seen).toEqual([]);
+    store(other).put(widget('g', 1));
+    await clock.settle();
+    expect(seen).toEqual(['a']);
+  });
+
+  it('tells of the removal of an object once, also when a successor took its name', async () => {
+    const told: string[] = [];
+    const { clock, store } = world({
+      ...NAMED,
+      filter: (_: Widget, event: string) => event === 'added',
+      removed: ({ name }: Key) => told.push(`removed ${name}`),
+      reconcile: async ({ metadata }: Widget) => {
+        told.push(`reconcile ${metadata.uid}`);
+        return settled;
+      },
+    });
+    store.put(widget('a', 1));
+    await clock.settle();
+    store.remove(widget('a', 2));
+    await clock.settle();
+    store.put(widget('b', 3, 'red', 'first'));
+    await clock.settle();
+    store.put(widget('b', 4, 'red', 'second'));
+    await clock.settle();
+    expect(told).toEqual(['reconcile uid-a', 'removed a', 'reconcile first', 'removed b', 'reconcile second']);
+  });
+
+  it('runs a singleton again and again, with back-off after failures', async () => {
+    const times: number[] = [];
+    const { clock, lines } = world({
+      name: 'loop',
+      singleton: true,
+      backOff: { baseMs: 100, maxMs: 1_000 },
+      reconcile: async () => {
+        times.push(clock.now() - start);
+        if (times.length === 2) throw new Error('boom');
+        return again(1_000);
+      },
+    });
+    const start = clock.now();
+    await clock.advance(3_000);
+    expect(times.map((time) => Math.round(time / 200) * 200)).toEqual([0, 1_000, 1_200, 2_200]);
+    expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+
+  it('hands a keyed worker the way to add keys', async () => {
+    const seen: string[] = [];
+    let add: (key: string) => void = () => {};
+    const worker: KeyedWorker = {
+      name: 'keys',
+      keyed: true,
+      bind: (handed) => {
+        add = handed;
+      },
+      describe: (key) => ({ Thing: key }),
+      reconcile: async (key, { log }) => {
+        log.info('working');
+        seen.push(key);
+        return settled;
+      },
+    };
+    const { clock, lines } = world(worker);
+    add('early');
+    await clock.settle();
+    add('late');
+    await clock.settle();
+    expect(seen).toEqual(['early', 'late']);
+    expect(lines[0]?.fields).toMatchObject({ controller: 'keys', Thing: 'early' });
+  });
+
+  it('finishes the step in hand and cuts waits short when it stops', async () => {
+    let finish: () => void = () => {};
+    const { clock, store, stop, done } = world(
+      { name: 'loop', singleton: true, reconcile: async () => again(3_600_000) },
+      {
+        ...NAMED,
+        reconcile: () =>
+          new Promise<Outcome>((resolve) => {
+            finish = () => resolve(settled);
+          }),
+      },
+    );
+    store.put(widget('a', 1));
+    await clock.settle();
+    let isDone = false;
+    const ended = done.then(() => {
+      isDone = true;
+    });
+    stop.abort();
+    await clock.settle();
+    expect(isDone).toBe(false);
+    finish();
+    await ended;
+    expect(isDone).toBe(true);
+  });
+});
