@@ -1,0 +1,67 @@
+/** One request under way. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Core } from '../core.ts';
+import type { Json } from '../json.ts';
+import type { StatusError } from '../status.ts';
+import { encoded, type Wanted } from './media.ts';
+
+export interface Call {
+  readonly core: Core;
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly wanted: Wanted;
+  /** The whole body as text. */
+  readonly body: string;
+}
+
+const BODY_LIMIT = 64 * 1024 * 1024;
+
+/** @throws when the client goes away or sends more than 64 MiB */
+export async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > BODY_LIMIT) throw new RangeError('request body is larger than 64 MiB');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+export function sendText(call: Call, text: string, contentType: string, code = 200): undefined {
+  const { response } = call;
+  if (response.destroyed || response.writableEnded) return;
+  response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  response.end(call.method === 'HEAD' ? undefined : text);
+}
+
+/** Sends JSON that is text already. */
+export const sendJson = (call: Call, json: string, code = 200): undefined => {
+  if (call.wanted.yaml) sendText(call, encoded(JSON.parse(json) as Json, call.wanted), 'application/yaml', code);
+  else sendText(call, json, 'application/json', code);
+};
+
+export const send = (call: Call, value: Json, code = 200): undefined => sendJson(call, JSON.stringify(value), code);
+
+export function sendError(response: ServerResponse, error: StatusError): undefined {
+  if (response.destroyed || response.writableEnded) return;
+  const text = JSON.stringify(error);
+  const retry = error.details?.retryAfterSeconds;
+  response.writeHead(error.code, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...(retry !== undefined && { 'retry-after': String(retry) }),
+  });
+  response.end(text);
+}
+
+export const warn = ({ response }: Call, warnings: readonly string[]): undefined => {
+  if (warnings.length === 0) return;
+  response.setHeader(
+    'warning',
+    warnings.map((text) => `299 - ${JSON.stringify(text)}`),
+  );
+};

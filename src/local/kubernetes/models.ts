@@ -1,0 +1,114 @@
+/**
+ * Shapes of the built-in kinds, read from the models that @kubernetes/client-node generates from Kubernetes' own
+ * OpenAPI document, with the merge keys that those models leave out.
+ */
+import * as generated from '@kubernetes/client-node';
+import { ANY, type Shape } from './shape.ts';
+
+interface Attribute {
+  readonly baseName: string;
+  readonly type: string;
+  readonly format: string;
+}
+
+const isModel = (value: unknown): value is { getAttributeTypeMap(): readonly Attribute[] } =>
+  typeof value === 'function' && 'getAttributeTypeMap' in value;
+
+/** Lists that merge by a key: `Model.field` → strategic merge key, then further keys that apply uses with it. */
+const MERGE_KEYS: Readonly<Record<string, readonly string[]>> = {
+  'V1PodSpec.containers': ['name'],
+  'V1PodSpec.initContainers': ['name'],
+  'V1PodSpec.ephemeralContainers': ['name'],
+  'V1PodSpec.volumes': ['name'],
+  'V1PodSpec.imagePullSecrets': ['name'],
+  'V1PodSpec.hostAliases': ['ip'],
+  'V1PodSpec.topologySpreadConstraints': ['topologyKey', 'whenUnsatisfiable'],
+  'V1PodSpec.resourceClaims': ['name'],
+  'V1PodSpec.schedulingGates': ['name'],
+  'V1Container.env': ['name'],
+  'V1Container.ports': ['containerPort', 'protocol'],
+  'V1Container.volumeMounts': ['mountPath'],
+  'V1Container.volumeDevices': ['devicePath'],
+  'V1PodStatus.podIPs': ['ip'],
+  'V1PodStatus.hostIPs': ['ip'],
+  'V1NodeStatus.addresses': ['type'],
+  'V1ServiceSpec.ports': ['port', 'protocol'],
+  'V1ServiceAccount.secrets': ['name'],
+  'V1ObjectMeta.ownerReferences': ['uid'],
+  'V1CSINodeSpec.drivers': ['name'],
+  'V1ResourceRequirements.claims': ['name'],
+  'V1ValidatingWebhookConfiguration.webhooks': ['name'],
+  'V1MutatingWebhookConfiguration.webhooks': ['name'],
+};
+
+/** Lists of scalars that patches merge as sets. */
+const SETS: ReadonlySet<string> = new Set([
+  'V1ObjectMeta.finalizers',
+  'V1NodeSpec.podCIDRs',
+  'V1NamespaceSpec.finalizers',
+]);
+
+/** Maps whose values are quantities, which clients may send as numbers. */
+const QUANTITY_MAPS: ReadonlySet<string> = new Set([
+  'requests',
+  'limits',
+  'capacity',
+  'allocatable',
+  'allocatedResources',
+  'overhead',
+  'hard',
+  'used',
+  'podFixed',
+  'default',
+  'defaultRequest',
+  'max',
+  'min',
+  'maxLimitRequestRatio',
+]);
+const QUANTITIES: ReadonlySet<string> = new Set(['sizeLimit', 'divisor']);
+
+const models = new Map<string, unknown>(Object.entries(generated));
+const shapes = new Map<string, Shape>();
+
+/** The shape of a generated model such as `V1Pod`; its fields are worked out when they are first asked for. */
+export function modelShape(name: string): Shape {
+  const known = shapes.get(name);
+  if (known) return known;
+  const model: unknown = models.get(name);
+  if (!isModel(model)) return ANY;
+  let fields: ReadonlyMap<string, Shape> | undefined;
+  const shape: Shape = {
+    type: 'object',
+    name,
+    get fields() {
+      fields ??= new Map(model.getAttributeTypeMap().map((field) => [field.baseName, attribute(name, field)]));
+      return fields;
+    },
+  };
+  shapes.set(name, shape);
+  return shape;
+}
+
+function attribute(model: string, { baseName, type, format }: Attribute): Shape {
+  const shape = typed(type, format, baseName);
+  if (shape.type !== 'list') return shape;
+  const path = `${model}.${baseName}`;
+  if (SETS.has(path)) return { ...shape, set: true };
+  const keys = MERGE_KEYS[path] ?? (baseName === 'conditions' ? ['type'] : undefined);
+  return keys?.[0] === undefined ? shape : { ...shape, keys, mergeKey: keys[0] };
+}
+
+function typed(type: string, format: string, field: string): Shape {
+  const items = /^Array<(.*)>$/.exec(type)?.[1];
+  if (items !== undefined) return { type: 'list', items: typed(items, '', field) };
+  const values = /^\{ \[key: string\]: (.*); \}$/.exec(type)?.[1];
+  if (values !== undefined) {
+    return { type: 'map', items: QUANTITY_MAPS.has(field) ? { type: 'quantity' } : typed(values, '', field) };
+  }
+  if (QUANTITIES.has(field)) return { type: 'quantity' };
+  if (type === 'string' || type === 'boolean') return { type };
+  if (type === 'number') return { type: format.startsWith('int') ? 'integer' : 'number' };
+  if (type === 'Date' || type === 'V1MicroTime') return { type: 'string' };
+  if (type === 'IntOrString') return { type: 'intOrString' };
+  return modelShape(type);
+}

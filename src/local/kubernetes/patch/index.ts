@@ -1,0 +1,103 @@
+/** Patches of every media type, applied to stored objects. */
+import { parse } from 'yaml';
+import type { Core, WriteOptions } from '../core.ts';
+import { create } from '../create.ts';
+import type { Entry } from '../entry.ts';
+import { patchProblem } from '../incoming.ts';
+import { type ApiObject, isRecord, type Json } from '../json.ts';
+import { modelShape } from '../models.ts';
+import type { Resource } from '../resources.ts';
+import { ANY, type Shape } from '../shape.ts';
+import { badRequest, notFound, StatusError } from '../status.ts';
+import { read, type Target, update } from '../update.ts';
+import { applyPatch } from './apply.ts';
+import { jsonPatch } from './json.ts';
+import { mergePatch } from './merge.ts';
+import { strategicPatch } from './strategic.ts';
+
+export type PatchType = 'json' | 'merge' | 'strategic' | 'apply';
+
+const MEDIA_TYPES: Readonly<Record<string, PatchType>> = {
+  'application/json-patch+json': 'json',
+  'application/merge-patch+json': 'merge',
+  'application/strategic-merge-patch+json': 'strategic',
+  'application/apply-patch+yaml': 'apply',
+};
+
+/** @throws StatusError 415 for a type that the resource does not take */
+export function patchType(contentType: string, resource: Resource): PatchType {
+  const type = MEDIA_TYPES[contentType.split(';')[0]?.trim() ?? ''];
+  if (type && !(type === 'strategic' && resource.model === undefined)) return type;
+  const supported = Object.keys(MEDIA_TYPES).filter(
+    (media) => resource.model !== undefined || !media.includes('strategic'),
+  );
+  throw new StatusError(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
+    {},
+  );
+}
+
+export interface PatchOptions extends WriteOptions {
+  readonly fieldManager?: string | undefined;
+  readonly force?: boolean | undefined;
+}
+
+const shapeOf = (resource: Resource): Shape => {
+  const metadata = modelShape('V1ObjectMeta');
+  if (resource.model !== undefined) return modelShape(resource.model);
+  const { fields } = resource.schema?.shape ?? ANY;
+  return fields ? { type: 'object', fields: new Map([...fields, ['metadata', metadata]]) } : ANY;
+};
+
+/** Reads a patch's text: JSON, or YAML where it is an apply. @throws StatusError 400 */
+export function parsePatch(type: PatchType, body: string): unknown {
+  try {
+    return type === 'apply' ? parse(body) : JSON.parse(body);
+  } catch (error) {
+    throw badRequest(`error decoding patch: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** The object that a patch makes of another; for scale and other views as well as for whole objects. */
+export function patched(type: PatchType, target: unknown, patch: unknown, shape: Shape): unknown {
+  if (type === 'json') return jsonPatch(target, patch);
+  if (type !== 'strategic') return mergePatch(target, patch);
+  return strategicPatch(target, patch, shape);
+}
+
+/**
+ * Patches an object; an apply creates it when it does not exist.
+ *
+ * @throws StatusError 400, 404, 409 or 422
+ */
+export function patch(core: Core, target: Target, type: PatchType, body: unknown, options: PatchOptions = {}): Entry {
+  if (type === 'apply') return apply(core, target, body, options);
+  const current = read(core, target).in(target.resource);
+  const next = patched(type, current, body, shapeOf(target.resource));
+  return update(core, target, next, options, patchProblem(JSON.stringify(body)));
+}
+
+function apply(core: Core, target: Target, body: unknown, options: PatchOptions): Entry {
+  const { resource, namespace, name } = target;
+  if (!isRecord(body)) throw badRequest('error decoding patch: an object is needed');
+  if (!options.fieldManager) {
+    throw new StatusError(
+      422,
+      'Invalid',
+      'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+    );
+  }
+  const live = core.store.get(resource.storage, namespace, name)?.in(resource);
+  if (!live && options.subresource) throw notFound(resource, name);
+  const applied: Json = { ...body, metadata: { ...(isRecord(body.metadata) && body.metadata), name } };
+  const next: ApiObject = applyPatch(live, applied, shapeOf(resource), {
+    manager: options.fieldManager,
+    force: options.force === true,
+    subresource: options.subresource,
+    nowMs: core.clock.now(),
+  });
+  if (!live) return create(core, resource, namespace, next, options);
+  return update(core, target, next, options, patchProblem(JSON.stringify(body)));
+}

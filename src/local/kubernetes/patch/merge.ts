@@ -1,0 +1,13 @@
+/** JSON merge patch, RFC 7386. */
+import { isRecord, type Json } from '../json.ts';
+
+/** The target with the patch applied; neither is changed. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch;
+  const out: Json = isRecord(target) ? { ...target } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete out[name];
+    else out[name] = mergePatch(out[name], value);
+  }
+  return out;
+}

@@ -1,0 +1,136 @@
+/** Label and field selectors, as they stand in a query and in an object's spec. */
+
+import type { ApiObject } from './json.ts';
+import { at, list, record, records, text } from './json.ts';
+import type { Resource } from './resources.ts';
+import { badRequest } from './status.ts';
+
+export type Labels = Readonly<Record<string, unknown>>;
+type Match = (labels: Labels) => boolean;
+
+const KEY = /^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+
+function checkedKey(key: string): string {
+  if (!KEY.test(key))
+    throw badRequest(
+      `unable to parse requirement: <nil>: Invalid value: ${JSON.stringify(key)}: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character`,
+    );
+  return key;
+}
+
+function requirement(part: string): Match {
+  const set = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/.exec(part);
+  if (set) {
+    const key = checkedKey(set[1] ?? '');
+    const values = new Set((set[3] ?? '').split(',').map((value) => value.trim()));
+    return set[2] === 'in'
+      ? (labels) => key in labels && values.has(text(labels[key]))
+      : (labels) => !(key in labels) || !values.has(text(labels[key]));
+  }
+  const compared = /^([^=!<>\s]+)\s*(==|=|!=|<|>)\s*(.*)$/.exec(part);
+  if (compared) return comparison(checkedKey(compared[1] ?? ''), compared[2] ?? '', (compared[3] ?? '').trim());
+  if (part.startsWith('!')) {
+    const key = checkedKey(part.slice(1).trim());
+    return (labels) => !(key in labels);
+  }
+  const key = checkedKey(part);
+  return (labels) => key in labels;
+}
+
+function comparison(key: string, operator: string, value: string): Match {
+  if (operator === '!=') return (labels) => labels[key] !== value;
+  if (operator === '>' || operator === '<') {
+    const bound = Number(value);
+    return (labels) => key in labels && (operator === '>' ? Number(labels[key]) > bound : Number(labels[key]) < bound);
+  }
+  return (labels) => labels[key] === value;
+}
+
+/** Splits at commas outside parentheses. */
+const parts = (selector: string): string[] =>
+  selector
+    .split(/,(?![^(]*\))/)
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+/**
+ * Compiles a query's `labelSelector`.
+ *
+ * @returns undefined when it selects everything
+ * @throws StatusError 400 when it cannot be parsed
+ */
+export function labelSelector(selector: string | undefined): Match | undefined {
+  const matches = parts(selector ?? '').map(requirement);
+  if (matches.length === 0) return undefined;
+  return (labels) => matches.every((match) => match(labels));
+}
+
+/** Compiles a LabelSelector object. An absent one selects nothing, an empty one everything. */
+export function objectSelector(selector: unknown): Match {
+  if (selector === undefined || selector === null) return () => false;
+  const { matchLabels, matchExpressions } = record(selector);
+  const wanted = Object.entries(record(matchLabels));
+  const expressions = records(matchExpressions);
+  return (labels) =>
+    wanted.every(([key, value]) => labels[key] === value) &&
+    expressions.every((expression) => expressionMatches(expression, labels));
+}
+
+function expressionMatches({ key, operator, values }: Record<string, unknown>, labels: Labels): boolean {
+  const name = text(key);
+  const present = name in labels;
+  if (operator === 'Exists') return present;
+  if (operator === 'DoesNotExist') return !present;
+  if (operator === 'In') return present && list(values).includes(labels[name]);
+  return !present || !list(values).includes(labels[name]);
+}
+
+/** The text form of a LabelSelector object, as scale's status carries it. */
+export function selectorText(selector: unknown): string {
+  const { matchLabels, matchExpressions } = record(selector);
+  const equalities = Object.entries(record(matchLabels)).map(([key, value]) => `${key}=${text(value)}`);
+  const expressions = records(matchExpressions).map(({ key, operator, values }) => {
+    if (operator === 'Exists') return text(key);
+    if (operator === 'DoesNotExist') return `!${text(key)}`;
+    return `${text(key)} ${operator === 'In' ? 'in' : 'notin'} (${list(values).join(',')})`;
+  });
+  return [...equalities.sort(), ...expressions].join(',');
+}
+
+/** Fields that may be absent from an object but still have a value for selectors. */
+const FIELD_DEFAULTS: Readonly<Record<string, string>> = { 'spec.unschedulable': 'false', 'spec.hostNetwork': 'false' };
+
+function fieldOf(object: ApiObject, path: string): string {
+  const value = path === 'source' ? at(object, 'source', 'component') : at(object, ...path.split('.'));
+  if (value === undefined || value === null) return FIELD_DEFAULTS[path] ?? '';
+  return String(value);
+}
+
+/**
+ * Compiles a query's `fieldSelector` for a resource.
+ *
+ * @returns undefined when it selects everything
+ * @throws StatusError 400 when it names a field that the resource cannot be selected by
+ */
+export function fieldSelector(
+  selector: string | undefined,
+  resource: Resource,
+): ((object: ApiObject) => boolean) | undefined {
+  const terms = parts(selector ?? '').map((part) => fieldTerm(part, resource, selector ?? ''));
+  if (terms.length === 0) return undefined;
+  return (object) => terms.every((matches) => matches(object));
+}
+
+function fieldTerm(part: string, resource: Resource, selector: string): (object: ApiObject) => boolean {
+  const parsed = /^([^=!]+)(==|=|!=)(.*)$/.exec(part);
+  if (!parsed) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`);
+  const [, path = '', operator, value = ''] = parsed;
+  const known = ['metadata.name', 'metadata.namespace', ...resource.selectableFields];
+  if (!known.includes(path)) {
+    throw badRequest(
+      `Unable to find ${JSON.stringify(`${resource.group === '' ? '' : `${resource.group}/`}${resource.version}, Resource=${resource.plural}`)} that match label selector "", field selector ${JSON.stringify(selector)}: field label not supported: ${path}`,
+    );
+  }
+  const wanted = operator !== '!=';
+  return (object) => (fieldOf(object, path) === value) === wanted;
+}

@@ -1,0 +1,155 @@
+/** Failures of the API, as the `Status` object that travels over HTTP. */
+import type { Json } from './json.ts';
+
+/** One cause in a Status's details; `field` is a path such as `spec.replicas`. */
+export interface Cause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly Cause[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** What a failure is about. */
+export interface Subject {
+  readonly group: string;
+  readonly plural: string;
+  readonly kind: string;
+}
+
+/** A request that the server refuses. */
+export class StatusError extends Error {
+  readonly code: number;
+  readonly reason: string;
+  readonly details: StatusDetails | undefined;
+
+  constructor(code: number, reason: string, message: string, details?: StatusDetails) {
+    super(message);
+    this.name = 'StatusError';
+    this.code = code;
+    this.reason = reason;
+    this.details = details;
+  }
+
+  toJSON(): Json {
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: this.message,
+      ...(this.reason !== '' && { reason: this.reason }),
+      ...(this.details && { details: this.details }),
+      code: this.code,
+    };
+  }
+}
+
+export const isStatus = (error: unknown, reason: string): boolean =>
+  error instanceof StatusError && error.reason === reason;
+
+/** `nodepools.karpenter.sh`, or `pods` in the core group. */
+export const qualified = ({ group, plural }: Subject): string => (group === '' ? plural : `${plural}.${group}`);
+const qualifiedKind = ({ group, kind }: Subject): string => (group === '' ? kind : `${kind}.${group}`);
+const about = (subject: Subject, name: string): StatusDetails => ({
+  name,
+  ...(subject.group !== '' && { group: subject.group }),
+  kind: subject.plural,
+});
+
+export const notFound = (subject: Subject, name: string): StatusError =>
+  new StatusError(404, 'NotFound', `${qualified(subject)} "${name}" not found`, about(subject, name));
+
+export const alreadyExists = (subject: Subject, name: string): StatusError =>
+  new StatusError(409, 'AlreadyExists', `${qualified(subject)} "${name}" already exists`, about(subject, name));
+
+export const conflict = (subject: Subject, name: string, why: string): StatusError =>
+  new StatusError(
+    409,
+    'Conflict',
+    `Operation cannot be fulfilled on ${qualified(subject)} "${name}": ${why}`,
+    about(subject, name),
+  );
+
+export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
+
+export const badRequest = (message: string): StatusError => new StatusError(400, 'BadRequest', message);
+
+export const forbidden = (subject: Subject, name: string, why: string, causes?: readonly Cause[]): StatusError =>
+  new StatusError(403, 'Forbidden', `${qualified(subject)} "${name}" is forbidden: ${why}`, {
+    ...about(subject, name),
+    ...(causes && { causes }),
+  });
+
+export const methodNotAllowed = (subject: Subject, verb: string): StatusError =>
+  new StatusError(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind "${qualified(subject)}"`);
+
+export const unknownPath = (): StatusError =>
+  new StatusError(404, 'NotFound', 'the server could not find the requested resource', {});
+
+export const expired = (message: string): StatusError => new StatusError(410, 'Expired', message);
+
+/** @param retryAfterSeconds 0 leaves the wait to the client */
+export const tooManyRequests = (message: string, causes: readonly Cause[] = [], retryAfterSeconds = 0): StatusError =>
+  new StatusError(429, 'TooManyRequests', message, {
+    ...(causes.length > 0 && { causes }),
+    ...(retryAfterSeconds > 0 && { retryAfterSeconds }),
+  });
+
+/** A 422 whose message lists the causes as a real server does. */
+export function invalid(subject: Subject, name: string, causes: readonly Cause[]): StatusError {
+  const lines = causes.map((cause) => (cause.field ? `${cause.field}: ${cause.message}` : cause.message));
+  const listed = lines.length === 1 ? lines[0] : `[${[...new Set(lines)].join(', ')}]`;
+  return new StatusError(422, 'Invalid', `${qualifiedKind(subject)} "${name}" is invalid: ${listed}`, {
+    name,
+    ...(subject.group !== '' && { group: subject.group }),
+    kind: subject.kind,
+    causes,
+  });
+}
+
+const quoted = (value: unknown): string => JSON.stringify(value) ?? 'null';
+
+/** Builders of causes with the messages of Kubernetes' field errors. */
+export const invalidValue = (field: string, value: unknown, detail: string): Cause => ({
+  field,
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${quoted(value)}: ${detail}`,
+});
+export const required = (field: string, detail = ''): Cause => ({
+  field,
+  reason: 'FieldValueRequired',
+  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
+});
+export const duplicate = (field: string, value: unknown): Cause => ({
+  field,
+  reason: 'FieldValueDuplicate',
+  message: `Duplicate value: ${quoted(value)}`,
+});
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): Cause => ({
+  field,
+  reason: 'FieldValueNotSupported',
+  message: `Unsupported value: ${quoted(value)}: supported values: ${supported.map(quoted).join(', ')}`,
+});
+export const fieldForbidden = (field: string, detail: string): Cause => ({
+  field,
+  reason: 'FieldValueForbidden',
+  message: `Forbidden: ${detail}`,
+});
+
+/** The answer to a delete that removed the object at once, and to an eviction. */
+export const success = (details?: StatusDetails, code = 200): Json => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  ...(details && { details }),
+  code,
+});

@@ -1,0 +1,113 @@
+/** The columns of workloads and jobs. */
+import { type ApiObject, at, records, text } from '../json.ts';
+import { selectorText } from '../selectors.ts';
+import { AGE, age, type Column, column, humanDuration, NAME, orNone, wide } from './columns.ts';
+
+const number =
+  (...path: readonly string[]) =>
+  (object: ApiObject): number =>
+    Number(at(object, ...path) ?? 0);
+
+const count = (name: string, ...path: readonly string[]): Column => column(name, number(...path), { type: 'integer' });
+
+const containers =
+  (field: string, ...path: readonly string[]) =>
+  (object: ApiObject): string =>
+    records(at(object, ...path, 'template', 'spec', 'containers'))
+      .map((container) => text(container[field]))
+      .join(',');
+
+const CONTAINERS = wide('Containers', containers('name', 'spec'));
+const IMAGES = wide('Images', containers('image', 'spec'));
+const SELECTOR = wide('Selector', (object) => orNone(selectorText(at(object, 'spec', 'selector'))));
+
+export const DEPLOYMENT_COLUMNS: readonly Column[] = [
+  NAME,
+  column('Ready', (d) => `${number('status', 'readyReplicas')(d)}/${number('spec', 'replicas')(d)}`),
+  count('Up-to-date', 'status', 'updatedReplicas'),
+  count('Available', 'status', 'availableReplicas'),
+  AGE,
+  CONTAINERS,
+  IMAGES,
+  SELECTOR,
+];
+
+export const REPLICA_SET_COLUMNS: readonly Column[] = [
+  NAME,
+  count('Desired', 'spec', 'replicas'),
+  count('Current', 'status', 'replicas'),
+  count('Ready', 'status', 'readyReplicas'),
+  AGE,
+  CONTAINERS,
+  IMAGES,
+  SELECTOR,
+];
+
+export const STATEFUL_SET_COLUMNS: readonly Column[] = [
+  NAME,
+  column('Ready', (s) => `${number('status', 'readyReplicas')(s)}/${number('spec', 'replicas')(s)}`),
+  AGE,
+  CONTAINERS,
+  IMAGES,
+];
+
+export const DAEMON_SET_COLUMNS: readonly Column[] = [
+  NAME,
+  count('Desired', 'status', 'desiredNumberScheduled'),
+  count('Current', 'status', 'currentNumberScheduled'),
+  count('Ready', 'status', 'numberReady'),
+  count('Up-to-date', 'status', 'updatedNumberScheduled'),
+  count('Available', 'status', 'numberAvailable'),
+  column('Node Selector', (ds) =>
+    orNone(selectorText({ matchLabels: at(ds, 'spec', 'template', 'spec', 'nodeSelector') })),
+  ),
+  AGE,
+  CONTAINERS,
+  IMAGES,
+  SELECTOR,
+];
+
+function jobStatus(job: ApiObject): string {
+  const conditions = records(at(job, 'status', 'conditions')).filter(({ status }) => status === 'True');
+  const has = (type: string): boolean => conditions.some((one) => one.type === type);
+  if (has('Complete')) return 'Complete';
+  if (has('Failed')) return 'Failed';
+  if (job.metadata.deletionTimestamp !== undefined) return 'Terminating';
+  return has('Suspended') ? 'Suspended' : 'Running';
+}
+
+function jobDuration(job: ApiObject, nowMs: number): string {
+  const started = Date.parse(text(at(job, 'status', 'startTime')));
+  if (Number.isNaN(started)) return '';
+  const completed = Date.parse(text(at(job, 'status', 'completionTime')));
+  return humanDuration((Number.isNaN(completed) ? nowMs : completed) - started);
+}
+
+export const JOB_COLUMNS: readonly Column[] = [
+  NAME,
+  column('Status', jobStatus),
+  column(
+    'Completions',
+    (job) => `${number('status', 'succeeded')(job)}/${String(at(job, 'spec', 'completions') ?? 1)}`,
+  ),
+  column('Duration', jobDuration),
+  AGE,
+  CONTAINERS,
+  IMAGES,
+  SELECTOR,
+];
+
+export const CRON_JOB_COLUMNS: readonly Column[] = [
+  NAME,
+  column('Schedule', (job) => text(at(job, 'spec', 'schedule'))),
+  column('Timezone', (job) => orNone(at(job, 'spec', 'timeZone'))),
+  column('Suspend', (job) => (at(job, 'spec', 'suspend') === true ? 'True' : 'False')),
+  column('Active', (job) => records(at(job, 'status', 'active')).length, { type: 'integer' }),
+  column('Last Schedule', (job, nowMs) => {
+    const last = at(job, 'status', 'lastScheduleTime');
+    return last === undefined ? '<none>' : age(last, nowMs);
+  }),
+  AGE,
+  wide('Containers', containers('name', 'spec', 'jobTemplate', 'spec')),
+  wide('Images', containers('image', 'spec', 'jobTemplate', 'spec')),
+];
