@@ -1,6 +1,6 @@
 /** Arithmetic on amounts of resources, in the canonical units of `Resources` (milli-cores, bytes, counts). */
 import type { Container, ContainerStatus, Pod, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
-import { milliValue, parseQuantity } from '../api/quantity.ts';
+import { formatQuantity, milliValue, parseQuantity } from '../api/quantity.ts';
 import type { Resources } from './model.ts';
 
 const CPU = 'cpu';
@@ -129,27 +129,11 @@ export function defaultRequests(spec: PodSpec): PodSpec {
   };
 }
 
-const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
-const DECIMAL_SUFFIXES = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
-
-function withSuffix(amount: number, base: number, suffixes: readonly string[]): string {
-  let value = amount;
-  let step = 0;
-  while (value !== 0 && value % base === 0 && step < suffixes.length - 1) {
-    value /= base;
-    step++;
-  }
-  return `${value}${suffixes[step] ?? ''}`;
-}
-
 const isBytes = (name: string): boolean =>
   name === 'memory' || name === 'ephemeral-storage' || name.startsWith('hugepages-');
 
-function format(name: string, amount: number): string {
-  if (name === CPU) return amount % 1000 === 0 ? withSuffix(amount / 1000, 1000, DECIMAL_SUFFIXES) : `${amount}m`;
-  if (isBytes(name) && Math.abs(amount) >= 1024) return withSuffix(amount, 1024, BINARY_SUFFIXES);
-  return withSuffix(amount, 1000, DECIMAL_SUFFIXES);
-}
+const format = (name: string, amount: number): string =>
+  name === CPU ? formatQuantity(amount / 1000) : formatQuantity(amount, isBytes(name) ? 'BinarySI' : 'DecimalSI');
 
 /** Back to the API's form, in Kubernetes' canonical spelling, keys in name order. */
 export function quantityList(resources: Resources): Record<string, string> {

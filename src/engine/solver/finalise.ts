@@ -1,5 +1,5 @@
 /** From claims under construction to what the plan says of them. */
-import { nodePoolHash } from '../../api/hash.ts';
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
 import {
   CAPACITY_OVERLAY_ANNOTATION,
   CAPACITY_TYPE_LABEL,
@@ -19,8 +19,6 @@ import { addResources, minCommonResources, podRequests } from '../resources.ts';
 import { ValueSet } from '../valueset.ts';
 import type { Claim } from './claim.ts';
 import { SIMULATION_ONLY, type Template, templateLabels } from './template.ts';
-
-const NODEPOOL_HASH_VERSION = 'v3';
 
 /** The least that daemons take on any instance type of the claim. */
 function leastOverhead({ state }: Claim): Resources {

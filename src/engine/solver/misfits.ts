@@ -2,6 +2,7 @@
 import { minValuesText } from '../instancetypes.ts';
 import type { Misfit, Resources } from '../model.ts';
 import { addResources, maxResources, minCommonResources, quantityList } from '../resources.ts';
+import { formatTaint } from '../taints.ts';
 import type { BitSet } from './bitset.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { DaemonGroup } from './daemons.ts';
@@ -32,6 +33,10 @@ interface Tally {
   compatibleAndOffered: boolean;
   fitsAndOffered: boolean;
 }
+
+/** A misfit as events tell it. */
+export const misfitText = (misfit: Misfit): string =>
+  misfit.code === 'taint' ? `did not tolerate taint (taint=${formatTaint(misfit.taint)})` : misfit.text;
 
 /** More CPU than any machine has: most likely `m` was meant. In milli-cores. */
 const TYPO_CPU = 1_000_000_000;

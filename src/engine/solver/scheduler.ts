@@ -2,12 +2,12 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import type { Misfit, PodRefusal } from '../model.ts';
 import { Requirements, STRICT } from '../requirements.ts';
-import { formatTaint } from '../taints.ts';
 import type { Topology } from '../topology/topology.ts';
 import { ValueSet } from '../valueset.ts';
 import { Claim, ClaimState, Refusal } from './claim.ts';
 import { Claims } from './claims.ts';
 import type { Amounts } from './dimensions.ts';
+import { misfitText } from './misfits.ts';
 import type { ExistingNode } from './node.ts';
 import type { PodClass, PodClasses } from './podclass.ts';
 import type { Template } from './template.ts';
@@ -192,9 +192,6 @@ export class Scheduler {
 
 /** The name by which a claim is a domain of rules by host. No node has it. */
 const hostnameOf = (index: number): string => `hostname-placeholder-${String(index + 1).padStart(4, '0')}`;
-
-export const misfitText = (misfit: Misfit): string =>
-  misfit.code === 'taint' ? `did not tolerate taint (taint=${formatTaint(misfit.taint)})` : misfit.text;
 
 /** Whether a new claim asks for less variety than its pool and its first pod do. */
 function isLowered({ root }: Template, { requirements }: PodClass, { shape }: ClaimState): boolean {

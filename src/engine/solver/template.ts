@@ -36,7 +36,7 @@ export function templateLabels(pool: NodePool): Readonly<Record<string, string>>
 }
 
 /** Hold on every node once it serves pods, so that daemons may select on them. Never written to a NodeClaim. */
-export const SIMULATION_ONLY = [REGISTERED_LABEL, INITIALIZED_LABEL];
+export const SIMULATION_ONLY: readonly string[] = [REGISTERED_LABEL, INITIALIZED_LABEL];
 
 export function templateRequirements(pool: NodePool): Requirements {
   return Requirements.fromRequirements(pool.spec.template.spec.requirements)

@@ -2,7 +2,7 @@
  * Spread, affinity and anti-affinity over one solve: groups are built from the rules of the pods to place and of the pods
  * that run, count what runs, and go on counting as pods are placed.
  */
-import type { Namespace, Pod, Taint, Toleration } from '../../api/kubernetes.ts';
+import type { Namespace, Pod, PodSpec, Taint, Toleration } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import type { Misfit, Snapshot, StateNode } from '../model.ts';
 import { isTerminal, isTerminating, podKey } from '../pods.ts';
@@ -72,20 +72,9 @@ export class Topology {
     const seen = new Set<unknown>();
     const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
     for (const { spec } of pods) {
-      const { affinity, topologySpreadConstraints } = spec;
-      if (affinity === undefined && topologySpreadConstraints === undefined) continue;
-      if (seen.has(spec)) continue;
+      if ((spec.affinity === undefined && spec.topologySpreadConstraints === undefined) || seen.has(spec)) continue;
       seen.add(spec);
-      for (const { labelSelector, matchLabelKeys = [] } of topologySpreadConstraints ?? [])
-        for (const key of [...selectorKeys(labelSelector), ...matchLabelKeys]) keys.add(key);
-      for (const each of [affinity?.podAffinity, affinity?.podAntiAffinity]) {
-        const preferred = each?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
-        const terms = [
-          ...(each?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
-          ...preferred.map((term) => term.podAffinityTerm),
-        ];
-        for (const { labelSelector } of terms) for (const key of selectorKeys(labelSelector)) keys.add(key);
-      }
+      for (const key of labelKeysIn(spec)) keys.add(key);
     }
     return [...keys].sort();
   }
@@ -220,6 +209,20 @@ export class Topology {
   registerHost(hostname: string): void {
     for (const group of this.#groups.values()) if (group.isByHost) group.register(hostname);
   }
+}
+
+function labelKeysIn({ affinity, topologySpreadConstraints = [] }: PodSpec): readonly string[] {
+  const terms = [affinity?.podAffinity, affinity?.podAntiAffinity].flatMap((each) => [
+    ...(each?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+    ...(each?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map((preferred) => preferred.podAffinityTerm),
+  ]);
+  return [
+    ...terms.flatMap(({ labelSelector }) => selectorKeys(labelSelector)),
+    ...topologySpreadConstraints.flatMap((each) => [
+      ...selectorKeys(each.labelSelector),
+      ...(each.matchLabelKeys ?? []),
+    ]),
+  ];
 }
 
 const placeOf = (node: StateNode): Place => ({

@@ -1,0 +1,83 @@
+/** Instance types from a file of `--instance-types`. */
+import type { InstanceType, Offering, Requirement, Resources } from '../../engine/model.ts';
+import { resourcesOf } from '../../engine/resources.ts';
+import { Field } from './check.ts';
+import { InputError, messageOf } from './errors.ts';
+import { readText } from './read.ts';
+
+type Quantities = Readonly<Record<string, string | number>>;
+
+interface OfferingEntry {
+  readonly requirements: readonly Requirement[];
+  readonly price: number;
+  readonly available: boolean;
+  readonly reservationCapacity?: number;
+}
+
+interface TypeEntry {
+  readonly name: string;
+  readonly requirements: readonly Requirement[];
+  readonly capacity: Quantities;
+  readonly overhead?: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Quantities | undefined>>;
+  readonly offerings: readonly OfferingEntry[];
+}
+
+const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'];
+
+function checkRequirements(list: Field): void {
+  for (const requirement of list.items()) {
+    requirement.at('key').required().text();
+    requirement
+      .at('operator')
+      .required()
+      .oneOf(...OPERATORS);
+    for (const value of requirement.at('values').items()) value.required().text();
+  }
+}
+
+function checkType(type: Field): void {
+  type.at('name').required().text();
+  checkRequirements(type.at('requirements').required());
+  type.at('capacity').required().quantities();
+  for (const part of ['kubeReserved', 'systemReserved', 'evictionThreshold']) type.at('overhead').at(part).quantities();
+  for (const offering of type.at('offerings').required().items()) {
+    checkRequirements(offering.at('requirements').required());
+    offering.at('price').number();
+  }
+}
+
+function typeOf({ name, requirements, capacity, overhead, offerings }: TypeEntry): InstanceType {
+  const part = (list: Quantities | undefined): Resources => resourcesOf(list);
+  return {
+    name,
+    requirements,
+    capacity: resourcesOf(capacity),
+    overhead: {
+      kubeReserved: part(overhead?.kubeReserved),
+      systemReserved: part(overhead?.systemReserved),
+      evictionThreshold: part(overhead?.evictionThreshold),
+    },
+    offerings: offerings.map(
+      ({ requirements: own, price, available, reservationCapacity }): Offering => ({
+        requirements: own,
+        usdPerHour: price,
+        available: available !== false,
+        ...(reservationCapacity === undefined ? {} : { reservationCapacity }),
+      }),
+    ),
+  };
+}
+
+/** @throws InputError that names the type's position and the field. */
+export function readInstanceTypes(file: string): readonly InstanceType[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readText(file));
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    throw new InputError(file, `not valid JSON: ${messageOf(error)}`, { cause: error });
+  }
+  const types = new Field(file, parsed).at('instanceTypes').required().items();
+  for (const type of types) checkType(type);
+  return (parsed as { instanceTypes: readonly TypeEntry[] }).instanceTypes.map(typeOf);
+}

@@ -1,0 +1,102 @@
+/** Manifests from files, folders and standard input: YAML or JSON, several documents, Lists. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { InputError, messageOf } from './errors.ts';
+
+/** An object and where it was read. */
+export interface Manifest {
+  readonly object: KubeObject;
+  /** `web.yaml, document 2, Deployment default/web`. */
+  readonly where: string;
+}
+
+const MANIFEST_FILE = /\.(ya?ml|json)$/;
+const SEPARATOR = /^---(?:[ \t].*)?$/m;
+
+/** Reads what `-f` names. Folders are read whole, in name order, but not what lies below them. */
+export function readManifests(paths: readonly string[]): readonly Manifest[] {
+  return paths.flatMap((path) => {
+    if (path === '-') return parseManifests(readFileSync(0, 'utf8'), 'standard input');
+    return filesOf(path).flatMap((file) => parseManifests(readText(file), file));
+  });
+}
+
+function filesOf(path: string): readonly string[] {
+  let stats: ReturnType<typeof statSync>;
+  try {
+    stats = statSync(path);
+  } catch (error) {
+    throw new InputError(path, 'no such file or folder', { cause: error });
+  }
+  if (!stats.isDirectory()) return [path];
+  const files = readdirSync(path)
+    .filter((name) => MANIFEST_FILE.test(name))
+    .sort();
+  if (files.length === 0) throw new InputError(path, 'the folder holds no .yaml, .yml or .json file');
+  return files.map((name) => join(path, name));
+}
+
+export function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new InputError(file, `cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** The objects of a text, empty documents left out. @throws InputError that names the document. */
+export function parseManifests(text: string, source: string): readonly Manifest[] {
+  return parseDocuments(text, source).flatMap(({ value, where }) => objectsIn(value, where));
+}
+
+interface Document {
+  readonly value: unknown;
+  readonly where: string;
+}
+
+function parseDocuments(text: string, source: string): readonly Document[] {
+  const whole = text.trimStart().startsWith('{') ? parseJsonDocuments(text, source) : undefined;
+  if (whole !== undefined) return whole;
+  return parseAllDocuments(text, { uniqueKeys: true }).map((document, index) => {
+    const where = `${source}, document ${index + 1}`;
+    const [error] = document.errors;
+    if (error !== undefined) throw new InputError(where, `not valid YAML: ${error.message}`, { cause: error });
+    return { value: document.toJS() as unknown, where };
+  });
+}
+
+/** JSON documents between `---` lines, far faster than as YAML; undefined if one of them is not JSON. */
+function parseJsonDocuments(text: string, source: string): readonly Document[] | undefined {
+  try {
+    return text
+      .split(SEPARATOR)
+      .map((part, index) => ({ part: part.trim(), where: `${source}, document ${index + 1}` }))
+      .filter(({ part }) => part !== '')
+      .map(({ part, where }) => ({ value: JSON.parse(part) as unknown, where }));
+  } catch {
+    return undefined; // YAML in flow style starts with a brace as well; its parser has the better message
+  }
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function objectsIn(value: unknown, where: string): readonly Manifest[] {
+  if (value === null || value === undefined) return [];
+  if (!isRecord(value)) throw new InputError(where, 'expected a Kubernetes object with apiVersion and kind');
+  const { apiVersion, kind, items } = value;
+  if (typeof kind !== 'string' || kind === '') throw new InputError(where, 'kind is missing');
+  if (kind.endsWith('List') && Array.isArray(items)) {
+    return items.flatMap((item, index) => objectsIn(item, `${where}, items[${index}]`));
+  }
+  if (typeof apiVersion !== 'string' || apiVersion === '') throw new InputError(where, 'apiVersion is missing');
+  const { metadata } = value;
+  if (!isRecord(metadata) || typeof metadata['name'] !== 'string' || metadata['name'] === '') {
+    throw new InputError(`${where}, ${kind}`, 'metadata.name is missing');
+  }
+  const object = value as unknown as KubeObject;
+  const { name, namespace } = object.metadata;
+  return [{ object, where: `${where}, ${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}` }];
+}

@@ -1,0 +1,161 @@
+/** Manifests as the snapshot that the operator would see in a cluster that holds them. */
+import { customResourceDefinitions } from '../../api/crds.ts';
+import type {
+  CSINode,
+  DaemonSet,
+  KubeObject,
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  StorageClass,
+  Workload,
+} from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
+import { type StructuralSchema, structuralSchema } from '../../api/schema/structural.ts';
+import type { InstanceType, Snapshot, StateNode } from '../../engine/model.ts';
+import { stateNode } from '../../state/node.ts';
+import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
+import { InputError } from './errors.ts';
+import type { Manifest } from './read.ts';
+import { daemonPodOf, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
+
+export interface World {
+  readonly snapshot: Snapshot;
+  /** What was passed over, for the user to know. */
+  readonly notes: readonly string[];
+}
+
+export interface WorldOptions {
+  readonly instanceTypes: (nodePool: NodePool) => readonly InstanceType[];
+  readonly nowMs: number;
+}
+
+/** Kinds that take part as they are, or that matter to others only. */
+const KNOWN_KINDS = new Set(
+  [
+    'NodePool EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
+    'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
+  ]
+    .join(' ')
+    .split(' '),
+);
+const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job']);
+
+export function worldOf(manifests: readonly Manifest[], options: WorldOptions): World {
+  const notes = manifests
+    .filter(({ object }) => !KNOWN_KINDS.has(object.kind))
+    .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored`);
+  refuseDoubles(manifests);
+  const ofKind = <T extends KubeObject>(kind: string): readonly T[] =>
+    manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object as T);
+  const uids = uidsInOrder();
+  const pods = manifests.flatMap((manifest) => podsIn(manifest, uids));
+  const pools = manifests.filter(({ object }) => object.kind === 'NodePool').map(nodePoolOf);
+  const nodes = nodesOf(
+    manifests,
+    pods.filter(({ spec }) => Boolean(spec.nodeName)),
+    ofKind<CSINode>('CSINode'),
+  );
+  const daemonSets = manifests.filter(({ object }) => object.kind === 'DaemonSet');
+  for (const { object, where } of daemonSets) checkWorkload(new Field(where, object));
+  return {
+    notes,
+    snapshot: {
+      nowMs: options.nowMs,
+      pools: pools
+        .filter((pool) => pool.spec.replicas === undefined && pool.metadata.deletionTimestamp === undefined)
+        .map((nodePool) => ({ nodePool, instanceTypes: options.instanceTypes(nodePool) })),
+      nodes,
+      pendingPods: pods.filter(({ spec, status }) => !spec.nodeName && status?.phase === 'Pending'),
+      daemonPods: daemonSets.map(({ object }) => daemonPodOf(object as DaemonSet, uids)),
+      namespaces: ofKind<Namespace>('Namespace'),
+      podDisruptionBudgets: ofKind<PodDisruptionBudget>('PodDisruptionBudget'),
+      persistentVolumeClaims: ofKind<PersistentVolumeClaim>('PersistentVolumeClaim'),
+      persistentVolumes: ofKind<PersistentVolume>('PersistentVolume'),
+      storageClasses: ofKind<StorageClass>('StorageClass'),
+    },
+  };
+}
+
+/** Two objects of one name cannot be in a cluster together: the later one would silently replace the earlier one. */
+function refuseDoubles(manifests: readonly Manifest[]): void {
+  const seen = new Map<string, string>();
+  for (const { object, where } of manifests) {
+    const { kind, apiVersion, metadata } = object;
+    const id = [apiVersion, kind, metadata.namespace ?? 'default', metadata.name].join(' ');
+    const before = seen.get(id);
+    if (before !== undefined) throw new InputError(where, `given twice; the first is in ${before}`);
+    seen.set(id, where);
+  }
+}
+
+function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
+  if (WORKLOAD_KINDS.has(object.kind)) {
+    checkWorkload(new Field(where, object));
+    return podsOf(object as Workload, uids);
+  }
+  if (object.kind !== 'Pod') return [];
+  checkPodSpec(new Field(where, object).at('spec'));
+  return [standalonePod(object as Pod, uids)];
+}
+
+const schemas = new Map<string, StructuralSchema>();
+
+/** The rules of a kind's CustomResourceDefinition. */
+function schemaOf(kind: string): StructuralSchema | undefined {
+  const known = schemas.get(kind);
+  const definition = customResourceDefinitions().find(({ spec }) => spec.names.kind === kind);
+  if (known !== undefined || definition === undefined) return known;
+  const schema = structuralSchema(definition.spec.versions[0]?.schema.openAPIV3Schema);
+  schemas.set(kind, schema);
+  return schema;
+}
+
+/** A NodePool as the API server would store it. @throws InputError with everything that it would reject */
+function nodePoolOf({ object, where }: Manifest): NodePool {
+  const schema = schemaOf(object.kind);
+  const pool = schema === undefined ? object : schema.applyDefaults(object);
+  const [cause] = schema?.validate(pool) ?? [];
+  if (cause !== undefined) throw new InputError(where, `${cause.field}: ${cause.message}`);
+  const errors = nodePoolErrors(pool as NodePool);
+  if (errors.length > 0) throw new InputError(where, errors.join('; '));
+  return pool as NodePool;
+}
+
+function nodesOf(
+  manifests: readonly Manifest[],
+  bound: readonly Pod[],
+  csiNodes: readonly CSINode[],
+): readonly StateNode[] {
+  const podsByNode = Map.groupBy(bound, ({ spec }) => spec.nodeName ?? '');
+  const claims = new Map<string, NodeClaim>();
+  for (const { object, where } of manifests) {
+    if (object.kind !== 'NodeClaim') continue;
+    const claim = object as NodeClaim;
+    new Field(where, object).at('status').at('allocatable').quantities();
+    const providerId = claim.status?.providerID;
+    if (providerId) claims.set(providerId, claim); // one that is not launched yet is no place for pods
+  }
+  const states: StateNode[] = [];
+  for (const { object, where } of manifests) {
+    if (object.kind !== 'Node') continue;
+    checkNode(new Field(where, object));
+    const node = object as Node;
+    const providerId = node.spec?.providerID ?? node.metadata.name;
+    const nodeClaim = claims.get(providerId);
+    claims.delete(providerId);
+    const csiNode = csiNodes.find(({ metadata }) => metadata.name === node.metadata.name);
+    states.push(state({ node, nodeClaim, providerId, csiNode, pods: podsByNode.get(node.metadata.name) ?? [] }));
+  }
+  for (const [providerId, nodeClaim] of claims) states.push(state({ nodeClaim, providerId, pods: [] }));
+  return states;
+}
+
+const state = (
+  halves: Pick<Parameters<typeof stateNode>[0], 'node' | 'nodeClaim' | 'providerId' | 'csiNode' | 'pods'>,
+) => stateNode({ ...halves, marked: false, nominatedUntilMs: 0, bufferPods: 0 });

@@ -1,0 +1,83 @@
+/** Workloads as the pods they stand for. */
+import type { DaemonSet, OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
+import { defaultRequests } from '../../engine/resources.ts';
+
+/** Gives out UIDs that order as they were asked for. */
+export type Uids = () => string;
+
+export function uidsInOrder(): Uids {
+  let last = 0;
+  return () => {
+    last++;
+    return `00000000-0000-0000-0000-${String(last).padStart(12, '0')}`;
+  };
+}
+
+const UNSCHEDULABLE = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' } as const;
+const APPS = 'apps/v1';
+
+/** Owners by kind: a Deployment's pods belong to its ReplicaSet. */
+const OWNERS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
+  Deployment: { apiVersion: APPS, kind: 'ReplicaSet' },
+  ReplicaSet: { apiVersion: APPS, kind: 'ReplicaSet' },
+  StatefulSet: { apiVersion: APPS, kind: 'StatefulSet' },
+  Job: { apiVersion: 'batch/v1', kind: 'Job' },
+  DaemonSet: { apiVersion: APPS, kind: 'DaemonSet' },
+};
+
+function ownerOf(workload: Workload | DaemonSet): OwnerReference {
+  const { apiVersion, kind } = OWNERS[workload.kind] ?? workload;
+  const { name, uid = name } = workload.metadata;
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+/** Pods of a workload that run at a time. */
+function podCount({ kind, spec }: Workload): number {
+  if (kind !== 'Job') return spec.replicas ?? 1;
+  const parallelism = spec.parallelism ?? 1;
+  return spec.completions === undefined ? parallelism : Math.min(parallelism, spec.completions);
+}
+
+function podOf(workload: Workload | DaemonSet, template: PodTemplateSpec, name: string, uid: string): Pod {
+  const { namespace = 'default', creationTimestamp } = workload.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...template.metadata,
+      name,
+      namespace,
+      uid,
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+      ownerReferences: [ownerOf(workload)],
+    },
+    spec: template.spec,
+    status: { phase: 'Pending', conditions: [UNSCHEDULABLE] },
+  };
+}
+
+/** `NAME-0`, `NAME-1` …, all pending, all with one spec object. */
+export function podsOf(workload: Workload, uids: Uids): readonly Pod[] {
+  const template = { ...workload.spec.template, spec: defaultRequests(workload.spec.template.spec) };
+  return Array.from({ length: podCount(workload) }, (_, index) =>
+    podOf(workload, template, `${workload.metadata.name}-${index}`, uids()),
+  );
+}
+
+/** The pod that a DaemonSet will put on every node that suits it. */
+export function daemonPodOf(daemonSet: DaemonSet, uids: Uids): Pod {
+  const template = { ...daemonSet.spec.template, spec: defaultRequests(daemonSet.spec.template.spec) };
+  return podOf(daemonSet, template, daemonSet.metadata.name, uids());
+}
+
+/** A pod of its own: pending unless it is on a node. What the API server would fill in is filled in. */
+export function standalonePod(pod: Pod, uids: Uids): Pod {
+  const pending = { phase: 'Pending', conditions: [UNSCHEDULABLE] } as const;
+  const bound = Boolean(pod.spec.nodeName);
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, namespace: pod.metadata.namespace ?? 'default', uid: pod.metadata.uid ?? uids() },
+    spec: defaultRequests(pod.spec),
+    status: bound ? { phase: 'Running', ...pod.status } : { ...pending, ...pod.status },
+  };
+}

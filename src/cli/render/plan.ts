@@ -1,0 +1,59 @@
+/** A plan in the form of `karpenter simulate -o json`, which is public. */
+import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
+import { compareText } from '../../engine/instancetypes.ts';
+import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
+import { quantityList } from '../../engine/resources.ts';
+
+export interface SimulatedClaim {
+  readonly nodePool: string;
+  readonly pods: readonly string[];
+  readonly instanceTypes: readonly string[];
+  readonly requirements: readonly Requirement[];
+  readonly requests: Readonly<Record<string, string>>;
+  readonly cheapest: string;
+  /** USD per hour. */
+  readonly price: number;
+}
+
+export interface Simulation {
+  readonly nodeClaims: readonly SimulatedClaim[];
+  readonly existingNodes: readonly { readonly name: string; readonly pods: readonly string[] }[];
+  readonly unschedulable: Readonly<Record<string, string>>;
+  /** USD per hour of all new claims. */
+  readonly totalPrice: number;
+  readonly explanations?: Readonly<Record<string, PodRefusal>>;
+}
+
+const inOrder = (names: readonly string[]): readonly string[] => [...names].sort(compareText);
+
+/** Prices are sums of list prices: more digits than this are noise of the addition. */
+const rounded = (usd: number): number => Number(usd.toFixed(6));
+
+/** Names of instance types stand in a list of their own already. */
+const requirementsToShow = ({ requirements, instanceTypes }: PlannedClaim): readonly Requirement[] =>
+  requirements.filter(({ key, values = [] }) => key !== INSTANCE_TYPE_LABEL || values.length < instanceTypes.length);
+
+function claimOf(claim: PlannedClaim): SimulatedClaim {
+  const { nodePool, pods, instanceTypes, requests, cheapest, usdPerHour } = claim;
+  return {
+    nodePool,
+    pods: inOrder(pods),
+    instanceTypes,
+    requirements: requirementsToShow(claim),
+    requests: quantityList(requests),
+    cheapest,
+    price: usdPerHour,
+  };
+}
+
+/** What `--explain` adds is the structured reason per pod and NodePool. */
+export function simulationOf(plan: Plan, options: { readonly explain: boolean }): Simulation {
+  const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
+  return {
+    nodeClaims: plan.claims.map(claimOf),
+    existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
+    unschedulable: Object.fromEntries(refused.map(([pod, { text }]) => [pod, text])),
+    totalPrice: rounded(plan.claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0)),
+    ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),
+  };
+}

@@ -1,0 +1,96 @@
+/** `karpenter simulate`: which nodes would be bought for the pods in some manifests, without a cluster or an account. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { SolveOptions } from '../engine/model.ts';
+import { solve } from '../engine/solve.ts';
+import { readInstanceTypes } from './objects/catalogue.ts';
+import { InputError } from './objects/errors.ts';
+import { readManifests } from './objects/read.ts';
+import { worldOf } from './objects/snapshot.ts';
+import { type Simulation, simulationOf } from './render/plan.ts';
+
+export interface SimulateOptions {
+  /** Files, folders, or `-` for standard input. */
+  readonly filename: readonly string[];
+  /** A catalogue file in place of the built-in one. */
+  readonly instanceTypes?: string;
+  readonly explain?: boolean;
+  readonly preferencePolicy?: SolveOptions['preferencePolicy'];
+  readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
+  /** The time at which it plays, milliseconds since the epoch; only ages depend on it. */
+  readonly nowMs?: number;
+}
+
+export interface SimulateResult {
+  readonly simulation: Simulation;
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError that names the document and the field */
+export async function simulate(options: SimulateOptions): Promise<SimulateResult> {
+  const manifests = readManifests(options.filename);
+  const { instanceTypes: file } = options;
+  const types = file === undefined ? await builtInTypes() : readInstanceTypes(file);
+  const { snapshot, notes } = worldOf(manifests, { instanceTypes: () => types, nowMs: options.nowMs ?? Date.now() });
+  const plan = solve(snapshot, {
+    preferencePolicy: options.preferencePolicy ?? 'Respect',
+    minValuesPolicy: options.minValuesPolicy ?? 'Strict',
+    reservedMode: 'strict',
+    ignoreDraRequests: true,
+  });
+  return { simulation: simulationOf(plan, { explain: options.explain ?? false }), notes };
+}
+
+async function builtInTypes(): Promise<ReturnType<typeof readInstanceTypes>> {
+  throw new InputError('--instance-types', 'a file with instance types is needed');
+}
+
+type Format = 'table' | 'json' | 'yaml';
+
+async function print(simulation: Simulation, format: Format): Promise<string> {
+  switch (format) {
+    case 'json':
+      return `${JSON.stringify(simulation)}\n`;
+    case 'yaml':
+      return (await import('yaml')).stringify(simulation);
+    case 'table':
+      return (await import('./render/simulation.ts')).simulationText(simulation);
+  }
+}
+
+const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+function time(text: string): number {
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-06-03T10:30:00Z.');
+  return ms;
+}
+
+export function simulateCommand(): Command {
+  return new Command('simulate')
+    .description('Show which nodes would be bought for the pods in some manifests, and why the rest stays pending')
+    .addOption(
+      new Option('-f, --filename <path>', 'file or folder with manifests, or - for standard input; repeatable')
+        .argParser(collect)
+        .default([], 'none')
+        .makeOptionMandatory(),
+    )
+    .option('--instance-types <file>', 'JSON file with instance types, in place of the built-in catalogue')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .option('--explain', 'add the structured reason per pod and NodePool')
+    .addOption(new Option('--preference-policy <policy>').choices(['Respect', 'Ignore']).default('Respect'))
+    .addOption(new Option('--min-values-policy <policy>').choices(['Strict', 'BestEffort']).default('Strict'))
+    .option('--now <time>', 'the time at which it plays', time)
+    .action(async (flags: SimulateOptions & { readonly output: Format; readonly now?: number }, command: Command) => {
+      if (flags.filename.length === 0)
+        command.error('error: name at least one file or folder with -f, or - for standard input');
+      try {
+        const { now } = flags;
+        const { simulation, notes } = await simulate({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
+        for (const note of notes) process.stderr.write(`note: ${note}\n`);
+        process.stdout.write(await print(simulation, flags.output));
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error;
+        command.error(`error: ${error.message}`);
+      }
+    });
+}

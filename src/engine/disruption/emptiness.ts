@@ -1,0 +1,59 @@
+/** Gives back nodes on which nothing has to stay. */
+import { isTrue } from '../../api/conditions.ts';
+import { NEVER } from '../../api/duration.ts';
+import { bySavings, type Candidate, isEmpty } from './candidates.ts';
+import type { Command } from './command.ts';
+import {
+  type Deliberation,
+  type FilterVerdict,
+  type Findings,
+  type Method,
+  VALIDATION_DELAY_MS,
+  type Validated,
+  withinBudgets,
+} from './method.ts';
+
+const NOTHING: Findings = { commands: [], constrained: false, notes: [] };
+
+export const emptiness: Method = {
+  name: 'emptiness',
+  reason: 'Empty',
+  class: 'graceful',
+  consolidationType: 'empty',
+  validateAfterMs: VALIDATION_DELAY_MS,
+  filter,
+  decide,
+  validate,
+};
+
+function filter(candidate: Candidate): FilterVerdict {
+  const { nodePool, nodeClaim, stateNode, name } = candidate;
+  if (nodePool.spec.replicas !== undefined) return { eligible: false };
+  if (nodePool.spec.disruption?.consolidateAfter === NEVER) {
+    return { eligible: false, because: `NodePool "${nodePool.metadata.name}" has consolidation disabled` };
+  }
+  if (stateNode.bufferPods > 0) return { eligible: false, because: `Node "${name}" has buffer pods` };
+  return { eligible: isEmpty(candidate) && isTrue(nodeClaim, 'Consolidatable') };
+}
+
+async function decide({ candidates, budgets }: Deliberation): Promise<Findings> {
+  const { taken, constrained } = withinBudgets(bySavings(candidates), budgets);
+  if (taken.length === 0) return { ...NOTHING, constrained };
+  return { commands: [{ reason: 'Empty', candidates: taken, replacements: [] }], constrained, notes: [] };
+}
+
+/** What is still empty, not expecting pods, and within the budgets as they are by then. */
+async function validate(command: Command, { candidates, budgets, nowMs }: Deliberation): Promise<Validated> {
+  const proposed = new Set(command.candidates.map(({ name }) => name));
+  const still = candidates.filter(({ name }) => proposed.has(name));
+  if (still.length === 0) {
+    const text = `${proposed.size} candidates are no longer valid`;
+    return { failure: { category: 'churn', text, failed: proposed.size }, dropped: 0 };
+  }
+  const quiet = still.filter(({ stateNode }) => stateNode.nominatedUntilMs <= nowMs);
+  const { taken } = withinBudgets(quiet, budgets);
+  const dropped = still.length - taken.length;
+  if (taken.length > 0) return { command: { ...command, candidates: taken }, dropped };
+  const text = 'a candidate can no longer be disrupted without violating budgets';
+  return { failure: { category: 'budget', text, failed: 0 }, dropped };
+}

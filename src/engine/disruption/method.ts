@@ -1,0 +1,83 @@
+/** The contract of the algorithms that decide which nodes to disrupt. */
+import type { Candidate } from './candidates.ts';
+import type { Command } from './command.ts';
+import type { DisruptionClass, DisruptionReason } from './reasons.ts';
+
+/** Something to tell the user about a candidate. */
+export interface Note {
+  readonly kind: 'Unconsolidatable' | 'DisruptionBlocked' | 'ConsolidationCandidate' | 'ConsolidationRejected';
+  readonly candidate: Candidate;
+  readonly message: string;
+  /** What besides the object makes two notes of this kind different. */
+  readonly dedupe?: readonly string[];
+}
+
+export interface FilterVerdict {
+  readonly eligible: boolean;
+  /** Text of an Unconsolidatable event. */
+  readonly because?: string;
+}
+
+export interface Findings {
+  readonly commands: readonly Command[];
+  /** A candidate was passed over for a budget: looking again may help although nothing else changed. */
+  readonly constrained: boolean;
+  readonly notes: readonly Note[];
+}
+
+/** Why a command no longer holds after the validation delay. */
+export interface ValidationFailure {
+  readonly category: 'budget' | 'churn' | 'scheduling';
+  readonly text: string;
+  /** Candidates that the failure counts for. */
+  readonly failed: number;
+}
+
+export interface Validated {
+  readonly command?: Command;
+  readonly failure?: ValidationFailure;
+  /** Candidates dropped from a command that holds for the others. */
+  readonly dropped: number;
+}
+
+/** What a method may look at. */
+export interface Deliberation {
+  readonly nowMs: number;
+  /** Those that passed the method's filter. */
+  readonly candidates: readonly Candidate[];
+  /** How many more nodes each NodePool lets go for the method's reason; none when it is not listed. */
+  readonly budgets: ReadonlyMap<string, number>;
+}
+
+export interface Method {
+  /** For logs of the loop. */
+  readonly name: string;
+  readonly reason: DisruptionReason;
+  readonly class: DisruptionClass;
+  /** Metric label. */
+  readonly consolidationType: '' | 'empty' | 'multi' | 'single';
+  /** Time to wait before a command is checked again against what is then; none when it is carried out at once. */
+  readonly validateAfterMs?: number;
+  filter(candidate: Candidate): FilterVerdict;
+  /** The best commands now. Does nothing outside. */
+  decide(deliberation: Deliberation): Promise<Findings>;
+  /** Holds a command against a later deliberation. */
+  validate?(command: Command, later: Deliberation): Promise<Validated>;
+}
+
+/** Milliseconds that consolidation waits before it believes its own decision. */
+export const VALIDATION_DELAY_MS = 15_000;
+
+/** Takes candidates in order as far as the budgets of their pools reach. */
+export function withinBudgets(
+  candidates: readonly Candidate[],
+  budgets: ReadonlyMap<string, number>,
+): { readonly taken: readonly Candidate[]; readonly constrained: boolean } {
+  const rest = new Map(budgets);
+  const taken = candidates.filter(({ nodePool }) => {
+    const left = rest.get(nodePool.metadata.name) ?? 0;
+    if (left > 0) rest.set(nodePool.metadata.name, left - 1);
+    return left > 0;
+  });
+  return { taken, constrained: taken.length < candidates.length };
+}
