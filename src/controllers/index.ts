@@ -1,6 +1,11 @@
 /** The operator's controllers, those of the cloud provider aside. */
+
+import { emptiness } from '../engine/disruption/emptiness.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
+import { disruption } from './disruption/loop.ts';
+import { DisruptionQueue } from './disruption/queue.ts';
+import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
 import { disruptionConditions } from './nodeclaim/disruption.ts';
 import { expiration } from './nodeclaim/expiration.ts';
@@ -23,6 +28,7 @@ export function controllers(deps: Deps): readonly Controller[] {
   const { clock, settings } = deps;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
   const solver = localSolver();
+  const queue = new DisruptionQueue(deps);
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
@@ -40,5 +46,8 @@ export function controllers(deps: Deps): readonly Controller[] {
     readiness(deps),
     validation(deps),
     registrationHealth(deps),
+    disruption(deps, queue, [emptiness]),
+    queue.worker,
+    ...nodeControllers(deps),
   ];
 }

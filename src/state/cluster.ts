@@ -51,8 +51,6 @@ export class ClusterState {
     this.#changedMs = clock.now();
     this.stores = openStores(informers);
     const { nodes, nodeClaims, pods, nodePools, csiNodes } = this.stores;
-    for (const node of nodes.list()) this.#nodeChanged(node);
-    for (const claim of nodeClaims.list()) this.#claimChanged(claim, false);
     nodes.subscribe((_, node, before) => {
       if (before) this.#nodeChanged(before);
       this.#nodeChanged(node);

@@ -22,6 +22,8 @@ export interface Findings {
   readonly commands: readonly Command[];
   /** A candidate was passed over for a budget: looking again may help although nothing else changed. */
   readonly constrained: boolean;
+  /** The search stopped before it had looked at everything, for want of time. */
+  readonly timedOut?: boolean;
   readonly notes: readonly Note[];
 }
 
@@ -38,6 +40,7 @@ export interface Validated {
   readonly failure?: ValidationFailure;
   /** Candidates dropped from a command that holds for the others. */
   readonly dropped: number;
+  readonly notes?: readonly Note[];
 }
 
 /** What a method may look at. */
@@ -58,6 +61,8 @@ export interface Method {
   readonly consolidationType: '' | 'empty' | 'multi' | 'single';
   /** Time to wait before a command is checked again against what is then; none when it is carried out at once. */
   readonly validateAfterMs?: number;
+  /** Debug message for a command that did not stand the test of time. */
+  readonly abandoned?: string;
   filter(candidate: Candidate): FilterVerdict;
   /** The best commands now. Does nothing outside. */
   decide(deliberation: Deliberation): Promise<Findings>;

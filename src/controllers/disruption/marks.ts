@@ -1,0 +1,64 @@
+/** Marking nodes for all to see: a taint that keeps new pods away, and a condition that says why. */
+import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
+import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import type { Node } from '../../api/kubernetes.ts';
+import { DISRUPTED_TAINT } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
+import type { StateNode } from '../../engine/model.ts';
+import { sameTaint } from '../../engine/taints.ts';
+import type { Deps } from '../deps.ts';
+import { retried } from '../retry.ts';
+import { unlessGone, writeChanges } from '../writes.ts';
+
+const REASON = 'DisruptionReason';
+
+type Writer = Pick<Deps, 'client' | 'clock'>;
+
+const isTainted = (node: Node): boolean => (node.spec?.taints ?? []).some((taint) => sameTaint(taint, DISRUPTED_TAINT));
+
+/** Adds or removes the taint. A tainted Node that is being deleted is left as it is: its own drain put it there. */
+async function setTaint({ client, clock }: Writer, { node, nodeClaim }: StateNode, wanted: boolean): Promise<void> {
+  if (node === undefined || nodeClaim === undefined) return;
+  const write = async (): Promise<void> => {
+    const before = await client.get(NODE, { name: node.metadata.name });
+    if (isTainted(before) === wanted || (isTainted(before) && before.metadata.deletionTimestamp)) return;
+    const others = (before.spec?.taints ?? []).filter((taint) => !sameTaint(taint, DISRUPTED_TAINT));
+    const taints = wanted ? [...others, DISRUPTED_TAINT] : others;
+    const after: Node = { ...before, spec: { ...before.spec, taints } };
+    await writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
+  };
+  await unlessGone(retried(clock, write));
+}
+
+async function changeStatus(
+  { client, clock }: Writer,
+  { nodeClaim }: StateNode,
+  change: (claim: NodeClaim) => NodeClaim,
+): Promise<void> {
+  if (nodeClaim === undefined) return;
+  const write = async (): Promise<void> => {
+    const before = await client.get(NODE_CLAIM, { name: nodeClaim.metadata.name });
+    await writeChanges(client, NODE_CLAIM, { before, after: change(before) }, { part: 'status', lock: true });
+  };
+  await unlessGone(retried(clock, write));
+}
+
+export async function mark(writer: Writer, stateNode: StateNode, reason: DisruptionReason): Promise<void> {
+  await setTaint(writer, stateNode, true);
+  const update = { type: REASON, status: 'True', reason, message: reason } as const;
+  await changeStatus(writer, stateNode, (claim) =>
+    setCondition(claim, NODECLAIM_CONDITIONS, update, writer.clock.now()),
+  );
+}
+
+export async function unmark(writer: Writer, stateNode: StateNode): Promise<void> {
+  await setTaint(writer, stateNode, false);
+  await changeStatus(writer, stateNode, (claim) =>
+    clearCondition(claim, NODECLAIM_CONDITIONS, REASON, writer.clock.now()),
+  );
+}
+
+/** Whether a node shows marks, as far as the cache knows. Nodes without a claim are not ours to clean. */
+export const isMarked = ({ node, nodeClaim }: StateNode): boolean =>
+  node !== undefined && nodeClaim !== undefined && (isTainted(node) || getCondition(nodeClaim, REASON) !== undefined);

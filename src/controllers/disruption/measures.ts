@@ -1,0 +1,76 @@
+/** Metrics of voluntary disruption. */
+import type { Allowance } from '../../engine/disruption/budgets.ts';
+import { type Command, decisionOf } from '../../engine/disruption/command.ts';
+import type { Method } from '../../engine/disruption/method.ts';
+import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+
+const PREFIX = 'voluntary_disruption';
+
+export function observeEvaluation(metrics: Metrics, method: Method, seconds: number): void {
+  metrics
+    .histogram(`${PREFIX}_decision_evaluation_duration_seconds`, 'Duration of one run of a disruption method', [
+      'reason',
+      'consolidation_type',
+    ])
+    .observe({ reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType }, seconds);
+}
+
+export function setEligible(metrics: Metrics, method: Method, count: number): void {
+  metrics
+    .gauge(`${PREFIX}_eligible_nodes`, 'Nodes that a disruption method may take', ['reason'])
+    .set({ reason: method.reason.toLowerCase() }, count);
+}
+
+export function setAllowance(metrics: Metrics, nodepool: string, reason: DisruptionReason, allowance: Allowance): void {
+  const labels = { nodepool, reason };
+  metrics
+    .gauge('nodepools_allowed_disruptions', 'Nodes that the budgets of a NodePool let go at a time', [
+      'nodepool',
+      'reason',
+    ])
+    .set(labels, allowance.allowed);
+  metrics
+    .gauge('nodepools_nodes_consuming_budgets', 'Nodes of a NodePool that are away and count against its budgets', [
+      'nodepool',
+      'reason',
+    ])
+    .set(labels, allowance.disrupting);
+}
+
+export function countDecision(metrics: Metrics, command: Command, method: Method): void {
+  const labels = {
+    decision: decisionOf(command),
+    reason: command.reason.toLowerCase(),
+    consolidation_type: method.consolidationType,
+  };
+  const names = ['decision', 'reason', 'consolidation_type'];
+  metrics.counter(`${PREFIX}_decisions_total`, 'Disruption commands started', names).inc(labels);
+  const byPool = metrics.counter(
+    `${PREFIX}_decisions_by_nodepool_total`,
+    'Disruption commands started, once for each NodePool that they touch',
+    ['nodepool', ...names],
+  );
+  for (const nodepool of new Set(command.candidates.map(({ nodePool }) => nodePool.metadata.name))) {
+    byPool.inc({ nodepool, ...labels });
+  }
+}
+
+export function countFailedValidations(metrics: Metrics, method: Method, count: number): void {
+  if (count === 0) return;
+  metrics
+    .counter(`${PREFIX}_failed_validations_total`, 'Candidates of commands that no longer held when checked again', [
+      'consolidation_type',
+    ])
+    .inc({ consolidation_type: method.consolidationType }, count);
+}
+
+/** Series that exist from the start, so that their first increase shows. */
+export function initTimeouts(metrics: Metrics): void {
+  const timeouts = metrics.counter(
+    `${PREFIX}_consolidation_timeouts_total`,
+    'Consolidation searches that ran out of time',
+    ['consolidation_type'],
+  );
+  for (const consolidationType of ['multi', 'single']) timeouts.inc({ consolidation_type: consolidationType }, 0);
+}

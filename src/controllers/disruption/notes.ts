@@ -1,0 +1,86 @@
+/** Events of voluntary disruption. */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { Allowance } from '../../engine/disruption/budgets.ts';
+import type { Candidate } from '../../engine/disruption/candidates.ts';
+import type { Note } from '../../engine/disruption/method.ts';
+import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
+import type { StateNode } from '../../engine/model.ts';
+import type { EventNote, EventRecorder } from '../../kube/events.ts';
+
+const MINUTE = 60_000;
+const UNCONSOLIDATABLE_WINDOW_MS = 15 * MINUTE;
+
+const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The same event on a node's Node and NodeClaim, as far as they exist. */
+const onBoth = (
+  { node, nodeClaim }: Pick<StateNode, 'node' | 'nodeClaim'>,
+  event: Omit<EventNote, 'object' | 'type'>,
+  more: readonly string[] = [],
+): readonly EventNote[] =>
+  [node, nodeClaim].flatMap((object) =>
+    object === undefined ? [] : [{ ...event, object, type: 'Normal' as const, dedupe: [uidOf(object), ...more] }],
+  );
+
+export function publishBlocked(events: EventRecorder, stateNode: StateNode, text: string): void {
+  events.publish(...onBoth(stateNode, { reason: 'DisruptionBlocked', message: capitalized(text) }));
+}
+
+export function publishUnconsolidatable(events: EventRecorder, candidate: Candidate, text: string): void {
+  const event = { reason: 'Unconsolidatable', message: capitalized(text), windowMs: UNCONSOLIDATABLE_WINDOW_MS };
+  events.publish(...onBoth(candidate, event));
+}
+
+export function publishNotes(events: EventRecorder, notes: readonly Note[]): void {
+  for (const { kind, candidate, message, dedupe } of notes) {
+    if (kind === 'Unconsolidatable') publishUnconsolidatable(events, candidate, message);
+    else events.publish(...onBoth(candidate, { reason: kind, message: capitalized(message) }, dedupe));
+  }
+}
+
+export function publishBlockedPool(
+  events: EventRecorder,
+  pool: NodePool,
+  { reason, allowance }: { readonly reason: DisruptionReason; readonly allowance: Allowance },
+): void {
+  if (allowance.total === 0 || allowance.allowed > 0) return;
+  events.publish({
+    object: pool,
+    type: 'Normal',
+    reason: 'DisruptionBlocked',
+    message: `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
+    dedupe: [uidOf(pool), reason],
+    windowMs: MINUTE,
+  });
+}
+
+export function publishLaunching(events: EventRecorder, replacement: NodeClaim, reason: DisruptionReason): void {
+  const dedupe = [uidOf(replacement), reason];
+  const message = `Launching NodeClaim: ${reason}`;
+  events.publish({ object: replacement, type: 'Normal', reason: 'DisruptionLaunching', message, dedupe });
+}
+
+export function publishWaiting(events: EventRecorder, replacement: NodeClaim): void {
+  events.publish({
+    object: replacement,
+    type: 'Normal',
+    reason: 'DisruptionWaitingReadiness',
+    message: 'Waiting on readiness to continue disruption',
+    dedupe: [uidOf(replacement)],
+  });
+}
+
+export function publishTerminating(
+  events: EventRecorder,
+  { node, nodeClaim }: Candidate,
+  reason: DisruptionReason,
+): void {
+  const common = { type: 'Normal', reason: 'DisruptionTerminating' } as const;
+  events.publish(
+    { ...common, object: node, message: `Disrupting Node: ${reason}`, dedupe: [uidOf(node), reason] },
+    { ...common, object: nodeClaim, message: `Disrupting NodeClaim: ${reason}`, dedupe: [uidOf(nodeClaim), reason] },
+  );
+}

@@ -1,0 +1,167 @@
+/**
+ * Carries commands out: waits until the replacements are initialised, then deletes the candidates; puts everything back
+ * when that cannot succeed.
+ *
+ *   started ──replacements initialised──▶ candidates deleted ──▶ done
+ *      └──a replacement is gone, or too much time has passed──▶ rolled back
+ */
+import { isTrue } from '../../api/conditions.ts';
+import { NODE_CLAIM } from '../../api/kinds.ts';
+import type { Candidate } from '../../engine/disruption/candidates.ts';
+import { type Command, decisionOf } from '../../engine/disruption/command.ts';
+import type { Method } from '../../engine/disruption/method.ts';
+import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
+import type { LogFields, Logger } from '../../observe/logger.ts';
+import { concurrency } from '../concurrency.ts';
+import type { Deps } from '../deps.ts';
+import { countDisrupted } from '../disrupted.ts';
+import { retried } from '../retry.ts';
+import { snakeCase } from '../text.ts';
+import { deleteExactly } from '../writes.ts';
+import { unmark } from './marks.ts';
+import { publishLaunching, publishTerminating, publishWaiting } from './notes.ts';
+
+const POLL_MS = 1000;
+const PER_CANDIDATE_MS = 80;
+const LEAST_TIME_MS = 10 * 60_000;
+const MOST_TIME_MS = 60 * 60_000;
+
+/** A command on its way. */
+export interface Order {
+  readonly id: string;
+  readonly command: Command;
+  readonly method: Method;
+  readonly startedMs: number;
+  /** Names of the NodeClaims that were created to replace the candidates. */
+  readonly replacements: readonly string[];
+  readonly fields: LogFields;
+}
+
+/** Nothing that the queue could wait for will make the command succeed. */
+class Unrecoverable extends Error {
+  override readonly name = 'Unrecoverable';
+}
+
+export class DisruptionQueue {
+  readonly #deps: Deps;
+  readonly #orders = new Map<string, Order>();
+  readonly #byProviderId = new Map<string, string>();
+  /** Replacements seen initialised; what becomes of them later does not matter. */
+  readonly #initialized = new Set<string>();
+  #add: (id: string) => void = () => undefined;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  get providerIds(): ReadonlySet<string> {
+    return new Set(this.#byProviderId.keys());
+  }
+
+  has(providerId: string): boolean {
+    return this.#byProviderId.has(providerId);
+  }
+
+  enqueue(order: Order): void {
+    this.#orders.set(order.id, order);
+    for (const { providerId } of order.command.candidates) this.#byProviderId.set(providerId, order.id);
+    this.#add(order.id);
+  }
+
+  get worker(): KeyedWorker {
+    const { settings } = this.#deps;
+    return {
+      name: 'disruption.queue',
+      keyed: true,
+      concurrency: concurrency(settings, { min: 100, max: 1000 }),
+      backOff: { baseMs: 1000, maxMs: 10_000 },
+      rateLimit: { qps: 100, burst: 1000 },
+      bind: (add) => {
+        this.#add = add;
+        for (const id of this.#orders.keys()) add(id);
+      },
+      reconcile: (id, context) => this.#work(id, context),
+    };
+  }
+
+  async #work(id: string, { log }: ReconcileContext): Promise<Outcome> {
+    const order = this.#orders.get(id);
+    if (order === undefined) return settled;
+    try {
+      const finished = await this.#attempt(order);
+      this.#checkTime(order);
+      if (!finished) return after(POLL_MS);
+      log.debug('command succeeded', order.fields);
+    } catch (error) {
+      if (!(error instanceof Unrecoverable)) throw error;
+      await this.#rollBack(order, error, log);
+    }
+    this.#forget(order);
+    return settled;
+  }
+
+  /** Answers whether the command is carried out. @throws Unrecoverable when it never will be */
+  async #attempt(order: Order): Promise<boolean> {
+    const waiting = order.replacements.filter((name) => !this.#isReady(order, name));
+    if (waiting.length > 0) return false;
+    const results = await Promise.allSettled(
+      order.command.candidates.map((candidate) => this.#deleteCandidate(order, candidate)),
+    );
+    return results.every(({ status }) => status === 'fulfilled');
+  }
+
+  #isReady({ command }: Order, name: string): boolean {
+    if (this.#initialized.has(name)) return true;
+    const { cluster, events } = this.#deps;
+    const replacement = cluster.claim(name);
+    if (replacement === undefined) throw new Unrecoverable(`replacement was deleted, NodeClaim "${name}"`);
+    publishLaunching(events, replacement, command.reason);
+    if (!isTrue(replacement, 'Initialized')) {
+      publishWaiting(events, replacement);
+      return false;
+    }
+    this.#initialized.add(name);
+    return true;
+  }
+
+  async #deleteCandidate({ command, method }: Order, candidate: Candidate): Promise<void> {
+    const { client, clock, events, metrics } = this.#deps;
+    const { nodeClaim, nodePool, reschedulablePods } = candidate;
+    if (!(await retried(clock, () => deleteExactly(client, NODE_CLAIM, nodeClaim)))) return;
+    publishTerminating(events, candidate, command.reason);
+    const policy = nodePool.spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized';
+    countDisrupted(metrics, nodeClaim, {
+      reason: snakeCase(command.reason),
+      pods: reschedulablePods.length,
+      ...(method.consolidationType === '' ? {} : { policy: snakeCase(policy) }),
+    });
+  }
+
+  /** The more the queue holds, the more time each command gets. */
+  #checkTime({ startedMs }: Order): void {
+    const limitMs = Math.min(MOST_TIME_MS, Math.max(LEAST_TIME_MS, PER_CANDIDATE_MS * this.#byProviderId.size));
+    if (this.#deps.clock.now() - startedMs > limitMs) throw new Unrecoverable('command reached timeout');
+  }
+
+  async #rollBack({ command, fields, replacements }: Order, error: Error, log: Logger): Promise<void> {
+    const { cluster, metrics } = this.#deps;
+    const labels = ['decision', 'reason', 'consolidation_type'];
+    const decision = decisionOf(command);
+    metrics
+      .counter('voluntary_disruption_queue_failures_total', 'Replacements of commands that were rolled back', labels)
+      .inc(
+        { decision, reason: snakeCase(command.reason), consolidation_type: decision },
+        replacements.filter((name) => !this.#initialized.has(name)).length,
+      );
+    // What cannot be undone now is undone by the next run of the disruption loop, which finds the nodes in no command.
+    await Promise.allSettled(command.candidates.map(({ stateNode }) => unmark(this.#deps, stateNode)));
+    log.error('failed terminating nodes while executing a disruption command', { ...fields, error });
+    cluster.unmarkForDeletion(...command.candidates.map(({ providerId }) => providerId));
+  }
+
+  #forget({ id, command, replacements }: Order): void {
+    this.#orders.delete(id);
+    for (const { providerId } of command.candidates) this.#byProviderId.delete(providerId);
+    for (const name of replacements) this.#initialized.delete(name);
+  }
+}

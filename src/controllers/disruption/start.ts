@@ -1,0 +1,119 @@
+/** Starts a command: marks its candidates, creates what replaces them, and hands it to the queue. */
+import { randomUUID } from 'node:crypto';
+import type { Pod } from '../../api/kubernetes.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
+import { type Command, decisionOf, longText } from '../../engine/disruption/command.ts';
+import type { Method } from '../../engine/disruption/method.ts';
+import type { PlannedClaim } from '../../engine/model.ts';
+import { podKey } from '../../engine/pods.ts';
+import { Requirements } from '../../engine/requirements.ts';
+import type { LogFields, Logger } from '../../observe/logger.ts';
+import { createClaim } from '../claims.ts';
+import type { Deps } from '../deps.ts';
+import { nominateNode, publishNominated } from '../nomination.ts';
+import { publishRefusal } from '../provisioning/results.ts';
+import { firstFew } from '../text.ts';
+import { mark } from './marks.ts';
+import { countDecision } from './measures.ts';
+import type { DisruptionQueue } from './queue.ts';
+
+export interface Start {
+  readonly command: Command;
+  readonly method: Method;
+  /** Pods of the simulation, by namespaced name. */
+  readonly pods: ReadonlyMap<string, Pod>;
+}
+
+/** @throws Error when nothing was started; marks that remain are cleaned by the next run of the loop */
+export async function startCommand(
+  deps: Deps,
+  queue: DisruptionQueue,
+  { command, method, pods }: Start,
+  log: Logger,
+): Promise<void> {
+  if (command.candidates.some(({ providerId }) => queue.has(providerId))) {
+    throw new Error('candidate is being disrupted');
+  }
+  const id = randomUUID();
+  const fields = describe(command, id);
+  log.info('disrupting node(s)', fields);
+  const marked = await markCandidates(deps, command);
+  const replacements = await createReplacements(deps, marked, log);
+  // Only now: the pods of a marked node are provided for by the provisioner, which must already see the replacements.
+  deps.cluster.markForDeletion(...marked.candidates.map(({ providerId }) => providerId));
+  recordPlan(deps, command, pods);
+  queue.enqueue({ id, command: marked, method, startedMs: deps.clock.now(), replacements, fields });
+  countDecision(deps.metrics, marked, method);
+}
+
+/** A pure deletion goes on with the candidates that could be marked; a replacement is planned for all or none. */
+async function markCandidates(deps: Deps, command: Command): Promise<Command> {
+  const results = await Promise.allSettled(
+    command.candidates.map(({ stateNode }) => mark(deps, stateNode, command.reason)),
+  );
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  if (failures.length === 0) return command;
+  if (command.replacements.length > 0 || failures.length === command.candidates.length) {
+    throw new AggregateError(failures, `marking disrupted, ${failures.map(String).join('; ')}`);
+  }
+  const candidates = command.candidates.filter((_, at) => results[at]?.status === 'fulfilled');
+  return { ...command, candidates };
+}
+
+async function createReplacements(deps: Deps, command: Command, log: Logger): Promise<readonly string[]> {
+  const reason = command.reason.toLowerCase();
+  const results = await Promise.allSettled(
+    command.replacements.map((planned) => createClaim(deps, planned, { reason, log })),
+  );
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  if (failures.length > 0) {
+    throw new AggregateError(failures, `launching replacement nodeclaim, ${failures.map(String).join('; ')}`);
+  }
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.metadata.name] : []));
+}
+
+function recordPlan(deps: Deps, { plan }: Command, pods: ReadonlyMap<string, Pod>): void {
+  for (const placement of plan?.placements ?? []) {
+    const node = deps.cluster.nodeByProviderId(placement.providerId);
+    if (node === undefined) continue;
+    nominateNode(deps, node);
+    for (const pod of placement.pods.flatMap((key) => pods.get(key) ?? [])) publishNominated(deps, pod, node);
+  }
+  for (const [key, refusal] of plan?.refusals ?? []) {
+    const pod = pods.get(key);
+    if (pod) publishRefusal(deps, pod, refusal);
+  }
+}
+
+function describe(command: Command, id: string): LogFields {
+  const { candidates, replacements } = command;
+  return {
+    command: longText(command, id),
+    decision: decisionOf(command),
+    'disrupted-node-count': candidates.length,
+    'replacement-node-count': replacements.length,
+    'pod-count': candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0),
+    'disrupted-nodes': candidates.map(({ node, nodeClaim, capacityType, stateNode }) => ({
+      Node: { name: node.metadata.name },
+      NodeClaim: { name: nodeClaim.metadata.name },
+      'instance-type': stateNode.labels[INSTANCE_TYPE_LABEL],
+      'capacity-type': capacityType,
+    })),
+    'replacement-nodes': replacements.map((planned) => ({
+      'capacity-type': capacityTypeOf(planned),
+      ...(replacements.length === 1 ? { 'instance-types': firstFew(planned.instanceTypes) } : {}),
+    })),
+  };
+}
+
+const LAUNCH_ORDER = ['reserved', 'spot', 'on-demand'];
+
+/** What will be tried first. */
+const capacityTypeOf = ({ requirements }: PlannedClaim): string => {
+  const wanted = Requirements.fromRequirements(requirements).get(CAPACITY_TYPE_LABEL);
+  return LAUNCH_ORDER.find((type) => wanted.has(type)) ?? 'on-demand';
+};
+
+/** Pods by namespaced name, to find those again that a plan names. */
+export const podsByKey = (pods: readonly Pod[]): ReadonlyMap<string, Pod> =>
+  new Map(pods.map((pod) => [podKey(pod), pod]));
