@@ -1,0 +1,147 @@
+{{/* Name of the chart, or its override. */}}
+{{- define "karpenter.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Name of the objects. */}}
+{{- define "karpenter.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Labels by which the controller's pods are found. */}}
+{{- define "karpenter.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "karpenter.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{/* Labels of every object. */}}
+{{- define "karpenter.labels" -}}
+helm.sh/chart: {{ include "karpenter.chart" . }}
+{{ include "karpenter.selectorLabels" . }}
+{{- if .Chart.AppVersion }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- end }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.additionalLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Labels and annotations of an object that has no others of its own. */}}
+{{- define "karpenter.metadata" -}}
+labels:
+  {{- include "karpenter.labels" . | nindent 2 }}
+{{- with .Values.additionalAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "karpenter.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* The subject of every binding. */}}
+{{- define "karpenter.subjects" -}}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "karpenter.serviceAccountName" . }}
+    namespace: {{ .Release.Namespace }}
+{{- end }}
+
+{{- define "karpenter.image" -}}
+{{- $image := .Values.controller.image }}
+{{- $image.repository }}:{{ default .Chart.AppVersion $image.tag }}
+{{- with $image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/* Adds the selector of the controller's pods to a term that has none. Takes term and root. */}}
+{{- define "karpenter.selectPods" -}}
+{{- if not (hasKey .term "labelSelector") }}
+{{- $labels := include "karpenter.selectorLabels" .root | fromYaml }}
+{{- $_ := set .term "labelSelector" (dict "matchLabels" $labels) }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.affinity" -}}
+{{- $root := . }}
+{{- $affinity := deepCopy .Values.affinity }}
+{{- range $kind := list "podAffinity" "podAntiAffinity" }}
+{{- with get $affinity $kind }}
+{{- range $term := .requiredDuringSchedulingIgnoredDuringExecution }}
+{{- include "karpenter.selectPods" (dict "term" $term "root" $root) }}
+{{- end }}
+{{- range $weighted := .preferredDuringSchedulingIgnoredDuringExecution }}
+{{- with $weighted.podAffinityTerm }}
+{{- include "karpenter.selectPods" (dict "term" . "root" $root) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $affinity }}
+{{- end }}
+
+{{- define "karpenter.topologySpreadConstraints" -}}
+{{- $root := . }}
+{{- $constraints := list }}
+{{- range $given := .Values.topologySpreadConstraints }}
+{{- $constraint := deepCopy $given }}
+{{- include "karpenter.selectPods" (dict "term" $constraint "root" $root) }}
+{{- $constraints = append $constraints $constraint }}
+{{- end }}
+{{- toYaml $constraints }}
+{{- end }}
+
+{{/* Environment variables of settings that have a value, in a fixed order. */}}
+{{- define "karpenter.settings" -}}
+{{- $root := . }}
+{{- $settings := .Values.settings }}
+{{- range list
+  (list "BATCH_MAX_DURATION" "batchMaxDuration" true)
+  (list "BATCH_IDLE_DURATION" "batchIdleDuration" true)
+  (list "PREFERENCE_POLICY" "preferencePolicy" false)
+  (list "MIN_VALUES_POLICY" "minValuesPolicy" false)
+  (list "CLUSTER_CA_BUNDLE" "clusterCABundle" true)
+  (list "CLUSTER_NAME" "clusterName" true)
+  (list "CLUSTER_ENDPOINT" "clusterEndpoint" true)
+  (list "ISOLATED_VPC" "isolatedVPC" true)
+  (list "EKS_CONTROL_PLANE" "eksControlPlane" true)
+  (list "VM_MEMORY_OVERHEAD_PERCENT" "vmMemoryOverheadPercent" true)
+  (list "INTERRUPTION_QUEUE" "interruptionQueue" true)
+  (list "ENABLE_ZONAL_SHIFT" "enableZonalShift" true)
+  (list "RESERVED_ENIS" "reservedENIs" true)
+  (list "IGNORE_DRA_REQUESTS" "ignoreDRARequests" true)
+  (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" "disableClusterStateObservability" true)
+  (list "DISABLE_DRY_RUN" "disableDryRun" true)
+  (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval" true)
+  (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval" true)
+}}
+{{- $value := get $settings (index . 1) }}
+{{- if $value }}
+- name: {{ index . 0 }}
+  value: {{ ternary (tpl (toString $value) $root) (toString $value) (index . 2) | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.featureGates" -}}
+{{- $gates := .Values.settings.featureGates | default dict -}}
+ReservedCapacity={{ $gates.reservedCapacity }},SpotToSpotConsolidation={{ $gates.spotToSpotConsolidation }},NodeRepair={{ $gates.nodeRepair }},NodeOverlay={{ $gates.nodeOverlay }},StaticCapacity={{ $gates.staticCapacity }},CapacityBuffer={{ $gates.capacityBuffer }}
+{{- end }}
