@@ -3,9 +3,8 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { readInstanceTypes } from './objects/catalogue.ts';
-import { InputError } from './objects/errors.ts';
-import { readManifests } from './objects/read.ts';
-import { worldOf } from './objects/snapshot.ts';
+import { type Manifest, readManifests } from './objects/read.ts';
+import { type WorldOptions, worldOf } from './objects/snapshot.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
 
 export interface SimulateOptions {
@@ -28,9 +27,9 @@ export interface SimulateResult {
 /** @throws InputError that names the document and the field */
 export async function simulate(options: SimulateOptions): Promise<SimulateResult> {
   const manifests = readManifests(options.filename);
-  const { instanceTypes: file } = options;
-  const types = file === undefined ? await builtInTypes() : readInstanceTypes(file);
-  const { snapshot, notes } = worldOf(manifests, { instanceTypes: () => types, nowMs: options.nowMs ?? Date.now() });
+  const nowMs = options.nowMs ?? Date.now();
+  const instanceTypes = await typesFor(options, manifests, nowMs);
+  const { snapshot, notes } = worldOf(manifests, { instanceTypes, nowMs });
   const plan = solve(snapshot, {
     preferencePolicy: options.preferencePolicy ?? 'Respect',
     minValuesPolicy: options.minValuesPolicy ?? 'Strict',
@@ -40,8 +39,15 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
   return { simulation: simulationOf(plan, { explain: options.explain ?? false }), notes };
 }
 
-async function builtInTypes(): Promise<ReturnType<typeof readInstanceTypes>> {
-  throw new InputError('--instance-types', 'a file with instance types is needed');
+/** The catalogue of the local world is loaded only when it is needed. */
+async function typesFor(
+  { instanceTypes: file }: SimulateOptions,
+  manifests: readonly Manifest[],
+  nowMs: number,
+): Promise<WorldOptions['instanceTypes']> {
+  if (file === undefined) return (await import('./objects/builtin.ts')).builtInTypes(manifests, nowMs);
+  const types = readInstanceTypes(file);
+  return () => types;
 }
 
 type Format = 'table' | 'json' | 'yaml';
@@ -83,14 +89,9 @@ export function simulateCommand(): Command {
     .action(async (flags: SimulateOptions & { readonly output: Format; readonly now?: number }, command: Command) => {
       if (flags.filename.length === 0)
         command.error('error: name at least one file or folder with -f, or - for standard input');
-      try {
-        const { now } = flags;
-        const { simulation, notes } = await simulate({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
-        for (const note of notes) process.stderr.write(`note: ${note}\n`);
-        process.stdout.write(await print(simulation, flags.output));
-      } catch (error) {
-        if (!(error instanceof InputError)) throw error;
-        command.error(`error: ${error.message}`);
-      }
+      const { now } = flags;
+      const { simulation, notes } = await simulate({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
+      for (const note of notes) process.stderr.write(`note: ${note}\n`);
+      process.stdout.write(await print(simulation, flags.output));
     });
 }

@@ -1,0 +1,110 @@
+/**
+ * Instance types without an account: the local world's catalogue and prices, seen through a NodeClass the way the EC2
+ * provider sees those of AWS.
+ */
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { familyOf } from '../../aws/amis/families.ts';
+import { capacityOf, estimatedMemory } from '../../aws/instancetypes/capacity.ts';
+import { canLaunch } from '../../aws/instancetypes/compatibility.ts';
+import { typeRequirements } from '../../aws/instancetypes/labels.ts';
+import { overheadOf } from '../../aws/instancetypes/overhead.ts';
+import { eniLimitedPods, podLimit } from '../../aws/instancetypes/pods.ts';
+import { parseKubelet } from '../../aws/nodeclass/kubelet.ts';
+import { baseOfferings } from '../../aws/offerings/offerings.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
+import { InputError, messageOf } from './errors.ts';
+import type { Manifest } from './read.ts';
+
+const REGION = 'us-west-2';
+const ZONES = ['a', 'b', 'c'].map((letter, index) => ({ name: `${REGION}${letter}`, id: `usw2-az${index + 1}` }));
+/** The local world's prices come from this seed. */
+const PRICE_SEED = 1;
+/** The operator's default of `--vm-memory-overhead-percent`. */
+const MEMORY_OVERHEAD = 0.075;
+/** No interfaces are kept back, the operator's default of `--reserved-enis`. */
+const RESERVED_ENIS = 0;
+
+const DEFAULT_SPEC: EC2NodeClass['spec'] = {
+  role: 'default',
+  amiSelectorTerms: [{ alias: 'al2023@latest' }],
+  subnetSelectorTerms: [{ tags: { '*': '*' } }],
+  securityGroupSelectorTerms: [{ tags: { '*': '*' } }],
+};
+
+/** Types as each pool's NodeClass shows them; a NodeClass that is not among the manifests counts as a plain AL2023 one. */
+export function builtInTypes(
+  manifests: readonly Manifest[],
+  nowMs: number,
+): (nodePool: NodePool) => readonly InstanceType[] {
+  const catalogue = ruleBuiltCatalogue(ZONES, PRICE_SEED);
+  const classes = manifests.filter(({ object }) => object.kind === 'EC2NodeClass');
+  const known = new Map<string, readonly InstanceType[]>();
+
+  const typesOf = (spec: EC2NodeClass['spec'], where: string): readonly InstanceType[] => {
+    const subnets = ZONES.map((zone) => ({ id: `subnet-${zone.id}`, zone: zone.name, zoneID: zone.id }));
+    const nodeClass: EC2NodeClass = {
+      apiVersion: 'karpenter.k8s.aws/v1',
+      kind: 'EC2NodeClass',
+      metadata: { name: 'default' },
+      spec,
+      status: { subnets },
+    };
+    const kubelet = kubeletOf(spec, where);
+    const family = familyOf(nodeClass);
+    const zones = subnets.map(({ id, zone, zoneID }) => ({ name: zone, id: zoneID, subnetIds: [id] }));
+    return catalogue.types.map((info): InstanceType => {
+      const name = info.InstanceType ?? '';
+      const offeredIn = new Set(catalogue.zonesOf(name));
+      const pods = podLimit(info, nodeClass, kubelet, { family, reservedEnis: RESERVED_ENIS });
+      const capacity = capacityOf(info, nodeClass, {
+        family,
+        pods,
+        memoryOverheadPercent: MEMORY_OVERHEAD,
+        discoveredMemory: undefined,
+      });
+      return {
+        name,
+        requirements: typeRequirements(info, { region: REGION, family, zones, offeredIn, reservations: [] }),
+        capacity,
+        overhead: overheadOf(kubelet, {
+          vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
+          pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,
+          memory: estimatedMemory(info, MEMORY_OVERHEAD),
+          ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
+        }),
+        offerings: baseOfferings(info, {
+          allZones: ZONES.map((zone) => zone.name),
+          zones,
+          offeredIn,
+          launchable: canLaunch(info, nodeClass, family, undefined),
+          placementGroup: undefined,
+          onDemandPrice: catalogue.onDemandUsd,
+          spotPrice: (type, zone) => catalogue.spotUsd(type, zone, nowMs),
+          isUnavailable: () => false,
+        }),
+      };
+    });
+  };
+
+  return (nodePool) => {
+    const { name } = nodePool.spec.template.spec.nodeClassRef;
+    let types = known.get(name);
+    if (types === undefined) {
+      const manifest = classes.find(({ object }) => object.metadata.name === name);
+      const spec = manifest === undefined ? DEFAULT_SPEC : (manifest.object as EC2NodeClass).spec;
+      types = typesOf(spec, manifest?.where ?? 'built-in NodeClass');
+      known.set(name, types);
+    }
+    return types;
+  };
+}
+
+function kubeletOf(spec: EC2NodeClass['spec'], where: string): ReturnType<typeof parseKubelet> {
+  try {
+    return parseKubelet(spec.kubelet);
+  } catch (error) {
+    throw new InputError(where, `spec.kubelet: ${messageOf(error)}`, { cause: error });
+  }
+}
