@@ -3,10 +3,11 @@ import { applyDefaults } from './admission/defaults.ts';
 import { builtinCauses, metadataCauses } from './admission/validation.ts';
 import type { WriteOptions } from './core.ts';
 import { decode } from './decode.ts';
-import { type ApiObject, isRecord, type Json } from './json.ts';
+import { type ApiObject, isRecord, type Json, record, text } from './json.ts';
+import { jsonPath } from './jsonpath.ts';
 import { modelShape } from './models.ts';
 import { groupVersion, type Resource } from './resources.ts';
-import { badRequest, type Cause, invalid, StatusError } from './status.ts';
+import { badRequest, type Cause, invalid, invalidValue, StatusError } from './status.ts';
 
 /**
  * Reads an object in a served version, without unknown fields.
@@ -22,22 +23,36 @@ export function readObject(
     badRequest(`${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: ${problem}`),
 ): ApiObject {
   if (!isRecord(body)) throw badRequest('the request body must be a JSON object');
-  const apiVersion = groupVersion(resource);
-  const sent = { ...body, apiVersion: body.apiVersion ?? apiVersion, kind: body.kind ?? resource.kind };
-  if (sent.apiVersion !== apiVersion) {
-    throw badRequest(
-      `the API version in the data (${String(sent.apiVersion)}) does not match the expected API version (${apiVersion})`,
-    );
-  }
-  if (sent.kind !== resource.kind) {
-    throw badRequest(
-      `${String(sent.kind)} in version "${resource.version}" cannot be handled as a ${resource.kind}: no kind "${String(sent.kind)}" is registered for version "${apiVersion}"`,
-    );
-  }
+  const sent = identified(resource, body);
   const unknown: string[] = [];
   const object = knownFields(resource, sent, unknown);
   if (unknown.length > 0) complain(unknown, options, strictly);
   return object;
+}
+
+/** The body with apiVersion and kind, which clients may leave out of built-in kinds. */
+function identified(resource: Resource, body: Json): Json {
+  const apiVersion = groupVersion(resource);
+  const isCustom = resource.model === undefined;
+  if (isCustom && !body['kind']) {
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${JSON.stringify(body)}'`,
+    );
+  }
+  const sent: Json = { ...body, apiVersion: body['apiVersion'] ?? apiVersion, kind: body['kind'] ?? resource.kind };
+  if (sent['apiVersion'] !== apiVersion) {
+    throw badRequest(
+      `the API version in the data (${String(sent['apiVersion'])}) does not match the expected API version (${apiVersion})`,
+    );
+  }
+  if (sent['kind'] === resource.kind) return sent;
+  if (isCustom) {
+    const name = text(record(body['metadata'])['name']);
+    throw invalid(resource, name, [invalidValue('kind', sent['kind'], `must be ${resource.kind}`)]);
+  }
+  throw badRequest(
+    `${String(sent['kind'])} in version "${resource.version}" cannot be handled as a ${resource.kind}: no kind "${String(sent['kind'])}" is registered for version "${apiVersion}"`,
+  );
 }
 
 function complain(unknown: readonly string[], options: WriteOptions, strictly: (problem: string) => Error): void {
@@ -74,9 +89,19 @@ export function withDefaults(resource: Resource, object: ApiObject): ApiObject {
  */
 export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
   const causes: Cause[] = metadataCauses(resource, object);
-  if (resource.schema) causes.push(...resource.schema.validate(object, old, part));
+  if (resource.schema) causes.push(...scaleCauses(resource, object), ...resource.schema.validate(object, old, part));
   else causes.push(...builtinCauses(resource, object, old));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
+}
+
+/** What the scale subresource could not read of a custom resource. */
+function scaleCauses({ scale }: Resource, object: ApiObject): Cause[] {
+  return [scale?.spec, scale?.status].flatMap((path) => {
+    const [value] = path === undefined ? [] : jsonPath(path)(object);
+    if (path === undefined || value === undefined || value === null || Number.isInteger(value)) return [];
+    const type = typeof value === 'number' ? 'float64' : typeof value === 'boolean' ? 'bool' : 'string';
+    return [invalidValue(path, 0, `${path} accessor error: ${String(value)} is of the type ${type}, expected int64`)];
+  });
 }
 
 /** The error of a patch whose result has unknown fields. */

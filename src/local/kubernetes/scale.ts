@@ -29,7 +29,7 @@ function scaleOf(resource: Resource, entry: Entry): Json {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
     metadata: { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion, creationTimestamp },
-    spec: { replicas: count(paths.spec) },
+    spec: count(paths.spec) === 0 ? {} : { replicas: count(paths.spec) },
     status: { replicas: count(paths.status), ...(selects !== undefined && { selector: selects }) },
   };
 }
