@@ -1,0 +1,31 @@
+/** Says whether decisions can be made: while cluster state is not synced, provisioning and disruption stand still. */
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+
+/** A state that stays unsynced for longer than this is worth an error, this often. */
+const PATIENCE_MS = 30_000;
+const REPEAT_MS = 10_000;
+
+/** Answers a function to call every few seconds with the number of nodes. */
+export function clusterStateMetrics({ clock, cluster, metrics }: Deps): (nodes: number, log: Logger) => void {
+  const count = metrics.gauge('cluster_state_node_count', 'Nodes in cluster state');
+  const synced = metrics.gauge('cluster_state_synced', 'Whether cluster state is synced');
+  const unsynced = metrics.gauge('cluster_state_unsynced_time_seconds', 'Time since cluster state was last synced');
+  let syncedMs = clock.now();
+  let loggedMs = Number.NEGATIVE_INFINITY;
+
+  return (nodes, log) => {
+    const nowMs = clock.now();
+    const isSynced = cluster.synced();
+    if (isSynced) syncedMs = nowMs;
+    count.set(nodes);
+    synced.set(isSynced ? 1 : 0);
+    unsynced.set((nowMs - syncedMs) / 1_000);
+    if (nowMs - syncedMs <= PATIENCE_MS || nowMs - loggedMs < REPEAT_MS) return;
+    loggedMs = nowMs;
+    log.error('cluster state is not synced, no decisions are made', {
+      error: `not synced for ${Math.round((nowMs - syncedMs) / 1_000)}s`,
+      remedy: 'look for NodeClaims that are not launched and for kinds that cannot be listed',
+    });
+  };
+}

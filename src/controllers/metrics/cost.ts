@@ -1,0 +1,74 @@
+/** What the nodes of a NodePool cost, by the prices of their offerings. */
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { CloudProvider } from '../../cloud/provider.ts';
+import type { InstanceType, Requirement } from '../../engine/model.ts';
+import type { Clock } from '../../kube/clock.ts';
+
+/** Prices are looked up again after an hour, or after a minute when one was missing. */
+const PRICES_AGE_MS = 3_600_000;
+const MISSING_AGE_MS = 60_000;
+
+type Prices = ReadonlyMap<string, number>;
+
+/** Key of a price; undefined for a claim that does not say what it is. */
+function offeringKey(claim: NodeClaim): string | undefined {
+  const { labels = {} } = claim.metadata;
+  const parts = [labels[INSTANCE_TYPE_LABEL], labels[CAPACITY_TYPE_LABEL], labels[ZONE_LABEL]];
+  return parts.every((part) => part) ? parts.join('/') : undefined;
+}
+
+/** USD per hour by instance type, capacity type and zone. */
+export function pricesOf(types: readonly InstanceType[]): Prices {
+  const prices = new Map<string, number>();
+  for (const { name, offerings } of types) {
+    for (const { requirements, usdPerHour } of offerings) {
+      for (const capacityType of valuesOf(requirements, CAPACITY_TYPE_LABEL)) {
+        for (const zone of valuesOf(requirements, ZONE_LABEL))
+          prices.set(`${name}/${capacityType}/${zone}`, usdPerHour);
+      }
+    }
+  }
+  return prices;
+}
+
+const valuesOf = (requirements: readonly Requirement[], key: string): readonly string[] =>
+  requirements.find((requirement) => requirement.key === key)?.values ?? [];
+
+/** Sums prices; claims whose offering is not known count nothing. */
+export class CostTracker {
+  readonly #cloud: CloudProvider;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, { readonly prices: Prices; readonly readMs: number }>();
+
+  constructor(cloud: CloudProvider, clock: Clock) {
+    this.#cloud = cloud;
+    this.#clock = clock;
+  }
+
+  /** USD per hour of a pool's claims. @throws what the cloud throws when it cannot tell prices */
+  async usdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
+    const keys = claims.flatMap((claim) => offeringKey(claim) ?? []);
+    if (keys.length === 0) return 0;
+    const prices = await this.#pricesFor(pool, keys);
+    return keys.reduce((sum, key) => sum + (prices.get(key) ?? 0), 0);
+  }
+
+  forget(poolName: string): void {
+    this.#known.delete(poolName);
+  }
+
+  async #pricesFor(pool: NodePool, keys: readonly string[]): Promise<Prices> {
+    const { name } = pool.metadata;
+    const known = this.#known.get(name);
+    const ageMs = this.#clock.now() - (known?.readMs ?? Number.NEGATIVE_INFINITY);
+    const limitMs = known && keys.every((key) => known.prices.has(key)) ? PRICES_AGE_MS : MISSING_AGE_MS;
+    if (known && ageMs < limitMs) return known.prices;
+    const fresh = pricesOf(await this.#cloud.instanceTypes(pool));
+    // an offering that is no longer sold keeps its last price
+    const prices = new Map([...(known?.prices ?? []), ...fresh]);
+    this.#known.set(name, { prices, readMs: this.#clock.now() });
+    return prices;
+  }
+}

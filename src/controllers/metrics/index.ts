@@ -1,0 +1,26 @@
+/** The controllers that measure: cluster state, and the conditions of every kind. */
+import { NODE, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
+import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { Controller } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import { nodeClassKinds, nodeClassLabel } from '../nodeclasses.ts';
+import { nodePoolMetrics } from './nodepools.ts';
+import { nodeMetrics } from './nodes.ts';
+import { podMetrics } from './pods.ts';
+import { statusMetrics } from './status.ts';
+
+/** None when the settings leave out the observation of cluster state. */
+export function metricsControllers(deps: Deps): readonly Controller[] {
+  if (deps.settings.disableClusterStateObservability) return [];
+  const nodeClasses = nodeClassKinds(deps.cloud);
+  const ownership = [...nodeClasses.map(nodeClassLabel), NODEPOOL_LABEL];
+  return [
+    podMetrics(deps),
+    nodeMetrics(deps),
+    nodePoolMetrics(deps),
+    statusMetrics(deps, NODE_CLAIM, { labels: ownership, older: true }),
+    statusMetrics(deps, NODE_POOL, { older: true }),
+    statusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL] }),
+    ...nodeClasses.map((kind) => statusMetrics(deps, kind, { older: true, buckets: 'library' })),
+  ];
+}

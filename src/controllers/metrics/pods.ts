@@ -1,0 +1,74 @@
+/** Metrics of pods: where they are, and how long they waited to be placed and to start. */
+import { getCondition } from '../../api/conditions.ts';
+import { POD } from '../../api/kinds.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { isTerminal, podKey } from '../../engine/pods.ts';
+import { after, type Reconciler } from '../../kube/reconciler.ts';
+import type { ClusterState } from '../../state/cluster.ts';
+import type { Deps } from '../deps.ts';
+import { podWaits } from './podwaits.ts';
+import { type Labels, OwnedSeries } from './series.ts';
+
+const INTERVAL_MS = 30_000;
+
+const STATE_LABELS = [
+  'name',
+  'namespace',
+  'owner',
+  'node',
+  'scheduled',
+  'nodepool',
+  'zone',
+  'arch',
+  'capacity_type',
+  'instance_type',
+  'phase',
+  'ready',
+  'managed',
+];
+
+export function podMetrics({ clock, cluster, metrics }: Deps): Reconciler<Pod> {
+  const state = new OwnedSeries(metrics.gauge('pods_state', 'Pods, 1 each', STATE_LABELS));
+  const waits = podWaits(metrics);
+
+  return {
+    name: 'metrics.pod',
+    watches: POD,
+    concurrency: 1,
+    removed: ({ namespace = 'default', name }) => {
+      state.remove(`${namespace}/${name}`);
+      waits.forget(`${namespace}/${name}`);
+    },
+
+    async reconcile(pod) {
+      const key = podKey(pod);
+      state.set(key, [{ labels: stateLabels(pod, cluster), value: 1 }]);
+      waits.observe(pod, cluster.podTimings.get(key), clock.now());
+      // nothing about a finished pod changes with time
+      return after(isTerminal(pod) ? 10 * INTERVAL_MS : INTERVAL_MS);
+    },
+  };
+}
+
+function stateLabels(pod: Pod, { stores }: ClusterState): Labels {
+  const { name, namespace = '', ownerReferences = [] } = pod.metadata;
+  const [owner] = ownerReferences;
+  const nodeName = pod.spec.nodeName ?? '';
+  const labels = (nodeName === '' ? undefined : stores.nodes.get({ name: nodeName }))?.metadata.labels ?? {};
+  return {
+    name,
+    namespace,
+    owner: owner ? `/apis/${owner.apiVersion}/namespaces/${namespace}/${owner.kind.toLowerCase()}s/${owner.name}` : '',
+    node: nodeName,
+    scheduled: String(nodeName !== ''),
+    nodepool: labels[NODEPOOL_LABEL] ?? '',
+    zone: labels[ZONE_LABEL] ?? '',
+    arch: labels[ARCH_LABEL] ?? '',
+    capacity_type: labels[CAPACITY_TYPE_LABEL] ?? '',
+    instance_type: labels[INSTANCE_TYPE_LABEL] ?? '',
+    phase: pod.status?.phase ?? '',
+    ready: String(getCondition(pod, 'Ready')?.status === 'True'),
+    managed: String(labels[NODEPOOL_LABEL] !== undefined),
+  };
+}
