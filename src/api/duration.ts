@@ -44,7 +44,11 @@ export function durationNanos(text: string): bigint {
  *
  * @throws {RangeError} when the text is not a duration.
  */
-export const parseDuration = (text: string): number => Number(durationNanos(text)) / 1e6;
+export function parseDuration(text: string): number {
+  const nanos = durationNanos(text);
+  // whole milliseconds apart, because nanoseconds of a few months no longer fit a number
+  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
+}
 
 /** The milliseconds of a duration; `Infinity` for `Never` and for a duration that is not set. */
 export const durationOrNever = (text: string | undefined): number =>
@@ -52,7 +56,8 @@ export const durationOrNever = (text: string | undefined): number =>
 
 /** Prints milliseconds as Go does: `1h30m0s`, `5m0s`, `1.5s`, `300ms`, `0s`. */
 export function formatDuration(ms: number): string {
-  const nanos = BigInt(Math.round(Math.abs(ms) * 1e6));
+  const whole = Math.trunc(Math.abs(ms));
+  const nanos = BigInt(whole) * 1_000_000n + BigInt(Math.round((Math.abs(ms) - whole) * 1e6));
   if (nanos === 0n) return '0s';
   const sign = ms < 0 ? '-' : '';
   if (nanos < 1_000n) return `${sign}${nanos}ns`;

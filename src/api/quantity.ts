@@ -79,8 +79,14 @@ export function parseQuantity(quantity: Quantity): number {
     if (suffix === 'm') return Number(digits) / 1000;
     return Number(digits) * (suffix === undefined ? 1 : (PLAIN_FACTORS[suffix] ?? 1));
   }
-  const { nano } = readQuantity(quantity);
-  return nano % BILLION === 0n ? Number(nano / BILLION) : Number(nano) / 1e9;
+  return nearestNumber(readQuantity(quantity).nano);
+}
+
+/** Through text, because that rounds once; a division of large numbers rounds twice. */
+function nearestNumber(nano: bigint): number {
+  const magnitude = nano < 0n ? -nano : nano;
+  const value = Number(`${magnitude / BILLION}.${String(magnitude % BILLION).padStart(9, '0')}`);
+  return nano < 0n ? -value : value;
 }
 
 /** The value of a quantity in thousandths, rounded away from zero. */

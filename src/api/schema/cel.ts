@@ -77,7 +77,7 @@ export const absent = (): unknown => Optional.none();
 export function celValue(schema: OpenApiSchema | undefined, value: unknown): unknown {
   if (typeof value === 'number') return schema?.type !== 'number' && Number.isInteger(value) ? BigInt(value) : value;
   if (typeof value === 'string') return schema?.format?.startsWith('date') ? new Date(value) : value;
-  if (Array.isArray(value)) return value.map((item) => celValue(schema?.items, item));
+  if (Array.isArray(value)) return Array.from(value, (item) => celValue(schema?.items, item));
   if (!isObject(value)) return value;
   const { properties } = schema ?? {};
   const values = schema && valuesOf(schema);

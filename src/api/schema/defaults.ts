@@ -1,5 +1,5 @@
 /** Fills in the defaults of a schema and drops nulls where null means nothing, as the API server does on writing. */
-import { fieldOf, isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
+import { copyOf, fieldOf, isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** A copy of the object with defaults. The input stays as it is. */
 export const withDefaults = (schema: OpenApiSchema, value: unknown): unknown =>
@@ -16,14 +16,14 @@ function filled(schema: OpenApiSchema | undefined, value: unknown): unknown {
   }
   for (const [key, property] of Object.entries(schema.properties ?? {})) {
     if (property.default !== undefined && !Object.hasOwn(fields, key)) {
-      setOwn(fields, key, filled(property, structuredClone(property.default)));
+      setOwn(fields, key, filled(property, copyOf(property.default)));
     }
   }
   return fields;
 }
 
 const orDefault = (schema: OpenApiSchema | undefined, value: unknown): unknown =>
-  value === null && schema?.default !== undefined && !schema.nullable ? structuredClone(schema.default) : value;
+  value === null && schema?.default !== undefined && !schema.nullable ? copyOf(schema.default) : value;
 
 function withoutNulls(schema: OpenApiSchema | undefined, value: unknown): unknown {
   if (!schema) return value;

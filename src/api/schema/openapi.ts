@@ -62,6 +62,13 @@ export function counterpartIn(schema: OpenApiSchema, old: unknown): (item: unkno
 export const mapKey = (item: unknown, keys: readonly string[]): string =>
   JSON.stringify(Object.fromEntries(isObject(item) ? keys.map((key) => [key, item[key]]) : []));
 
+/** A deep copy of a JSON value, made of plain objects and lists. */
+export function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return Array.from(value, copyOf);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, copyOf(field)]));
+}
+
 /** Deep equality of JSON values; the order of an object's keys does not count. */
 export function sameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;

@@ -1,0 +1,136 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  type Conditioned,
+  clearCondition,
+  getCondition,
+  initConditions,
+  isTrue,
+  NODECLAIM_CONDITIONS,
+  setCondition,
+} from '../../../src/api/conditions.ts';
+
+const created = '2026-01-01T00:00:00Z';
+const at = (seconds: number): number => Date.parse(created) + seconds * 1000;
+const claim = (generation = 1): Conditioned => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodeClaim',
+  metadata: { name: 'c', generation, creationTimestamp: created },
+});
+const set = NODECLAIM_CONDITIONS;
+const types = (object: Conditioned): string[] => (object.status?.conditions ?? []).map(({ type }) => type);
+
+const launched = (object: Conditioned, seconds: number): Conditioned =>
+  setCondition(object, set, { type: 'Launched', status: 'True' }, at(seconds));
+
+describe('initConditions', () => {
+  it('adds what is missing as Unknown since the creation, and nothing twice', () => {
+    const touched = initConditions(claim(), set);
+    expect(types(touched)).toEqual(['Launched', 'Registered', 'Initialized', 'Ready']);
+    expect(getCondition(touched, 'Ready')).toEqual({
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'AwaitingReconciliation',
+      message: 'object is awaiting reconciliation',
+      lastTransitionTime: created,
+      observedGeneration: 1,
+    });
+    expect(initConditions(touched, set)).toBe(touched);
+  });
+});
+
+describe('setCondition', () => {
+  it('takes the type for a reason, and sums up what is left in Ready', () => {
+    const object = launched(claim(), 10);
+    expect(getCondition(object, 'Launched')).toEqual({
+      type: 'Launched',
+      status: 'True',
+      reason: 'Launched',
+      message: '',
+      lastTransitionTime: '2026-01-01T00:00:10Z',
+      observedGeneration: 1,
+    });
+    expect(getCondition(object, 'Ready')).toMatchObject({
+      status: 'Unknown',
+      reason: 'ReconcilingDependents',
+      message: 'Registered=Unknown, Initialized=Unknown',
+    });
+  });
+
+  it('turns Ready True with the last dependent', () => {
+    let object = launched(claim(), 10);
+    object = setCondition(object, set, { type: 'Registered', status: 'True' }, at(20));
+    object = setCondition(object, set, { type: 'Initialized', status: 'True' }, at(30));
+    expect(getCondition(object, 'Ready')).toMatchObject({ status: 'True', reason: 'Ready', message: '' });
+    expect(types(object)).toEqual(['Launched', 'Registered', 'Initialized', 'Ready']);
+  });
+
+  it('turns Ready False with a failed dependent, newest transition first', () => {
+    let object = launched(claim(), 10);
+    object = setCondition(object, set, { type: 'Registered', status: 'False', reason: 'Odd', message: 'two' }, at(20));
+    expect(getCondition(object, 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'UnhealthyDependents',
+      message: 'Registered=False, Initialized=Unknown',
+    });
+  });
+
+  it('counts a dependent of an earlier generation as unhealthy but not as failed', () => {
+    let object = setCondition(claim(1), set, { type: 'Launched', status: 'False', reason: 'No' }, at(10));
+    object = { ...object, metadata: { ...object.metadata, generation: 2 } };
+    object = setCondition(object, set, { type: 'Registered', status: 'True' }, at(20));
+    expect(getCondition(object, 'Ready')).toMatchObject({ status: 'Unknown', reason: 'ReconcilingDependents' });
+  });
+
+  it('moves the transition time with the status only', () => {
+    const first = setCondition(claim(), set, { type: 'Launched', status: 'Unknown', reason: 'A' }, at(10));
+    const second = setCondition(first, set, { type: 'Launched', status: 'Unknown', reason: 'B' }, at(20));
+    expect(getCondition(second, 'Launched')).toMatchObject({ reason: 'B', lastTransitionTime: created });
+  });
+
+  it('gives the same object back when nothing changes', () => {
+    const object = launched(claim(), 10);
+    expect(launched(object, 20)).toBe(object);
+  });
+
+  it('brings every condition of a deleting object to the current generation', () => {
+    const object = launched(claim(1), 10);
+    const metadata = { ...object.metadata, generation: 2, deletionTimestamp: created };
+    const drained = setCondition({ ...object, metadata }, set, { type: 'Drained', status: 'True' }, at(20));
+    expect(drained.status?.conditions?.every(({ observedGeneration }) => observedGeneration === 2)).toBe(true);
+  });
+});
+
+describe('clearCondition', () => {
+  it('removes what Ready does not depend on', () => {
+    const object = setCondition(claim(), set, { type: 'Drifted', status: 'True' }, at(10));
+    expect(isTrue(object, 'Drifted')).toBe(true);
+    expect(getCondition(clearCondition(object, set, 'Drifted', at(20)), 'Drifted')).toBeUndefined();
+  });
+
+  it.each(['Launched', 'Ready'])('keeps %s', (type) => {
+    const object = launched(claim(), 10);
+    expect(clearCondition(object, set, type, at(20))).toBe(object);
+  });
+});
+
+describe('laws of conditions', () => {
+  const update = fc.record({
+    type: fc.constantFrom('Launched', 'Registered', 'Initialized', 'Drifted', 'Consolidatable'),
+    status: fc.constantFrom('True' as const, 'False' as const, 'Unknown' as const),
+  });
+
+  it('keeps Ready last, types unique, and Ready True exactly while all dependents are', () => {
+    fc.assert(
+      fc.property(fc.array(update, { minLength: 1, maxLength: 12 }), (updates) => {
+        const object = updates.reduce<Conditioned>(
+          (before, next, index) => setCondition(before, set, next, at(index)),
+          claim(),
+        );
+        expect(types(object).at(-1)).toBe('Ready');
+        expect(new Set(types(object)).size).toBe(types(object).length);
+        expect(isTrue(object, 'Ready')).toBe(set.dependents.every((type) => isTrue(object, type)));
+      }),
+    );
+  });
+});

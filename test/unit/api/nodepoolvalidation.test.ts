@@ -1,0 +1,94 @@
+import { describe, expect, it } from '@jest/globals';
+import { restrictionText } from '../../../src/api/labels.ts';
+import { nodeOverlayErrors } from '../../../src/api/nodeoverlayvalidation.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import { nodePoolErrors } from '../../../src/api/nodepoolvalidation.ts';
+
+type Template = NodePool['spec']['template'];
+
+const errors = (spec: Partial<Template['spec']>, labels: Record<string, string> = {}): string[] =>
+  nodePoolErrors({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name: 'default' },
+    spec: {
+      template: {
+        metadata: { labels },
+        spec: {
+          nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+          requirements: [],
+          ...spec,
+        },
+      },
+    },
+  });
+
+describe('nodePoolErrors', () => {
+  it('finds nothing wrong with a sound pool', () => {
+    const taint = { key: 'example.com/a', value: 'b', effect: 'NoSchedule' } as const;
+    expect(errors({ taints: [taint, { ...taint, effect: 'NoExecute' }] }, { team: 'search' })).toEqual([]);
+  });
+
+  it.each([
+    ['karpenter.sh/nodepool', 'x', 'invalid key name "karpenter.sh/nodepool" in labels, restricted'],
+    ['karpenter.sh/x', 'x', `invalid key name "karpenter.sh/x" in labels, ${restrictionText('karpenter.sh/x')}`],
+  ])('refuses the label %s=%s', (key, value, error) => {
+    expect(errors({}, { [key]: value })).toEqual([error]);
+  });
+
+  it('refuses label keys and values that Kubernetes does not take', () => {
+    expect(errors({}, { 'no way': 'x' })[0]).toMatch(/^invalid key name "no way" in labels, "name part must consist/);
+    expect(errors({}, { team: 'x'.repeat(64) })).toEqual([
+      `invalid value: ${'x'.repeat(64)} for label[team], must be no more than 63 bytes`,
+    ]);
+  });
+
+  it('counts taints and startup taints together', () => {
+    const taint = { key: 'a', effect: 'NoSchedule' } as const;
+    expect(errors({ taints: [taint], startupTaints: [{ ...taint, value: 'x' }] })).toEqual([
+      'duplicate taint Key/Effect pair a=NoSchedule',
+    ]);
+  });
+
+  it('says in which list a taint is wrong', () => {
+    const [error] = errors({ startupTaints: [{ key: '', effect: 'NoSchedule' }] });
+    expect(error).toBe('invalid value: name part must be non-empty in startupTaints');
+  });
+
+  it('refuses requirements on the pool itself', () => {
+    expect(errors({ requirements: [{ key: 'karpenter.sh/nodepool', operator: 'Exists' }] })).toEqual([
+      'invalid key: "karpenter.sh/nodepool" in requirements, restricted',
+    ]);
+  });
+
+  it('collects everything that is wrong', () => {
+    const found = errors({
+      requirements: [
+        { key: 'team', operator: 'In', values: [] },
+        { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spt'] },
+      ],
+    });
+    expect(found).toHaveLength(2);
+    expect(found[0]).toBe(
+      'invalid value: key team with operator In must have a value defined in requirements, restricted',
+    );
+  });
+});
+
+describe('nodeOverlayErrors', () => {
+  it('refuses NotIn without values and resources of the instance type', () => {
+    const overlay = {
+      apiVersion: 'karpenter.sh/v1alpha1',
+      kind: 'NodeOverlay',
+      metadata: { name: 'o' },
+      spec: {
+        requirements: [{ key: 'team', operator: 'NotIn' as const }],
+        capacity: { 'aws.amazon.com/neuron': 1, 'smarter-devices/fuse': 1 },
+      },
+    };
+    expect(nodeOverlayErrors(overlay)).toEqual([
+      'key team with operator NotIn must have a value defined',
+      'invalid capacity: aws.amazon.com/neuron in resource, restricted',
+    ]);
+  });
+});
