@@ -1,1 +1,109 @@
-export type { AwsOptions, LocalAws } from './options.ts';
+/** AWS on 127.0.0.1: one HTTP listener that unmodified SDK clients and the `aws` command reach by AWS_ENDPOINT_URL. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { openAccount } from './account.ts';
+import { ADMIN_PREFIX, administer } from './admin.ts';
+import { dispatcher } from './dispatch.ts';
+import type { AwsOptions, LocalAws } from './options.ts';
+import { outages } from './outages.ts';
+import { seeder } from './seed/seed.ts';
+import { services } from './services/services.ts';
+import { spending } from './spending.ts';
+import type { HttpAnswer, HttpRequest } from './wire/service.ts';
+
+export type { AwsOptions, Catalogue, LocalAws, Seed, Zone } from './options.ts';
+
+const HOST = '127.0.0.1';
+/** Far above what any of these calls needs. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+/** Starts the local AWS. It listens on 127.0.0.1 alone; `close` ends it with all its timers and connections. */
+export async function startAws(options: AwsOptions): Promise<LocalAws> {
+  const account = openAccount(options);
+  const money = spending(account.machines, account.clock);
+  const timers = new Set<() => void>();
+  const closing = new AbortController();
+  let base = '';
+  const queueUrl = (name: string): string => `${base}/${account.id}/${name}`;
+  const dispatch = dispatcher(account, services(account, queueUrl));
+
+  const server = createServer((request, response) => {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    void answerTo(request, AbortSignal.any([gone.signal, closing.signal])).then((answer) => send(response, answer));
+  });
+  const answerTo = async (incoming: IncomingMessage, signal: AbortSignal): Promise<HttpAnswer> => {
+    try {
+      const request = await readRequest(incoming);
+      return request.path.startsWith(ADMIN_PREFIX) ? administer(aws, request) : await dispatch(request, signal);
+    } catch (error) {
+      return { status: 500, headers: { 'content-type': 'text/plain' }, body: `${String(error)}\n` };
+    }
+  };
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, HOST, resolve);
+  });
+  base = `http://${HOST}:${(server.address() as AddressInfo).port}`;
+
+  const aws: LocalAws = {
+    url: base,
+    region: account.region,
+    accountId: account.id,
+    clusterName: options.clusterName,
+    catalogue: account.catalogue,
+    instances: account.machines,
+    faults: { ...account.faults, ...outages(account, timers) },
+    queue: {
+      name: options.clusterName,
+      url: queueUrl(options.clusterName),
+      send: (body) => {
+        const queue = account.queues.get(options.clusterName) ?? account.queues.create(options.clusterName);
+        queue.send(typeof body === 'string' ? body : JSON.stringify(body));
+      },
+      size: () => account.queues.get(options.clusterName)?.messages().length ?? 0,
+    },
+    calls: account.calls,
+    spending: money,
+    seed: seeder(account),
+    env: () => ({
+      AWS_ENDPOINT_URL: base,
+      AWS_REGION: account.region,
+      AWS_DEFAULT_REGION: account.region,
+      AWS_ACCESS_KEY_ID: 'AKIALOCALLOCALLOCAL0',
+      AWS_SECRET_ACCESS_KEY: 'local',
+      AWS_EC2_METADATA_DISABLED: 'true',
+    }),
+    async close() {
+      closing.abort();
+      for (const cancel of timers) cancel();
+      account.machines.close();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+  return aws;
+}
+
+async function readRequest(incoming: IncomingMessage): Promise<HttpRequest> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new RangeError(`The request body exceeds ${MAX_BODY_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return {
+    method: incoming.method ?? 'GET',
+    path: incoming.url ?? '/',
+    headers: incoming.headers,
+    body: Buffer.concat(chunks).toString(),
+  };
+}
+
+function send(response: ServerResponse, { status, headers, body }: HttpAnswer): void {
+  if (response.destroyed) return;
+  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}

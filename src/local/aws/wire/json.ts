@@ -31,7 +31,6 @@ export function decodeJson(shape: Shape, value: unknown, path = ''): unknown {
     case 'unit':
       return value;
     default:
-      // biome-ignore lint/suspicious/useValidTypeof: the kinds are named as typeof names them
       if (typeof value !== shape.kind) throw mistyped(path, `a ${shape.kind}`);
       return value;
   }

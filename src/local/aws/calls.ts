@@ -1,0 +1,32 @@
+/** Every call that reached the local AWS, counted and kept for tests and for the demo's summary. */
+import type { CallLog, RecordedCall } from './types.ts';
+
+/** The latest calls are kept; long runs must not grow without end. */
+const KEPT = 2_000;
+
+export interface CallBook extends CallLog {
+  /** Answers the function that notes how the call failed. */
+  record(service: string, action: string, input: object, atMs: number): (errorCode: string) => void;
+}
+
+export function callBook(): CallBook {
+  const counts = new Map<string, number>();
+  let calls: { -readonly [K in keyof RecordedCall]: RecordedCall[K] }[] = [];
+  return {
+    record(service, action, input, atMs) {
+      counts.set(action, (counts.get(action) ?? 0) + 1);
+      const call: (typeof calls)[number] = { service, action, input: input as Readonly<Record<string, unknown>>, atMs };
+      calls.push(call);
+      if (calls.length > 2 * KEPT) calls = calls.slice(-KEPT);
+      return (errorCode) => {
+        call.errorCode = errorCode;
+      };
+    },
+    counts: () => Object.fromEntries(counts),
+    recorded: (action) => calls.slice(-KEPT).filter((call) => action === undefined || call.action === action),
+    clear() {
+      counts.clear();
+      calls = [];
+    },
+  };
+}

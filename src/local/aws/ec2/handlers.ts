@@ -1,0 +1,90 @@
+/** The EC2 actions. */
+import type { CreateFleetRequest, RunInstancesRequest } from '@aws-sdk/client-ec2';
+import type { Account } from '../state/account.ts';
+import { AwsError } from '../wire/error.ts';
+import type { Handlers } from '../wire/service.ts';
+import * as reads from './describe.ts';
+import { refuseDryRun } from './dryrun.ts';
+import { createFleet } from './fleets.ts';
+import * as instances from './instances.ts';
+import * as tags from './tags.ts';
+import * as templates from './templates.ts';
+
+type Action<I> = (account: Account, input: I) => unknown;
+
+export function ec2Handlers(account: Account): Handlers {
+  const read =
+    <I extends { readonly DryRun?: boolean | undefined }>(action: Action<I>) =>
+    (input: I): unknown => {
+      refuseDryRun(input);
+      return action(account, input);
+    };
+  const write =
+    <I>(action: Action<I>) =>
+    (input: I): unknown =>
+      action(account, input);
+
+  return {
+    DescribeAvailabilityZones: read(reads.describeAvailabilityZones),
+    DescribeCapacityReservations: read(reads.describeCapacityReservations),
+    DescribeImages: read(reads.describeImages),
+    DescribeInstances: read(instances.describeInstances),
+    DescribeInstanceStatus: read(instances.describeInstanceStatus),
+    DescribeInstanceTypeOfferings: read(reads.describeInstanceTypeOfferings),
+    DescribeInstanceTypes: read(reads.describeInstanceTypes),
+    DescribeLaunchTemplates: read(templates.describeLaunchTemplates),
+    DescribeLaunchTemplateVersions: read(templates.describeLaunchTemplateVersions),
+    DescribeNetworkInterfaces: read(instances.describeNetworkInterfaces),
+    DescribePlacementGroups: read(reads.describePlacementGroups),
+    DescribeSecurityGroups: read(reads.describeSecurityGroups),
+    DescribeSpotPriceHistory: read(reads.describeSpotPriceHistory),
+    DescribeSubnets: read(reads.describeSubnets),
+    DescribeTags: read(tags.describeTags),
+    DescribeVpcs: read(reads.describeVpcs),
+    CreateFleet: write((owner, input: CreateFleetRequest) => once(owner, 'CreateFleet', input, createFleet)),
+    CreateLaunchTemplate: write(templates.createLaunchTemplate),
+    CreateTags: write(tags.createTags),
+    DeleteLaunchTemplate: write(templates.deleteLaunchTemplate),
+    DeleteTags: write(tags.deleteTags),
+    RunInstances: write((owner, input: RunInstancesRequest) =>
+      once(owner, 'RunInstances', input, instances.runInstances),
+    ),
+    TerminateInstances: write(instances.terminateInstances),
+  };
+}
+
+/** Answers kept for repeated client tokens. */
+const REMEMBERED = 5_000;
+
+interface Tokened {
+  readonly ClientToken?: string | undefined;
+  readonly DryRun?: boolean | undefined;
+}
+
+/** Answers a repeated request with the same client token as it answered the first. */
+function once<I extends Tokened>(
+  account: Account,
+  action: string,
+  input: I,
+  run: (account: Account, input: I) => unknown,
+): unknown {
+  const { ClientToken: token, ...rest } = input;
+  if (!token || input.DryRun) return run(account, input);
+  const key = `${action}:${token}`;
+  const fingerprint = JSON.stringify(rest);
+  const remembered = account.answers.get(key);
+  if (!remembered) {
+    const answer = run(account, input);
+    account.answers.set(key, { fingerprint, answer });
+    const [oldest] = account.answers.keys();
+    if (account.answers.size > REMEMBERED && oldest) account.answers.delete(oldest);
+    return answer;
+  }
+  if (remembered.fingerprint !== fingerprint) {
+    throw new AwsError(
+      'IdempotentParameterMismatch',
+      'The request uses the same client token as a previous, but non-identical request.',
+    );
+  }
+  return remembered.answer;
+}

@@ -1,0 +1,52 @@
+/** Identifiers: how EC2 names the kinds, and how it complains about unknown and malformed ones. */
+import { AwsError } from '../wire/error.ts';
+
+export type IdPrefix = 'i' | 'ami' | 'subnet' | 'sg' | 'vpc' | 'lt' | 'cr' | 'pg' | 'vol' | 'eni';
+
+const KINDS: Readonly<Record<IdPrefix, { readonly code: string; readonly noun: string; readonly type: string }>> = {
+  i: { code: 'InvalidInstanceID', noun: 'instance ID', type: 'instance' },
+  ami: { code: 'InvalidAMIID', noun: 'image id', type: 'image' },
+  subnet: { code: 'InvalidSubnetID', noun: 'subnet ID', type: 'subnet' },
+  sg: { code: 'InvalidGroup', noun: 'security group', type: 'security-group' },
+  vpc: { code: 'InvalidVpcID', noun: 'vpc ID', type: 'vpc' },
+  lt: { code: 'InvalidLaunchTemplateId', noun: 'launch template ID', type: 'launch-template' },
+  cr: { code: 'InvalidCapacityReservationId', noun: 'capacity reservation ID', type: 'capacity-reservation' },
+  pg: { code: 'InvalidPlacementGroupId', noun: 'placement group ID', type: 'placement-group' },
+  vol: { code: 'InvalidVolume', noun: 'volume', type: 'volume' },
+  eni: { code: 'InvalidNetworkInterfaceID', noun: 'network interface ID', type: 'network-interface' },
+};
+
+export const resourceTypeOf = (prefix: IdPrefix): string => KINDS[prefix].type;
+
+export function prefixOf(id: string): IdPrefix | undefined {
+  const prefix = id.slice(0, id.lastIndexOf('-')) as IdPrefix;
+  return prefix in KINDS ? prefix : undefined;
+}
+
+/** The error for an id of the kind that does not exist, or is not one at all. */
+export function notFound(id: string, prefix: IdPrefix): AwsError {
+  const { code, noun } = KINDS[prefix];
+  return id.startsWith(`${prefix}-`)
+    ? new AwsError(`${code}.NotFound`, `The ${noun} '${id}' does not exist`)
+    : new AwsError(`${code}.Malformed`, `Invalid id: "${id}" (expecting "${prefix}-...")`);
+}
+
+/**
+ * Picks objects by id, in the order asked for; all of them when no id is given.
+ * @throws AwsError `….NotFound` for the first unknown id
+ */
+export function byIds<T>(
+  all: Iterable<T>,
+  ids: readonly string[] | undefined,
+  prefix: IdPrefix,
+  idOf: (item: T) => string,
+): T[] {
+  const items = [...all];
+  if (!ids || ids.length === 0) return items;
+  const known = new Map(items.map((item) => [idOf(item), item]));
+  return [...new Set(ids)].map((id) => {
+    const item = known.get(id);
+    if (!item) throw notFound(id, prefix);
+    return item;
+  });
+}

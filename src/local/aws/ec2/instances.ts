@@ -1,0 +1,274 @@
+/** Machines through the API: run, describe, status, terminate, and their network interfaces. */
+import type {
+  DescribeInstanceStatusRequest,
+  DescribeInstanceStatusResult,
+  DescribeInstancesRequest,
+  DescribeInstancesResult,
+  DescribeNetworkInterfacesRequest,
+  DescribeNetworkInterfacesResult,
+  Instance,
+  InstanceStateChange,
+  InstanceStatus,
+  InstanceStatusSummary,
+  NetworkInterface,
+  RequestLaunchTemplateData,
+  Reservation,
+  RunInstancesRequest,
+  TerminateInstancesRequest,
+  TerminateInstancesResult,
+} from '@aws-sdk/client-ec2';
+import { applyFilters, type FilterFields, page } from '../filters.ts';
+import type { Account } from '../state/account.ts';
+import type { Machine } from '../state/machines.ts';
+import type { InstanceState } from '../types.ts';
+import { AwsError, invalidCombination, missingParameter } from '../wire/error.ts';
+import { refuseDryRun } from './dryrun.ts';
+import { byIds, notFound } from './ids.ts';
+import { instanceView, stateCode } from './instanceview.ts';
+import { launch, planLaunch } from './launch.ts';
+import { specifiedTags, tagList } from './tags.ts';
+import { findTemplate } from './templates.ts';
+
+/** Machines that reads show at this moment. */
+export const visibleMachines = (account: Account): readonly Machine[] =>
+  account.machines.all().filter((machine) => machine.visibleAt <= account.clock.now());
+
+const FIELDS: FilterFields<Machine> = {
+  'instance-id': (machine) => machine.id,
+  'instance-state-name': (machine) => machine.state,
+  'instance-state-code': (machine) => String(stateCode(machine.state)),
+  'instance-type': (machine) => machine.type,
+  'instance-lifecycle': (machine) => machine.lifecycle,
+  'availability-zone': (machine) => machine.zone,
+  'availability-zone-id': (machine) => machine.zoneId,
+  architecture: (machine) => machine.architecture,
+  'image-id': (machine) => machine.imageId,
+  'subnet-id': (machine) => machine.subnetId,
+  'vpc-id': (machine) => machine.vpcId,
+  'private-dns-name': (machine) => machine.privateDnsName,
+  'private-ip-address': (machine) => machine.privateIp,
+  'instance.group-id': (machine) => machine.securityGroupIds,
+  'placement-group-name': (machine) => machine.placementGroup?.name,
+  'capacity-reservation-id': (machine) => machine.capacityReservationId,
+  'spot-instance-request-id': (machine) => machine.spotRequestId,
+  'reservation-id': (machine) => machine.reservationId,
+  'client-token': (machine) => machine.clientToken,
+  tenancy: (machine) => machine.tenancy,
+};
+
+export function describeInstances(account: Account, input: DescribeInstancesRequest): DescribeInstancesResult {
+  if (input.InstanceIds?.length && input.MaxResults !== undefined) {
+    throw invalidCombination('The parameter instancesSet cannot be used with the parameter maxResults');
+  }
+  const machines = byIds(visibleMachines(account), input.InstanceIds, 'i', (machine) => machine.id);
+  const found = applyFilters(machines, input.Filters, FIELDS, (machine) => machine.tags);
+  const { items, next } = page(found, input, { min: 5, max: 1000 });
+  return { Reservations: reservations(account, items), NextToken: next };
+}
+
+function reservations(account: Account, machines: readonly Machine[]): Reservation[] {
+  const groups = Map.groupBy(machines, (machine) => machine.reservationId);
+  return [...groups].map(([id, members]) => ({
+    ReservationId: id,
+    OwnerId: account.id,
+    Groups: [],
+    Instances: members.map((machine, index): Instance => instanceView(account, machine, index)),
+  }));
+}
+
+export function describeInstanceStatus(
+  account: Account,
+  input: DescribeInstanceStatusRequest,
+): DescribeInstanceStatusResult {
+  if (input.InstanceIds?.length && input.MaxResults !== undefined) {
+    throw invalidCombination('The parameter instancesSet cannot be used with the parameter maxResults');
+  }
+  const machines = byIds(visibleMachines(account), input.InstanceIds, 'i', (machine) => machine.id);
+  const shown = machines.filter((machine) => input.IncludeAllInstances || machine.state === 'running');
+  const found = applyFilters(shown, input.Filters, {
+    'instance-state-name': (machine) => machine.state,
+    'availability-zone': (machine) => machine.zone,
+    'instance-status.status': (machine) => checkOf(machine, 'instance'),
+    'instance-status.reachability': (machine) => (checkOf(machine, 'instance') === 'ok' ? 'passed' : 'failed'),
+    'system-status.status': (machine) => checkOf(machine, 'system'),
+    'system-status.reachability': (machine) => (checkOf(machine, 'system') === 'ok' ? 'passed' : 'failed'),
+    'event.code': (machine) => machine.scheduledEvents.map((event) => event.Code ?? ''),
+    'event.instance-event-id': (machine) => machine.scheduledEvents.map((event) => event.InstanceEventId ?? ''),
+  });
+  const { items, next } = page(found, input, { min: 5, max: 1000 });
+  return {
+    InstanceStatuses: items.map(
+      (machine): InstanceStatus => ({
+        InstanceId: machine.id,
+        AvailabilityZone: machine.zone,
+        AvailabilityZoneId: machine.zoneId,
+        InstanceState: { Code: stateCode(machine.state), Name: machine.state },
+        InstanceStatus: statusSummary(machine, 'instance'),
+        SystemStatus: statusSummary(machine, 'system'),
+        ...(machine.scheduledEvents.length > 0 ? { Events: [...machine.scheduledEvents] } : {}),
+      }),
+    ),
+    NextToken: next,
+  };
+}
+
+type Check = 'instance' | 'system';
+
+const checkOf = (machine: Machine, check: Check): 'ok' | 'impaired' | 'not-applicable' => {
+  if (machine.state !== 'running') return 'not-applicable';
+  return machine.impairedSince[check] === undefined ? 'ok' : 'impaired';
+};
+
+function statusSummary(machine: Machine, check: Check): InstanceStatusSummary {
+  const status = checkOf(machine, check);
+  const since = machine.impairedSince[check];
+  return {
+    Status: status,
+    Details: [
+      {
+        Name: 'reachability',
+        Status: since === undefined ? 'passed' : 'failed',
+        ...(since === undefined ? {} : { ImpairedSince: new Date(since) }),
+      },
+    ],
+  };
+}
+
+/** @throws AwsError what EC2 would say to a single launch; a dry run gets as far as the capacity check */
+export function runInstances(account: Account, input: RunInstancesRequest): Reservation {
+  if (input.MinCount === undefined || input.MaxCount === undefined) throw missingParameter('MinCount and MaxCount');
+  if (input.MinCount < 1 || input.MaxCount < input.MinCount) {
+    throw new AwsError('InvalidParameterValue', 'MinCount must be at least 1 and at most MaxCount');
+  }
+  const template = input.LaunchTemplate && findTemplate(account, input.LaunchTemplate);
+  const data = runData(input, template?.data ?? {});
+  const plan = planLaunch(account, {
+    instanceType: input.InstanceType,
+    subnetId: input.SubnetId ?? input.NetworkInterfaces?.[0]?.SubnetId,
+    zone: input.Placement?.AvailabilityZone,
+    imageId: input.ImageId,
+    data,
+    market: input.InstanceMarketOptions?.MarketType ?? 'on-demand',
+    template,
+    tags: (type) => ({
+      ...specifiedTags(template?.data.TagSpecifications, type),
+      ...specifiedTags(input.TagSpecifications, type),
+    }),
+    ...(input.ClientToken ? { clientToken: input.ClientToken } : {}),
+  });
+  refuseDryRun(input);
+
+  const reservationId = account.random.id('r');
+  const started: Machine[] = [];
+  for (let index = 0; index < input.MaxCount; index += 1) {
+    try {
+      started.push(launch(account, plan, reservationId));
+    } catch (error) {
+      if (started.length >= input.MinCount) break;
+      for (const machine of started)
+        account.machines.terminate(machine, { Code: 'Server.InsufficientInstanceCapacity' });
+      throw error;
+    }
+  }
+  const [reservation] = reservations(account, started);
+  return reservation ?? { ReservationId: reservationId };
+}
+
+/** What the request says goes over what the template says, member by member. */
+function runData(input: RunInstancesRequest, data: RequestLaunchTemplateData): RequestLaunchTemplateData {
+  const over = {
+    UserData: input.UserData,
+    KeyName: input.KeyName,
+    IamInstanceProfile: input.IamInstanceProfile,
+    NetworkInterfaces: input.NetworkInterfaces,
+    BlockDeviceMappings: input.BlockDeviceMappings,
+    SecurityGroupIds: input.SecurityGroupIds,
+    MetadataOptions: input.MetadataOptions,
+    Monitoring: input.Monitoring,
+    EbsOptimized: input.EbsOptimized,
+    CapacityReservationSpecification: input.CapacityReservationSpecification,
+    Placement: input.Placement,
+  };
+  const given = Object.fromEntries(Object.entries(over).filter(([, value]) => value !== undefined));
+  return { ...data, ...given } as RequestLaunchTemplateData;
+}
+
+export function terminateInstances(account: Account, input: TerminateInstancesRequest): TerminateInstancesResult {
+  if (!input.InstanceIds?.length) throw missingParameter('InstanceId');
+  const machines = byIds(visibleMachines(account), input.InstanceIds, 'i', (machine) => machine.id);
+  refuseDryRun(input);
+  const before = new Map<Machine, InstanceState>(machines.map((machine) => [machine, machine.state]));
+  for (const machine of machines) {
+    account.machines.terminate(machine, {
+      Code: 'Client.UserInitiatedShutdown',
+      Message: 'Client.UserInitiatedShutdown: User initiated shutdown',
+    });
+  }
+  return {
+    TerminatingInstances: machines.map((machine): InstanceStateChange => {
+      const previous = before.get(machine) ?? machine.state;
+      return {
+        InstanceId: machine.id,
+        CurrentState: { Code: stateCode(machine.state), Name: machine.state },
+        PreviousState: { Code: stateCode(previous), Name: previous },
+      };
+    }),
+  };
+}
+
+export function describeNetworkInterfaces(
+  account: Account,
+  input: DescribeNetworkInterfacesRequest,
+): DescribeNetworkInterfacesResult {
+  const rows = visibleMachines(account)
+    .filter((machine) => machine.state !== 'terminated')
+    .flatMap((machine) => machine.interfaces.map((each) => ({ machine, each })));
+  const named = input.NetworkInterfaceIds?.map((id) => {
+    const row = rows.find(({ each }) => each.id === id);
+    if (!row) throw notFound(id, 'eni');
+    return row;
+  });
+  const found = applyFilters(
+    named ?? rows,
+    input.Filters,
+    {
+      'network-interface-id': ({ each }) => each.id,
+      'attachment.instance-id': ({ machine }) => machine.id,
+      'attachment.attachment-id': ({ each }) => each.attachmentId,
+      'availability-zone': ({ machine }) => machine.zone,
+      'subnet-id': ({ machine }) => machine.subnetId,
+      'vpc-id': ({ machine }) => machine.vpcId,
+      'group-id': ({ each }) => each.securityGroupIds,
+      'private-ip-address': ({ each }) => each.privateIp,
+      'interface-type': ({ each }) => each.type,
+      status: () => 'in-use',
+    },
+    ({ each }) => each.tags,
+  );
+  const { items, next } = page(found, input, { min: 5, max: 1000 });
+  return {
+    NetworkInterfaces: items.map(
+      ({ machine, each }): NetworkInterface => ({
+        NetworkInterfaceId: each.id,
+        InterfaceType: each.type as NonNullable<NetworkInterface['InterfaceType']>,
+        Status: 'in-use',
+        AvailabilityZone: machine.zone,
+        SubnetId: machine.subnetId,
+        VpcId: machine.vpcId,
+        OwnerId: account.id,
+        PrivateIpAddress: each.privateIp,
+        PrivateDnsName: machine.privateDnsName,
+        Groups: each.securityGroupIds.map((id) => ({ GroupId: id, GroupName: account.securityGroups.get(id)?.name })),
+        Attachment: {
+          AttachmentId: each.attachmentId,
+          InstanceId: machine.id,
+          DeviceIndex: each.deviceIndex,
+          NetworkCardIndex: each.cardIndex,
+          Status: 'attached',
+        },
+        TagSet: tagList(each.tags),
+      }),
+    ),
+    NextToken: next,
+  };
+}

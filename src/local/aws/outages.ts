@@ -1,0 +1,82 @@
+/** What happens to single machines from outside: interruption, maintenance, failing checks, a hand in the console. */
+import type { InstanceStatusEvent } from '@aws-sdk/client-ec2';
+import type { FaultBook } from './faults.ts';
+import type { Account } from './state/account.ts';
+import type { Machine } from './state/machines.ts';
+import type { Faults } from './types.ts';
+
+/** EC2 warns so long before it takes a spot instance back. */
+const SPOT_WARNING_MS = 120_000;
+/** Maintenance is announced so long ahead. */
+const MAINTENANCE_AHEAD_MS = 24 * 3_600_000;
+
+type Outages = Omit<Faults, keyof Pick<FaultBook, 'add' | 'clear' | 'list'>>;
+
+/** @param timers  receives the cancellations of what is still to happen */
+export function outages(account: Account, timers: Set<() => void>): Outages {
+  const { machines, events, clock, random } = account;
+  const find = (action: string, id: string): Machine => {
+    const machine = machines.machine(id);
+    if (!machine) throw new RangeError(`Cannot ${action} ${id}: there is no such instance`);
+    if (machine.state === 'shutting-down' || machine.state === 'terminated') {
+      throw new RangeError(`Cannot ${action} ${id}: it is ${machine.state}`);
+    }
+    return machine;
+  };
+
+  return {
+    interrupt(id) {
+      const machine = find('interrupt', id);
+      if (machine.capacityType !== 'spot') {
+        throw new RangeError(
+          `Cannot interrupt ${id}: it is ${machine.capacityType}, only spot instances are interrupted`,
+        );
+      }
+      events.spotInterruption(id);
+      const cancel = clock.after(SPOT_WARNING_MS, () => {
+        timers.delete(cancel);
+        machines.terminate(machine, {
+          Code: 'Server.SpotInstanceTermination',
+          Message: 'Server.SpotInstanceTermination: Spot instance termination',
+        });
+      });
+      timers.add(cancel);
+    },
+    recommendRebalance(id) {
+      find('recommend to rebalance', id);
+      events.rebalance(id);
+    },
+    scheduleChange(id, code = 'system-maintenance') {
+      const machine = find('schedule a change of', id);
+      const start = clock.now() + MAINTENANCE_AHEAD_MS;
+      const event: InstanceStatusEvent = {
+        InstanceEventId: random.id('instance-event'),
+        Code: code as NonNullable<InstanceStatusEvent['Code']>,
+        Description: 'The instance is scheduled for maintenance',
+        NotBefore: new Date(start),
+        NotAfter: new Date(start + 2 * 3_600_000),
+      };
+      machine.scheduledEvents = [...machine.scheduledEvents, event];
+      events.scheduledChange(id, start);
+    },
+    stop: (id) =>
+      machines.stop(find('stop', id), {
+        Code: 'Client.UserInitiatedShutdown',
+        Message: 'Client.UserInitiatedShutdown: User initiated shutdown',
+      }),
+    terminate: (id) =>
+      machines.terminate(find('terminate', id), {
+        Code: 'Client.UserInitiatedShutdown',
+        Message: 'Client.UserInitiatedShutdown: User initiated shutdown',
+      }),
+    impair(id, check = 'instance') {
+      const machine = find('impair', id);
+      machine.impairedSince = { ...machine.impairedSince, [check]: clock.now() };
+    },
+    recover(id) {
+      const machine = find('recover', id);
+      machine.impairedSince = {};
+      machine.scheduledEvents = [];
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/** The public images that every account sees, with the SSM parameters that name the current ones. */
+import type { Seed } from '../options.ts';
+
+type Architecture = 'x86_64' | 'arm64';
+
+const EKS_OWNER = '602401143452';
+const BOTTLEROCKET_OWNER = '092701018921';
+const WINDOWS_OWNER = '801119661308';
+const CANONICAL_OWNER = '099720109477';
+
+/** Newest first; the first of each is what `recommended` and `latest` name. */
+const EKS_RELEASES = ['20260801', '20260701'];
+const BOTTLEROCKET_RELEASES = [
+  { version: '1.52.0', date: '20260805', build: '7a8ba6bb' },
+  { version: '1.44.0', date: '20260610', build: 'f0bd1e2c' },
+];
+const WINDOWS_RELEASE = '2026.08.12';
+const VERSIONS = ['1.29', '1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'];
+/** The last version with Amazon Linux 2 images, and the first with Windows Server 2025. */
+const LAST_AL2 = '1.32';
+const FIRST_WINDOWS_2025 = '1.35';
+
+const AL2023_VARIANTS: readonly (readonly [Architecture, string])[] = [
+  ['x86_64', 'standard'],
+  ['x86_64', 'nvidia'],
+  ['x86_64', 'neuron'],
+  ['arm64', 'standard'],
+  ['arm64', 'nvidia'],
+];
+const AL2_VARIANTS: readonly (readonly [Architecture, path: string, name: string])[] = [
+  ['x86_64', 'amazon-linux-2', 'amazon-eks-node'],
+  ['arm64', 'amazon-linux-2-arm64', 'amazon-eks-arm64-node'],
+  ['x86_64', 'amazon-linux-2-gpu', 'amazon-eks-gpu-node'],
+];
+
+/** Adds the images of EKS, Bottlerocket, Windows and Ubuntu for the Kubernetes versions that EKS sells. */
+export function seedPublicImages(seed: Seed, extraVersion?: string): void {
+  const versions = extraVersion && !VERSIONS.includes(extraVersion) ? [...VERSIONS, extraVersion] : VERSIONS;
+  for (const version of versions) {
+    seedAl2023(seed, version);
+    if (version <= LAST_AL2) seedAl2(seed, version);
+    seedBottlerocket(seed, version);
+    seedWindows(seed, version);
+  }
+  seedUbuntu(seed);
+}
+
+const isoDate = (compact: string): string =>
+  `${compact.slice(0, 4)}-${compact.slice(4, 6)}-${compact.slice(6, 8)}T12:00:00.000Z`;
+const twoYearsAfter = (iso: string): string => `${Number(iso.slice(0, 4)) + 2}${iso.slice(4)}`;
+
+function publicImage(
+  seed: Seed,
+  name: string,
+  architecture: Architecture,
+  owner: string,
+  compactDate: string,
+  rest: { readonly platform?: 'windows'; readonly rootSizeGiB?: number; readonly ownerAlias?: string } = {
+    ownerAlias: 'amazon',
+  },
+): string {
+  const creationDate = isoDate(compactDate);
+  return seed.image({
+    name,
+    architecture,
+    ownerId: owner,
+    creationDate,
+    deprecationTime: twoYearsAfter(creationDate),
+    ...rest,
+  });
+}
+
+function seedAl2023(seed: Seed, version: string): void {
+  const base = `/aws/service/eks/optimized-ami/${version}/amazon-linux-2023`;
+  for (const [architecture, variant] of AL2023_VARIANTS) {
+    for (const [index, release] of EKS_RELEASES.entries()) {
+      const name = `amazon-eks-node-al2023-${architecture}-${variant}-${version}-v${release}`;
+      const id = publicImage(seed, name, architecture, EKS_OWNER, release, { ownerAlias: 'amazon', rootSizeGiB: 20 });
+      seed.parameter(`${base}/${architecture}/${variant}/${name}/image_id`, id);
+      if (index > 0) continue;
+      seed.parameter(`${base}/${architecture}/${variant}/recommended/image_id`, id);
+      seed.parameter(`${base}/${architecture}/${variant}/recommended/image_name`, name);
+    }
+  }
+}
+
+function seedAl2(seed: Seed, version: string): void {
+  for (const [architecture, path, prefix] of AL2_VARIANTS) {
+    const base = `/aws/service/eks/optimized-ami/${version}/${path}`;
+    for (const [index, release] of EKS_RELEASES.entries()) {
+      const name = `${prefix}-${version}-v${release}`;
+      const id = publicImage(seed, name, architecture, EKS_OWNER, release, { ownerAlias: 'amazon', rootSizeGiB: 20 });
+      seed.parameter(`${base}/${name}/image_id`, id);
+      if (index === 0) seed.parameter(`${base}/recommended/image_id`, id);
+    }
+  }
+}
+
+function seedBottlerocket(seed: Seed, version: string): void {
+  for (const variant of [`aws-k8s-${version}`, `aws-k8s-${version}-nvidia`]) {
+    for (const architecture of ['x86_64', 'arm64'] as const) {
+      for (const [index, release] of BOTTLEROCKET_RELEASES.entries()) {
+        const name = `bottlerocket-${variant}-${architecture}-v${release.version}-${release.build}`;
+        const rest = { ownerAlias: 'amazon', rootSizeGiB: 2 };
+        const id = publicImage(seed, name, architecture, BOTTLEROCKET_OWNER, release.date, rest);
+        const base = `/aws/service/bottlerocket/${variant}/${architecture}`;
+        seed.parameter(`${base}/${release.version}/image_id`, id);
+        if (index > 0) continue;
+        seed.parameter(`${base}/latest/image_id`, id);
+        seed.parameter(`${base}/latest/image_version`, `${release.version}-${release.build}`);
+      }
+    }
+  }
+}
+
+function seedWindows(seed: Seed, version: string): void {
+  for (const year of ['2019', '2022', '2025']) {
+    if (year === '2025' && version < FIRST_WINDOWS_2025) continue;
+    const title = `Windows_Server-${year}-English-Core-EKS_Optimized-${version}`;
+    const date = WINDOWS_RELEASE.replaceAll('.', '');
+    const rest = { platform: 'windows', ownerAlias: 'amazon' } as const;
+    const id = publicImage(seed, `${title}-${WINDOWS_RELEASE}`, 'x86_64', WINDOWS_OWNER, date, rest);
+    seed.parameter(`/aws/service/ami-windows-latest/${title}/image_id`, id);
+  }
+}
+
+function seedUbuntu(seed: Seed): void {
+  for (const [architecture, short] of [
+    ['x86_64', 'amd64'],
+    ['arm64', 'arm64'],
+  ] as const) {
+    const name = `ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-${short}-server-20260728`;
+    const id = publicImage(seed, name, architecture, CANONICAL_OWNER, '20260728', { ownerAlias: 'amazon' });
+    seed.parameter(`/aws/service/canonical/ubuntu/server/24.04/stable/current/${short}/hvm/ebs-gp3/ami-id`, id);
+  }
+}

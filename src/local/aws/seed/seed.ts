@@ -1,0 +1,174 @@
+/** Puts objects into the account: what `LocalAws.seed` offers, and what the ready-made accounts are built with. */
+import type { Cluster } from '@aws-sdk/client-eks';
+import type { ClusterSeed, ImageSeed, PlacementGroupSeed, ReservationSeed, Seed } from '../options.ts';
+import { addProfile, addRole } from '../services/iam.ts';
+import { type Account, type StoredReservation, zoneId } from '../state/account.ts';
+import { addressPool } from '../state/network.ts';
+
+/** EventBridge messages are worthless after five minutes; Karpenter's own template sets the same retention. */
+const QUEUE_RETENTION_SECONDS = '300';
+
+export function seeder(account: Account): Seed {
+  const { random, region } = account;
+  const firstVpc = (): string => {
+    const [id] = account.vpcs.keys();
+    return id ?? seed.vpc();
+  };
+
+  const seed: Seed = {
+    vpc({ id = random.id('vpc'), cidr = '10.0.0.0/16', tags = {} } = {}) {
+      account.vpcs.set(id, { id, cidr, tags });
+      return id;
+    },
+    subnet({
+      zone,
+      cidr,
+      id = random.id('subnet'),
+      vpcId = firstVpc(),
+      public: isPublic = false,
+      tags = {},
+      freeAddresses,
+    }) {
+      if (!zoneId(account, zone)) {
+        const names = account.zones.map((each) => each.name).join(', ');
+        throw new RangeError(`Cannot seed subnet ${id}: zone "${zone}" is not one of ${names}`);
+      }
+      const addresses = addressPool(id, cidr, freeAddresses);
+      account.subnets.set(id, { id, zone, zoneId: zoneId(account, zone), cidr, vpcId, isPublic, addresses, tags });
+      return id;
+    },
+    securityGroup({ name, id = random.id('sg'), description = name, vpcId = firstVpc(), tags = {} }) {
+      account.securityGroups.set(id, { id, name, description, vpcId, tags });
+      return id;
+    },
+    image: (image) => seedImage(account, image),
+    parameter(name, value) {
+      const version = (account.parameters.get(name)?.version ?? 0) + 1;
+      account.parameters.set(name, { value, version, changedAt: account.clock.now() });
+      return name;
+    },
+    role: (name, path) => addRole(account, name, path).name,
+    instanceProfile({ name, role, path, tags }) {
+      const profile = addProfile(account, name, path, tags);
+      if (role !== undefined) {
+        if (!account.roles.has(role)) addRole(account, role);
+        profile.roles = [role];
+      }
+      return name;
+    },
+    cluster(cluster) {
+      account.clusters.set(cluster.name, clusterFacts(account, cluster));
+      return cluster.name;
+    },
+    queue(name) {
+      account.queues.create(name, { MessageRetentionPeriod: QUEUE_RETENTION_SECONDS });
+      return name;
+    },
+    capacityReservation: (reservation) => seedReservation(account, reservation),
+    placementGroup({ name, strategy, id = random.id('pg'), partitions, tags = {} }: PlacementGroupSeed) {
+      const facts = {
+        GroupName: name,
+        GroupId: id,
+        GroupArn: `arn:aws:ec2:${region}:${account.id}:placement-group/${name}`,
+        Strategy: strategy,
+        State: 'available' as const,
+        ...(partitions === undefined ? {} : { PartitionCount: partitions }),
+      };
+      account.placementGroups.set(id, { id, name, facts, tags });
+      return id;
+    },
+  };
+  return seed;
+}
+
+function seedImage(account: Account, image: ImageSeed): string {
+  const platform = image.platform ?? 'linux';
+  const id = image.id ?? account.random.id('ami');
+  account.images.set(id, {
+    id,
+    name: image.name,
+    architecture: image.architecture ?? 'x86_64',
+    ownerId: image.ownerId ?? account.id,
+    ownerAlias: image.ownerAlias,
+    creationDate: image.creationDate ?? new Date(account.clock.now()).toISOString(),
+    deprecationTime: image.deprecationTime,
+    platform,
+    rootDeviceName: image.rootDeviceName ?? (platform === 'windows' ? '/dev/sda1' : '/dev/xvda'),
+    rootSizeGiB: image.rootSizeGiB ?? (platform === 'windows' ? 50 : 8),
+    state: image.state ?? 'available',
+    tags: image.tags ?? {},
+  });
+  return id;
+}
+
+function seedReservation(account: Account, seed: ReservationSeed): string {
+  const { region, random } = account;
+  const id = seed.id ?? random.id('cr');
+  const endDate = seed.endDateMs === undefined ? undefined : new Date(seed.endDateMs);
+  const stored: StoredReservation = {
+    id,
+    instanceType: seed.instanceType,
+    zone: seed.zone,
+    interruptible: seed.interruptible ?? false,
+    available: seed.available ?? seed.total,
+    tags: seed.tags ?? {},
+    facts: {
+      CapacityReservationId: id,
+      CapacityReservationArn: `arn:aws:ec2:${region}:${account.id}:capacity-reservation/${id}`,
+      OwnerId: seed.ownerId ?? account.id,
+      InstanceType: seed.instanceType,
+      InstancePlatform: 'Linux/UNIX',
+      AvailabilityZone: seed.zone,
+      AvailabilityZoneId: zoneId(account, seed.zone),
+      Tenancy: 'default',
+      TotalInstanceCount: seed.total,
+      EbsOptimized: false,
+      EphemeralStorage: false,
+      State: 'active',
+      StartDate: new Date(account.clock.now()),
+      CreateDate: new Date(account.clock.now()),
+      EndDateType: endDate ? 'limited' : 'unlimited',
+      ...(endDate ? { EndDate: endDate } : {}),
+      InstanceMatchCriteria: seed.matchCriteria ?? 'open',
+      ReservationType: seed.reservationType ?? 'default',
+      ...(seed.interruptible ? { Interruptible: true } : {}),
+    },
+  };
+  account.reservations.set(id, stored);
+  return id;
+}
+
+function clusterFacts(account: Account, seed: ClusterSeed): Cluster {
+  const { region, options } = account;
+  const isIpv6 = seed.serviceIpv6Cidr !== undefined && seed.serviceIpv4Cidr === undefined;
+  return {
+    name: seed.name,
+    arn: `arn:aws:eks:${region}:${account.id}:cluster/${seed.name}`,
+    createdAt: new Date(account.clock.now()),
+    version: seed.version ?? options.kubernetesVersion ?? '1.34',
+    platformVersion: 'eks.1',
+    status: 'ACTIVE',
+    endpoint: seed.endpoint ?? options.clusterEndpoint ?? `https://${seed.name}.gr7.${region}.eks.amazonaws.com`,
+    certificateAuthority: { data: seed.caBase64 ?? options.clusterCaBase64 ?? PLACEHOLDER_CA },
+    roleArn: `arn:aws:iam::${account.id}:role/${seed.name}-cluster`,
+    kubernetesNetworkConfig: isIpv6
+      ? { ipFamily: 'ipv6', serviceIpv6Cidr: seed.serviceIpv6Cidr }
+      : { ipFamily: 'ipv4', serviceIpv4Cidr: seed.serviceIpv4Cidr ?? options.serviceIpv4Cidr ?? '10.100.0.0/16' },
+    resourcesVpcConfig: {
+      vpcId: seed.vpcId ?? [...account.vpcs.keys()][0],
+      subnetIds: [...(seed.subnetIds ?? account.subnets.keys())],
+      securityGroupIds: [...(seed.securityGroupIds ?? [])],
+      endpointPublicAccess: true,
+      endpointPrivateAccess: true,
+      publicAccessCidrs: ['0.0.0.0/0'],
+    },
+    identity: { oidc: { issuer: `https://oidc.eks.${region}.amazonaws.com/id/LOCAL` } },
+    accessConfig: { authenticationMode: 'API_AND_CONFIG_MAP' },
+    tags: { ...seed.tags },
+  };
+}
+
+/** Base64 of a PEM frame without a certificate: a cluster whose address is plain HTTP needs none. */
+const PLACEHOLDER_CA = Buffer.from('-----BEGIN CERTIFICATE-----\nLOCAL\n-----END CERTIFICATE-----\n').toString(
+  'base64',
+);

@@ -1,0 +1,196 @@
+/** A service: its protocol, its handlers, and how a call goes through it. */
+import { AwsError } from './error.ts';
+import { decodeJson, encodeJson } from './json.ts';
+import { decodeQuery } from './query.ts';
+import { type OperationShape, operationShape } from './shape.ts';
+import { encodeXml, escapeXml } from './xml.ts';
+
+/** What a handler may want to know beside its input. */
+export interface Call {
+  readonly requestId: string;
+  /** Aborts when the client hangs up or the server closes. */
+  readonly signal: AbortSignal;
+}
+
+/** One function per action, input and answer in the SDK's types. */
+// biome-ignore lint/suspicious/noExplicitAny: the shapes of the wire decide what arrives; each handler names its own type
+export type Handlers = Readonly<Record<string, (input: any, call: Call) => unknown>>;
+
+export type Protocol = 'ec2' | 'query' | 'json-1.0' | 'json-1.1' | 'rest-json';
+
+export interface Service {
+  readonly name: string;
+  readonly protocol: Protocol;
+  /** XML namespace, or the prefix of `X-Amz-Target`. */
+  readonly namespace: string;
+  readonly handlers: Handlers;
+  /** Loads the SDK client whose schemas describe the wire. Called at the first request, for clients are large. */
+  readonly load: () => Promise<object>;
+  /** Codes under which the same error travels in the older query protocol, where they differ. */
+  readonly queryCodes?: Readonly<Record<string, string>>;
+}
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A request that is understood: which action, with which input. */
+export interface Decoded {
+  readonly shape: OperationShape;
+  readonly input: Record<string, unknown>;
+}
+
+const modules = new Map<string, Promise<Record<string, unknown>>>();
+const shapes = new WeakMap<object, OperationShape>();
+
+/** @throws AwsError InvalidAction, and what decoding throws */
+export async function decode(service: Service, request: HttpRequest): Promise<Decoded> {
+  const { protocol } = service;
+  if (protocol === 'rest-json') return decodeRest(service, request);
+  if (protocol === 'ec2' || protocol === 'query') {
+    const parameters = new URLSearchParams(request.body || request.path.split('?')[1]);
+    const shape = await shapeOf(service, parameters.get('Action') ?? '');
+    return { shape, input: decodeQuery(shape.input, parameters, protocol) };
+  }
+  const shape = await shapeOf(service, actionOf(service, request));
+  return { shape, input: decodeJson(shape.input, parseJson(request.body)) as Record<string, unknown> };
+}
+
+/** The action that a request names, as far as it can be told without understanding it; empty when it cannot. */
+export function actionOf(service: Service, request: HttpRequest): string {
+  if (service.protocol === 'rest-json') return '';
+  if (service.protocol === 'ec2' || service.protocol === 'query') {
+    return new URLSearchParams(request.body || request.path.split('?')[1]).get('Action') ?? '';
+  }
+  const target = request.headers['x-amz-target'];
+  return typeof target === 'string' ? (target.split('.').at(-1) ?? '') : '';
+}
+
+async function decodeRest(service: Service, { method, path, body }: HttpRequest): Promise<Decoded> {
+  const [pathname = '/', search = ''] = path.split('?');
+  for (const action of Object.keys(service.handlers)) {
+    const shape = await shapeOf(service, action);
+    const labels = shape.http?.method === method && matchPath(shape.http.pattern, pathname);
+    if (!labels) continue;
+    const query = Object.fromEntries(new URLSearchParams(search));
+    const source = { ...query, ...(body ? (parseJson(body) as object) : {}), ...labels };
+    return { shape, input: decodeJson(shape.input, source) as Record<string, unknown> };
+  }
+  throw new AwsError(
+    'UnknownOperationException',
+    `The local AWS has no ${service.name} operation ${method} ${pathname}`,
+    404,
+  );
+}
+
+/** `/clusters/{name}` against `/clusters/demo`; undefined when they differ. */
+function matchPath(pattern: string, path: string): Record<string, string> | undefined {
+  const [wanted, given] = [pattern.split('/'), path.split('/')];
+  if (wanted.length !== given.length) return undefined;
+  const labels: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? '';
+    if (part.startsWith('{')) labels[part.slice(1, -1)] = decodeURIComponent(value);
+    else if (part !== value) return undefined;
+  }
+  return labels;
+}
+
+async function shapeOf(service: Service, action: string): Promise<OperationShape> {
+  if (!service.handlers[action]) {
+    throw new AwsError(
+      'InvalidAction',
+      `The action ${action || '(none)'} is not valid for this web service: the local AWS does not have it.`,
+    );
+  }
+  let loading = modules.get(service.name);
+  if (!loading) {
+    loading = service.load() as Promise<Record<string, unknown>>;
+    modules.set(service.name, loading);
+  }
+  const schema = (await loading)[`${action}$`] as object;
+  const known = shapes.get(schema);
+  if (known) return known;
+  const shape = operationShape(schema);
+  shapes.set(schema, shape);
+  return shape;
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return body === '' ? {} : JSON.parse(body);
+  } catch {
+    throw new AwsError('SerializationException', 'The request body is not JSON');
+  }
+}
+
+const XML = { 'content-type': 'text/xml;charset=UTF-8' };
+
+export function encode(service: Service, shape: OperationShape, answer: unknown, requestId: string): HttpAnswer {
+  const headers = { 'x-amzn-requestid': requestId };
+  switch (service.protocol) {
+    case 'ec2': {
+      const members = encodeXml(shape.output, answer);
+      const body = `<${shape.name}Response xmlns="${service.namespace}"><requestId>${requestId}</requestId>${members}</${shape.name}Response>`;
+      return { status: 200, headers: { ...headers, ...XML }, body: DECLARATION + body };
+    }
+    case 'query': {
+      const result = `<${shape.name}Result>${encodeXml(shape.output, answer)}</${shape.name}Result>`;
+      const metadata = `<ResponseMetadata><RequestId>${requestId}</RequestId></ResponseMetadata>`;
+      const body = `<${shape.name}Response xmlns="${service.namespace}">${result}${metadata}</${shape.name}Response>`;
+      return { status: 200, headers: { ...headers, ...XML }, body: DECLARATION + body };
+    }
+    default:
+      return {
+        status: 200,
+        headers: { ...headers, 'content-type': contentType(service.protocol) },
+        body: JSON.stringify(encodeJson(shape.output, answer) ?? {}),
+      };
+  }
+}
+
+const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';
+
+const contentType = (protocol: Protocol): string =>
+  protocol === 'rest-json' ? 'application/json' : `application/x-amz-${protocol}`;
+
+/** Writes an error as the service's protocol has it. */
+export function encodeError(service: Service, error: AwsError, requestId: string): HttpAnswer {
+  const { code, message, status } = error;
+  const headers = { 'x-amzn-requestid': requestId };
+  const text = `<Code>${escapeXml(code)}</Code><Message>${escapeXml(message)}</Message>`;
+  const fault = status >= 500 ? 'Receiver' : 'Sender';
+  switch (service.protocol) {
+    case 'ec2': {
+      const body = `<Response><Errors><Error>${text}</Error></Errors><RequestID>${requestId}</RequestID></Response>`;
+      return { status, headers: { ...headers, ...XML }, body: DECLARATION + body };
+    }
+    case 'query': {
+      const inner = `<Error><Type>${fault}</Type>${text}</Error><RequestId>${requestId}</RequestId>`;
+      const body = `<ErrorResponse xmlns="${service.namespace}">${inner}</ErrorResponse>`;
+      return { status, headers: { ...headers, ...XML }, body: DECLARATION + body };
+    }
+    default: {
+      const queryCode = service.queryCodes && `${service.queryCodes[code] ?? code};${fault}`;
+      return {
+        status,
+        headers: {
+          ...headers,
+          'content-type': contentType(service.protocol),
+          'x-amzn-errortype': code,
+          ...(queryCode ? { 'x-amzn-query-error': queryCode } : {}),
+        },
+        body: JSON.stringify({ __type: `com.amazonaws.${service.name}#${code}`, message, ...error.details }),
+      };
+    }
+  }
+}
