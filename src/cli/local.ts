@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { startWorld, type World } from '../local/world.ts';
+import type { World } from '../local/world.ts';
 
 interface LocalOptions {
   readonly timeScale: number;
@@ -78,6 +78,7 @@ async function local(options: LocalOptions): Promise<void> {
     process.once('SIGINT', end).once('SIGTERM', end);
   });
   const { timeScale, clusterName, systemNodes, kubePort, awsPort, region, quiet } = options;
+  const { startWorld } = await import('../local/world.ts');
   const world = await startWorld({
     timeScale,
     clusterName,
