@@ -21,7 +21,7 @@ export interface Zone {
 
 export interface AwsOptions {
   readonly clock: Clock;
-  /** Names the cluster, its interruption queue, its node role and the discovery tags. */
+  /** Names the cluster, its node role and the discovery tags. */
   readonly clusterName: string;
   /** Port on 127.0.0.1; 0 or absent picks a free one. */
   readonly port?: number;
@@ -37,8 +37,12 @@ export interface AwsOptions {
   /** Base64 certificate bundle that DescribeCluster reports. */
   readonly clusterCaBase64?: string;
   readonly serviceIpv4Cidr?: string;
-  /** `eks` (default): an account with a ready cluster; `empty`: only the region, its zones and its public images. */
+  /** Name of the interruption queue; default the cluster's name. */
+  readonly queueName?: string;
+  /** `eks` (default): an account with a ready cluster; `empty`: nothing but what is seeded later. */
   readonly account?: 'eks' | 'empty';
+  /** Whether the public images and their SSM parameters exist; default true. */
+  readonly publicImages?: boolean;
   /** Default: several hundred types made by rule. */
   readonly catalogue?: Catalogue;
   /** How long a new instance is unknown to DescribeInstances and CreateTags; default 0. */

@@ -1,7 +1,6 @@
 /** AWS on 127.0.0.1: one HTTP listener that unmodified SDK clients and the `aws` command reach by AWS_ENDPOINT_URL. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { openAccount } from './account.ts';
 import { ADMIN_PREFIX, administer } from './admin.ts';
 import { dispatcher } from './dispatch.ts';
 import type { AwsOptions, LocalAws } from './options.ts';
@@ -9,6 +8,7 @@ import { outages } from './outages.ts';
 import { seeder } from './seed/seed.ts';
 import { services } from './services/services.ts';
 import { spending } from './spending.ts';
+import { openAccount } from './state/open.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 
 export type { AwsOptions, Catalogue, LocalAws, Seed, Zone } from './options.ts';
@@ -24,6 +24,7 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
   const timers = new Set<() => void>();
   const closing = new AbortController();
   let base = '';
+  const queueName = options.queueName ?? options.clusterName;
   const queueUrl = (name: string): string => `${base}/${account.id}/${name}`;
   const dispatch = dispatcher(account, services(account, queueUrl));
 
@@ -55,13 +56,13 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
     instances: account.machines,
     faults: { ...account.faults, ...outages(account, timers) },
     queue: {
-      name: options.clusterName,
-      url: queueUrl(options.clusterName),
+      name: queueName,
+      url: queueUrl(queueName),
       send: (body) => {
-        const queue = account.queues.get(options.clusterName) ?? account.queues.create(options.clusterName);
+        const queue = account.queues.get(queueName) ?? account.queues.create(queueName);
         queue.send(typeof body === 'string' ? body : JSON.stringify(body));
       },
-      size: () => account.queues.get(options.clusterName)?.messages().length ?? 0,
+      size: () => account.queues.get(queueName)?.messages().length ?? 0,
     },
     calls: account.calls,
     spending: money,

@@ -1,11 +1,17 @@
 /** An account as it is after `eksctl create cluster` and Karpenter's CloudFormation template. */
 import type { Seed, Zone } from '../options.ts';
 
+export interface EksAccount {
+  readonly clusterName: string;
+  readonly queueName: string;
+  readonly zones: readonly Zone[];
+}
+
 /**
  * A VPC with a private and a public subnet in each zone, security groups, the cluster, node and controller role, and
  * the interruption queue. Private subnets and the node security group carry the discovery tag.
  */
-export function seedEksAccount(seed: Seed, clusterName: string, zones: readonly Zone[]): void {
+export function seedEksAccount(seed: Seed, { clusterName, queueName, zones }: EksAccount): void {
   const discovery = { 'karpenter.sh/discovery': clusterName };
   const shared = { [`kubernetes.io/cluster/${clusterName}`]: 'shared' };
   const owned = { [`kubernetes.io/cluster/${clusterName}`]: 'owned' };
@@ -48,6 +54,6 @@ export function seedEksAccount(seed: Seed, clusterName: string, zones: readonly 
   seed.role(`KarpenterNodeRole-${clusterName}`);
   seed.role(`${clusterName}-karpenter`);
   seed.role('AWSServiceRoleForEC2Spot', '/aws-service-role/spot.amazonaws.com/');
-  seed.queue(clusterName);
+  seed.queue(queueName);
   seed.cluster({ name: clusterName, vpcId, subnetIds, securityGroupIds: [nodeGroup] });
 }

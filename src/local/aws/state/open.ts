@@ -1,17 +1,17 @@
 /** Builds the state of a new account from the options of `startAws`. */
 
-import { callBook } from './calls.ts';
-import { ruleBuiltCatalogue } from './catalogue/catalogue.ts';
-import { eventBus } from './events.ts';
-import { faultBook } from './faults.ts';
-import type { AwsOptions, Zone } from './options.ts';
-import { randomStream } from './random.ts';
-import { seedEksAccount } from './seed/eks.ts';
-import { seedPublicImages } from './seed/images.ts';
-import { seeder } from './seed/seed.ts';
-import type { Account } from './state/account.ts';
-import { createMachines, type Machine } from './state/machines.ts';
-import { createQueues } from './state/queues.ts';
+import { callBook } from '../calls.ts';
+import { ruleBuiltCatalogue } from '../catalogue/catalogue.ts';
+import { eventBus } from '../events.ts';
+import { faultBook } from '../faults.ts';
+import type { AwsOptions, Zone } from '../options.ts';
+import { randomStream } from '../random.ts';
+import { seedEksAccount } from '../seed/eks.ts';
+import { seedPublicImages } from '../seed/images.ts';
+import { seeder } from '../seed/seed.ts';
+import type { Account } from './account.ts';
+import { createMachines, type Machine } from './machines.ts';
+import { createQueues } from './queues.ts';
 
 const START_DELAY_MS = 8_000;
 const STOP_DELAY_MS = 15_000;
@@ -19,6 +19,7 @@ const TERMINATED_VISIBLE_MS = 3_600_000;
 
 export function openAccount(options: AwsOptions): Account {
   const { clock, clusterName } = options;
+  const queueName = options.queueName ?? clusterName;
   const region = options.region ?? 'us-west-2';
   const zones = options.zones ?? standardZones(region);
   const seedNumber = options.randomSeed ?? 1;
@@ -33,7 +34,7 @@ export function openAccount(options: AwsOptions): Account {
     accountId,
     stateChanges: options.stateChangeEvents ?? true,
     // like EventBridge, which drops what its target does not take
-    deliver: (body) => queues.get(clusterName)?.send(body),
+    deliver: (body) => queues.get(queueName)?.send(body),
   });
   const account: Account = {
     id: accountId,
@@ -72,8 +73,8 @@ export function openAccount(options: AwsOptions): Account {
     answers: new Map(),
   };
   const seed = seeder(account);
-  seedPublicImages(seed, options.kubernetesVersion);
-  if (options.account !== 'empty') seedEksAccount(seed, clusterName, zones);
+  if (options.publicImages ?? true) seedPublicImages(seed, options.kubernetesVersion);
+  if (options.account !== 'empty') seedEksAccount(seed, { clusterName, queueName, zones });
   return account;
 }
 
