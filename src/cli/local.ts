@@ -67,6 +67,7 @@ Faults, switched on while it runs:
   curl -d '{"kind":"throttle","times":5}' ${aws.url}/_local/faults                 API throttling
   curl -d '{"kind":"never-joins","times":1}' ${aws.url}/_local/faults              an instance that never joins
   curl -d '{"kind":"slow-boot","ms":60000}' ${aws.url}/_local/faults               slow boots
+  curl -X POST ${aws.url}/_local/instances/INSTANCE-ID/interrupt                   spot interruption
   curl -X DELETE ${aws.url}/_local/faults                                          all faults off
 
 Ctrl-C ends it all.

@@ -14,17 +14,29 @@ const commands = (script: string): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
 
+/** Arguments of bootstrap.sh: every option takes a value, whatever it looks like; the rest is positional. */
+function bootstrapArguments(args: readonly string[]): { flags: ReadonlyMap<string, string>; rest: readonly string[] } {
+  const flags = new Map<string, string>();
+  const rest: string[] = [];
+  const left = args.values();
+  for (const word of left) {
+    if (!word.startsWith('--')) rest.push(word);
+    else {
+      const [name = '', value] = word.slice(2).split(/=(.*)/s);
+      flags.set(name, value ?? left.next().value ?? '');
+    }
+  }
+  return { flags, rest };
+}
+
 /** Reads `/etc/eks/bootstrap.sh CLUSTER …`; undefined when the script does not call it. */
 export function bootstrapScript(script: string): KubeletConfig | undefined {
   const line = commands(script).find((command) => /(^|\s)\/etc\/eks\/bootstrap\.sh\s/.test(command));
   if (line === undefined) return undefined;
   const all = words(line);
-  const args = all.slice(all.indexOf('/etc/eks/bootstrap.sh') + 1);
-  const flags = options(args);
+  const { flags, rest } = bootstrapArguments(all.slice(all.indexOf('/etc/eks/bootstrap.sh') + 1));
   const endpoint = flags.get('apiserver-endpoint');
-  const clusterName = args.find(
-    (word, index) => !word.startsWith('--') && (index === 0 || !args[index - 1]?.startsWith('--')),
-  );
+  const [clusterName] = rest;
   return {
     ...configOfFlags(options(words(flags.get('kubelet-extra-args') ?? ''))),
     ...(clusterName === undefined ? {} : { clusterName }),
