@@ -24,13 +24,17 @@ export class NodeClassNotReady extends Error {
   }
 }
 
-/** A launch failed for a reason worth showing on the claim's Launched condition. It is retried with back-off. */
+/**
+ * A launch failed for a reason worth showing on the claim's Launched condition. It is retried with back-off. The
+ * condition's message explains; the error's own text adds what the cloud said.
+ */
 export class CreateFailed extends Error {
   readonly reason: string;
   readonly conditionMessage: string;
 
   constructor(reason: string, conditionMessage: string, options?: ErrorOptions) {
-    super(`creating nodeclaim, ${conditionMessage}`, options);
+    const said = options?.cause instanceof Error ? `: ${options.cause.message}` : '';
+    super(`creating nodeclaim, ${conditionMessage}${said}`, options);
     this.name = 'CreateFailed';
     this.reason = reason;
     this.conditionMessage = conditionMessage;

@@ -1,19 +1,9 @@
 /** Names, paths and tags of the instance profiles that the provider makes. */
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { hashText } from '../../api/fnv.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
 import { CLUSTER_NAME_TAG, clusterOwnerTag } from '../tags.ts';
-
-const OFFSET = 0xcbf29ce484222325n;
-const PRIME = 0x100000001b3n;
-const MASK = 0xffffffffffffffffn;
-
-/** 64-bit FNV-1 of a text's UTF-8 form. */
-function fnv1(text: string): bigint {
-  let hash = OFFSET;
-  for (const byte of new TextEncoder().encode(text)) hash = ((hash * PRIME) & MASK) ^ BigInt(byte);
-  return hash;
-}
 
 export interface Scope {
   readonly region: string;
@@ -22,7 +12,7 @@ export interface Scope {
 
 /** `unique` is random for new profiles. Without it, the name that versions before paths gave. */
 export const profileName = ({ region, cluster }: Scope, nodeClass: string, unique = ''): string =>
-  `${cluster}_${fnv1(`${region}${nodeClass}${unique}`)}`;
+  `${cluster}_${hashText(`${region}${nodeClass}${unique}`)}`;
 
 /** What IAM accepts as a profile's name. */
 export const isValidProfileName = (name: string): boolean => /^[\w+=,.@-]{1,128}$/.test(name);

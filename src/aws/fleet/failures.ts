@@ -1,0 +1,79 @@
+/** What the errors of a fleet say about offerings, and how a launch that bought nothing failed. */
+import type { CreateFleetError } from '@aws-sdk/client-ec2';
+import { CreateFailed, InsufficientCapacity } from '../../cloud/errors.ts';
+import { explainLaunchFailure, isNoCapacity, SPOT_ROLE_MISSING, SUBNET_FULL } from '../errors.ts';
+import type { AwsMetrics } from '../metrics.ts';
+import type { OfferingKey, UnavailableOfferings } from '../offerings/unavailable.ts';
+
+const SPREAD_LIMIT = 'limit of instances in this spread placement group';
+
+export interface FleetContext {
+  readonly capacityType: string;
+  /** Names of all types of the launch. */
+  readonly instanceTypes: readonly string[];
+  readonly placementGroup: OfferingKey['placementGroup'];
+  readonly zoneId: (zone: string) => string;
+  readonly unavailable: UnavailableOfferings;
+  readonly metrics: AwsMetrics;
+  readonly subnetExhausted: (subnetId: string) => void;
+  readonly reservationExhausted: (instanceType: string, zone: string) => void;
+  /** The account may not create spot's service-linked role. */
+  readonly spotRoleMissing: () => void;
+}
+
+export const errorText = ({ ErrorCode = '', ErrorMessage = '' }: CreateFleetError): string =>
+  `${ErrorCode}: ${ErrorMessage}`;
+
+/** Remembers shortages, also when the fleet bought an instance elsewhere. */
+export function noteFleetErrors(
+  errors: readonly CreateFleetError[],
+  fleetId: string | undefined,
+  context: FleetContext,
+): void {
+  for (const error of errors) {
+    const zone = error.LaunchTemplateAndOverrides?.Overrides?.AvailabilityZone ?? '';
+    context.metrics.launchFailures.inc({
+      zone,
+      zone_id: context.zoneId(zone),
+      capacity_type: context.capacityType,
+      reason: explainLaunchFailure(errorText(error)).reason,
+    });
+    noteFleetError(error, fleetId, context);
+  }
+}
+
+function noteFleetError(error: CreateFleetError, fleetId: string | undefined, context: FleetContext): void {
+  const { capacityType, unavailable, placementGroup } = context;
+  const { ErrorCode: code = '', ErrorMessage: message = '' } = error;
+  const {
+    InstanceType: instanceType = '',
+    AvailabilityZone: zone = '',
+    SubnetId,
+  } = error.LaunchTemplateAndOverrides?.Overrides ?? {};
+  if (code === SPOT_ROLE_MISSING) {
+    if (capacityType !== 'reserved') unavailable.markCapacityType(code, 'spot');
+    context.spotRoleMissing();
+    return;
+  }
+  if (!isNoCapacity(code)) return;
+  if (code === SUBNET_FULL && SubnetId !== undefined) {
+    unavailable.markSubnet(code, SubnetId);
+    context.subnetExhausted(SubnetId);
+  }
+  const spreadFull = message.includes(SPREAD_LIMIT);
+  if (capacityType === 'reserved') {
+    if (!spreadFull) context.reservationExhausted(instanceType, zone);
+    return;
+  }
+  const types = spreadFull && placementGroup !== undefined ? context.instanceTypes : [instanceType];
+  for (const type of types) unavailable.mark(code, { instanceType: type, zone, capacityType, placementGroup }, fleetId);
+}
+
+/** The failure of a launch for which the fleet bought nothing. */
+export function launchError(errors: readonly CreateFleetError[]): InsufficientCapacity | CreateFailed {
+  const text = [...new Set(errors.map(errorText))].join('; ');
+  const noCapacity = errors.every(({ ErrorCode = '' }) => isNoCapacity(ErrorCode) || ErrorCode === SPOT_ROLE_MISSING);
+  if (noCapacity) return new InsufficientCapacity(`with fleet error(s), ${text}`);
+  const { reason, message } = explainLaunchFailure(text);
+  return new CreateFailed(reason, message, { cause: new Error(`with fleet error(s), ${text}`) });
+}

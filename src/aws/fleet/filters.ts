@@ -1,0 +1,171 @@
+/** Which instance types a launch asks for: a chain of filters, then the cheapest. */
+import {
+  CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
+  CAPACITY_RESERVATION_TYPE_LABEL,
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_SIZE_LABEL,
+  ZONE_LABEL,
+} from '../../api/labels.ts';
+import { allocatable, compatibleOfferings, orderByPrice, requirementsOf } from '../../engine/instancetypes.ts';
+import type { InstanceType, Offering, Resources } from '../../engine/model.ts';
+import { LOOSE, type Requirements } from '../../engine/requirements.ts';
+import { fits } from '../../engine/resources.ts';
+import { ValueSet } from '../../engine/valueset.ts';
+import { EXOTIC_RESOURCES } from '../instancetypes/capacity.ts';
+
+export interface LaunchWish {
+  readonly requirements: Requirements;
+  readonly requests: Resources;
+}
+
+/** EC2 takes no more per request. */
+export const MAX_FLEET_TYPES = 60;
+
+type Filter = (types: readonly InstanceType[], wish: LaunchWish) => readonly InstanceType[];
+
+const hasMinValues = ({ requirements }: LaunchWish): boolean =>
+  [...requirements.entries()].some(([, set]) => set.minValues !== undefined);
+const allows = ({ requirements }: LaunchWish, capacityType: string): boolean =>
+  requirements.get(CAPACITY_TYPE_LABEL).has(capacityType);
+const capacityTypeOf = (offering: Offering): string => requirementsOf(offering).get(CAPACITY_TYPE_LABEL).any();
+const usable = (type: InstanceType, wish: LaunchWish): readonly Offering[] =>
+  compatibleOfferings(type, wish.requirements);
+const usableReserved = (type: InstanceType, wish: LaunchWish): readonly Offering[] =>
+  usable(type, wish).filter((offering) => capacityTypeOf(offering) === 'reserved');
+
+function holds(type: InstanceType, { requests, requirements }: LaunchWish): boolean {
+  if (!requirements.compatible(requirementsOf(type), LOOSE)) return false;
+  const own = allocatable(type);
+  return compatibleOfferings(type, requirements).some((offering) => {
+    const overridden = offering.capacityOverride !== undefined || offering.overheadOverride !== undefined;
+    return fits(requests, overridden ? allocatable(type, offering) : own);
+  });
+}
+
+const compatibleAndAvailable: Filter = (types, wish) => types.filter((type) => holds(type, wish));
+
+/** Kinds of reservations, the preferred first. */
+const RESERVATION_KINDS = ['default/false', 'capacity-block/false', 'default/true'];
+
+function reservationKind(offering: Offering): string {
+  const requirements = requirementsOf(offering);
+  const type = requirements.get(CAPACITY_RESERVATION_TYPE_LABEL).any();
+  return `${type}/${requirements.get(CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL).any()}`;
+}
+
+/** A request can use one kind of reservation only: that of the cheapest offering. */
+const oneReservationKind: Filter = (types, wish) => {
+  if (!allows(wish, 'reserved')) return types;
+  const cheapest = (kind: string): number =>
+    Math.min(
+      ...types.flatMap((type) =>
+        usableReserved(type, wish)
+          .filter((offering) => reservationKind(offering) === kind)
+          .map((offering) => offering.usdPerHour),
+      ),
+    );
+  const [best] = RESERVATION_KINDS.map((kind) => ({ kind, price: cheapest(kind) })).sort((a, b) => a.price - b.price);
+  if (best === undefined || best.price === Number.POSITIVE_INFINITY) return types;
+  return types
+    .filter((type) => usableReserved(type, wish).some((offering) => reservationKind(offering) === best.kind))
+    .map((type) => ({
+      ...type,
+      offerings: type.offerings.filter(
+        (offering) => capacityTypeOf(offering) === 'reserved' && reservationKind(offering) === best.kind,
+      ),
+    }));
+};
+
+/** A capacity block is launched into alone. */
+const oneCapacityBlock: Filter = (types, wish) => {
+  if (!allows(wish, 'reserved')) return types;
+  const first = types.flatMap((type) => type.offerings).find((offering) => capacityTypeOf(offering) === 'reserved');
+  if (first === undefined || !reservationKind(first).startsWith('capacity-block')) return types;
+  const blocks = types.flatMap((type) => usableReserved(type, wish).map((offering) => ({ type, offering })));
+  const [best] = blocks.sort((a, b) => a.offering.usdPerHour - b.offering.usdPerHour);
+  return best === undefined ? [] : [{ ...best.type, offerings: [best.offering] }];
+};
+
+/** Of several reservations of a type in a zone, the one with the most instances left. */
+const largestReservations: Filter = (types, wish) => {
+  if (!allows(wish, 'reserved')) return types;
+  const kept = types.flatMap((type) => {
+    const largest = new Map<string, Offering>();
+    for (const offering of usableReserved(type, wish)) {
+      const zone = requirementsOf(offering).get(ZONE_LABEL).any();
+      const known = largest.get(zone);
+      if (known === undefined || (offering.reservationCapacity ?? 0) > (known.reservationCapacity ?? 0))
+        largest.set(zone, offering);
+    }
+    return largest.size === 0 ? [] : [{ ...type, offerings: [...largest.values()] }];
+  });
+  return kept.length === 0 ? types : kept;
+};
+
+const isGeneric = (type: InstanceType): boolean =>
+  !requirementsOf(type).get(INSTANCE_SIZE_LABEL).any().includes('metal') &&
+  EXOTIC_RESOURCES.every((resource) => (type.capacity[resource] ?? 0) === 0);
+
+/** Bare metal and accelerators only where nothing plainer is left. */
+const genericFirst: Filter = (types, wish) => {
+  if (hasMinValues(wish)) return types;
+  const generic = types.filter(isGeneric);
+  return generic.length > 0 ? generic : types;
+};
+
+/** Spot that costs more than the cheapest on-demand is no bargain. */
+const cheapSpot: Filter = (types, wish) => {
+  if (hasMinValues(wish) || !allows(wish, 'spot') || !allows(wish, 'on-demand')) return types;
+  const offerings = types.flatMap((type) => usable(type, wish));
+  const onDemand = offerings.filter((each) => capacityTypeOf(each) === 'on-demand').map((each) => each.usdPerHour);
+  if (onDemand.length === 0 || !offerings.some((each) => capacityTypeOf(each) === 'spot')) return types;
+  const ceiling = Math.min(...onDemand);
+  return types
+    .map((type) => ({
+      ...type,
+      offerings: type.offerings.filter((each) => capacityTypeOf(each) !== 'spot' || each.usdPerHour <= ceiling),
+    }))
+    .filter((type) => type.offerings.length > 0);
+};
+
+/** In order. Names are what the log shows. */
+const CHAIN: readonly (readonly [name: string, filter: Filter])[] = [
+  ['compatible-available-filter', compatibleAndAvailable],
+  ['capacity-reservation-type-filter', oneReservationKind],
+  ['capacity-block-filter', oneCapacityBlock],
+  ['reserved-offering-filter', largestReservations],
+  ['exotic-instance-filter', genericFirst],
+  ['spot-offering-filter', cheapSpot],
+];
+
+export interface Rejection {
+  readonly filter: string;
+  readonly names: readonly string[];
+}
+
+/** The types to ask for, cheapest first, and what each filter after the first took out. */
+export function filterForLaunch(
+  types: readonly InstanceType[],
+  wish: LaunchWish,
+): { readonly types: readonly InstanceType[]; readonly rejections: readonly Rejection[] } {
+  let left = types;
+  const rejections: Rejection[] = [];
+  for (const [at, [filter, apply]] of CHAIN.entries()) {
+    const kept = apply(left, wish);
+    const names = new Set(kept.map((type) => type.name));
+    const rejected = left.filter((type) => !names.has(type.name)).map((type) => type.name);
+    if (at > 0 && rejected.length > 0) rejections.push({ filter, names: rejected });
+    left = kept;
+  }
+  return { types: orderByPrice(left, wish.requirements), rejections };
+}
+
+/** Reserved before spot before on-demand, where something of it can be bought. */
+export function chooseCapacityType(types: readonly InstanceType[], wish: LaunchWish): string {
+  const preferred = ['reserved', 'spot'].find((capacityType) => {
+    if (!allows(wish, capacityType)) return false;
+    const narrowed = wish.requirements.with(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
+    return types.some((type) => compatibleOfferings(type, narrowed).length > 0);
+  });
+  return preferred ?? 'on-demand';
+}

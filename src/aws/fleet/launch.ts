@@ -1,0 +1,292 @@
+/** Buys one instance for a NodeClaim. */
+import type { FleetLaunchTemplateConfigRequest } from '@aws-sdk/client-ec2';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { StringMap } from '../../api/kubernetes.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TENANCY_LABEL,
+  MIN_VALUES_RELAXED_ANNOTATION,
+  NODEPOOL_LABEL,
+  PRICE_OVERLAY_ANNOTATION,
+} from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
+import { minValuesText, satisfiesMinValues } from '../../engine/instancetypes.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { Requirements } from '../../engine/requirements.ts';
+import { resourcesOf } from '../../engine/resources.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
+import { codeOf, describeError, explainLaunchFailure, LAUNCH_TEMPLATE_NOT_FOUND, launchFailure } from '../errors.ts';
+import type { Instance } from '../instances/instance.ts';
+import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
+import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
+import { chosenPartition, planTemplates } from '../launchtemplates/plan.ts';
+import type { AwsMetrics } from '../metrics.ts';
+import type { UnavailableOfferings } from '../offerings/unavailable.ts';
+import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
+import type { Reservations } from '../reservations/reservations.ts';
+import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
+import { launchTags } from '../tags.ts';
+import type { FleetAnswer, Fleets } from './batch.ts';
+import { launchError, noteFleetErrors } from './failures.ts';
+import { chooseCapacityType, filterForLaunch, type LaunchWish, MAX_FLEET_TYPES, type Rejection } from './filters.ts';
+import { fleetRequest, overridesOf, type TemplateConfig } from './request.ts';
+
+/** With fewer types, falling back from spot to on-demand gets likely. */
+const FLEXIBLE_TYPES = 5;
+const LISTED_NAMES = 5;
+
+export interface LauncherOptions {
+  readonly cluster: ClusterFacts;
+  readonly cidr: ClusterCidr;
+  readonly region: string;
+  readonly reservedCapacity: boolean;
+  readonly minValuesPolicy: 'Strict' | 'BestEffort';
+  readonly subnets: Subnets;
+  readonly templates: LaunchTemplates;
+  readonly fleets: Fleets;
+  readonly placementGroups: PlacementGroups;
+  readonly reservations: Reservations;
+  readonly unavailable: UnavailableOfferings;
+  readonly events: EventRecorder;
+  readonly metrics: AwsMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** A launch whose types, capacity type and tenancy are settled. */
+interface Launch {
+  readonly nodeClass: EC2NodeClass;
+  readonly claim: NodeClaim;
+  readonly types: readonly InstanceType[];
+  readonly wish: LaunchWish;
+  readonly capacityType: string;
+  readonly tenancy: 'default' | 'dedicated';
+  readonly tags: StringMap;
+  readonly placementGroup: PlacementGroup | undefined;
+}
+
+export class Launcher {
+  readonly #options: LauncherOptions;
+
+  constructor(options: LauncherOptions) {
+    this.#options = options;
+  }
+
+  /** @throws InsufficientCapacity, CreateFailed, NodeClassNotReady */
+  async launch(nodeClass: EC2NodeClass, claim: NodeClaim, offered: readonly InstanceType[]): Promise<Instance> {
+    const wish: LaunchWish = {
+      requirements: Requirements.fromRequirements(claim.spec.requirements),
+      requests: resourcesOf(claim.spec.resources?.requests),
+    };
+    const types = this.#choose(offered, wish);
+    const capacityType = chooseCapacityType(types, wish);
+    this.#warnOfFallback(capacityType, types, wish);
+    const tenancies = wish.requirements.get(INSTANCE_TENANCY_LABEL);
+    const launch: Launch = {
+      nodeClass,
+      claim,
+      types,
+      wish,
+      capacityType,
+      tenancy: !tenancies.has('default') && tenancies.has('dedicated') ? 'dedicated' : 'default',
+      tags: launchTags(nodeClass, this.#options.cluster.name, claim.metadata.labels?.[NODEPOOL_LABEL] ?? ''),
+      placementGroup: await this.#options.placementGroups.current(nodeClass),
+    };
+    try {
+      return await this.#attempt(launch);
+    } catch (error) {
+      // Somebody deleted our templates. They are forgotten by now, so a second attempt makes them anew.
+      if (codeOf(error) === LAUNCH_TEMPLATE_NOT_FOUND) return await this.#attempt(launch);
+      throw error;
+    }
+  }
+
+  #choose(offered: readonly InstanceType[], wish: LaunchWish): readonly InstanceType[] {
+    const { types, rejections } = filterForLaunch(offered, wish);
+    for (const rejection of rejections) this.#logRejection(rejection);
+    if (types.length === 0)
+      throw new InsufficientCapacity('all requested instance types were unavailable during launch');
+    const cheapest = types.slice(0, MAX_FLEET_TYPES);
+    const { unsatisfied } = satisfiesMinValues(cheapest, wish.requirements);
+    if (this.#options.minValuesPolicy === 'Strict' && unsatisfied.length > 0)
+      throw new InsufficientCapacity(
+        `truncating instance types based on the passed-in requirements, validating minValues, ${minValuesText(unsatisfied)}`,
+      );
+    return cheapest;
+  }
+
+  #logRejection({ filter, names }: Rejection): void {
+    const more = names.length - LISTED_NAMES;
+    const listed = names.slice(0, LISTED_NAMES).join(', ');
+    this.#options.log.debug('filtered out instance types from launch', {
+      filter,
+      'instance-types': more > 0 ? `${listed} and ${more} other(s)` : listed,
+    });
+  }
+
+  #warnOfFallback(capacityType: string, types: readonly InstanceType[], { requirements }: LaunchWish): void {
+    const flexible = requirements.get(CAPACITY_TYPE_LABEL).has('spot');
+    if (capacityType !== 'on-demand' || !flexible || types.length >= FLEXIBLE_TYPES) return;
+    this.#options.log.error('failed while checking on-demand fallback', {
+      error: `at least ${FLEXIBLE_TYPES} instance types are recommended when flexible to spot but requesting on-demand, the current provisioning request only has ${types.length} instance type options`,
+    });
+  }
+
+  async #attempt(launch: Launch): Promise<Instance> {
+    const { subnets } = this.#options;
+    if ((launch.nodeClass.status?.subnets ?? []).length === 0)
+      throw new CreateFailed('SubnetResolutionFailed', 'Error getting subnets');
+    const zonal = subnets.chooseForLaunch(launch.nodeClass, launch.types, launch.capacityType);
+    const used = new Set<string>();
+    let requested: readonly ZonalSubnet[] = [...zonal.values()];
+    try {
+      const configs = await this.#ensureTemplates(launch);
+      const overrides = this.#overrides(launch, configs, zonal);
+      const ids = new Set(overrides.flatMap(({ Overrides = [] }) => Overrides.map(({ SubnetId }) => SubnetId)));
+      requested = requested.filter(({ id }) => ids.has(id));
+      const answer = await this.#order(launch, configs, overrides);
+      const instance = this.#settle(launch, configs, answer, zonal);
+      used.add(instance.subnetId);
+      return instance;
+    } finally {
+      subnets.releaseUnused(requested, used);
+    }
+  }
+
+  async #ensureTemplates(launch: Launch): Promise<readonly TemplateConfig[]> {
+    const { cluster, cidr, region, reservedCapacity, templates, log } = this.#options;
+    try {
+      const planned = planTemplates({ ...launch, cluster, cidr: cidr.known, region, reservedCapacity, log });
+      await Promise.all(planned.map(({ template }) => templates.ensure(template, launch.nodeClass.metadata.name)));
+      return planned.map(({ config }) => config);
+    } catch (error) {
+      if (causeOf(error, NodeClassNotReady)) throw error;
+      throw templateFailure(error);
+    }
+  }
+
+  #overrides(
+    { wish, capacityType }: Launch,
+    configs: readonly TemplateConfig[],
+    zonal: ReadonlyMap<string, ZonalSubnet>,
+  ): readonly FleetLaunchTemplateConfigRequest[] {
+    const fleetConfigs = configs
+      .map((config) => ({
+        LaunchTemplateSpecification: { LaunchTemplateName: config.name, Version: '$Latest' },
+        Overrides: overridesOf(config, wish.requirements, capacityType, zonal),
+      }))
+      .filter(({ Overrides }) => Overrides.length > 0);
+    if (fleetConfigs.length === 0)
+      throw templateFailure(new Error('no capacity offerings are currently available given the constraints'));
+    return fleetConfigs;
+  }
+
+  async #order(
+    { nodeClass, claim, capacityType, tags }: Launch,
+    configs: readonly TemplateConfig[],
+    overrides: readonly FleetLaunchTemplateConfigRequest[],
+  ): Promise<FleetAnswer> {
+    const annotations = claim.metadata.annotations ?? {};
+    const relaxed = annotations[MIN_VALUES_RELAXED_ANNOTATION] === 'true';
+    const request = fleetRequest({
+      configs: overrides,
+      capacityType,
+      reservation: configs[0]?.reservation,
+      overlaid: annotations[PRICE_OVERLAY_ANNOTATION] !== undefined,
+      tags,
+      context: relaxed ? undefined : nodeClass.spec.context,
+    });
+    try {
+      return await this.#options.fleets.create({ request, claimUid: claim.metadata.uid ?? claim.metadata.name });
+    } catch (error) {
+      if (codeOf(error) !== LAUNCH_TEMPLATE_NOT_FOUND) throw launchFailure('Error creating fleet request', error);
+      this.#options.templates.forget(configs.map(({ name }) => name));
+      throw launchFailure('Launch templates not found when creating fleet request', error);
+    }
+  }
+
+  #settle(
+    launch: Launch,
+    configs: readonly TemplateConfig[],
+    { bought, errors }: FleetAnswer,
+    zonal: ReadonlyMap<string, ZonalSubnet>,
+  ): Instance {
+    const { unavailable, metrics, subnets, reservations } = this.#options;
+    const { capacityType, placementGroup, claim } = launch;
+    noteFleetErrors(errors, bought?.fleetId, {
+      capacityType,
+      instanceTypes: launch.types.map(({ name }) => name),
+      placementGroup: placementGroup && { id: placementGroup.id, partition: chosenPartition(claim) },
+      zoneId: (zone) => zonal.get(zone)?.zoneID ?? '',
+      unavailable,
+      metrics,
+      subnetExhausted: (id) => subnets.exhausted(id),
+      reservationExhausted: (type, zone) => {
+        const found = (launch.nodeClass.status?.capacityReservations ?? []).find(
+          (each) => each.instanceType === type && each.availabilityZone === zone,
+        );
+        if (found !== undefined) reservations.exhausted(found.id);
+      },
+      spotRoleMissing: () => this.#tellSpotRoleMissing(launch),
+    });
+    if (bought === undefined) throw launchError(errors);
+    return this.#instanceFrom(launch, configs, bought);
+  }
+
+  #tellSpotRoleMissing({ claim, capacityType }: Launch): void {
+    if (capacityType === 'reserved') return;
+    this.#options.events.publish({
+      object: claim,
+      type: 'Warning',
+      reason: '',
+      message:
+        'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
+      dedupe: [claim.metadata.uid ?? claim.metadata.name],
+    });
+  }
+
+  #instanceFrom(
+    { nodeClass, claim, capacityType, tags, tenancy, types, placementGroup }: Launch,
+    configs: readonly TemplateConfig[],
+    { id, fleetInstance }: NonNullable<FleetAnswer['bought']>,
+  ): Instance {
+    const { LaunchTemplateAndOverrides: source, InstanceType } = fleetInstance;
+    const overrides = source?.Overrides ?? {};
+    const type = InstanceType ?? overrides.InstanceType ?? '';
+    const name = source?.LaunchTemplateSpecification?.LaunchTemplateName;
+    const config = configs.find((each) => each.name === name);
+    const wantsEfa =
+      claim.spec.resources?.requests?.[EFA_RESOURCE] !== undefined || nodeClass.spec.networkInterfaces !== undefined;
+    return {
+      id,
+      state: 'pending',
+      launchedMs: this.#options.clock.now(),
+      imageId: overrides.ImageId ?? config?.imageId ?? '',
+      type,
+      zone: overrides.AvailabilityZone ?? '',
+      zoneId: '',
+      subnetId: overrides.SubnetId ?? '',
+      securityGroupIds: (nodeClass.status?.securityGroups ?? []).map((group) => group.id),
+      capacityType: capacityType as Instance['capacityType'],
+      tags,
+      tenancy,
+      reservation: capacityType === 'reserved' ? (config ?? configs[0])?.reservation : undefined,
+      placementGroupId: placementGroup?.id,
+      partition: 0,
+      efaCount: wantsEfa ? (types.find((each) => each.name === type)?.capacity[EFA_RESOURCE] ?? 0) : 0,
+    };
+  }
+}
+
+function templateFailure(error: unknown): CreateFailed {
+  const text = describeError(error);
+  return new CreateFailed(
+    explainLaunchFailure(text).reason,
+    `Error getting launch template configs: ${explainLaunchFailure(text).message}`,
+    { cause: error },
+  );
+}

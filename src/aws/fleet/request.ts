@@ -1,0 +1,107 @@
+/** The CreateFleet request of a launch. */
+import type {
+  CreateFleetCommandInput,
+  DefaultTargetCapacityType,
+  FleetLaunchTemplateConfigRequest,
+  FleetLaunchTemplateOverridesRequest,
+} from '@aws-sdk/client-ec2';
+import type { StringMap } from '../../api/kubernetes.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { compatibleOfferings, requirementsOf } from '../../engine/instancetypes.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import type { Requirements } from '../../engine/requirements.ts';
+import { ValueSet } from '../../engine/valueset.ts';
+import type { TemplateReservation } from '../launchtemplates/content.ts';
+import type { ZonalSubnet } from '../subnets/subnets.ts';
+import { tagList } from '../tags.ts';
+
+/** A launch template with the instance types that use it. */
+export interface TemplateConfig {
+  readonly name: string;
+  readonly imageId: string;
+  readonly types: readonly InstanceType[];
+  readonly reservation: TemplateReservation | undefined;
+}
+
+/** One override per type and zone with a subnet; the price is its priority. */
+export function overridesOf(
+  config: TemplateConfig,
+  requirements: Requirements,
+  capacityType: string,
+  subnets: ReadonlyMap<string, ZonalSubnet>,
+): FleetLaunchTemplateOverridesRequest[] {
+  let narrowed = requirements.with(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
+  if (config.reservation !== undefined)
+    narrowed = narrowed.with(CAPACITY_RESERVATION_ID_LABEL, ValueSet.in([config.reservation.id]));
+  return config.types.flatMap((type) => {
+    const zones = new Set<string>();
+    return compatibleOfferings(type, narrowed).flatMap((offering) => {
+      const zone = requirementsOf(offering).get(ZONE_LABEL).any();
+      const subnet = subnets.get(zone);
+      // Partitions of a placement group repeat type and zone.
+      if (subnet === undefined || zones.has(zone)) return [];
+      zones.add(zone);
+      return [
+        {
+          InstanceType: type.name as NonNullable<FleetLaunchTemplateOverridesRequest['InstanceType']>,
+          SubnetId: subnet.id,
+          ImageId: config.imageId,
+          AvailabilityZone: zone,
+          Priority: offering.usdPerHour,
+        },
+      ];
+    });
+  });
+}
+
+export interface FleetWish {
+  readonly configs: readonly FleetLaunchTemplateConfigRequest[];
+  readonly capacityType: string;
+  readonly reservation: TemplateReservation | undefined;
+  /** Prices were changed by a NodeOverlay: priorities count, not AWS's own prices. */
+  readonly overlaid: boolean;
+  readonly tags: StringMap;
+  readonly context: string | undefined;
+}
+
+export type FleetRequest = Omit<CreateFleetCommandInput, 'TargetCapacitySpecification' | 'ClientToken'> & {
+  readonly TargetCapacitySpecification: { readonly DefaultTargetCapacityType: DefaultTargetCapacityType };
+};
+
+function targetType({ capacityType, reservation }: FleetWish): DefaultTargetCapacityType {
+  if (capacityType === 'spot') return 'spot';
+  if (capacityType !== 'reserved') return 'on-demand';
+  if (reservation?.type === 'capacity-block') return 'capacity-block';
+  // Newer than the SDK's list of target types.
+  return reservation?.interruptible === true ? ('reserved-capacity' as DefaultTargetCapacityType) : 'on-demand';
+}
+
+function strategy(wish: FleetWish, target: string): Partial<FleetRequest> {
+  if (target === 'spot')
+    return {
+      SpotOptions: {
+        AllocationStrategy: wish.overlaid ? 'capacity-optimized-prioritized' : 'price-capacity-optimized',
+      },
+    };
+  if (target === 'on-demand')
+    return { OnDemandOptions: { AllocationStrategy: wish.overlaid ? 'prioritized' : 'lowest-price' } };
+  if (target === 'reserved-capacity')
+    return { ReservedCapacityOptions: { ReservationTypes: ['interruptible-capacity-reservation'] } };
+  return {};
+}
+
+/** Without the number of instances, which batching decides. */
+export function fleetRequest(wish: FleetWish): FleetRequest {
+  const target = targetType(wish);
+  return {
+    Type: 'instant',
+    LaunchTemplateConfigs: [...wish.configs],
+    TargetCapacitySpecification: { DefaultTargetCapacityType: target },
+    ...strategy(wish, target),
+    TagSpecifications: (['instance', 'volume', 'fleet'] as const).map((ResourceType) => ({
+      ResourceType,
+      Tags: tagList(wish.tags),
+    })),
+    ...(wish.context === undefined ? {} : { Context: wish.context }),
+  };
+}

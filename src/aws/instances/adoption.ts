@@ -1,0 +1,72 @@
+/**
+ * Finds instances that an earlier process bought and did not live to write down. Tags cannot tell whose they are (one
+ * fleet buys for many claims), so a claim takes over an instance that nobody owns and that it could have bought itself.
+ */
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { CAPACITY_TYPE_LABEL, EC2_NODECLASS_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { allocatable, requirementsOf } from '../../engine/instancetypes.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { LOOSE, Requirements } from '../../engine/requirements.ts';
+import { fits, resourcesOf } from '../../engine/resources.ts';
+import { type Instance, isTerminating } from './instance.ts';
+
+export const claimedAt = (claim: NodeClaim): number => Date.parse(claim.metadata.creationTimestamp ?? '') || 0;
+
+/** Whether the claim could have bought the instance. Launch times are whole seconds, as creation times are. */
+export function couldHaveBought(claim: NodeClaim, instance: Instance, types: readonly InstanceType[]): boolean {
+  if (isTerminating(instance) || instance.launchedMs < claimedAt(claim)) return false;
+  if (instance.tags[NODEPOOL_LABEL] !== (claim.metadata.labels?.[NODEPOOL_LABEL] ?? '')) return false;
+  if (instance.tags[EC2_NODECLASS_LABEL] !== claim.spec.nodeClassRef.name) return false;
+  const type = types.find((each) => each.name === instance.type);
+  if (type === undefined) return false;
+  const requirements = Requirements.fromRequirements(claim.spec.requirements);
+  const bought = Requirements.fromLabels({
+    [CAPACITY_TYPE_LABEL]: instance.capacityType,
+    [ZONE_LABEL]: instance.zone,
+  });
+  return (
+    requirements.compatible(requirementsOf(type), LOOSE) &&
+    requirements.compatible(bought, LOOSE) &&
+    fits(resourcesOf(claim.spec.resources?.requests), allocatable(type))
+  );
+}
+
+/** Instances without an owner at the time when this process began to launch. */
+export class Orphans {
+  readonly #list: () => Promise<readonly Instance[]>;
+  readonly #owned: () => ReadonlySet<string>;
+  #found: Promise<Map<string, Instance>> | undefined;
+
+  /** `owned` answers the ids of instances that NodeClaims name. */
+  constructor(list: () => Promise<readonly Instance[]>, owned: () => ReadonlySet<string>) {
+    this.#list = list;
+    this.#owned = owned;
+  }
+
+  /**
+   * Takes the oldest instance that the claim could have bought; nobody else gets it then. The list is read once, before
+   * this process buys anything, so that it holds nothing of its own.
+   */
+  async take(claim: NodeClaim, types: readonly InstanceType[]): Promise<Instance | undefined> {
+    this.#found ??= this.#load();
+    let found: Map<string, Instance>;
+    try {
+      found = await this.#found;
+    } catch (error) {
+      this.#found = undefined;
+      throw new Error(`listing instances of an earlier process, ${(error as Error).message}`, { cause: error });
+    }
+    const owned = this.#owned();
+    const [oldest] = [...found.values()]
+      .filter((instance) => !owned.has(instance.id) && couldHaveBought(claim, instance, types))
+      .sort((a, b) => a.launchedMs - b.launchedMs);
+    if (oldest !== undefined) found.delete(oldest.id);
+    return oldest;
+  }
+
+  async #load(): Promise<Map<string, Instance>> {
+    const owned = this.#owned();
+    const instances = await this.#list();
+    return new Map(instances.filter(({ id }) => !owned.has(id)).map((instance) => [instance.id, instance]));
+  }
+}

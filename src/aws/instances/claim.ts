@@ -1,0 +1,113 @@
+/** An instance in the form of a NodeClaim. */
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
+  CAPACITY_RESERVATION_TYPE_LABEL,
+  CAPACITY_TYPE_LABEL,
+  EC2_NODECLASS_LABEL,
+  INSTANCE_TENANCY_LABEL,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  PLACEMENT_GROUP_ID_LABEL,
+  PLACEMENT_GROUP_PARTITION_LABEL,
+  ZONE_ID_LABEL,
+  ZONE_LABEL,
+} from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { allocatable, requirementsOf } from '../../engine/instancetypes.ts';
+import type { InstanceType, Resources } from '../../engine/model.ts';
+import { quantityList } from '../../engine/resources.ts';
+import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
+import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
+import { type Instance, isTerminating, providerId } from './instance.ts';
+
+export interface ClaimContext {
+  /** Absent when the instance's NodePool or NodeClass is gone. */
+  readonly type?: InstanceType | undefined;
+  readonly zoneId?: string | undefined;
+  readonly placementGroup?: PlacementGroup | undefined;
+  /** Partition that the launch asked for. */
+  readonly partition?: string | undefined;
+  readonly nowMs: number;
+}
+
+const RESERVATION_LABELS = new Set<string>([
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_RESERVATION_TYPE_LABEL,
+  CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
+]);
+
+function typeLabels(type: InstanceType | undefined): Record<string, string> {
+  const labels: Record<string, string> = {};
+  if (type === undefined) return labels;
+  for (const [key, set] of requirementsOf(type).entries())
+    if (!set.complement && set.values.size === 1 && !RESERVATION_LABELS.has(key)) labels[key] = set.any();
+  return labels;
+}
+
+export function instanceLabels(instance: Instance, context: ClaimContext): Record<string, string> {
+  const { placementGroup, zoneId } = context;
+  const { reservation } = instance;
+  const nodePool = instance.tags[NODEPOOL_LABEL];
+  return {
+    ...typeLabels(context.type),
+    [INSTANCE_TYPE_LABEL]: instance.type,
+    [ZONE_LABEL]: instance.zone,
+    ...(zoneId === undefined || zoneId === '' ? {} : { [ZONE_ID_LABEL]: zoneId }),
+    [CAPACITY_TYPE_LABEL]: instance.capacityType,
+    [INSTANCE_TENANCY_LABEL]: instance.tenancy,
+    ...(reservation === undefined
+      ? {}
+      : {
+          [CAPACITY_RESERVATION_ID_LABEL]: reservation.id,
+          [CAPACITY_RESERVATION_TYPE_LABEL]: reservation.type,
+          [CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL]: String(reservation.interruptible),
+        }),
+    ...(placementGroup === undefined ? {} : { [PLACEMENT_GROUP_ID_LABEL]: placementGroup.id }),
+    ...(placementGroup?.strategy === 'partition' ? { [PLACEMENT_GROUP_PARTITION_LABEL]: context.partition ?? '' } : {}),
+    ...(nodePool === undefined ? {} : { [NODEPOOL_LABEL]: nodePool }),
+  };
+}
+
+/** Without zeros; network adapters for EFA count only where the instance was started with them. */
+const shown = (resources: Resources, instance: Instance): Record<string, string> =>
+  quantityList(
+    Object.fromEntries(
+      Object.entries(resources).filter(
+        ([name, amount]) => amount !== 0 && (name !== EFA_RESOURCE || instance.efaCount > 0),
+      ),
+    ),
+  );
+
+export function claimStatus(instance: Instance, type: InstanceType | undefined): NonNullable<NodeClaim['status']> {
+  return {
+    providerID: providerId(instance),
+    imageID: instance.imageId,
+    ...(type === undefined
+      ? {}
+      : { capacity: shown(type.capacity, instance), allocatable: shown(allocatable(type), instance) }),
+  };
+}
+
+/** Stands for an instance that AWS told of; its name and requirements are not known. */
+export function claimOf(instance: Instance, context: ClaimContext): NodeClaim {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: {
+      name: '',
+      labels: instanceLabels(instance, context),
+      creationTimestamp: new Date(instance.launchedMs).toISOString(),
+      ...(isTerminating(instance) ? { deletionTimestamp: new Date(context.nowMs).toISOString() } : {}),
+    },
+    spec: {
+      nodeClassRef: {
+        group: 'karpenter.k8s.aws',
+        kind: 'EC2NodeClass',
+        name: instance.tags[EC2_NODECLASS_LABEL] ?? '',
+      },
+      requirements: [],
+    },
+    status: claimStatus(instance, context.type),
+  };
+}

@@ -1,0 +1,77 @@
+/** An EC2 instance, as far as the provider cares. */
+import type { Instance as Described } from '@aws-sdk/client-ec2';
+
+export interface Instance {
+  readonly id: string;
+  readonly state: string;
+  readonly launchedMs: number;
+  readonly imageId: string;
+  readonly type: string;
+  readonly zone: string;
+  /** Empty until AWS has described the instance. */
+  readonly zoneId: string;
+  readonly subnetId: string;
+  readonly securityGroupIds: readonly string[];
+  readonly capacityType: 'on-demand' | 'spot' | 'reserved';
+  readonly tags: Readonly<Record<string, string>>;
+  readonly tenancy: string;
+  readonly reservation?: { readonly id: string; readonly type: string; readonly interruptible: boolean } | undefined;
+  readonly placementGroupId?: string | undefined;
+  /** 0 when the instance is in no partition. */
+  readonly partition: number;
+  readonly efaCount: number;
+}
+
+export const isTerminating = ({ state }: Instance): boolean => state === 'shutting-down' || state === 'terminated';
+
+const PROVIDER_ID = /^(.*):\/\/\/(.*)\/(.*)$/;
+
+export const providerId = ({ zone, id }: Pick<Instance, 'zone' | 'id'>): string => `aws:///${zone}/${id}`;
+
+/** @throws Error when the text is no provider id */
+export function instanceIdOf(text: string): string {
+  const id = PROVIDER_ID.exec(text)?.[3];
+  if (id === undefined) throw new Error(`provider id does not match known format: "${text}"`);
+  return id;
+}
+
+function capacityTypeOf(described: Described, reservedCapacity: boolean): Instance['capacityType'] {
+  if (described.SpotInstanceRequestId !== undefined) return 'spot';
+  const { CapacityReservationPreference: preference } = described.CapacityReservationSpecification ?? {};
+  const reserved = described.CapacityReservationId !== undefined && preference === 'capacity-reservations-only';
+  // An instance that fell into an open reservation by itself stays on-demand.
+  return reservedCapacity && reserved ? 'reserved' : 'on-demand';
+}
+
+/** `reservedCapacity`: the feature gate. */
+export function fromDescription(described: Described, reservedCapacity: boolean): Instance {
+  const capacityType = capacityTypeOf(described, reservedCapacity);
+  const lifecycle: string | undefined = described.InstanceLifecycle;
+  const interfaces = described.NetworkInterfaces ?? [];
+  return {
+    id: described.InstanceId ?? '',
+    state: described.State?.Name ?? 'pending',
+    launchedMs: described.LaunchTime?.getTime() ?? 0,
+    imageId: described.ImageId ?? '',
+    type: described.InstanceType ?? '',
+    zone: described.Placement?.AvailabilityZone ?? '',
+    zoneId: described.Placement?.AvailabilityZoneId ?? '',
+    subnetId: described.SubnetId ?? '',
+    securityGroupIds: (described.SecurityGroups ?? []).map((group) => group.GroupId ?? ''),
+    capacityType,
+    tags: Object.fromEntries((described.Tags ?? []).map(({ Key = '', Value = '' }) => [Key, Value])),
+    tenancy: described.Placement?.Tenancy ?? 'default',
+    reservation:
+      capacityType === 'reserved'
+        ? {
+            id: described.CapacityReservationId ?? '',
+            type: lifecycle === 'capacity-block' ? 'capacity-block' : 'default',
+            interruptible: lifecycle === 'interruptible-capacity-reservation',
+          }
+        : undefined,
+    placementGroupId: described.Placement?.GroupId,
+    partition: described.Placement?.PartitionNumber ?? 0,
+    efaCount: interfaces.filter(({ InterfaceType = '' }) => InterfaceType === 'efa' || InterfaceType === 'efa-only')
+      .length,
+  };
+}

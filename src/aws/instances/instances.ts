@@ -1,0 +1,172 @@
+/** The cluster's instances: looked up, listed, terminated and tagged. */
+import {
+  CreateTagsCommand,
+  type Instance as Described,
+  DescribeInstancesCommand,
+  type EC2Client,
+  paginateDescribeInstances,
+  TerminateInstancesCommand,
+} from '@aws-sdk/client-ec2';
+import type { StringMap } from '../../api/kubernetes.ts';
+import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { NodeClaimNotFound } from '../../cloud/errors.ts';
+import type { Clock } from '../../kube/clock.ts';
+import { Batcher } from '../batcher.ts';
+import { isNotFound } from '../errors.ts';
+import type { AwsMetrics } from '../metrics.ts';
+import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
+import { fromDescription, type Instance } from './instance.ts';
+
+const ALIVE = {
+  Name: 'instance-state-name',
+  Values: ['pending', 'running', 'stopping', 'stopped', 'shutting-down'],
+};
+const MAX_BATCH = 500;
+/** EC2's lists lag behind launches by up to this much. */
+const LISTED_AFTER_MS = 60_000;
+
+export interface InstancesOptions {
+  readonly ec2: EC2Client;
+  readonly clusterName: string;
+  readonly reservedCapacity: boolean;
+  readonly clock: Clock;
+  readonly metrics: AwsMetrics;
+}
+
+export class Instances {
+  readonly #options: InstancesOptions;
+  readonly #known = new Map<string, Instance>();
+  readonly #describe: Batcher<string, Described | undefined>;
+  readonly #terminate: Batcher<string, void>;
+
+  constructor(options: InstancesOptions) {
+    this.#options = options;
+    const common = {
+      clock: options.clock,
+      idleMs: 100,
+      maxMs: 1000,
+      maxItems: MAX_BATCH,
+      bucket: () => '',
+      observe: (batcher: string, seconds: number, size: number) => {
+        options.metrics.batchSeconds.observe({ batcher }, seconds);
+        options.metrics.batchSize.observe({ batcher }, size);
+      },
+    };
+    this.#describe = new Batcher({ ...common, name: 'describe_instances', run: (ids) => this.#describeAll(ids) });
+    this.#terminate = new Batcher({ ...common, name: 'terminate_instances', run: (ids) => this.#terminateAll(ids) });
+  }
+
+  async #describeIds(ids: readonly string[]): Promise<ReadonlyMap<string, Described>> {
+    const answer = await this.#options.ec2.send(
+      new DescribeInstancesCommand({ InstanceIds: [...new Set(ids)], Filters: [ALIVE] }),
+    );
+    const instances = (answer.Reservations ?? []).flatMap((reservation) => reservation.Instances ?? []);
+    return new Map(instances.map((instance) => [instance.InstanceId ?? '', instance]));
+  }
+
+  /** One unknown id fails a call for all of them: what it leaves open is asked one by one. */
+  async #describeAll(ids: readonly string[]): Promise<PromiseSettledResult<Described | undefined>[]> {
+    let found: ReadonlyMap<string, Described> = new Map();
+    try {
+      found = await this.#describeIds(ids);
+    } catch (error) {
+      if (new Set(ids).size === 1) throw error;
+    }
+    const single = async (id: string): Promise<Described | undefined> =>
+      found.get(id) ?? (new Set(ids).size === 1 ? undefined : (await this.#describeIds([id])).get(id));
+    return Promise.allSettled(ids.map(single));
+  }
+
+  async #terminateIds(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const answer = await this.#options.ec2.send(new TerminateInstancesCommand({ InstanceIds: [...new Set(ids)] }));
+    const done = (answer.TerminatingInstances ?? []).filter(({ CurrentState }) =>
+      ['shutting-down', 'terminated'].includes(CurrentState?.Name ?? ''),
+    );
+    return new Set(done.map(({ InstanceId = '' }) => InstanceId));
+  }
+
+  async #terminateAll(ids: readonly string[]): Promise<PromiseSettledResult<void>[]> {
+    let done: ReadonlySet<string> = new Set();
+    try {
+      done = await this.#terminateIds(ids);
+    } catch (error) {
+      if (new Set(ids).size === 1) throw error;
+    }
+    return Promise.allSettled(
+      ids.map(async (id) => {
+        if (!done.has(id) && !(await this.#terminateIds([id])).has(id))
+          throw new Error(`instance ${id} is not shutting down`);
+      }),
+    );
+  }
+
+  /** @throws NodeClaimNotFound */
+  async get(id: string, options: { readonly skipCache?: boolean } = {}): Promise<Instance> {
+    const known = this.#known.get(id);
+    if (known !== undefined && options.skipCache !== true) return known;
+    let described: Described | undefined;
+    try {
+      described = await this.#describe.add(id);
+    } catch (error) {
+      if (!isNotFound(error))
+        throw new Error(`describing instance ${id}, ${(error as Error).message}`, { cause: error });
+    }
+    if (described === undefined) {
+      this.#known.delete(id);
+      throw new NodeClaimNotFound(`instance ${id} does not exist`);
+    }
+    return this.remember(fromDescription(described, this.#options.reservedCapacity));
+  }
+
+  /** Keeps what a launch told of an instance, until it is described. */
+  remember(instance: Instance): Instance {
+    this.#known.set(instance.id, instance);
+    return instance;
+  }
+
+  /** Every instance of the cluster that is not terminated. */
+  async list(): Promise<readonly Instance[]> {
+    const Filters = [
+      { Name: 'tag-key', Values: [NODEPOOL_LABEL] },
+      { Name: 'tag-key', Values: [EC2_NODECLASS_LABEL] },
+      { Name: `tag:${CLUSTER_NAME_TAG}`, Values: [this.#options.clusterName] },
+      ALIVE,
+    ];
+    const found: Instance[] = [];
+    for await (const page of paginateDescribeInstances({ client: this.#options.ec2 }, { Filters, MaxResults: 1000 }))
+      for (const reservation of page.Reservations ?? [])
+        for (const described of reservation.Instances ?? [])
+          found.push(fromDescription(described, this.#options.reservedCapacity));
+    const recentMs = this.#options.clock.now() - LISTED_AFTER_MS;
+    for (const [id, { launchedMs }] of [...this.#known]) if (launchedMs < recentMs) this.#known.delete(id);
+    for (const instance of found) this.#known.set(instance.id, instance);
+    return found;
+  }
+
+  /**
+   * Starts the termination; done once it answers NodeClaimNotFound.
+   * @throws NodeClaimNotFound when the instance is gone
+   */
+  async terminate(id: string): Promise<void> {
+    const instance = await this.get(id, { skipCache: true });
+    if (instance.state === 'shutting-down') return;
+    try {
+      await this.#terminate.add(id);
+    } catch (error) {
+      if (isNotFound(error)) throw new NodeClaimNotFound(`instance ${id} does not exist`, { cause: error });
+      this.#options.metrics.terminationFailures.inc({ zone: instance.zone, zone_id: instance.zoneId });
+      throw new Error(`terminating instance ${id}, ${(error as Error).message}`, { cause: error });
+    }
+    this.#known.set(id, { ...instance, state: 'shutting-down' });
+  }
+
+  /** @throws NodeClaimNotFound */
+  async tag(id: string, tags: StringMap): Promise<void> {
+    try {
+      await this.#options.ec2.send(new CreateTagsCommand({ Resources: [id], Tags: tagList(tags) }));
+    } catch (error) {
+      if (isNotFound(error)) throw new NodeClaimNotFound(`instance ${id} does not exist`, { cause: error });
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,185 @@
+/** What a launch template holds. */
+import type {
+  LaunchTemplateBlockDeviceMappingRequest,
+  LaunchTemplateInstanceNetworkInterfaceSpecificationRequest,
+  RequestLaunchTemplateData,
+} from '@aws-sdk/client-ec2';
+import type { BlockDeviceMapping, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { StringMap } from '../../api/kubernetes.ts';
+import { parseQuantity } from '../../api/quantity.ts';
+import type { AmiFamily } from '../amis/families.ts';
+import { isIpv6 } from '../cluster.ts';
+import { tagList } from '../tags.ts';
+
+export interface TemplateReservation {
+  readonly id: string;
+  readonly type: string;
+  readonly interruptible: boolean;
+}
+
+export interface TemplateInput {
+  readonly nodeClass: EC2NodeClass;
+  readonly family: AmiFamily;
+  readonly imageId: string;
+  /** Plain text. */
+  readonly userData: string;
+  readonly tags: StringMap;
+  readonly capacityType: string;
+  readonly tenancy: 'default' | 'dedicated';
+  readonly efaCount: number;
+  readonly nitroSandbox: boolean;
+  readonly dnsIp: string | undefined;
+  readonly region: string;
+  readonly placement: { readonly groupId: string; readonly partition?: number | undefined } | undefined;
+  readonly reservation: TemplateReservation | undefined;
+  /** Whether templates say how they relate to reservations at all. */
+  readonly reservedCapacity: boolean;
+}
+
+const GIB = 2 ** 30;
+/** Regions whose EC2 does not know the IPv6 metadata endpoint. */
+const WITHOUT_IPV6_METADATA = new Set([
+  'us-iso-east-1',
+  'us-iso-west-1',
+  'us-isob-east-1',
+  'us-isob-west-1',
+  'us-isof-south-1',
+  'us-isof-east-1',
+]);
+
+/** The member when it is defined, else nothing. */
+const given = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>
+  value === undefined ? {} : ({ [key]: value } as { [P in K]: V });
+
+function blockDevice({ deviceName, ebs }: BlockDeviceMapping): LaunchTemplateBlockDeviceMappingRequest {
+  if (ebs === undefined) throw new Error(`block device mapping "${deviceName ?? ''}" has no ebs settings`);
+  const { volumeSize, iops, throughput } = ebs;
+  return {
+    ...given('DeviceName', deviceName),
+    Ebs: {
+      ...given('DeleteOnTermination', ebs.deleteOnTermination),
+      ...given('Encrypted', ebs.encrypted),
+      ...given('VolumeType', ebs.volumeType),
+      ...given('Iops', iops === 0 ? undefined : iops),
+      ...given('Throughput', throughput === 0 ? undefined : throughput),
+      ...given('KmsKeyId', ebs.kmsKeyID),
+      ...given('SnapshotId', ebs.snapshotID),
+      ...given('VolumeInitializationRate', ebs.volumeInitializationRate),
+      ...given('VolumeSize', volumeSize === undefined ? undefined : Math.ceil(parseQuantity(volumeSize) / GIB)),
+    },
+  };
+}
+
+function blockDevices({ nodeClass, family }: TemplateInput): LaunchTemplateBlockDeviceMappingRequest[] | undefined {
+  const own = nodeClass.spec.blockDeviceMappings ?? [];
+  if (own.length > 0) return own.map(blockDevice);
+  const defaults = family.blockDevices.map(({ deviceName, size }) =>
+    blockDevice({ deviceName, ebs: { encrypted: true, volumeSize: size, volumeType: 'gp3' } }),
+  );
+  return defaults.length === 0 ? undefined : defaults;
+}
+
+type Interface = LaunchTemplateInstanceNetworkInterfaceSpecificationRequest;
+
+/** What interfaces that carry IP traffic have in common. */
+function trafficSettings({ nodeClass, dnsIp }: TemplateInput): Interface {
+  const { associatePublicIPAddress, ipPrefixCount, connectionTracking: tracking } = nodeClass.spec;
+  const ipv6 = isIpv6(dnsIp);
+  return {
+    ...given('AssociatePublicIpAddress', associatePublicIPAddress),
+    ...(ipv6 ? { PrimaryIpv6: true, Ipv6AddressCount: 1 } : {}),
+    ...given(ipv6 ? 'Ipv6PrefixCount' : 'Ipv4PrefixCount', ipPrefixCount),
+    ...given(
+      'ConnectionTrackingSpecification',
+      tracking && {
+        ...given('TcpEstablishedTimeout', tracking.tcpEstablishedTimeout),
+        ...given('UdpStreamTimeout', tracking.udpStreamTimeout),
+        ...given('UdpTimeout', tracking.udpTimeout),
+      },
+    ),
+  };
+}
+
+/** Those of the NodeClass, else one per EFA card, else one. Subnets come with the fleet's overrides. */
+export function networkInterfaces(input: TemplateInput): Interface[] {
+  const { nodeClass, efaCount } = input;
+  const Groups = (nodeClass.status?.securityGroups ?? []).map((group) => group.id);
+  const traffic = trafficSettings(input);
+  const own = nodeClass.spec.networkInterfaces ?? [];
+  if (own.length > 0)
+    return own.map(({ networkCardIndex, deviceIndex, interfaceType }) => ({
+      NetworkCardIndex: networkCardIndex,
+      DeviceIndex: deviceIndex,
+      InterfaceType: interfaceType,
+      Groups,
+      ...(interfaceType === 'efa-only' ? {} : traffic),
+    }));
+  if (efaCount > 0)
+    return Array.from({ length: efaCount }, (_, card) => ({
+      NetworkCardIndex: card,
+      DeviceIndex: card === 0 ? 0 : 1,
+      InterfaceType: 'efa',
+      Groups,
+      ...traffic,
+    }));
+  return [{ DeviceIndex: 0, Groups, ...traffic }];
+}
+
+function metadataOptions({ nodeClass, dnsIp, region }: TemplateInput): RequestLaunchTemplateData['MetadataOptions'] {
+  const options = nodeClass.spec.metadataOptions;
+  const protocol = options === undefined ? (isIpv6(dnsIp) ? 'enabled' : 'disabled') : options.httpProtocolIPv6;
+  return {
+    ...given('HttpEndpoint', options === undefined ? 'disabled' : options.httpEndpoint),
+    ...given('HttpProtocolIpv6', WITHOUT_IPV6_METADATA.has(region) ? undefined : protocol),
+    ...given('HttpPutResponseHopLimit', options === undefined ? 2 : options.httpPutResponseHopLimit),
+    ...given('HttpTokens', options === undefined ? 'required' : options.httpTokens),
+    InstanceMetadataTags: 'disabled',
+  };
+}
+
+function reservationMembers({ reservation, reservedCapacity }: TemplateInput): RequestLaunchTemplateData {
+  if (!reservedCapacity) return {};
+  // Without a reservation of ours, open ones of others are left alone.
+  if (reservation === undefined) return { CapacityReservationSpecification: { CapacityReservationPreference: 'none' } };
+  const market =
+    reservation.type === 'capacity-block'
+      ? 'capacity-block'
+      : reservation.interruptible
+        ? 'interruptible-capacity-reservation'
+        : undefined;
+  return {
+    CapacityReservationSpecification: {
+      CapacityReservationPreference: 'capacity-reservations-only',
+      CapacityReservationTarget: { CapacityReservationId: reservation.id },
+    },
+    ...(market === undefined ? {} : { InstanceMarketOptions: { MarketType: market } }),
+  };
+}
+
+/** The template's data, as EC2 takes it. @throws Error when a block device mapping cannot be expressed */
+export function templateData(input: TemplateInput): RequestLaunchTemplateData {
+  const { nodeClass, placement } = input;
+  const nested = nodeClass.spec.cpuOptions?.nestedVirtualization;
+  const taggedResources = ['network-interface', ...(input.capacityType === 'spot' ? ['spot-instances-request'] : [])];
+  return {
+    ImageId: input.imageId,
+    UserData: Buffer.from(input.userData).toString('base64'),
+    IamInstanceProfile: { ...given('Name', nodeClass.status?.instanceProfile) },
+    ...given('BlockDeviceMappings', blockDevices(input)),
+    NetworkInterfaces: networkInterfaces(input),
+    Monitoring: { Enabled: nodeClass.spec.detailedMonitoring ?? false },
+    Placement: {
+      Tenancy: input.tenancy,
+      ...given('GroupId', placement?.groupId),
+      ...given('PartitionNumber', placement?.partition),
+    },
+    MetadataOptions: metadataOptions(input),
+    EnclaveOptions: { Enabled: input.nitroSandbox },
+    ...(nested === undefined ? {} : { CpuOptions: { NestedVirtualization: nested } }),
+    ...reservationMembers(input),
+    TagSpecifications: taggedResources.map((ResourceType) => ({
+      ResourceType: ResourceType as 'network-interface' | 'spot-instances-request',
+      Tags: tagList(input.tags),
+    })),
+  };
+}

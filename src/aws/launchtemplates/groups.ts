@@ -1,0 +1,75 @@
+/** Which instance types can share a launch template. */
+import type { AmiStatus } from '../../api/ec2nodeclass.ts';
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
+  CAPACITY_RESERVATION_TYPE_LABEL,
+  CAPACITY_TYPE_LABEL,
+} from '../../api/labels.ts';
+import { requirementsOf } from '../../engine/instancetypes.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { amiForType } from '../amis/amis.ts';
+import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
+import type { TemplateReservation } from './content.ts';
+
+export interface TemplateGroup {
+  readonly imageId: string;
+  readonly types: readonly InstanceType[];
+  readonly efaCount: number;
+  readonly pods: number;
+  readonly reservation: TemplateReservation | undefined;
+}
+
+interface Member {
+  readonly type: InstanceType;
+  readonly imageId: string;
+  readonly efaCount: number;
+  readonly pods: number;
+  readonly reservations: readonly TemplateReservation[];
+}
+
+function reservationsOf(type: InstanceType): readonly TemplateReservation[] {
+  const reserved = type.offerings
+    .map(requirementsOf)
+    .filter((offering) => offering.get(CAPACITY_TYPE_LABEL).has('reserved'));
+  return reserved.map((offering) => ({
+    id: offering.get(CAPACITY_RESERVATION_ID_LABEL).any(),
+    type: offering.get(CAPACITY_RESERVATION_TYPE_LABEL).any(),
+    interruptible: offering.get(CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL).any() === 'true',
+  }));
+}
+
+/**
+ * Groups types by everything that differs between templates; of a reserved launch, one group per reservation. Types
+ * that no image is for are left out.
+ */
+export function groupTypes(
+  types: readonly InstanceType[],
+  amis: readonly AmiStatus[],
+  { capacityType, wantsEfa }: { readonly capacityType: string; readonly wantsEfa: boolean },
+): readonly TemplateGroup[] {
+  const members = types.flatMap((type): Member[] => {
+    const ami = amiForType(amis, type);
+    if (ami === undefined) return [];
+    return [
+      {
+        type,
+        imageId: ami.id,
+        efaCount: wantsEfa ? (type.capacity[EFA_RESOURCE] ?? 0) : 0,
+        pods: type.capacity.pods ?? 0,
+        reservations: capacityType === 'reserved' ? reservationsOf(type) : [],
+      },
+    ];
+  });
+  const groups = Map.groupBy(members, ({ imageId, efaCount, pods, reservations }) =>
+    JSON.stringify([imageId, efaCount, pods, reservations]),
+  );
+  return [...groups.values()].flatMap((group): TemplateGroup[] => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { imageId, efaCount, pods, reservations } = first;
+    const common = { imageId, efaCount, pods, types: group.map((member) => member.type) };
+    if (capacityType !== 'reserved') return [{ ...common, reservation: undefined }];
+    return reservations.map((reservation) => ({ ...common, reservation }));
+  });
+}

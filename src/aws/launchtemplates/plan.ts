@@ -1,0 +1,111 @@
+/** The launch templates that a launch needs. */
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { StringMap } from '../../api/kubernetes.ts';
+import { PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { Requirements } from '../../engine/requirements.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { familyOf } from '../amis/families.ts';
+import type { ClusterFacts } from '../cluster.ts';
+import type { TemplateConfig } from '../fleet/request.ts';
+import { EFA_RESOURCE, NITRO_SANDBOX_RESOURCE } from '../instancetypes/capacity.ts';
+import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
+import { nodeLabels, nodeTaints } from '../userdata/input.ts';
+import { effectiveKubelet } from '../userdata/kubelet.ts';
+import { bottlerocketVersion, renderUserData } from '../userdata/userdata.ts';
+import { templateData } from './content.ts';
+import { groupTypes, type TemplateGroup } from './groups.ts';
+import { type Template, templateName } from './launchtemplates.ts';
+
+export interface TemplatePlanInput {
+  readonly nodeClass: EC2NodeClass;
+  readonly claim: NodeClaim;
+  readonly types: readonly InstanceType[];
+  readonly capacityType: string;
+  readonly tenancy: 'default' | 'dedicated';
+  readonly tags: StringMap;
+  readonly placementGroup: PlacementGroup | undefined;
+  readonly cluster: ClusterFacts;
+  readonly cidr: string | undefined;
+  readonly region: string;
+  readonly reservedCapacity: boolean;
+  readonly log: Logger;
+}
+
+export interface PlannedTemplate {
+  readonly template: Template;
+  readonly config: TemplateConfig;
+}
+
+/** The partition that a claim asks for, when it names any. */
+export function chosenPartition(claim: NodeClaim): string | undefined {
+  const set = Requirements.fromRequirements(claim.spec.requirements).get(PLACEMENT_GROUP_PARTITION_LABEL);
+  return set.complement ? undefined : set.sorted[0];
+}
+
+function plan(input: TemplatePlanInput, group: TemplateGroup): PlannedTemplate {
+  const { nodeClass, claim, capacityType, cluster, cidr, placementGroup, tags } = input;
+  const family = familyOf(nodeClass);
+  const { dnsIp } = cluster;
+  const userData = renderUserData(
+    family,
+    {
+      cluster,
+      cidr,
+      labels: nodeLabels(claim, capacityType, family),
+      taints: nodeTaints(claim),
+      ...effectiveKubelet(nodeClass.spec.kubelet, { pods: group.pods, dnsIp }),
+      custom: nodeClass.spec.userData,
+      raid0: nodeClass.spec.instanceStorePolicy === 'RAID0',
+      imageVersion: bottlerocketVersion(nodeClass),
+    },
+    input.log,
+  );
+  const partition = placementGroup?.strategy === 'partition' ? chosenPartition(claim) : undefined;
+  const data = templateData({
+    nodeClass,
+    family,
+    imageId: group.imageId,
+    userData,
+    tags,
+    capacityType,
+    tenancy: input.tenancy,
+    efaCount: group.efaCount,
+    nitroSandbox: claim.spec.resources?.requests?.[NITRO_SANDBOX_RESOURCE] !== undefined,
+    dnsIp,
+    region: input.region,
+    placement:
+      placementGroup === undefined
+        ? undefined
+        : { groupId: placementGroup.id, partition: partition === undefined ? undefined : Number(partition) },
+    reservation: group.reservation,
+    reservedCapacity: input.reservedCapacity,
+  });
+  const identity = [
+    { ...cluster },
+    cidr,
+    nodeClass.metadata.name,
+    nodeClass.spec.instanceStorePolicy,
+    capacityType,
+    group.efaCount,
+  ];
+  const name = templateName(data, tags, identity);
+  const { imageId, types, reservation } = group;
+  return { template: { name, data, tags }, config: { name, imageId, types, reservation } };
+}
+
+/**
+ * One template per group of types that can share one.
+ * @throws Error when the NodeClass has no security groups or images, or none that is for the types
+ */
+export function planTemplates(input: TemplatePlanInput): readonly PlannedTemplate[] {
+  const { securityGroups = [], amis = [] } = input.nodeClass.status ?? {};
+  if (securityGroups.length === 0) throw new Error('no security groups are present in the status');
+  if (amis.length === 0) throw new Error('no amis exist given constraints');
+  const wantsEfa = input.claim.spec.resources?.requests?.[EFA_RESOURCE] !== undefined;
+  const groups = groupTypes(input.types, amis, { capacityType: input.capacityType, wantsEfa });
+  if (groups.length === 0)
+    throw new Error(`no instance types satisfy requirements of amis [${amis.map(({ id }) => id).join(' ')}]`);
+  return groups.map((group) => plan(input, group));
+}

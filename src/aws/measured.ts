@@ -1,0 +1,39 @@
+/** Times the provider's methods and counts their failures. */
+import { causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
+import type { CloudProvider } from '../cloud/provider.ts';
+import type { AwsMetrics } from './metrics.ts';
+
+function kindOf(error: unknown): string {
+  if (causeOf(error, NodeClaimNotFound)) return 'NodeClaimNotFoundError';
+  if (causeOf(error, NodeClassNotReady)) return 'NodeClassNotReadyError';
+  return causeOf(error, InsufficientCapacity) ? 'InsufficientCapacityError' : '';
+}
+
+/** The calling controller is not known here, so that label stays empty. */
+export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudProvider {
+  const time =
+    <A extends readonly unknown[], R>(method: string, call: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      const labels = { controller: '', method, provider: provider.name };
+      const stop = metrics.methodSeconds.startTimer(labels);
+      try {
+        return await call(...args);
+      } catch (error) {
+        metrics.methodErrors.inc({ ...labels, error: kindOf(error) });
+        throw error;
+      } finally {
+        stop();
+      }
+    };
+  return {
+    name: provider.name,
+    nodeClassKinds: provider.nodeClassKinds,
+    repairPolicies: provider.repairPolicies,
+    instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
+    create: time('Create', (claim) => provider.create(claim)),
+    delete: time('Delete', (claim) => provider.delete(claim)),
+    get: time('Get', (providerId) => provider.get(providerId)),
+    list: time('List', () => provider.list()),
+    isDrifted: time('IsDrifted', (claim) => provider.isDrifted(claim)),
+  };
+}

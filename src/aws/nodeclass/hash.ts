@@ -1,0 +1,58 @@
+/** Keeps the hashes by which drift of the NodeClass itself is told. */
+import { getCondition } from '../../api/conditions.ts';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../../api/hash.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
+import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
+import { type Reconciler, settled } from '../../kube/reconciler.ts';
+
+export const claimsOf = (informers: Informers, nodeClass: EC2NodeClass): readonly NodeClaim[] =>
+  informers
+    .store(NODE_CLAIM)
+    .list()
+    .filter(
+      ({ spec: { nodeClassRef } }) =>
+        nodeClassRef.group === EC2_NODE_CLASS.group &&
+        nodeClassRef.kind === EC2_NODE_CLASS.kind &&
+        nodeClassRef.name === nodeClass.metadata.name,
+    );
+
+/** `caBundle` takes part in the hash: nodes are replaced when the cluster's certificate authority changes. */
+export function nodeClassHash(client: KubeClient, informers: Informers, caBundle: string): Reconciler<EC2NodeClass> {
+  /** A hash of another version says nothing: claims that are not drifted take over the new one. */
+  async function migrate(claim: NodeClaim, hash: string): Promise<void> {
+    const annotations = {
+      [EC2_NODECLASS_HASH_VERSION_ANNOTATION]: EC2_NODECLASS_HASH_VERSION,
+      ...(getCondition(claim, 'Drifted') === undefined ? { [EC2_NODECLASS_HASH_ANNOTATION]: hash } : {}),
+    };
+    try {
+      await client.patch(NODE_CLAIM, { name: claim.metadata.name }, { metadata: { annotations } });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  return {
+    name: 'nodeclass.hash',
+    watches: EC2_NODE_CLASS,
+    concurrency: 10,
+    async reconcile(nodeClass) {
+      const hash = ec2NodeClassHash(nodeClass, caBundle);
+      const known = nodeClass.metadata.annotations ?? {};
+      if (known[EC2_NODECLASS_HASH_VERSION_ANNOTATION] !== EC2_NODECLASS_HASH_VERSION)
+        for (const claim of claimsOf(informers, nodeClass)) {
+          const version = claim.metadata.annotations?.[EC2_NODECLASS_HASH_VERSION_ANNOTATION];
+          if (version !== EC2_NODECLASS_HASH_VERSION) await migrate(claim, hash);
+        }
+      const annotations = {
+        [EC2_NODECLASS_HASH_ANNOTATION]: hash,
+        [EC2_NODECLASS_HASH_VERSION_ANNOTATION]: EC2_NODECLASS_HASH_VERSION,
+      };
+      if (Object.entries(annotations).some(([key, value]) => known[key] !== value))
+        await client.patch(EC2_NODE_CLASS, { name: nodeClass.metadata.name }, { metadata: { annotations } });
+      return settled;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/** Gives a NodeClass its instance profile: the one it names, or one made for its role. */
+import { randomUUID } from 'node:crypto';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
+import { classPath, profileName, profileTags, type Scope } from '../instanceprofiles/names.ts';
+import { TtlCache } from '../ttlcache.ts';
+import { type Step, type StepTools, withStatus } from './step.ts';
+
+/** A profile made a moment ago is used even if the status write that named it was lost. */
+const RECREATION_TTL_MS = 60_000;
+
+export function instanceProfileStep(
+  { setCondition }: StepTools,
+  profiles: InstanceProfiles,
+  scope: Scope,
+  clock: Clock,
+): Step {
+  const made = new TtlCache<string, string>(clock, RECREATION_TTL_MS);
+
+  async function make(nodeClass: EC2NodeClass, role: string): Promise<string> {
+    const name = profileName(scope, nodeClass.metadata.name, randomUUID());
+    const path = classPath(scope, nodeClass.metadata.uid ?? '');
+    try {
+      await profiles.create(name, role, path, profileTags(scope, nodeClass));
+    } catch (error) {
+      // Best effort: what is left behind has no user and is collected later.
+      await profiles.delete(name).catch(() => undefined);
+      throw new Error(`creating instance profile, ${(error as Error).message}`, { cause: error });
+    }
+    made.set(`${role}/${nodeClass.metadata.uid}`, name);
+    profiles.protect(name);
+    return name;
+  }
+
+  async function profileFor(nodeClass: EC2NodeClass): Promise<string> {
+    const { role, instanceProfile } = nodeClass.spec;
+    if (instanceProfile !== undefined) return instanceProfile;
+    if (role === undefined) throw new Error('neither role nor instanceProfile is set');
+    const current = made.get(`${role}/${nodeClass.metadata.uid}`) ?? nodeClass.status?.instanceProfile;
+    // A profile is never given another role: nodes that start with it would get it too.
+    const currentRole = current === undefined ? undefined : (await profiles.get(current))?.roles[0];
+    return current !== undefined && currentRole === role ? current : make(nodeClass, role);
+  }
+
+  return async (nodeClass) => {
+    const before = nodeClass.status?.instanceProfile;
+    try {
+      const name = await profileFor(nodeClass);
+      if (before !== undefined && before !== name) profiles.protect(before);
+      const named = withStatus(nodeClass, { instanceProfile: name });
+      return { nodeClass: setCondition(named, { type: 'InstanceProfileReady', status: 'True', message: '' }) };
+    } catch (error) {
+      return { nodeClass, error };
+    }
+  };
+}

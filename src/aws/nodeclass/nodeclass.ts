@@ -1,0 +1,92 @@
+/** Resolves EC2NodeClasses against AWS and says whether they can be used. */
+import { initConditions } from '../../api/conditions.ts';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
+import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { writeChanges } from '../../kube/patch.ts';
+import { after, type Outcome, type Reconciler, settled } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Step, StepResult } from './step.ts';
+
+export interface NodeClassOptions {
+  readonly client: KubeClient;
+  /** In order; all of them run, also after errors. */
+  readonly steps: readonly Step[];
+  readonly conditions: Parameters<typeof initConditions>[1];
+  readonly terminate: (nodeClass: EC2NodeClass) => Promise<Outcome>;
+}
+
+export function nodeClassController({
+  client,
+  steps,
+  conditions,
+  terminate,
+}: NodeClassOptions): Reconciler<EC2NodeClass> {
+  async function withFinalizer(nodeClass: EC2NodeClass): Promise<EC2NodeClass | undefined> {
+    const finalizers = nodeClass.metadata.finalizers ?? [];
+    if (finalizers.includes(EC2_NODECLASS_FINALIZER)) return nodeClass;
+    const held = {
+      ...nodeClass,
+      metadata: { ...nodeClass.metadata, finalizers: [...finalizers, EC2_NODECLASS_FINALIZER] },
+    };
+    return writeChanges(client, EC2_NODE_CLASS, { before: nodeClass, after: held }, { part: 'object', lock: true });
+  }
+
+  async function runSteps(
+    nodeClass: EC2NodeClass,
+    log: Logger,
+  ): Promise<readonly [EC2NodeClass, readonly StepResult[]]> {
+    let current = initConditions(nodeClass, conditions);
+    const results: StepResult[] = [];
+    for (const step of steps) {
+      const result = await step(current, log);
+      current = result.nodeClass;
+      results.push(result);
+    }
+    return [current, results];
+  }
+
+  return {
+    name: 'nodeclass',
+    watches: EC2_NODE_CLASS,
+    concurrency: 10,
+    backOff: { baseMs: 100, maxMs: 60_000 },
+    rateLimit: { qps: 10, burst: 100 },
+    triggers: [
+      {
+        kind: NODE_CLAIM,
+        keysFor: (claim, event) => {
+          const { spec } = claim as { readonly spec?: { readonly nodeClassRef?: { readonly name: string } } };
+          return event === 'deleted' && spec?.nodeClassRef !== undefined ? [{ name: spec.nodeClassRef.name }] : [];
+        },
+      },
+    ],
+    async reconcile(nodeClass, { log }) {
+      if (nodeClass.metadata.deletionTimestamp !== undefined) return terminate(nodeClass);
+      const held = await withFinalizer(nodeClass);
+      if (held === undefined) return settled;
+      const [resolved, results] = await runSteps(held, log);
+      await writeChanges(client, EC2_NODE_CLASS, { before: held, after: resolved }, { part: 'status', lock: true });
+      return outcomeOf(results, log);
+    },
+  };
+}
+
+/** @throws AggregateError with what failed, unless trying again is pointless */
+function outcomeOf(results: readonly StepResult[], log: Logger): Outcome {
+  const errors = results.flatMap(({ error }) => (error === undefined ? [] : [error]));
+  if (errors.length > 0) {
+    const text = errors.map((error) => (error instanceof Error ? error.message : String(error))).join('; ');
+    const failure = errors.length === 1 && errors[0] instanceof Error ? errors[0] : new AggregateError(errors, text);
+    if (!results.some(({ terminal }) => terminal === true)) throw failure;
+    log.error('Reconciler error', { error: failure });
+    return settled;
+  }
+  const waits = results.flatMap(({ againMs }) => (againMs === undefined ? [] : [againMs]));
+  if (waits.length === 0) return settled;
+  return after(Math.max(Math.min(...waits), SOONEST_MS));
+}
+
+/** At once, yet not in a tight loop. */
+const SOONEST_MS = 1_000;

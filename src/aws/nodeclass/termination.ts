@@ -1,0 +1,60 @@
+/** Removes what a deleted NodeClass left in AWS, once no NodeClaim uses it any more. */
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { EC2_NODE_CLASS } from '../../api/kinds.ts';
+import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
+import type { Informers, KubeClient } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { writeChanges } from '../../kube/patch.ts';
+import { after, type Outcome, settled } from '../../kube/reconciler.ts';
+import type { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
+import { classPath, isValidProfileName, profileName, type Scope } from '../instanceprofiles/names.ts';
+import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
+import { claimsOf } from './hash.ts';
+
+/** The end of a NodeClaim wakes the NodeClass as well. */
+const WAIT_MS = 10 * 60_000;
+const LISTED_NAMES = 5;
+
+export interface TerminationOptions {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly events: EventRecorder;
+  readonly profiles: InstanceProfiles;
+  readonly templates: LaunchTemplates;
+  readonly scope: Scope;
+  /** IAM has no VPC endpoint: profiles are left alone. */
+  readonly isolatedVpc: boolean;
+  /** Called when the NodeClass is gone. */
+  readonly forget: (nodeClass: EC2NodeClass) => void;
+}
+
+export async function terminate(nodeClass: EC2NodeClass, options: TerminationOptions): Promise<Outcome> {
+  const { client, informers, events, profiles, templates, scope, isolatedVpc, forget } = options;
+  const finalizers = nodeClass.metadata.finalizers ?? [];
+  if (!finalizers.includes(EC2_NODECLASS_FINALIZER)) return settled;
+
+  const names = claimsOf(informers, nodeClass).map((claim) => claim.metadata.name);
+  if (names.length > 0) {
+    const more = names.length - LISTED_NAMES;
+    const listed = names.slice(0, LISTED_NAMES).join(', ');
+    events.publish({
+      object: nodeClass,
+      type: 'Normal',
+      reason: 'WaitingOnNodeClaimTermination',
+      message: `Waiting on NodeClaim termination for ${more > 0 ? `${listed} and ${more} other(s)` : listed}`,
+      dedupe: [nodeClass.metadata.uid ?? nodeClass.metadata.name],
+    });
+    return after(WAIT_MS);
+  }
+  if (!isolatedVpc) {
+    for (const name of await profiles.list(classPath(scope, nodeClass.metadata.uid ?? ''))) await profiles.delete(name);
+    const legacy = profileName(scope, nodeClass.metadata.name);
+    if (isValidProfileName(legacy)) await profiles.delete(legacy);
+  }
+  await templates.deleteAll(nodeClass);
+  const left = finalizers.filter((finalizer) => finalizer !== EC2_NODECLASS_FINALIZER);
+  const released = { ...nodeClass, metadata: { ...nodeClass.metadata, finalizers: left } };
+  await writeChanges(client, EC2_NODE_CLASS, { before: nodeClass, after: released }, { part: 'object', lock: true });
+  forget(nodeClass);
+  return settled;
+}

@@ -1,0 +1,213 @@
+/** The last step of a NodeClass: is it sound, and may the controller launch it? */
+import type { EC2Client } from '@aws-sdk/client-ec2';
+import { getCondition } from '../../api/conditions.ts';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { Informers } from '../../kube/client.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { familyOf } from '../amis/families.ts';
+import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
+import { isServerFault } from '../errors.ts';
+import { setFingerprint } from '../fingerprint.ts';
+import { canLaunch } from '../instancetypes/compatibility.ts';
+import type { InstanceTypes } from '../instancetypes/instancetypes.ts';
+import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
+import { planTemplates } from '../launchtemplates/plan.ts';
+import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
+import { launchTags, restrictedTags } from '../tags.ts';
+import { TtlCache } from '../ttlcache.ts';
+import { claimToTry, judge, tenancyToTry, tryFleet, tryInstance, typeToTry, type Verdict } from './dryrun.ts';
+import { parseKubelet } from './kubelet.ts';
+import { hasExpressions, kubeletErrors, unsupportedKubelet } from './kubeletvalidation.ts';
+import type { Step, StepResult, StepTools } from './step.ts';
+
+const AGAIN_MS = 10 * 60_000;
+const CACHE_TTL_MS = 30 * 60_000;
+const DEPENDENCIES = ['AMIsReady', 'InstanceProfileReady', 'SecurityGroupsReady', 'SubnetsReady'];
+
+export interface ValidationOptions {
+  /** A client that does not retry: a throttle means later. */
+  readonly ec2: EC2Client;
+  readonly informers: Informers;
+  readonly types: InstanceTypes;
+  readonly templates: LaunchTemplates;
+  readonly placementGroups: PlacementGroups;
+  readonly cluster: ClusterFacts;
+  readonly cidr: ClusterCidr;
+  readonly region: string;
+  readonly reservedCapacity: boolean;
+  readonly nodeClassCel: boolean;
+  readonly disableDryRun: boolean;
+  readonly clock: Clock;
+}
+
+interface Failure {
+  readonly reason: string;
+  readonly message: string;
+  readonly status?: 'False' | 'Unknown';
+  readonly againMs?: number;
+  readonly error?: Error;
+  readonly terminal?: boolean;
+}
+
+/** Verdicts of dry runs, by everything they depend on. */
+export class ValidationCache {
+  readonly #verdicts: TtlCache<string, Verdict>;
+
+  constructor(clock: Clock) {
+    this.#verdicts = new TtlCache(clock, CACHE_TTL_MS);
+  }
+
+  static key({ metadata, spec, status }: EC2NodeClass): string {
+    const depends = [status?.subnets, status?.securityGroups, status?.amis, status?.instanceProfile, spec];
+    return `${metadata.name}:${setFingerprint([...depends, metadata.annotations]).slice(0, 16)}`;
+  }
+
+  get(nodeClass: EC2NodeClass): Verdict | undefined {
+    return this.#verdicts.get(ValidationCache.key(nodeClass));
+  }
+
+  set(nodeClass: EC2NodeClass, verdict: Verdict): void {
+    this.#verdicts.sweep();
+    this.#verdicts.set(ValidationCache.key(nodeClass), verdict);
+  }
+
+  forget(name: string): void {
+    for (const key of this.#verdicts.keys()) if (key.startsWith(`${name}:`)) this.#verdicts.delete(key);
+  }
+}
+
+/** What the NodeClass itself says wrong, before anything is asked of AWS. */
+export function staticFailure(nodeClass: EC2NodeClass, nodeClassCel: boolean): Failure | undefined {
+  const raw = nodeClass.spec.kubelet;
+  const structural = kubeletErrors(raw);
+  if (structural.length > 0) return { reason: 'InvalidKubeletConfiguration', message: structural.join('; ') };
+  const kubelet = parseKubelet(raw);
+  if (hasExpressions(kubelet) && !nodeClassCel)
+    return {
+      reason: 'KubeletExpressionsDisabled',
+      message: 'spec.kubelet contains a CEL expression, but the NodeClassCEL feature gate is disabled',
+      error: new Error('kubelet expressions are disabled'),
+      terminal: true,
+    };
+  const unsupported = unsupportedKubelet(raw, kubelet, familyOf(nodeClass));
+  if (unsupported.length > 0)
+    return { reason: 'UnsupportedKubeletConfiguration', message: unsupported.join('; '), terminal: true };
+  return undefined;
+}
+
+function dependencyFailure(nodeClass: EC2NodeClass): Failure | undefined {
+  const states = DEPENDENCIES.map((type) => getCondition(nodeClass, type)?.status ?? 'Unknown');
+  const status = states.includes('False') ? 'False' : states.includes('Unknown') ? 'Unknown' : undefined;
+  if (status === undefined) return undefined;
+  const message = 'Awaiting AMI, Instance Profile, Security Group, and Subnet resolution';
+  return { reason: 'DependenciesNotReady', message, status, againMs: AGAIN_MS };
+}
+
+function tagFailure(nodeClass: EC2NodeClass): Failure | undefined {
+  const restricted = restrictedTags(nodeClass.spec.tags);
+  if (restricted.length === 0) return undefined;
+  const message = `tags failed validation requirements (tags=${restricted.map((tag) => `"${tag}"`).join(', ')})`;
+  return { reason: 'TagValidationFailed', message, error: new Error(message), terminal: true };
+}
+
+export function validationStep({ setCondition }: StepTools, options: ValidationOptions, cache: ValidationCache): Step {
+  const type = 'ValidationSucceeded';
+
+  const fail = (nodeClass: EC2NodeClass, failure: Failure): StepResult => ({
+    nodeClass: setCondition(nodeClass, {
+      type,
+      status: failure.status ?? 'False',
+      reason: failure.reason,
+      message: failure.message,
+    }),
+    ...(failure.againMs === undefined ? {} : { againMs: failure.againMs }),
+    ...(failure.error === undefined ? {} : { error: failure.error }),
+    ...(failure.terminal === true ? { terminal: true } : {}),
+  });
+
+  const applied = (nodeClass: EC2NodeClass, verdict: Verdict): StepResult => {
+    if (verdict.kind === 'again') return { nodeClass, againMs: 0 };
+    if (verdict.kind === 'passed')
+      return { nodeClass: setCondition(nodeClass, { type, status: 'True', message: '' }), againMs: AGAIN_MS };
+    return fail(nodeClass, { ...verdict, againMs: verdict.remember ? AGAIN_MS : 0 });
+  };
+
+  /** AL2023 nodes cannot join without the service CIDR. */
+  async function cidrResult(nodeClass: EC2NodeClass): Promise<StepResult | undefined> {
+    if (familyOf(nodeClass).name !== 'AL2023') return undefined;
+    try {
+      await options.cidr.resolve();
+      return undefined;
+    } catch (error) {
+      if (isServerFault(error)) return { nodeClass, againMs: 0 };
+      const message = 'Failed to detect the cluster CIDR';
+      const cause = new Error(`failed to detect the cluster CIDR, ${(error as Error).message}`, { cause: error });
+      return fail(nodeClass, { reason: 'ClusterCIDRResolutionFailed', message, error: cause });
+    }
+  }
+
+  async function dryRun(nodeClass: EC2NodeClass, log: Logger): Promise<Verdict> {
+    const { types, informers, placementGroups, cluster, cidr, region, reservedCapacity, templates, ec2 } = options;
+    const group = await placementGroups.current(nodeClass);
+    const launchable = (await types.list(nodeClass)).filter((each) =>
+      canLaunch(types.info(each.name) ?? {}, nodeClass, familyOf(nodeClass), group),
+    );
+    const pools = poolsOf(informers, nodeClass);
+    const tried = typeToTry(nodeClass, launchable, pools);
+    if (tried === undefined) throw new Error('no instance type matches an AMI of the NodeClass');
+    const tags = launchTags(nodeClass, cluster.name, '');
+    const [planned] = planTemplates({
+      nodeClass,
+      claim: claimToTry(nodeClass),
+      types: [tried],
+      capacityType: 'on-demand',
+      tenancy: tenancyToTry(pools),
+      tags,
+      placementGroup: group,
+      cluster,
+      cidr: cidr.known,
+      region,
+      reservedCapacity,
+      log,
+    });
+    if (planned === undefined) throw new Error('no launch template to validate with');
+    try {
+      await templates.ensure(planned.template, nodeClass.metadata.name);
+    } catch (error) {
+      return judge('CreateLaunchTemplate', 'CreateLaunchTemplateAuthCheckFailed', error);
+    }
+    const input = { nodeClass, templateName: planned.template.name, instanceTypes: [tried.name], tags };
+    const fleet = await tryFleet(ec2, input);
+    return fleet.kind === 'passed' ? tryInstance(ec2, input) : fleet;
+  }
+
+  return async (nodeClass, log) => {
+    const cidr = await cidrResult(nodeClass);
+    if (cidr !== undefined) return cidr;
+    const failure =
+      staticFailure(nodeClass, options.nodeClassCel) ?? dependencyFailure(nodeClass) ?? tagFailure(nodeClass);
+    if (failure !== undefined) return fail(nodeClass, failure);
+    const known = cache.get(nodeClass);
+    if (known !== undefined) return applied(nodeClass, known);
+    try {
+      const verdict: Verdict = options.disableDryRun ? { kind: 'passed' } : await dryRun(nodeClass, log);
+      if (verdict.kind === 'passed' || (verdict.kind === 'refused' && verdict.remember)) cache.set(nodeClass, verdict);
+      return applied(nodeClass, verdict);
+    } catch (error) {
+      return { nodeClass, error };
+    }
+  };
+}
+
+const poolsOf = (informers: Informers, nodeClass: EC2NodeClass): readonly NodePool[] =>
+  informers
+    .store(NODE_POOL)
+    .list()
+    .filter(({ spec }) => {
+      const { group, kind, name } = spec.template.spec.nodeClassRef;
+      return group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind && name === nodeClass.metadata.name;
+    })
+    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));

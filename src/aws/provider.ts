@@ -1,0 +1,282 @@
+/** Karpenter's cloud, played by EC2. */
+import { getCondition } from '../api/conditions.ts';
+import type { EC2NodeClass } from '../api/ec2nodeclass.ts';
+import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../api/hash.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  EC2_NODECLASS_HASH_ANNOTATION,
+  EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+  EC2_NODECLASS_LABEL,
+  INSTANCE_PROFILE_ANNOTATION,
+  NODEPOOL_LABEL,
+} from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
+import type { CloudProvider, DriftReason, RepairPolicy } from '../cloud/provider.ts';
+import type { InstanceType } from '../engine/model.ts';
+import type { Informers } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import type { ClusterFacts } from './cluster.ts';
+import {
+  isImageDrifted,
+  isPlacementGroupDrifted,
+  isReservationDrifted,
+  isSecurityGroupDrifted,
+  isStaticallyDrifted,
+  isSubnetDrifted,
+} from './drift.ts';
+import type { Launcher } from './fleet/launch.ts';
+import { claimOf, claimStatus, instanceLabels } from './instances/claim.ts';
+import { type Instance, instanceIdOf, isTerminating } from './instances/instance.ts';
+import { Orphans } from './instances/adoption.ts';
+import type { Instances } from './instances/instances.ts';
+import type { InstanceTypes } from './instancetypes/instancetypes.ts';
+import { chosenPartition } from './launchtemplates/plan.ts';
+import type { PlacementGroups } from './placementgroups/placementgroups.ts';
+import type { Reservations } from './reservations/reservations.ts';
+import { restrictedTags } from './tags.ts';
+import { TtlCache } from './ttlcache.ts';
+
+const MINUTE_MS = 60_000;
+/** How long a bought instance may take to appear in its claim's status before garbage collection looks at it. */
+const HELD_MS = 5 * MINUTE_MS;
+
+const unhealthy = (conditionType: string, conditionStatus: 'False' | 'Unknown', minutes: number): RepairPolicy => ({
+  conditionType,
+  conditionStatus,
+  tolerationMs: minutes * MINUTE_MS,
+});
+
+const REPAIR_POLICIES: readonly RepairPolicy[] = [
+  unhealthy('Ready', 'False', 30),
+  unhealthy('Ready', 'Unknown', 30),
+  unhealthy('AcceleratedHardwareReady', 'False', 10),
+  unhealthy('StorageReady', 'False', 30),
+  unhealthy('NetworkingReady', 'False', 30),
+  unhealthy('KernelReady', 'False', 30),
+  unhealthy('ContainerRuntimeReady', 'False', 30),
+];
+
+export interface Ec2ProviderOptions {
+  readonly cluster: ClusterFacts;
+  readonly informers: Informers;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly types: InstanceTypes;
+  readonly instances: Instances;
+  readonly launcher: Launcher;
+  readonly reservations: Reservations;
+  readonly placementGroups: PlacementGroups;
+}
+
+export class Ec2Provider implements CloudProvider {
+  readonly name = 'aws';
+  readonly nodeClassKinds = [{ group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind }];
+  readonly repairPolicies = REPAIR_POLICIES;
+  readonly #options: Ec2ProviderOptions;
+  readonly #orphans: Orphans;
+  readonly #held: TtlCache<string, true>;
+
+  constructor(options: Ec2ProviderOptions) {
+    this.#options = options;
+    this.#held = new TtlCache(options.clock, HELD_MS);
+    this.#orphans = new Orphans(
+      () => options.instances.list(),
+      () => this.ownedIds(),
+    );
+  }
+
+  /** Ids of the instances that NodeClaims name. */
+  ownedIds(): ReadonlySet<string> {
+    const ids = new Set<string>();
+    for (const { status } of this.#options.informers.store(NODE_CLAIM).list())
+      if (status?.providerID !== undefined) ids.add(status.providerID.split('/').at(-1) ?? '');
+    return ids;
+  }
+
+  /** Whether the instance was bought a moment ago for a claim whose status may not name it yet. */
+  isHeld(instanceId: string): boolean {
+    return this.#held.has(instanceId);
+  }
+
+  async instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]> {
+    const nodeClass = this.#findNodeClass(nodePool.spec.template.spec.nodeClassRef.name);
+    if (nodeClass === undefined) {
+      this.#tellUnresolved(nodePool);
+      return [];
+    }
+    return this.#options.types.list(nodeClass);
+  }
+
+  /** Undefined when it does not exist or is being deleted. */
+  #findNodeClass(name: string): EC2NodeClass | undefined {
+    const nodeClass = this.#options.informers.store(EC2_NODE_CLASS).get({ name });
+    return nodeClass?.metadata.deletionTimestamp === undefined ? nodeClass : undefined;
+  }
+
+  #tellUnresolved(object: KubeObject): void {
+    const { uid = '', name } = object.metadata;
+    this.#options.events.publish({
+      object,
+      type: 'Warning',
+      reason: '',
+      message: 'Failed resolving NodeClass',
+      dedupe: [uid || name],
+    });
+  }
+
+  async create(claim: NodeClaim): Promise<NodeClaim> {
+    const nodeClass = this.#readyNodeClass(claim);
+    let types: readonly InstanceType[];
+    try {
+      types = await this.#options.types.list(nodeClass);
+    } catch (error) {
+      throw new CreateFailed('InstanceTypeResolutionFailed', 'Error resolving instance types', { cause: error });
+    }
+    const instance = await this.#obtain(nodeClass, claim, types);
+    if (instance.reservation !== undefined) this.#options.reservations.launched(instance.reservation.id);
+    const group = await this.#options.placementGroups.current(nodeClass);
+    const type = types.find((each) => each.name === instance.type);
+    const labels = instanceLabels(instance, {
+      type,
+      zoneId: zoneIdOf(nodeClass, instance.zone),
+      placementGroup: group,
+      partition: chosenPartition(claim),
+      nowMs: this.#options.clock.now(),
+    });
+    return {
+      ...claim,
+      metadata: {
+        ...claim.metadata,
+        labels: { ...labels, ...claim.metadata.labels },
+        annotations: { ...claim.metadata.annotations, ...this.#annotations(nodeClass) },
+      },
+      status: { ...claim.status, ...claimStatus(instance, type) },
+    };
+  }
+
+  /** The instance that an earlier process bought for the claim, else a new one. */
+  async #obtain(nodeClass: EC2NodeClass, claim: NodeClaim, types: readonly InstanceType[]): Promise<Instance> {
+    const { instances, launcher } = this.#options;
+    try {
+      const adopted = await this.#orphans.take(claim, types);
+      const instance = adopted ?? instances.remember(await launcher.launch(nodeClass, claim, types));
+      this.#held.sweep();
+      this.#held.set(instance.id, true);
+      return instance;
+    } catch (error) {
+      if (causeOf(error, InsufficientCapacity) || causeOf(error, CreateFailed) || causeOf(error, NodeClassNotReady))
+        throw error;
+      throw new Error(`creating instance, ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  #annotations(nodeClass: EC2NodeClass): Record<string, string> {
+    const profile = nodeClass.status?.instanceProfile;
+    return {
+      [EC2_NODECLASS_HASH_ANNOTATION]: ec2NodeClassHash(nodeClass, this.#options.cluster.caBundle ?? ''),
+      [EC2_NODECLASS_HASH_VERSION_ANNOTATION]: EC2_NODECLASS_HASH_VERSION,
+      ...(profile === undefined ? {} : { [INSTANCE_PROFILE_ANNOTATION]: profile }),
+    };
+  }
+
+  /** @throws InsufficientCapacity, NodeClassNotReady, CreateFailed while the claim's NodeClass cannot be launched */
+  #readyNodeClass(claim: NodeClaim): EC2NodeClass {
+    const { name } = claim.spec.nodeClassRef;
+    const nodeClass = this.#findNodeClass(name);
+    if (nodeClass === undefined) {
+      this.#tellUnresolved(claim);
+      const text = `ec2nodeclasses.karpenter.k8s.aws "${name}" is terminating or missing, treating as not found`;
+      throw new InsufficientCapacity(text);
+    }
+    const ready = getCondition(nodeClass, 'Ready');
+    if (ready?.status === 'False') throw new NodeClassNotReady(ready.message ?? '');
+    if (ready === undefined || ready.status === 'Unknown')
+      throw new CreateFailed('NodeClassReadinessUnknown', 'NodeClass is in Ready=Unknown');
+    if (ready.observedGeneration !== undefined && ready.observedGeneration !== nodeClass.metadata.generation)
+      throw new NodeClassNotReady('nodeclass status has not been reconciled against the latest spec');
+    if (restrictedTags(nodeClass.spec.tags).length > 0)
+      throw new NodeClassNotReady('tags failed validation requirements');
+    return nodeClass;
+  }
+
+  async delete(claim: NodeClaim): Promise<void> {
+    const { instances, reservations } = this.#options;
+    try {
+      await instances.terminate(instanceIdOf(claim.status?.providerID ?? ''));
+    } catch (error) {
+      const reservation = claim.metadata.labels?.[CAPACITY_RESERVATION_ID_LABEL];
+      if (reservation !== undefined && causeOf(error, NodeClaimNotFound)) reservations.terminated(reservation);
+      throw error;
+    }
+  }
+
+  async get(providerId: string): Promise<NodeClaim> {
+    return this.#describe(await this.#options.instances.get(instanceIdOf(providerId)), new Map());
+  }
+
+  async list(): Promise<readonly NodeClaim[]> {
+    const instances = await this.#options.instances.list();
+    const typesByPool = new Map<string, Promise<ReadonlyMap<string, InstanceType>>>();
+    return Promise.all(instances.map((instance) => this.#describe(instance, typesByPool)));
+  }
+
+  /** With the type's labels and capacity, as long as the instance's NodePool and NodeClass are there. */
+  async #describe(
+    instance: Instance,
+    typesByPool: Map<string, Promise<ReadonlyMap<string, InstanceType>>>,
+  ): Promise<NodeClaim> {
+    const { informers, types, placementGroups, clock } = this.#options;
+    const nodePool = informers.store(NODE_POOL).get({ name: instance.tags[NODEPOOL_LABEL] ?? '' });
+    const nodeClass = this.#findNodeClass(
+      nodePool?.spec.template.spec.nodeClassRef.name ?? instance.tags[EC2_NODECLASS_LABEL] ?? '',
+    );
+    if (nodePool === undefined || nodeClass === undefined || isTerminating(instance))
+      return claimOf(instance, { nowMs: clock.now() });
+    const key = nodeClass.metadata.name;
+    const listing =
+      typesByPool.get(key) ?? types.list(nodeClass).then((list) => new Map(list.map((type) => [type.name, type])));
+    typesByPool.set(key, listing);
+    const type = (await listing).get(instance.type);
+    if (type === undefined) throw new Error(`instance type ${instance.type} not found in cache`);
+    return claimOf(instance, {
+      type,
+      zoneId: zoneIdOf(nodeClass, instance.zone),
+      placementGroup: await placementGroups.current(nodeClass),
+      nowMs: clock.now(),
+    });
+  }
+
+  async isDrifted(claim: NodeClaim): Promise<DriftReason | undefined> {
+    const { informers, types, instances, placementGroups } = this.#options;
+    const pool = informers.store(NODE_POOL).get({ name: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '' });
+    if (pool === undefined) return undefined;
+    const nodeClass = this.#findNodeClass(pool.spec.template.spec.nodeClassRef.name);
+    if (nodeClass === undefined) {
+      this.#tellUnresolved(pool);
+      return undefined;
+    }
+    if (isStaticallyDrifted(claim, nodeClass)) return 'NodeClassDrift';
+    if (isImageDrifted(claim, nodeClass, await types.list(nodeClass))) return 'AMIDrift';
+    const id = instanceIdOf(claim.status?.providerID ?? '');
+    const instance = await instances.get(id);
+    // All are looked at before one is chosen: a check that fails hides the others.
+    const securityGroups = isSecurityGroupDrifted(instance, nodeClass);
+    const subnet = isSubnetDrifted(instance, nodeClass);
+    const reservation =
+      isReservationDrifted(instance, nodeClass) &&
+      isReservationDrifted(await instances.get(id, { skipCache: true }), nodeClass);
+    const group = isPlacementGroupDrifted(claim, (await placementGroups.current(nodeClass))?.id ?? '');
+    if (securityGroups) return 'SecurityGroupDrift';
+    if (subnet) return 'SubnetDrift';
+    if (reservation) return 'CapacityReservationDrift';
+    return group ? 'PlacementGroupDrift' : undefined;
+  }
+}
+
+const zoneIdOf = ({ status }: EC2NodeClass, zone: string): string | undefined =>
+  (status?.subnets ?? []).find((subnet) => subnet.zone === zone)?.zoneID;

@@ -1,0 +1,65 @@
+/** User data of AL2023: a NodeConfig for nodeadm, after the user's own documents. The last one wins on the node. */
+import { isMap, isScalar, parseDocument, stringify } from 'yaml';
+import { NodeClassNotReady } from '../../cloud/errors.ts';
+import { type Bootstrap, InvalidUserData } from './input.ts';
+import { labelArgument } from './kubeletargs.ts';
+import { contentType, isMime, type Part, parseMime, writeMime } from './mime.ts';
+
+const NODE_CONFIG = 'application/node.eks.aws';
+const SHELL_SCRIPT = 'text/x-shellscript; charset="us-ascii"';
+
+const part = (type: string, content: string): Part => ({ headers: { 'Content-Type': type }, content });
+
+/** A mapping, or nothing but comments, is a NodeConfig; anything else a script. */
+function isYamlDocument(text: string): boolean {
+  const document = parseDocument(text, { logLevel: 'silent' });
+  if (document.errors.length > 0) return false;
+  const { contents } = document;
+  return contents === null || isMap(contents) || (isScalar(contents) && contents.value === null);
+}
+
+function customParts(custom: string | undefined): readonly Part[] {
+  if (custom === undefined || custom === '') return [];
+  if (!isMime(custom)) return [part(isYamlDocument(custom) ? NODE_CONFIG : SHELL_SCRIPT, custom)];
+  try {
+    return parseMime(custom).map((each) => part(contentType(each) ?? SHELL_SCRIPT, each.content));
+  } catch (error) {
+    throw new InvalidUserData(`parsing custom UserData, ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function certificateAuthority(bundle: string): string {
+  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(bundle)) throw new InvalidUserData('decoding CABundle, it is not base64');
+  return Buffer.from(bundle, 'base64').toString('base64');
+}
+
+function nodeConfig({ cluster, cidr, rawKubelet, taints, labels, raid0 }: Bootstrap): string {
+  if (cidr === undefined) throw new NodeClassNotReady('generating NodeConfig, resolving cluster CIDR');
+  const registerWithTaints = taints.map(({ key, value, effect }) => ({
+    effect,
+    key,
+    ...((value ?? '') === '' ? {} : { value }),
+  }));
+  const flags = labelArgument(labels);
+  const config = {
+    apiVersion: 'node.eks.aws/v1alpha1',
+    kind: 'NodeConfig',
+    metadata: {},
+    spec: {
+      cluster: {
+        name: cluster.name,
+        apiServerEndpoint: cluster.endpoint,
+        ...(cluster.caBundle === undefined ? {} : { certificateAuthority: certificateAuthority(cluster.caBundle) }),
+        cidr,
+      },
+      containerd: {},
+      instance: { localStorage: raid0 ? { strategy: 'RAID0' } : {} },
+      kubelet: { config: { ...rawKubelet, registerWithTaints }, ...(flags.length === 0 ? {} : { flags }) },
+    },
+  };
+  return `# Karpenter Generated NodeConfig\n${stringify(config, { sortMapEntries: true, lineWidth: 0, indentSeq: false })}`;
+}
+
+/** @throws InvalidUserData, NodeClassNotReady while the cluster's CIDR is unknown */
+export const al2023UserData = (bootstrap: Bootstrap): string =>
+  writeMime([...customParts(bootstrap.custom), part(NODE_CONFIG, nodeConfig(bootstrap))]);

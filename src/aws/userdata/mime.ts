@@ -1,0 +1,67 @@
+/** Multipart archives, in which cloud-init and nodeadm find several documents. */
+
+export interface Part {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly content: string;
+}
+
+const BOUNDARY = '//';
+
+/** Whether a text claims to be a multipart archive. */
+export const isMime = (text: string): boolean => /^\s*(MIME-Version|Content-Type):/.test(text);
+
+/** A header block, up to the first empty line, and the text that follows it. */
+function readHeaders(text: string): { headers: Record<string, string>; rest: string } {
+  const end = text.startsWith('\n') ? 0 : text.indexOf('\n\n');
+  if (end < 0) throw new Error('no empty line after the headers');
+  const headers: Record<string, string> = {};
+  // A line that starts with white space goes on with the header before it.
+  for (const line of text
+    .slice(0, end)
+    .replace(/\n[ \t]+/g, ' ')
+    .split('\n')) {
+    if (line === '') continue;
+    const colon = line.indexOf(':');
+    if (colon < 1) throw new Error(`malformed header "${line}"`);
+    headers[line.slice(0, colon).trim()] = line.slice(colon + 1).trim();
+  }
+  return { headers, rest: text.slice(end === 0 ? 1 : end + 2) };
+}
+
+const header = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+
+export const contentType = (part: Part): string | undefined => header(part.headers, 'content-type');
+
+/**
+ * The parts of an archive. A last delimiter without its closing dashes is accepted.
+ * @throws Error when there are no boundary, headers or delimiters
+ */
+export function parseMime(archive: string): readonly Part[] {
+  const { headers, rest } = readHeaders(archive.replaceAll('\r', '').trimStart());
+  const boundary = /boundary=(?:"([^"]+)"|([^\s;]+))/i.exec(header(headers, 'content-type') ?? '');
+  const name = boundary?.[1] ?? boundary?.[2];
+  if (name === undefined) throw new Error('no boundary in the Content-Type header');
+  const delimiter = `\n--${name}`;
+  const [, ...chunks] = `\n${rest}`.split(delimiter);
+  const parts: Part[] = [];
+  for (const chunk of chunks) {
+    if (chunk.startsWith('--') || chunk.trim() === '') break;
+    const { headers: own, rest: content } = readHeaders(chunk.replace(/^[ \t]*\n/, ''));
+    parts.push({ headers: own, content });
+  }
+  if (parts.length === 0) throw new Error('no parts');
+  return parts;
+}
+
+/** Writes an archive; headers in name order. */
+export function writeMime(parts: readonly Part[]): string {
+  const written = parts.map(({ headers, content }) => {
+    const lines = Object.keys(headers)
+      .sort()
+      .map((name) => `${name}: ${headers[name]}`);
+    return `--${BOUNDARY}\n${lines.join('\n')}\n\n${content}\n`;
+  });
+  const archive = `MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="${BOUNDARY}"\n\n${written.join('')}--${BOUNDARY}--\n`;
+  return archive.replaceAll('\r', '');
+}

@@ -1,0 +1,42 @@
+/** Renders what a node runs when it first boots. */
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { type AmiFamily, aliasOf } from '../amis/families.ts';
+import { al2UserData } from './al2.ts';
+import { al2023UserData } from './al2023.ts';
+import { bottlerocketUserData } from './bottlerocket.ts';
+import type { Bootstrap } from './input.ts';
+import { windowsUserData } from './windows.ts';
+
+/**
+ * Plain text; EC2 wants it in base64.
+ * @throws InvalidUserData, NodeClassNotReady
+ */
+export function renderUserData(family: AmiFamily, bootstrap: Bootstrap, log: Logger): string {
+  switch (family.name) {
+    case 'AL2023':
+      return al2023UserData(bootstrap);
+    case 'Bottlerocket':
+      return bottlerocketUserData(bootstrap, log);
+    case 'Custom':
+      return bootstrap.custom ?? '';
+    case 'AL2':
+      return al2UserData(bootstrap);
+    default:
+      return windowsUserData(bootstrap);
+  }
+}
+
+const versionIn = (name: string): string | undefined =>
+  name.split('-').find((piece) => piece.startsWith('v') && piece.includes('.'));
+
+/** The Bottlerocket version that a NodeClass's images have, as far as their names tell. */
+export function bottlerocketVersion(nodeClass: EC2NodeClass): string | undefined {
+  const alias = aliasOf(nodeClass);
+  if (alias !== undefined) return alias.version;
+  const terms = nodeClass.spec.amiSelectorTerms;
+  const images = (nodeClass.status?.amis ?? []).filter((ami) => (ami.name ?? '').includes('bottlerocket'));
+  const byId = images.filter((ami) => terms.some((term) => term.id === ami.id));
+  const names = [...terms.map((term) => term.name), ...byId.map((ami) => ami.name), ...images.map((ami) => ami.name)];
+  return names.map((name) => versionIn(name ?? '')).find((version) => version !== undefined);
+}
