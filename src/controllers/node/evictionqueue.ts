@@ -28,7 +28,8 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
 
   /** Why the pod's node goes away; empty when the node or its claim is not known. */
   const reasonFor = (pod: Pod): string => {
-    const claim = cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim;
+    const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
+    const [claim] = node ? cluster.claimsOfNode(node) : [];
     if (claim === undefined) return '';
     const condition = getCondition(claim, 'DisruptionReason');
     return condition?.status === 'True' ? (condition.reason ?? '') : FORCED;

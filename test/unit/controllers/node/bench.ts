@@ -1,0 +1,206 @@
+/** The node controllers around stores that act like an API server, with answers of the cloud and evictions at will. */
+import { type Kind, NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
+import type { KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
+import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
+import type { CloudProvider } from '../../../../src/cloud/provider.ts';
+import type { Deps } from '../../../../src/controllers/deps.ts';
+import { nodeControllers } from '../../../../src/controllers/node/index.ts';
+import { ApiError, type DeleteOptions, type KubeClient, type Ref } from '../../../../src/kube/client.ts';
+import type { EventNote } from '../../../../src/kube/events.ts';
+import { runControllers } from '../../../../src/kube/runtime.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { parseSettings } from '../../../../src/observe/settings.ts';
+import { ClusterState } from '../../../../src/state/cluster.ts';
+import { handFed, recordingLog } from '../../kube/fakes.ts';
+import { virtualClock } from '../../virtualclock.ts';
+
+type Json = Record<string, unknown>;
+
+const merge = (target: unknown, patch: unknown): unknown => {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const result: Json = { ...(target as Json) };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = merge(result[key], value);
+  }
+  return result;
+};
+
+export function bench(argv: readonly string[] = []) {
+  const clock = virtualClock();
+  const { informers, store } = handFed();
+  const { log, lines } = recordingLog();
+  const metrics = createMetrics();
+  const events: EventNote[] = [];
+  const calls: string[] = [];
+  let version = 100;
+  const time = (offsetMs = 0): string => new Date(clock.now() + offsetMs).toISOString();
+
+  const put = <T extends KubeObject>(kind: Kind<T>, object: T): T => {
+    version += 1;
+    const stored = {
+      ...object,
+      metadata: { uid: `uid-${object.metadata.name}`, ...object.metadata, resourceVersion: String(version) },
+    };
+    store(kind).put(stored);
+    return stored;
+  };
+  const present = <T extends KubeObject>(kind: Kind<T>, ref: Ref): T => {
+    const found = store(kind).get(ref);
+    if (!found) throw new ApiError(404, 'NotFound', `${kind.plural} "${ref.name}" not found`);
+    return found;
+  };
+  const patch = <T extends KubeObject>(kind: Kind<T>, ref: Ref, change: unknown): T => {
+    const before = present(kind, ref);
+    const { resourceVersion } = (change as { metadata?: { resourceVersion?: string } }).metadata ?? {};
+    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) {
+      throw new ApiError(409, 'Conflict', 'the object has been modified');
+    }
+    const after = merge(before, change) as T;
+    if (after.metadata.deletionTimestamp && (after.metadata.finalizers ?? []).length === 0) {
+      store(kind).remove(before);
+      return after;
+    }
+    return put(kind, after);
+  };
+  const remove = <T extends KubeObject>(
+    kind: Kind<T>,
+    ref: Ref,
+    { uid, gracePeriodSeconds }: DeleteOptions = {},
+  ): void => {
+    const found = present(kind, ref);
+    if (uid !== undefined && uid !== found.metadata.uid) throw new ApiError(409, 'Conflict', 'the UID does not match');
+    calls.push(`delete ${kind.kind} ${ref.name}${gracePeriodSeconds === undefined ? '' : ` ${gracePeriodSeconds}s`}`);
+    put(kind, {
+      ...found,
+      metadata: { ...found.metadata, deletionTimestamp: time((gracePeriodSeconds ?? 0) * 1_000) },
+    });
+  };
+
+  const world = {
+    clock,
+    lines,
+    events,
+    calls,
+    metrics,
+    time,
+    put,
+    /** What the Eviction API answers for a pod; undefined lets it go. */
+    refuse: (_: Pod): ApiError | undefined => undefined,
+    /** Whether the instance exists, and how many times it must be asked to go before it has gone. */
+    instance: { exists: true, stubborn: 0 },
+    pods: () => store(POD).list(),
+    node: (name: string) => store(NODE).get({ name }),
+    claim: (name: string) => store(NODE_CLAIM).get({ name }),
+    /** Ends a pod as its kubelet does. */
+    gone: (name: string) => {
+      const pod = store(POD).get({ namespace: 'default', name });
+      if (pod) store(POD).remove(pod);
+    },
+    evictions: () => calls.filter((call) => call.startsWith('evict')).map((call) => call.slice('evict '.length)),
+    reasons: () => [...new Set(events.map(({ reason }) => reason))],
+    condition: (name: string, type: string) => {
+      const found = store(NODE_CLAIM)
+        .get({ name })
+        ?.status?.conditions?.find((condition) => condition.type === type);
+      return found && `${found.status}/${found.reason}`;
+    },
+  };
+
+  const gone = (): never => {
+    throw new NodeClaimNotFound('the instance is gone');
+  };
+  const cloud = {
+    name: 'fake',
+    nodeClassKinds: [{ group: 'karpenter.k8s.aws', kind: 'EC2NodeClass' }],
+    repairPolicies: [{ conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 1_800_000 }],
+    get: async (id: string) => {
+      calls.push(`get ${id}`);
+      if (!world.instance.exists) gone();
+    },
+    delete: async ({ metadata }: NodeClaim) => {
+      calls.push(`terminate ${metadata.name}`);
+      if (world.instance.stubborn <= 0) gone();
+      world.instance.stubborn -= 1;
+    },
+  } as unknown as CloudProvider;
+  const client = {
+    patch: async (kind: Kind<KubeObject>, ref: Ref, change: unknown) => patch(kind, ref, change),
+    delete: async (kind: Kind<KubeObject>, ref: Ref, options?: DeleteOptions) => remove(kind, ref, options),
+    evict: async (pod: Pod) => {
+      calls.push(`evict ${pod.metadata.name}`);
+      const refusal = world.refuse(pod);
+      if (refusal) throw refusal;
+      calls.pop();
+      calls.push(`evicted ${pod.metadata.name}`);
+      put(POD, { ...pod, metadata: { ...pod.metadata, deletionTimestamp: time(30_000) } });
+    },
+  } as unknown as KubeClient;
+
+  const deps: Deps = {
+    client,
+    informers,
+    cluster: new ClusterState({ informers, clock, manages: () => true }),
+    cloud,
+    events: { publish: (...notes) => events.push(...notes) },
+    clock,
+    log,
+    metrics,
+    settings: parseSettings(['--cluster-name=test', ...argv], {}),
+  };
+  const stop = new AbortController();
+  const controllers = nodeControllers(deps);
+  runControllers({ controllers, informers, clock, log, metrics, signal: stop.signal });
+  return { ...world, world };
+}
+
+export const PROVIDER_ID = 'aws:///zone-a/i-1';
+
+export const claimOf = (name: string, more: Partial<NodeClaim['metadata']> = {}): NodeClaim =>
+  ({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: {
+      name,
+      uid: `uid-${name}`,
+      generation: 1,
+      labels: { [NODEPOOL_LABEL]: 'default' },
+      finalizers: [TERMINATION_FINALIZER],
+      creationTimestamp: '2025-12-31T00:00:00Z',
+      ...more,
+    },
+    spec: {
+      nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+      requirements: [],
+      expireAfter: '720h',
+    },
+    status: { providerID: PROVIDER_ID, nodeName: 'node' },
+  }) as NodeClaim;
+
+export const nodeOf = (name: string, more: Partial<Node['metadata']> = {}, ready: 'True' | 'False' = 'True'): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: {
+    name,
+    uid: `uid-${name}`,
+    labels: { [NODEPOOL_LABEL]: 'default', [EC2_NODECLASS_LABEL]: 'default' },
+    finalizers: [TERMINATION_FINALIZER],
+    creationTimestamp: '2025-12-31T00:00:00Z',
+    ...more,
+  },
+  spec: { providerID: PROVIDER_ID },
+  status: { conditions: [{ type: 'Ready', status: ready, lastTransitionTime: '2025-12-31T23:00:00Z' }] },
+});
+
+export const podOf = (name: string, spec: Partial<Pod['spec']> = {}, metadata: Partial<Pod['metadata']> = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default', uid: `uid-${name}`, ...metadata },
+  spec: { nodeName: 'node', containers: [], terminationGracePeriodSeconds: 30, ...spec },
+  status: { phase: 'Running' },
+});
+
+export const daemonOf = (name: string, spec: Partial<Pod['spec']> = {}): Pod =>
+  podOf(name, spec, { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd' }] });

@@ -1,0 +1,190 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { planDrain } from '../../../../src/controllers/node/drain.ts';
+import { grantedSeconds, needsForceDelete } from '../../../../src/controllers/node/forcedelete.ts';
+import { ailmentOf, conditionsChanged, isRepairBlocked } from '../../../../src/controllers/node/repair.ts';
+import { withDisruptedTaint } from '../../../../src/controllers/node/taint.ts';
+import { pendingAttachments } from '../../../../src/controllers/node/volumes.ts';
+import { daemonOf, nodeOf, podOf } from './bench.ts';
+
+const NOW = Date.UTC(2026, 0, 1, 12);
+const at = (seconds: number): string => new Date(NOW + seconds * 1_000).toISOString();
+const never = Number.POSITIVE_INFINITY;
+const CRITICAL = { priorityClassName: 'system-node-critical' };
+const terminating = (name: string, seconds: number, spec: Partial<Pod['spec']> = {}): Pod =>
+  podOf(name, spec, { deletionTimestamp: at(seconds) });
+
+describe('planDrain', () => {
+  it.each([
+    { when: 'there is nothing', pods: [], next: [], waiting: 0 },
+    {
+      when: 'there are all tiers',
+      pods: [podOf('a'), daemonOf('b'), podOf('c', CRITICAL), daemonOf('d', CRITICAL)],
+      next: ['a'],
+      waiting: 4,
+    },
+    { when: 'daemons are left', pods: [daemonOf('b'), podOf('c', CRITICAL)], next: ['b'], waiting: 2 },
+    { when: 'critical pods are left', pods: [daemonOf('d', CRITICAL), podOf('c', CRITICAL)], next: ['c'], waiting: 2 },
+    { when: 'critical daemons are left', pods: [daemonOf('d', CRITICAL)], next: ['d'], waiting: 1 },
+    {
+      when: 'a high priority number stands without the class',
+      pods: [podOf('a', { priority: 2_000_000_000 }), podOf('c', CRITICAL)],
+      next: ['a'],
+      waiting: 2,
+    },
+    { when: 'the first tier still terminates', pods: [terminating('a', 10), daemonOf('b')], next: [], waiting: 2 },
+    { when: 'a pod is stuck terminating', pods: [terminating('a', -61), daemonOf('b')], next: ['b'], waiting: 1 },
+    {
+      when: 'a pod is finished',
+      pods: [{ ...podOf('a'), status: { phase: 'Succeeded' as const } }],
+      next: [],
+      waiting: 0,
+    },
+    {
+      when: 'a pod tolerates the disruption',
+      pods: [podOf('a', { tolerations: [{ key: 'karpenter.sh/disrupted', operator: 'Exists' }] })],
+      next: [],
+      waiting: 0,
+    },
+    {
+      when: 'a static pod is there',
+      pods: [podOf('a', {}, { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node', uid: 'n' }] })],
+      next: [],
+      waiting: 0,
+    },
+    {
+      when: 'a pod must not be disrupted',
+      pods: [podOf('a', {}, { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }), daemonOf('b')],
+      next: ['a'],
+      waiting: 2,
+    },
+  ])('when $when, $next are next and $waiting wait', ({ pods, next, waiting }) => {
+    const plan = planDrain(pods, never, NOW);
+    expect(plan.next.map(({ metadata }) => metadata.name)).toEqual(next);
+    expect(plan.waiting).toBe(waiting);
+  });
+
+  it('forces pods of any tier whose time has come', () => {
+    const pods = [
+      podOf('quick', { terminationGracePeriodSeconds: 5 }),
+      daemonOf('slow', { ...CRITICAL, terminationGracePeriodSeconds: 120 }),
+    ];
+    const plan = planDrain(pods, NOW + 60_000, NOW);
+    expect(plan.next.map(({ metadata }) => metadata.name)).toEqual(['slow', 'quick']);
+  });
+});
+
+describe('needsForceDelete', () => {
+  it.each([
+    { when: 'there is no deadline', pod: podOf('a'), deadline: never, is: false },
+    { when: 'the grace period still fits', pod: podOf('a'), deadline: NOW + 30_000, is: false },
+    { when: 'the grace period no longer fits', pod: podOf('a'), deadline: NOW + 29_999, is: true },
+    {
+      when: 'no grace period is set',
+      pod: podOf('a', { terminationGracePeriodSeconds: undefined as never }),
+      deadline: NOW - 1,
+      is: false,
+    },
+    { when: 'it terminates in time', pod: terminating('a', 20), deadline: NOW + 20_000, is: false },
+    { when: 'it terminates too late', pod: terminating('a', 21), deadline: NOW + 20_000, is: true },
+  ])('is $is when $when', ({ pod, deadline, is }) => {
+    expect(needsForceDelete(pod, deadline, NOW)).toBe(is);
+  });
+
+  it.each([
+    { deadline: NOW + 12_900, seconds: 12 },
+    { deadline: NOW, seconds: 1 },
+    { deadline: NOW - 5_000, seconds: 1 },
+  ])('grants $seconds s until the deadline', ({ deadline, seconds }) => {
+    expect(grantedSeconds(deadline, NOW)).toBe(seconds);
+  });
+});
+
+describe('pendingAttachments', () => {
+  const attachment = (name: string, volume?: string) => ({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttachment',
+    metadata: { name },
+    spec: { nodeName: 'node', ...(volume !== undefined && { source: { persistentVolumeName: volume } }) },
+  });
+  const bound: Readonly<Record<string, string>> = { data: 'pv-data', 'own-scratch': 'pv-scratch' };
+  const names = (pods: readonly Pod[]) =>
+    pendingAttachments({
+      attachments: [attachment('1', 'pv-data'), attachment('2', 'pv-scratch'), attachment('3')],
+      pods,
+      claim: ({ name }) =>
+        bound[name] === undefined
+          ? undefined
+          : { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name }, spec: { volumeName: bound[name] } },
+      nowMs: NOW,
+    }).map(({ metadata }) => metadata.name);
+  const staying = { tolerations: [{ operator: 'Exists' as const }] };
+  const volumes = [
+    { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
+    { name: 'lost', persistentVolumeClaim: { claimName: 'missing' } },
+    { name: 'scratch', ephemeral: {} },
+  ];
+
+  it('waits for persistent volumes', () => expect(names([])).toEqual(['1', '2']));
+  it('waits for volumes of drained pods', () => expect(names([podOf('own', { volumes })])).toEqual(['1', '2']));
+  it('does not wait for volumes of pods that stay', () =>
+    expect(names([podOf('own', { ...staying, volumes })])).toEqual([]));
+});
+
+describe('withDisruptedTaint', () => {
+  it('adds the taint and the label, in place of other effects of the same key', () => {
+    const other = { key: 'team', value: 'a', effect: 'NoSchedule' as const };
+    const node = nodeOf('node');
+    const tainted = withDisruptedTaint({
+      ...node,
+      spec: { taints: [{ key: 'karpenter.sh/disrupted', effect: 'NoExecute' }, other] },
+    });
+    expect(tainted.spec?.taints).toEqual([other, { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }]);
+    expect(tainted.metadata.labels).toMatchObject({
+      'node.kubernetes.io/exclude-from-external-load-balancers': 'karpenter',
+      ...node.metadata.labels,
+    });
+    expect(withDisruptedTaint(tainted)).toBe(tainted);
+  });
+});
+
+describe('repair', () => {
+  const policies = [
+    { conditionType: 'Ready', conditionStatus: 'False' as const, tolerationMs: 1_800_000 },
+    { conditionType: 'AcceleratedHardwareReady', conditionStatus: 'False' as const, tolerationMs: 600_000 },
+  ];
+  const conditions = (...types: readonly [string, 'True' | 'False' | 'Unknown', number][]) => ({
+    ...nodeOf('node'),
+    status: { conditions: types.map(([type, status, seconds]) => ({ type, status, lastTransitionTime: at(seconds) })) },
+  });
+
+  it('finds the ailment that is due first', () => {
+    const node = conditions(['Ready', 'False', -1_000], ['AcceleratedHardwareReady', 'False', 0]);
+    expect(ailmentOf(node, policies)).toMatchObject({
+      condition: { type: 'AcceleratedHardwareReady' },
+      dueMs: NOW + 600_000,
+    });
+    expect(ailmentOf(conditions(['Ready', 'Unknown', 0]), policies)).toBeUndefined();
+  });
+
+  it.each([
+    { broken: 1, of: 3, blocked: false },
+    { broken: 2, of: 3, blocked: true },
+    { broken: 1, of: 1, blocked: false },
+    { broken: 2, of: 10, blocked: false },
+    { broken: 3, of: 10, blocked: true },
+  ])('with $broken of $of nodes broken, blocked is $blocked', ({ broken, of, blocked }) => {
+    const nodes = Array.from({ length: of }, (_, index) => conditions(['Ready', index < broken ? 'False' : 'True', 0]));
+    expect(isRepairBlocked(nodes, policies)).toBe(blocked);
+  });
+
+  it.each([
+    { when: 'nothing changes', now: conditions(['Ready', 'True', 0]), changed: false },
+    { when: 'a status changes', now: conditions(['Ready', 'False', 0]), changed: true },
+    { when: 'a time changes', now: conditions(['Ready', 'True', 1]), changed: true },
+    { when: 'a condition is replaced', now: conditions(['Other', 'True', 0]), changed: true },
+    { when: 'a condition comes', now: conditions(['Ready', 'True', 0], ['Other', 'True', 0]), changed: true },
+  ])('when $when, a change is $changed', ({ now, changed }) => {
+    expect(conditionsChanged(conditions(['Ready', 'True', 0]), now)).toBe(changed);
+  });
+});

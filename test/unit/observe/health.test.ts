@@ -1,0 +1,113 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { type Check, type Endpoints, serveEndpoints } from '../../../src/observe/health.ts';
+import { silent } from '../../../src/observe/logger.ts';
+import { createMetrics } from '../../../src/observe/metrics.ts';
+
+let endpoints: Endpoints | undefined;
+afterEach(() => endpoints?.close());
+
+async function start(ready: Readonly<Record<string, Check>> = {}, profiling = false): Promise<Endpoints> {
+  const metrics = createMetrics();
+  metrics.counter('nodes_created_total', 'Nodes', ['zone']).inc({ zone: 'a' });
+  const ports = { metricsPort: 0, healthProbePort: 0, host: '127.0.0.1' };
+  endpoints = await serveEndpoints({ ...ports, metrics, profiling, ready, log: silent });
+  return endpoints;
+}
+
+async function get(port: number, path: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`);
+  return { status: response.status, text: await response.text() };
+}
+
+const passes: Check = () => undefined;
+const fails: Check = () => {
+  throw new Error('caches are not synced');
+};
+
+describe('serveEndpoints', () => {
+  it('serves the metrics', async () => {
+    const { metricsPort } = await start();
+    const { status, text } = await get(metricsPort, '/metrics');
+    expect(status).toBe(200);
+    expect(text).toContain('karpenter_nodes_created_total{zone="a"} 1');
+  });
+
+  it.each([
+    { path: '/healthz', status: 200, text: 'ok' },
+    { path: '/readyz', status: 200, text: 'ok' },
+    { path: '/readyz?verbose', status: 200, text: '[+]manager ok\n[+]crd ok\n[+]readyz ok\nreadyz check passed\n' },
+    { path: '/readyz/crd', status: 200, text: 'ok' },
+    { path: '/readyz/other', status: 404, text: 'no check named "other"\n' },
+    { path: '/', status: 404, text: 'not found, try /healthz or /readyz\n' },
+  ])('answers $path with $status', async ({ path, status, text }) => {
+    const { healthProbePort } = await start({ manager: passes, crd: passes });
+    expect(await get(healthProbePort, path)).toEqual({ status, text });
+  });
+
+  it('is not ready while a check fails, and says which', async () => {
+    const { healthProbePort } = await start({ manager: fails, crd: passes });
+    expect(await get(healthProbePort, '/readyz')).toEqual({
+      status: 500,
+      text: '[-]manager failed: caches are not synced\n[+]crd ok\n[+]readyz ok\nreadyz check failed\n',
+    });
+    expect((await get(healthProbePort, '/healthz')).status).toBe(200);
+  });
+
+  it('waits for a check that waits, and tells it when the prober has gone', async () => {
+    let isGone = false;
+    const { healthProbePort } = await start({
+      manager: (signal) =>
+        new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())).then(() => {
+          isGone = true;
+        }),
+    });
+    const prober = new AbortController();
+    const probing = fetch(`http://127.0.0.1:${healthProbePort}/readyz`, { signal: prober.signal });
+    setTimeout(() => prober.abort(), 30);
+    await expect(probing).rejects.toThrow();
+    for (let tries = 0; !isGone && tries < 200; tries += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(isGone).toBe(true);
+  });
+
+  it('serves profiles only when told to', async () => {
+    const without = await start();
+    expect((await get(without.metricsPort, '/debug/pprof/')).status).toBe(404);
+    await without.close();
+    const { metricsPort } = await start({}, true);
+    expect((await get(metricsPort, '/debug/pprof/cmdline')).text).toContain(process.argv[0]);
+    const { text } = await get(metricsPort, '/debug/pprof/profile?seconds=0');
+    expect(JSON.parse(text)).toHaveProperty('nodes');
+  });
+
+  it('says which port cannot be taken', async () => {
+    const { metricsPort } = await start();
+    const again = serveEndpoints({
+      metricsPort,
+      healthProbePort: 0,
+      host: '127.0.0.1',
+      metrics: createMetrics(),
+      profiling: false,
+      ready: {},
+      log: silent,
+    });
+    await expect(again).rejects.toThrow(`Cannot listen on port ${metricsPort}`);
+  });
+});
+
+describe('createMetrics', () => {
+  it('answers the same metric for the same name, and keeps registries apart', async () => {
+    const [one, other] = [createMetrics(), createMetrics()];
+    expect(one.counter('x_total', 'X')).toBe(one.counter('karpenter_x_total', 'X'));
+    expect(one.counter('x_total', 'X')).not.toBe(other.counter('x_total', 'X'));
+    expect(() => one.gauge('x_total', 'X')).toThrow('it exists with another type');
+  });
+
+  it('leaves names that dashboards know in full alone', async () => {
+    const metrics = createMetrics();
+    metrics.gauge('workqueue_depth', 'Depth').set(1);
+    metrics.beforeScrape(() => metrics.gauge('leader_election_master_status', 'Leads').set(2));
+    const text = await metrics.text();
+    expect(text).toContain('\nworkqueue_depth 1');
+    expect(text).toContain('\nleader_election_master_status 2');
+  });
+});

@@ -1,0 +1,191 @@
+import { describe, expect, it } from '@jest/globals';
+import { HelpRequested, parseSettings, SettingsError } from '../../../src/observe/settings.ts';
+
+const CLUSTER = { CLUSTER_NAME: 'demo' };
+
+const settings = (argv: readonly string[] = [], env: Record<string, string> = {}) =>
+  parseSettings(argv, { ...CLUSTER, ...env });
+
+describe('parseSettings', () => {
+  it('has the documented defaults', () => {
+    expect(settings()).toMatchObject({
+      metricsPort: 8080,
+      healthProbePort: 8081,
+      kubeClientQps: 200,
+      kubeClientBurst: 300,
+      disableControllerWarmup: true,
+      disableLeaderElection: false,
+      leaderElectionName: 'karpenter-leader-election',
+      leaderElectionNamespace: '',
+      memoryLimit: -1,
+      cpuRequests: 1000,
+      logLevel: 'info',
+      logOutputPaths: ['stdout'],
+      logErrorOutputPaths: ['stderr'],
+      batchMaxMs: 10_000,
+      batchIdleMs: 1_000,
+      preferencePolicy: 'Respect',
+      minValuesPolicy: 'Strict',
+      ignoreDraRequests: true,
+      clusterName: 'demo',
+      vmMemoryOverheadPercent: 0.075,
+      interruptionQueue: '',
+      reservedEnis: 0,
+      amiRefreshIntervalMs: 60_000,
+      subnetRefreshIntervalMs: 60_000,
+      featureGates: {
+        nodeRepair: false,
+        reservedCapacity: true,
+        spotToSpotConsolidation: false,
+        nodeOverlay: false,
+        staticCapacity: false,
+        capacityBuffer: false,
+      },
+      awsFeatureGates: { nodeClassCel: false },
+      defaultTopologySpreadConstraints: [],
+      systemNamespace: '',
+    });
+  });
+
+  it.each([
+    { when: 'environment over default', argv: [], env: { METRICS_PORT: '9000' }, is: { metricsPort: 9000 } },
+    {
+      when: 'flag over environment',
+      argv: ['--metrics-port=9001'],
+      env: { METRICS_PORT: '9000' },
+      is: { metricsPort: 9001 },
+    },
+    { when: 'one dash', argv: ['-metrics-port=1'], env: {}, is: { metricsPort: 1 } },
+    { when: 'value as the next argument', argv: ['--metrics-port', '1'], env: {}, is: { metricsPort: 1 } },
+    { when: 'the last of several', argv: ['--metrics-port=1', '--metrics-port=2'], env: {}, is: { metricsPort: 2 } },
+    {
+      when: 'a switch alone',
+      argv: ['--isolated-vpc', '--metrics-port=1'],
+      env: {},
+      is: { isolatedVpc: true, metricsPort: 1 },
+    },
+    { when: 'a switch with a value', argv: ['--ignore-dra-requests=false'], env: {}, is: { ignoreDraRequests: false } },
+    { when: 'a lax boolean', argv: [], env: { ISOLATED_VPC: 'T' }, is: { isolatedVpc: true } },
+    { when: 'a lax false', argv: [], env: { IGNORE_DRA_REQUESTS: '0' }, is: { ignoreDraRequests: false } },
+    {
+      when: 'an unreadable boolean in the environment',
+      argv: [],
+      env: { ISOLATED_VPC: 'yes' },
+      is: { isolatedVpc: false },
+    },
+    {
+      when: 'an unreadable number in the environment',
+      argv: [],
+      env: { METRICS_PORT: 'http' },
+      is: { metricsPort: 8080 },
+    },
+    { when: 'an empty variable', argv: [], env: { RESERVED_ENIS: '' }, is: { reservedEnis: 0 } },
+    { when: 'a duration', argv: ['--batch-max-duration=1m30s'], env: {}, is: { batchMaxMs: 90_000 } },
+    {
+      when: 'a duration in the environment',
+      argv: [],
+      env: { BATCH_IDLE_DURATION: '250ms' },
+      is: { batchIdleMs: 250 },
+    },
+    { when: 'CPU requests of zero', argv: [], env: { CPU_REQUESTS: '0' }, is: { cpuRequests: 1000 } },
+    { when: 'an empty log level', argv: [], env: { LOG_LEVEL: '' }, is: { logLevel: 'info' } },
+    {
+      when: 'several log outputs',
+      argv: ['--log-output-paths=stdout, /tmp/x.log'],
+      env: {},
+      is: { logOutputPaths: ['stdout', '/tmp/x.log'] },
+    },
+    {
+      when: 'the pod namespace',
+      argv: [],
+      env: { SYSTEM_NAMESPACE: 'kube-system' },
+      is: { systemNamespace: 'kube-system' },
+    },
+    { when: 'an argument after --', argv: ['--', '--nonsense'], env: {}, is: { metricsPort: 8080 } },
+  ])('takes $when', ({ argv, env, is }) => {
+    expect(settings(argv, env as Record<string, string>)).toMatchObject(is);
+  });
+
+  it.each([
+    { gates: 'NodeRepair=true,ReservedCapacity=false', is: { nodeRepair: true, reservedCapacity: false } },
+    { gates: ' NodeOverlay = 1 ,Drift=true', is: { nodeOverlay: true, reservedCapacity: true } },
+  ])('reads feature gates $gates and ignores unknown ones', ({ gates, is }) => {
+    expect(settings([], { FEATURE_GATES: gates }).featureGates).toMatchObject(is);
+  });
+
+  it.each([
+    { argv: ['--isolated-vpc=yes'], says: '"yes" is not a valid value, must be true or false' },
+    { argv: ['--metrics-port=http'], says: 'invalid value "http" for flag -metrics-port' },
+    { argv: ['--metrics-port'], says: 'flag needs an argument: -metrics-port' },
+    { argv: ['--nonsense=1'], says: 'flag provided but not defined: -nonsense' },
+    { argv: ['batch'], says: 'unexpected argument "batch"' },
+    { argv: ['--batch-max-duration=10'], says: 'invalid value "10" for flag -batch-max-duration' },
+    { argv: ['--log-level=warn'], says: 'validating cli flags / env vars, invalid LOG_LEVEL "warn"' },
+    { argv: ['--preference-policy=Maybe'], says: 'invalid PREFERENCE_POLICY "Maybe"' },
+    { argv: ['--min-values-policy=x'], says: 'invalid MIN_VALUES_POLICY "x"' },
+    { argv: ['--feature-gates=NodeRepair'], says: 'parsing feature gates, malformed pair' },
+    { argv: ['--feature-gates=NodeRepair=maybe'], says: 'parsing feature gates, invalid value of NodeRepair' },
+    { argv: ['--cluster-endpoint=example.com'], says: 'cluster endpoint URL is not valid' },
+    { argv: ['--ami-refresh-interval=30s'], says: 'ami-refresh-interval must be at least 1m' },
+  ])('refuses $argv', ({ argv, says }) => {
+    expect(() => settings(argv)).toThrow(SettingsError);
+    expect(() => settings(argv)).toThrow(says);
+  });
+
+  it('reports everything that is wrong with the AWS settings together', () => {
+    const argv = ['--reserved-enis=-1', '--vm-memory-overhead-percent=-0.1'];
+    expect(() => parseSettings(argv, {})).toThrow(
+      'validating options, missing field, cluster-name; vm-memory-overhead-percent cannot be negative; reserved-enis cannot be negative',
+    );
+  });
+
+  it.each(['-h', '--help'])('prints the usage for %s', (flag) => {
+    expect(() => settings([flag])).toThrow(HelpRequested);
+    expect(() => settings([flag])).toThrow('--batch-idle-duration');
+  });
+});
+
+describe('scheduler config', () => {
+  const config = (document: string) => settings([], { SCHEDULER_CONFIG: document }).defaultTopologySpreadConstraints;
+  const zone = 'topology.kubernetes.io/zone';
+  const entry = (more: string): string =>
+    `podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: ${zone}, whenUnsatisfiable: ScheduleAnyway${more}}]}`;
+
+  it('reads the default constraints', () => {
+    expect(config(entry(', minDomains: 2'))).toEqual([
+      { maxSkew: 1, topologyKey: zone, whenUnsatisfiable: 'ScheduleAnyway', minDomains: 2 },
+    ]);
+    expect(config('{}')).toEqual([]);
+  });
+
+  const at = 'validating scheduler config, podTopologySpread.defaultConstraints[0]';
+  it.each([
+    {
+      document: 'podSpread: {}',
+      says: 'parsing scheduler config, decoding scheduler config, unknown field "podSpread"',
+    },
+    { document: entry(', weight: 1'), says: 'unknown field "podTopologySpread.defaultConstraints[0].weight"' },
+    { document: '{', says: 'parsing scheduler config, decoding scheduler config, ' },
+    { document: entry('').replace('maxSkew: 1', 'maxSkew: 0'), says: `${at}.maxSkew must be greater than 0` },
+    { document: entry('').replace(zone, '""'), says: `${at}.topologyKey must be set` },
+    { document: entry('').replace(zone, 'a b'), says: `${at}.topologyKey "a b" is not a valid label name, ` },
+    {
+      document: entry('').replace('ScheduleAnyway', 'Never'),
+      says: `${at}.whenUnsatisfiable "Never" must be one of "DoNotSchedule" or "ScheduleAnyway"`,
+    },
+    {
+      document: entry(', labelSelector: {}'),
+      says: `${at}.labelSelector must not be set, as selectors are deduced for each pod`,
+    },
+    {
+      document: entry(', matchLabelKeys: [app]'),
+      says: `${at}.matchLabelKeys must not be set, as it has no effect on default constraints`,
+    },
+    {
+      document: entry(`}, {maxSkew: 2, topologyKey: ${zone}, whenUnsatisfiable: ScheduleAnyway`),
+      says: `defaultConstraints[1] is a duplicate of [0], {${zone}, ScheduleAnyway}`,
+    },
+  ])('refuses $document', ({ document, says }) => {
+    expect(() => config(document)).toThrow(says);
+  });
+});
