@@ -3,7 +3,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { type HostPort, portConflict } from '../hostports.ts';
 import { satisfiesMinValues } from '../instancetypes.ts';
 import type { Misfit } from '../model.ts';
-import type { Requirements } from '../requirements.ts';
+import { Requirements } from '../requirements.ts';
 import { untolerated } from '../taints.ts';
 import { BitSet } from './bitset.ts';
 import type { DaemonGroup } from './daemons.ts';
@@ -25,7 +25,8 @@ export class ClaimState {
   /** Requests of the pods, without daemons. */
   readonly amounts: Amounts;
   readonly ports: readonly HostPort[];
-  readonly #next = new Map<string, ClaimState | Refusal>();
+  readonly #next = new Map<PodClass, ClaimState | Refusal>();
+  readonly #nextNarrowed = new Map<string, ClaimState | Refusal>();
 
   constructor(template: Template, shape: Shape, rows: BitSet, amounts: Amounts, ports: readonly HostPort[]) {
     this.template = template;
@@ -35,13 +36,24 @@ export class ClaimState {
     this.ports = ports;
   }
 
-  /** With one more pod, which topology narrows to `topology`; or why that cannot be. */
-  with(podClass: PodClass, topology: Requirements, options: JoinOptions): ClaimState | Refusal {
+  /** With one more pod that topology leaves free; or why that cannot be. */
+  with(podClass: PodClass, options: JoinOptions): ClaimState | Refusal {
+    let next = this.#next.get(podClass);
+    if (next === undefined) {
+      next = join(this, podClass, Requirements.EMPTY, options);
+      this.#next.set(podClass, next);
+    }
+    return next;
+  }
+
+  /** With one more pod, where topology narrows the node to some requirements. */
+  withNarrowed(podClass: PodClass, topology: Requirements, options: JoinOptions): ClaimState | Refusal {
+    if (topology === Requirements.EMPTY) return this.with(podClass, options);
     const id = `${podClass.id} ${topology.identity}`;
-    let next = this.#next.get(id);
+    let next = this.#nextNarrowed.get(id);
     if (next === undefined) {
       next = join(this, podClass, topology, options);
-      this.#next.set(id, next);
+      this.#nextNarrowed.set(id, next);
     }
     return next;
   }
@@ -142,16 +154,22 @@ function withMinValues(question: Question, rows: BitSet, lower: boolean): Shape 
   return shape.replaced(requirements);
 }
 
+/** Stands in for the name that the node will have; no node has it. */
+export const hostnameOf = (index: number): string => `hostname-placeholder-${String(index + 1).padStart(4, '0')}`;
+
 /** A claim: its state so far and the pods that brought it there. */
 export class Claim {
   /** Position in order of creation. */
   readonly index: number;
+  /** The name by which the claim is a domain of rules by host. */
+  readonly hostname: string;
   readonly minValuesLowered: boolean;
   readonly pods: Pod[] = [];
   state: ClaimState;
 
   constructor(index: number, state: ClaimState, minValuesLowered: boolean) {
     this.index = index;
+    this.hostname = hostnameOf(index);
     this.state = state;
     this.minValuesLowered = minValuesLowered;
   }

@@ -1,5 +1,5 @@
 /** From claims under construction to what the plan says of them. */
-import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
+import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
 import {
   CAPACITY_OVERLAY_ANNOTATION,
   CAPACITY_TYPE_LABEL,
@@ -41,10 +41,10 @@ function labelsOf(template: Template, requirements: Requirements): Readonly<Reco
 }
 
 function annotationsOf({ state, minValuesLowered }: Claim, types: readonly InstanceType[]): Record<string, string> {
-  const { pool } = state.template;
+  const { pool, hash } = state.template;
   const annotations: Record<string, string> = {
     ...pool.spec.template.metadata?.annotations,
-    [NODEPOOL_HASH_ANNOTATION]: nodePoolHash(pool),
+    [NODEPOOL_HASH_ANNOTATION]: hash,
     [NODEPOOL_HASH_VERSION_ANNOTATION]: NODEPOOL_HASH_VERSION,
     [MIN_VALUES_RELAXED_ANNOTATION]: String(minValuesLowered),
   };

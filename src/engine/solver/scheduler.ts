@@ -4,7 +4,7 @@ import type { Misfit, PodRefusal } from '../model.ts';
 import { Requirements, STRICT } from '../requirements.ts';
 import type { Topology } from '../topology/topology.ts';
 import { ValueSet } from '../valueset.ts';
-import { Claim, ClaimState, Refusal } from './claim.ts';
+import { Claim, ClaimState, hostnameOf, Refusal } from './claim.ts';
 import { Claims } from './claims.ts';
 import type { Amounts } from './dimensions.ts';
 import { misfitText } from './misfits.ts';
@@ -116,7 +116,7 @@ export class Scheduler {
     for (let position = 0; position < order.length; position++) {
       const claim = order[position];
       if (claim === undefined || knowledge.closedClaims[claim.index] === 1) continue;
-      const state = this.#joined(claim.state, claim.index, podClass, false);
+      const state = this.#joined(claim.state, claim.hostname, podClass, false);
       if (state instanceof ClaimState) {
         this.#put(pod, podClass, claim, state);
         this.claims.grown(position);
@@ -128,18 +128,18 @@ export class Scheduler {
   }
 
   /** What a claim comes to with a pod more. */
-  #joined(state: ClaimState, index: number, podClass: PodClass, lowerMinValues: boolean): ClaimState | Refusal {
+  #joined(state: ClaimState, hostname: string, podClass: PodClass, lowerMinValues: boolean): ClaimState | Refusal {
     const { topology } = this.#parts;
     const options = { lowerMinValues };
-    const free = state.with(podClass, Requirements.EMPTY, options);
+    const free = state.with(podClass, options);
     if (free instanceof Refusal || topology.isFree(podClass)) return free;
     const own = state.narrowed(podClass);
     if (own instanceof Refusal) return own;
     const { requirements } = own;
-    const place = { hostname: hostnameOf(index), requirements, taints: state.template.taints };
+    const place = { hostname, requirements, taints: state.template.taints };
     const narrowed = topology.narrow(podClass, place, (key, domains) => cheapestDomain(free, key, domains));
     if (narrowed instanceof Requirements) {
-      const joined = state.with(podClass, narrowed, options);
+      const joined = state.withNarrowed(podClass, narrowed, options);
       return joined instanceof Refusal ? new Refusal(joined.misfit, false) : joined;
     }
     return new Refusal(narrowed.misfit, narrowed.permanent);
@@ -149,7 +149,7 @@ export class Scheduler {
     const { topology } = this.#parts;
     claim.state = state;
     claim.pods.push(pod);
-    const hostname = hostnameOf(claim.index);
+    const { hostname } = claim;
     topology.registerHost(hostname);
     topology.record(podClass, { hostname, requirements: state.shape.requirements, taints: state.template.taints });
   }
@@ -158,9 +158,10 @@ export class Scheduler {
     const { templates, lowerMinValues } = this.#parts;
     const misfits: { nodePool: string; misfit: Misfit }[] = [];
     const index = this.claims.all.length;
+    const hostname = hostnameOf(index);
     for (const template of templates) {
       const start = this.#startOf(template);
-      const state = start instanceof Refusal ? start : this.#joined(start, index, podClass, lowerMinValues);
+      const state = start instanceof Refusal ? start : this.#joined(start, hostname, podClass, lowerMinValues);
       if (state instanceof Refusal) {
         misfits.push({ nodePool: template.name, misfit: state.misfit() });
         continue;
@@ -189,9 +190,6 @@ export class Scheduler {
     return state;
   }
 }
-
-/** The name by which a claim is a domain of rules by host. No node has it. */
-const hostnameOf = (index: number): string => `hostname-placeholder-${String(index + 1).padStart(4, '0')}`;
 
 /** Whether a new claim asks for less variety than its pool and its first pod do. */
 function isLowered({ root }: Template, { requirements }: PodClass, { shape }: ClaimState): boolean {

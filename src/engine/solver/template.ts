@@ -1,4 +1,6 @@
 /** NodePools compiled: what a claim of each starts from. */
+
+import { nodePoolHash } from '../../api/hash.ts';
 import type { Taint } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -15,6 +17,8 @@ import { type Shape, Shapes } from './shape.ts';
 export interface Template {
   readonly name: string;
   readonly pool: NodePool;
+  /** The pool's hash, which its NodeClaims carry to tell later whether the pool has changed. */
+  readonly hash: string;
   readonly catalogue: Catalogue;
   readonly taints: readonly Taint[];
   /** What a claim without pods asks for. */
@@ -84,7 +88,8 @@ export function compileTemplates(
     const taints = pool.spec.template.spec.taints ?? [];
     const groups = daemonGroups(daemons, { taints, requirements: root.requirements, catalogue }, dimensions);
     const limits = new PoolLimits(pool, snapshot.nodes);
-    templates.push({ name: pool.metadata.name, pool, catalogue, taints, root, rows, groups, limits });
+    const hash = nodePoolHash(pool);
+    templates.push({ name: pool.metadata.name, pool, hash, catalogue, taints, root, rows, groups, limits });
   }
   return { templates, emptyPools };
 }

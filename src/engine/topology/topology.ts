@@ -30,8 +30,8 @@ interface RunningPod {
 
 /** The groups that matter to the pods of a class. */
 interface Bindings {
-  /** Groups that restrict them: their own, and those of others that keep them away. */
-  readonly binding: readonly Group[];
+  /** Groups that restrict them: their own, and those of others that keep them away; and whether they count them. */
+  readonly binding: readonly { readonly group: Group; readonly self: boolean }[];
   /** Groups that count them. */
   readonly counting: readonly Group[];
   /** Their own rules against others. */
@@ -150,7 +150,7 @@ export class Topology {
       const own = this.#rulesOf(podClass.pod).map((rule) => this.#groupOf(rule, podClass));
       const repelled = [...this.#inverse.values()].filter((group) => group.counts(podClass.pod));
       bindings = {
-        binding: [...new Set([...own, ...repelled])],
+        binding: [...new Set([...own, ...repelled])].map((group) => ({ group, self: group.counts(podClass.pod) })),
         counting: [...this.#groups.values()].filter((group) => group.counts(podClass.pod)),
         repelling: inverseRulesOf(podClass.pod, this.#namespaces).map((rule) => this.#inverseOf(rule)),
       };
@@ -174,11 +174,11 @@ export class Topology {
     prefer: (key: string, domains: readonly string[]) => string | undefined,
   ): Requirements | TopologyMisfit {
     let narrowed = Requirements.EMPTY;
-    for (const group of this.#bindingsOf(podClass).binding) {
+    for (const { group, self } of this.#bindingsOf(podClass).binding) {
       const { key } = group.rule;
       const node = group.isByHost ? ValueSet.in([place.hostname]) : place.requirements.get(key);
       const question = {
-        self: group.counts(podClass.pod),
+        self,
         pod: podClass.strict.get(key),
         node,
         prefer: (domains: readonly string[]) => prefer(key, domains),
