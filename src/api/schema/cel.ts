@@ -1,5 +1,5 @@
 /** The Common Expression Language with the functions that Kubernetes adds, on values typed by their schema. */
-import { type ASTNode, Environment, EvaluationError, Optional, serialize } from '@marcbachmann/cel-js';
+import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
 import { registerKubernetesFunctions } from './celfunctions.ts';
 import { isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
 
@@ -30,21 +30,34 @@ const environment = registerKubernetesFunctions(
  * @throws {CelError} when it is not an expression.
  */
 export function compile(expression: string): Program {
-  let usesOldSelf = false;
-  const visit = (node: ASTNode): void => {
-    if (node.op === 'id' && node.args === 'oldSelf') usesOldSelf = true;
-    // the library's int() takes '' for 0 and reads other bases, Kubernetes' does not
-    if (node.op === 'call' && node.args[0] === 'int') node.args[0] = 'strictInt';
-    for (const inner of innerNodes(node.args)) visit(inner);
-  };
   try {
-    const { ast } = environment.parse(expression);
-    visit(ast);
-    const evaluate = environment.parse(serialize(ast));
+    const nodes = nodesOf(environment.parse(expression).ast);
+    const usesOldSelf = nodes.some(({ op, args }) => op === 'id' && args === 'oldSelf');
+    const evaluate = environment.parse(corrected(expression, nodes));
     return { usesOldSelf, run: (self, oldSelf) => inWords(() => evaluate({ self, oldSelf })) };
   } catch (error) {
     throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
   }
+}
+
+const nodesOf = (node: ASTNode): ASTNode[] => [node, ...innerNodes(node.args).flatMap(nodesOf)];
+
+/** Works around two ways in which the library differs from Kubernetes. */
+function corrected(expression: string, nodes: readonly ASTNode[]): string {
+  const inserts = nodes.flatMap(({ op, args, range }): [number, string][] => {
+    // its int() takes '' for 0 and reads other bases
+    if (op === 'call' && args[0] === 'int') return [[range.start, 'strict_']];
+    // it cannot compare the value of an optional whose type it does not know
+    if (op === 'rcall' && args[0] === 'value')
+      return [
+        [range.start, 'dyn('],
+        [range.end, ')'],
+      ];
+    return [];
+  });
+  return inserts
+    .sort(([left], [right]) => right - left)
+    .reduce((text, [at, insert]) => text.slice(0, at) + insert + text.slice(at), expression);
 }
 
 function innerNodes(args: unknown): ASTNode[] {

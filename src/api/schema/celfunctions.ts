@@ -112,10 +112,10 @@ function registerLists(environment: Environment): void {
 
 function registerNumbers(environment: Environment): void {
   environment
-    .registerFunction('strictInt(string): int', strictInt)
-    .registerFunction('strictInt(int): int', (value: bigint) => value)
-    .registerFunction('strictInt(double): int', truncated)
-    .registerFunction('strictInt(google.protobuf.Timestamp): int', (value: Date) =>
+    .registerFunction('strict_int(string): int', strictInt)
+    .registerFunction('strict_int(int): int', (value: bigint) => value)
+    .registerFunction('strict_int(double): int', truncated)
+    .registerFunction('strict_int(google.protobuf.Timestamp): int', (value: Date) =>
       BigInt(Math.floor(value.getTime() / 1000)),
     );
 }

@@ -36,12 +36,23 @@ function walk(schema: OpenApiSchema | undefined, value: unknown, old: unknown, p
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 
+/**
+ * Compiles every rule of a schema, so that a faulty one shows before the first object does.
+ *
+ * @throws {CelError} when a rule is not an expression.
+ */
+export function compileRules(schema: OpenApiSchema): void {
+  rulesOf(schema);
+  for (const inner of partsOf(schema)) compileRules(inner);
+}
+
+const partsOf = ({ items, properties, additionalProperties }: OpenApiSchema): OpenApiSchema[] =>
+  [items, ...Object.values(properties ?? {}), additionalProperties].filter(isObject);
+
 function carriesRules(schema: OpenApiSchema): boolean {
   const known = carriers.get(schema);
   if (known !== undefined) return known;
-  const { items, properties, additionalProperties } = schema;
-  const inner = [items, ...Object.values(properties ?? {}), additionalProperties].filter(isObject);
-  const found = (schema['x-kubernetes-validations'] ?? []).length > 0 || inner.some(carriesRules);
+  const found = (schema['x-kubernetes-validations'] ?? []).length > 0 || partsOf(schema).some(carriesRules);
   carriers.set(schema, found);
   return found;
 }

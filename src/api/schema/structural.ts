@@ -8,7 +8,7 @@ import { withDefaults } from './defaults.ts';
 import { duplicates } from './listtypes.ts';
 import { isObject, type OpenApiSchema } from './openapi.ts';
 import { prune } from './prune.ts';
-import { brokenRules } from './rules.ts';
+import { brokenRules, compileRules } from './rules.ts';
 import { type ScalePaths, scaleFaults } from './scale.ts';
 
 export type { Cause } from './cause.ts';
@@ -32,9 +32,11 @@ export interface StructuralSchema {
  * Prepares `spec.versions[].schema.openAPIV3Schema` of a CustomResourceDefinition for use.
  *
  * @param scale `subresources.scale` of the same version, whose replica counts are checked as well
+ * @throws {CelError} when one of its rules is not an expression.
  */
 export function structuralSchema(openAPIV3Schema: unknown, scale?: ScalePaths): StructuralSchema {
   const schema = openAPIV3Schema as OpenApiSchema;
+  compileRules(schema);
   return {
     prune: <T>(object: T) => prune(schema, object) as { object: T; unknown: string[] },
     applyDefaults: <T>(object: T) => withDefaults(schema, object) as T,

@@ -1,0 +1,84 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { customResourceDefinitions } from '../../../src/api/crds.ts';
+import { generatedFiles, staleFiles } from '../../../src/api/generate.ts';
+
+describe('generated files', () => {
+  it('are current in the repository', () => {
+    expect(staleFiles()).toEqual([]);
+  });
+
+  it('hold each CRD as it is declared', () => {
+    for (const crd of customResourceDefinitions()) {
+      const file = `${crd.spec.group}_${crd.spec.names.plural}.yaml`;
+      expect(parse(generatedFiles().get(`crds/${file}`) ?? '')).toEqual(crd);
+      expect(generatedFiles().get(`charts/karpenter/crds/${file}`)).toBe(generatedFiles().get(`crds/${file}`));
+    }
+  });
+
+  it('add nothing but annotations to the templates of the CRD chart', () => {
+    const templates = [...generatedFiles()].filter(([path]) => path.startsWith('charts/karpenter-crd/'));
+    expect(templates).toHaveLength(5);
+    for (const [path, template] of templates) {
+      const plain = template
+        .split('\n')
+        .filter((line) => !line.includes('{{') && line !== '  annotations:')
+        .join('\n');
+      expect(plain).toBe(generatedFiles().get(path.replace('charts/karpenter-crd/templates', 'crds')));
+      expect(template.match(/\{\{/g)).toHaveLength(3);
+    }
+  });
+});
+
+describe('staleFiles', () => {
+  let root = '';
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'generated-'));
+    for (const [path, text] of generatedFiles()) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
+    }
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  it('names what differs, is missing or should not be there', () => {
+    expect(staleFiles(root)).toEqual([]);
+    writeFileSync(join(root, 'crds/karpenter.sh_nodepools.yaml'), 'other');
+    rmSync(join(root, 'docs/reference/nodeclaim.md'));
+    writeFileSync(join(root, 'crds/old.yaml'), '');
+    expect(staleFiles(root)).toEqual([
+      'crds/karpenter.sh_nodepools.yaml',
+      'crds/old.yaml',
+      'docs/reference/nodeclaim.md',
+    ]);
+  });
+});
+
+describe('customResourceDefinitions', () => {
+  const names = (kind: string) => customResourceDefinitions().find((crd) => crd.spec.names.kind === kind)?.spec;
+
+  it.each([
+    ['NodePool', 'nodepools.karpenter.sh', 'v1', 'Cluster', undefined],
+    ['NodeClaim', 'nodeclaims.karpenter.sh', 'v1', 'Cluster', undefined],
+    ['NodeOverlay', 'nodeoverlays.karpenter.sh', 'v1alpha1', 'Cluster', ['overlays']],
+    ['EC2NodeClass', 'ec2nodeclasses.karpenter.k8s.aws', 'v1', 'Cluster', ['ec2nc', 'ec2ncs']],
+    ['CapacityBuffer', 'capacitybuffers.autoscaling.x-k8s.io', 'v1beta1', 'Namespaced', ['cb']],
+  ])('serves %s as kubectl users know it', (kind, name, version, scope, shortNames) => {
+    const spec = names(kind);
+    expect(`${spec?.names.plural}.${spec?.group}`).toBe(name);
+    expect(spec?.versions.map((each) => each.name)).toEqual([version]);
+    expect(spec?.scope).toBe(scope);
+    expect(spec?.names.shortNames).toEqual(shortNames);
+    expect(spec?.versions[0]?.subresources.status).toEqual({});
+  });
+
+  it('scales NodePools by their replicas', () => {
+    expect(names('NodePool')?.versions[0]?.subresources.scale).toEqual({
+      specReplicasPath: '.spec.replicas',
+      statusReplicasPath: '.status.nodes',
+    });
+  });
+});

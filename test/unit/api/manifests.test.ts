@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { customResourceDefinitions } from '../../../src/api/crds.ts';
+import { structuralSchema } from '../../../src/api/schema/structural.ts';
+
+const read = (path: string): unknown[] =>
+  parseAllDocuments(readFileSync(new URL(path, import.meta.url), 'utf8')).map((document): unknown => document.toJS());
+
+const faultsOf = (object: unknown): unknown => {
+  const { kind } = object as { kind: string };
+  const version = customResourceDefinitions().find((crd) => crd.spec.names.kind === kind)?.spec.versions[0];
+  if (!version) throw new Error(`No CRD declares kind ${kind}`);
+  const schema = structuralSchema(version.schema.openAPIV3Schema, version.subresources.scale);
+  const { object: kept, unknown } = schema.prune(object);
+  return { unknown, causes: schema.validate(schema.applyDefaults(kept)) };
+};
+
+describe('manifests as users write them', () => {
+  it.each([
+    ['a kOps cluster', './fixtures/kops.yaml'],
+    ['the EKS guide, with one of each alternative', './fixtures/eks-guide.yaml'],
+    ['our NodePool', '../../../examples/nodepool.yaml'],
+    ['our EC2NodeClass', '../../../examples/ec2nodeclass.yaml'],
+  ])('are accepted without a warning: %s', (_what, path) => {
+    const objects = read(path);
+    expect(objects.length).toBeGreaterThan(0);
+    for (const object of objects) expect(faultsOf(object)).toEqual({ unknown: [], causes: [] });
+  });
+});

@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+
+const root = new URL('../../../charts/', import.meta.url);
+const text = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+const yaml = (path: string): Record<string, unknown> => parse(text(path));
+const templates = readdirSync(new URL('karpenter/templates/', root)).map((file) => text(`karpenter/templates/${file}`));
+
+type Tree = { readonly [key: string]: unknown };
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value);
+const at = (tree: unknown, path: string): unknown =>
+  path.split('.').reduce((part: unknown, key) => (isTree(part) ? part[key] : undefined), tree);
+
+describe('charts', () => {
+  it.each(['karpenter', 'karpenter-crd'])('%s is version 1.14.1 of an application', (name) => {
+    expect(yaml(`${name}/Chart.yaml`)).toMatchObject({
+      apiVersion: 'v2',
+      name,
+      type: 'application',
+      version: '1.14.1',
+      appVersion: '1.14.1',
+    });
+  });
+
+  it.each([
+    'karpenter',
+    'karpenter-crd',
+  ])('%s has no schema of values, so that values of older releases pass', (name) => {
+    expect(readdirSync(new URL(`${name}/`, root))).not.toContain('values.schema.json');
+  });
+});
+
+describe('values of charts/karpenter', () => {
+  const values = yaml('karpenter/values.yaml');
+
+  it.each<[string, unknown]>([
+    ['imagePullPolicy', 'IfNotPresent'],
+    ['serviceAccount.create', true],
+    ['replicas', 2],
+    ['revisionHistoryLimit', 10],
+    ['strategy', { rollingUpdate: { maxUnavailable: 1 } }],
+    ['podDisruptionBudget', { name: 'karpenter', maxUnavailable: 1 }],
+    ['priorityClassName', 'system-cluster-critical'],
+    ['terminationGracePeriodSeconds', null],
+    ['serviceMonitor.sampleLimit', null],
+    ['nodeSelector', { 'kubernetes.io/os': 'linux' }],
+    ['controller.metrics.port', 8080],
+    ['controller.healthProbe.port', 8081],
+    ['logOutputPaths', ['stdout']],
+    ['settings.batchMaxDuration', '10s'],
+    ['settings.batchIdleDuration', '1s'],
+    ['settings.vmMemoryOverheadPercent', 0.075],
+    ['settings.reservedENIs', '0'],
+    ['settings.ignoreDRARequests', true],
+    ['settings.featureGates.reservedCapacity', true],
+    ['settings.featureGates.nodeRepair', false],
+    ['settings.awsFeatureGates.nodeClassCEL', false],
+  ])('sets %s to %p', (path, value) => {
+    expect(at(values, path)).toEqual(value);
+  });
+
+  it('are all used by some template', () => {
+    const leaves = (tree: Tree, path: string): string[] =>
+      Object.entries(tree).flatMap(([key, value]) =>
+        isTree(value) && Object.keys(value).length > 0 && !opaque.includes(`${path}${key}`)
+          ? leaves(value, `${path}${key}.`)
+          : [`${path}${key}`],
+      );
+    const all = templates.join('\n');
+    const unused = leaves(values, '').filter((path) => !all.includes(path.split('.').at(-1) ?? path));
+    expect(unused).toEqual([]);
+  });
+
+  /** Rendered whole, so that no template names what is in them. */
+  const opaque = ['strategy', 'podSecurityContext', 'nodeSelector', 'affinity'];
+});
+
+describe('templates of charts/karpenter', () => {
+  it('ask for no value that values.yaml does not declare', () => {
+    const values = yaml('karpenter/values.yaml');
+    const asked = templates.flatMap((template) =>
+      [...template.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path = '']) => path.replace(/\.$/, '')),
+    );
+    const undeclared = asked.filter((path) => at(values, path) === undefined);
+    expect([...new Set(undeclared)]).toEqual([]);
+  });
+
+  it('bind the roles that are not aggregated', () => {
+    const all = templates.join('\n---\n');
+    expect(all.match(/^kind: (Cluster)?Role$/gm)).toHaveLength(5);
+    expect(all.match(/^kind: (Cluster)?RoleBinding$/gm)).toHaveLength(4);
+  });
+});
