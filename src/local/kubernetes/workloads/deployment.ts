@@ -99,7 +99,7 @@ export async function startDeployments(parts: Parts): Promise<void> {
       const made = await client.create(REPLICA_SETS, set);
       sets.wrote(made);
       const message = `Scaled up replica set ${set.metadata.name} from 0 to ${replicas}`;
-      report(deployment, 'Normal', 'ScalingReplicaSet', message);
+      if (replicas > 0) report(deployment, 'Normal', 'ScalingReplicaSet', message);
       return made;
     } catch (error) {
       const present = isConflict(error) ? await client.find(REPLICA_SETS, set.metadata) : undefined;
