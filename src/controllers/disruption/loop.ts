@@ -109,7 +109,8 @@ export function disruption(deps: Deps, queue: DisruptionQueue, methods: readonly
     const { command: valid, failure, dropped, notes = [] } = await method.validate(command, later);
     countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
     publishNotes(events, notes);
-    if (failure) log.debug(method.abandoned ?? 'abandoning disruption attempt, command is no longer valid', { ...failure });
+    if (failure)
+      log.debug(method.abandoned ?? 'abandoning disruption attempt, command is no longer valid', { ...failure });
     return valid;
   }
 

@@ -7,9 +7,9 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { sameTaint } from '../../engine/taints.ts';
+import { unlessGone, writeChanges } from '../../kube/patch.ts';
 import type { Deps } from '../deps.ts';
 import { retried } from '../retry.ts';
-import { unlessGone, writeChanges } from '../writes.ts';
 
 const REASON = 'DisruptionReason';
 

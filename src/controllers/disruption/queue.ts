@@ -10,6 +10,7 @@ import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Candidate } from '../../engine/disruption/candidates.ts';
 import { type Command, decisionOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
+import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
 import { concurrency } from '../concurrency.ts';
@@ -17,7 +18,6 @@ import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import { retried } from '../retry.ts';
 import { snakeCase } from '../text.ts';
-import { deleteExactly } from '../writes.ts';
 import { unmark } from './marks.ts';
 import { publishLaunching, publishTerminating, publishWaiting } from './notes.ts';
 

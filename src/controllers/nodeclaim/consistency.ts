@@ -4,10 +4,10 @@ import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { quantityList, resourcesOf } from '../../engine/resources.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { writeChanges } from '../writes.ts';
 import { withCondition } from './step.ts';
 
 const INTERVAL_MS = 10 * 60_000;

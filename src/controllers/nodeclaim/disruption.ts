@@ -6,6 +6,7 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { consolidatableIn } from '../../engine/disruption/consolidateafter.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import {
   after,
   type Key,
@@ -20,7 +21,6 @@ import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../../state/stores.ts
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../nodeclasses.ts';
-import { writeChanges } from '../writes.ts';
 import { driftCheck } from './drift.ts';
 import { withCondition } from './step.ts';
 

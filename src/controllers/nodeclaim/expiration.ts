@@ -2,11 +2,11 @@
 import { durationOrNever } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { OwnWrites } from '../ownwrites.ts';
-import { deleteExactly } from '../writes.ts';
 
 /** Timers hold 31 bits of milliseconds; a longer wait is taken in parts. */
 const LONGEST_WAIT_MS = 24 * 3600_000;

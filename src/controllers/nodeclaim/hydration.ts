@@ -1,11 +1,11 @@
 /** Gives claims made by older versions the label that names their NodeClass. */
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../nodeclasses.ts';
-import { writeChanges } from '../writes.ts';
 
 export function hydration({ client, cluster, settings }: Deps): Reconciler<NodeClaim> {
   const range = { min: 1000, max: 5000 };

@@ -6,9 +6,9 @@ import { INITIALIZED_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import { formatTaint, sameTaint } from '../../engine/taints.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
-import { writeChanges } from '../writes.ts';
 import { done, refreshed, type Step, withCondition } from './step.ts';
 
 const TYPE = 'Initialized';

@@ -4,11 +4,11 @@ import { NODE_CLAIM } from '../../api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
+import { deleteExactly } from '../../kube/patch.ts';
 import { settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
-import { deleteExactly } from '../writes.ts';
 import type { LaunchedInstances } from './launched.ts';
 import { done, messageOf, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
 

@@ -5,6 +5,7 @@ import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import { TERMINATION_FINALIZER } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import {
   type Outcome,
   type ReconcileContext,
@@ -16,7 +17,6 @@ import {
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { OwnWrites } from '../ownwrites.ts';
-import { writeChanges } from '../writes.ts';
 import { initialization } from './initialization.ts';
 import { launch } from './launch.ts';
 import { LaunchedInstances } from './launched.ts';

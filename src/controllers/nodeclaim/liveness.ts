@@ -3,10 +3,10 @@ import { getCondition, isTrue } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Outcome } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
-import { deleteExactly } from '../writes.ts';
 import { recordRegistration } from './poolhealth.ts';
 import { done, type Step } from './step.ts';
 

@@ -3,9 +3,9 @@ import { timestamp } from '../../api/conditions.ts';
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating } from '../../engine/pods.ts';
+import { unlessGone } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
-import { unlessGone } from '../writes.ts';
 
 /** Events that come closer together than this are noted once. */
 const RESOLUTION_MS = 10_000;

@@ -4,8 +4,8 @@ import { NODE_POOL } from '../../api/kinds.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import type { Deps } from '../deps.ts';
-import { writeChanges } from '../writes.ts';
 
 const TYPE = 'NodeRegistrationHealthy';
 

@@ -11,8 +11,8 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { sameTaint } from '../../engine/taints.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import type { Deps } from '../deps.ts';
-import { writeChanges } from '../writes.ts';
 import { recordRegistration } from './poolhealth.ts';
 import { done, refreshed, type Step, withCondition } from './step.ts';
 

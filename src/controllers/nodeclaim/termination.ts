@@ -11,10 +11,10 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
+import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../ownwrites.ts';
-import { deleteExactly, writeChanges } from '../writes.ts';
 import type { LaunchedInstances } from './launched.ts';
 import { withCondition } from './step.ts';
 

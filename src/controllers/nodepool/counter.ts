@@ -2,10 +2,10 @@
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { quantityList } from '../../engine/resources.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { writeChanges } from '../writes.ts';
 
 const INTERVAL_MS = 5000;
 const UNSYNCED_MS = 1000;

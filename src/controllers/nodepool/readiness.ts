@@ -9,11 +9,11 @@ import {
 } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../nodeclasses.ts';
-import { writeChanges } from '../writes.ts';
 import { nodeClassesOfPools } from './triggers.ts';
 
 const TYPE = 'NodeClassReady';

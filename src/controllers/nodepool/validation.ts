@@ -5,9 +5,9 @@ import type { Taint } from '../../api/kubernetes.ts';
 import { isRestrictedLabel, NODEPOOL_LABEL, requirementErrors, restrictionText } from '../../api/labels.ts';
 import { labelValueErrors, qualifiedNameErrors } from '../../api/names.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
-import { writeChanges } from '../writes.ts';
 
 const TYPE = 'ValidationSucceeded';
 

@@ -1,0 +1,226 @@
+/** The operator's controllers around an API server and a cloud in memory, on a clock that the test moves. */
+
+import { isTrue } from '../../../src/api/conditions.ts';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import type { Node, Pod } from '../../../src/api/kubernetes.ts';
+import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { Deps } from '../../../src/controllers/deps.ts';
+import { controllers } from '../../../src/controllers/index.ts';
+import type { EventNote } from '../../../src/kube/events.ts';
+import { runControllers } from '../../../src/kube/runtime.ts';
+import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
+import { parseSettings } from '../../../src/observe/settings.ts';
+import { ClusterState } from '../../../src/state/cluster.ts';
+import { type Line, recordingLog } from '../kube/fakes.ts';
+import { type VirtualClock, virtualClock } from '../virtualclock.ts';
+import { FakeCloud } from './fakecloud.ts';
+import { MemoryKube } from './memorykube.ts';
+
+interface Operator {
+  readonly stop: AbortController;
+  readonly cluster: ClusterState;
+  readonly done: Promise<void>;
+}
+
+export class World {
+  readonly clock: VirtualClock = virtualClock();
+  readonly kube = new MemoryKube(this.clock);
+  readonly cloud = new FakeCloud(this.clock);
+  readonly events: EventNote[] = [];
+  readonly lines: Line[];
+  readonly #log;
+  metrics: Metrics = createMetrics();
+  #operator: Operator | undefined;
+  #serial = 0;
+  /** Whether instances join as Nodes by themselves, and the scheduler binds pods to Nodes with room. */
+  joining = true;
+
+  constructor() {
+    const { log, lines } = recordingLog();
+    this.#log = log;
+    this.lines = lines;
+  }
+
+  get cluster(): ClusterState {
+    if (this.#operator === undefined) throw new Error('the operator does not run');
+    return this.#operator.cluster;
+  }
+
+  get claims(): readonly NodeClaim[] {
+    return this.kube.all(NODE_CLAIM);
+  }
+
+  get nodes(): readonly Node[] {
+    return this.kube.all(NODE);
+  }
+
+  get pods(): readonly Pod[] {
+    return this.kube.all(POD);
+  }
+
+  start(args: readonly string[] = []): void {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const settings = parseSettings(['--cluster-name=test', ...args], {});
+    const { clock, cloud } = this;
+    const informers = this.kube.informers(signal);
+    const cluster = new ClusterState({
+      informers,
+      clock,
+      manages: ({ group, kind }) => cloud.nodeClassKinds.some((own) => own.group === group && own.kind === kind),
+    });
+    this.metrics = createMetrics();
+    const deps: Deps = {
+      client: this.kube.client(signal),
+      informers,
+      cluster,
+      cloud,
+      events: { publish: (...notes) => void this.events.push(...notes) },
+      clock,
+      log: this.#log,
+      metrics: this.metrics,
+      settings,
+    };
+    const { done } = runControllers({
+      controllers: controllers(deps),
+      informers,
+      clock,
+      log: this.#log,
+      metrics: this.metrics,
+      signal,
+    });
+    this.#operator = { stop, cluster, done };
+  }
+
+  /** Ends the operator as a crash would: what it has not written is lost. */
+  kill(): void {
+    this.#operator?.stop.abort();
+    this.#operator = undefined;
+  }
+
+  /** Moves time on in steps, the rest of the world doing its part after each. */
+  async pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      await this.clock.advance(1000);
+      if (this.joining) this.joinInstances();
+      this.bindPods();
+    }
+  }
+
+  /** Lets every instance without a Node become one that is ready. */
+  joinInstances(): void {
+    for (const [providerID, { created, terminatedMs }] of this.cloud.instances) {
+      if (terminatedMs !== undefined || this.nodes.some(({ spec }) => spec?.providerID === providerID)) continue;
+      this.join(providerID, created);
+    }
+  }
+
+  join(providerID: string, created: NodeClaim, more: Partial<Node> = {}): Node {
+    this.#serial += 1;
+    const lastTransitionTime = new Date(this.clock.now()).toISOString();
+    return this.kube.create(NODE, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: `node-${this.#serial}`, labels: { ...created.metadata.labels } },
+      spec: { providerID, taints: [UNREGISTERED_TAINT] },
+      status: {
+        capacity: created.status?.capacity ?? {},
+        allocatable: created.status?.allocatable ?? {},
+        conditions: [{ type: 'Ready', status: 'True', lastTransitionTime }],
+      },
+      ...more,
+    });
+  }
+
+  /** A scheduler of few words: CPU and untainted nodes are all it knows. */
+  bindPods(): void {
+    for (const pod of this.pods.filter(({ spec }) => !spec.nodeName)) {
+      const node = this.nodes.find((candidate) => this.#takes(candidate, pod));
+      if (node === undefined) continue;
+      const bound = this.kube.patch(POD, pod.metadata, { spec: { nodeName: node.metadata.name } });
+      this.kube.patch(POD, bound.metadata, { status: { phase: 'Running', conditions: [] } }, 'status');
+    }
+  }
+
+  #takes(node: Node, pod: Pod): boolean {
+    if ((node.spec?.taints ?? []).length > 0 || !isTrue(node, 'Ready') || node.metadata.deletionTimestamp) return false;
+    const used = this.pods
+      .filter(({ spec }) => spec.nodeName === node.metadata.name)
+      .reduce((sum, own) => sum + cpuOf(own), 0);
+    const total = String(node.status?.allocatable?.cpu ?? '0');
+    const milli = total.endsWith('m') ? Number(total.slice(0, -1)) : Number(total) * 1000;
+    return used + cpuOf(pod) <= milli;
+  }
+
+  nodePool(name = 'default', spec: Partial<NodePool['spec']> = {}): NodePool {
+    const nodeClassRef = { group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind, name: 'default' };
+    if (!this.kube.find(EC2_NODE_CLASS, { name: 'default' })) {
+      this.kube.create(EC2_NODE_CLASS, {
+        apiVersion: 'karpenter.k8s.aws/v1',
+        kind: 'EC2NodeClass',
+        metadata: { name: 'default' },
+        spec: {} as never,
+        status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] } as never,
+      });
+    }
+    return this.kube.create(NODE_POOL, {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodePool',
+      metadata: { name },
+      spec: {
+        template: { spec: { nodeClassRef, requirements: [], expireAfter: '720h' } },
+        disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] },
+        ...spec,
+      },
+    });
+  }
+
+  /** Pods that the scheduler could not place. */
+  pending(count: number, cpu = '1', name = 'web'): readonly Pod[] {
+    return Array.from({ length: count }, () => {
+      this.#serial += 1;
+      return this.kube.create(POD, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: `${name}-${this.#serial}`, namespace: 'default', labels: { app: name } },
+        spec: { containers: [{ name: 'main', resources: { requests: { cpu } } }] },
+        status: {
+          phase: 'Pending',
+          conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }],
+        },
+      });
+    });
+  }
+
+  removePods(...pods: readonly Pod[]): void {
+    for (const pod of pods) this.kube.delete(POD, pod.metadata);
+  }
+
+  eventReasons(): readonly string[] {
+    return this.events.map(({ reason }) => reason);
+  }
+
+  errors(): readonly string[] {
+    return this.lines
+      .filter(({ level }) => level === 'error')
+      .map(({ message, fields }) => `${message}: ${fields.error}`);
+  }
+
+  disruptedNodes(): readonly Node[] {
+    return this.nodes.filter(({ spec }) => (spec?.taints ?? []).some(({ key }) => key === DISRUPTED_TAINT.key));
+  }
+}
+
+function cpuOf(pod: Pod): number {
+  return pod.spec.containers.reduce((sum, { resources }) => {
+    const cpu = String(resources?.requests?.cpu ?? '0');
+    return sum + (cpu.endsWith('m') ? Number(cpu.slice(0, -1)) : Number(cpu) * 1000);
+  }, 0);
+}
+
+export const conditionOf = (claim: NodeClaim | undefined, type: string): string | undefined => {
+  const condition = claim?.status?.conditions?.find((found) => found.type === type);
+  return condition && `${condition.status}/${condition.reason}`;
+};

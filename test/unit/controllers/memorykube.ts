@@ -1,0 +1,192 @@
+/** An API server in memory: versions, conflicts, generations and finalizers; its watches lag behind its writes. */
+import { apiVersionOf, type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
+import { ApiError, type Informers, type KubeClient, type Ref, type Store } from '../../../src/kube/client.ts';
+import type { Clock } from '../../../src/kube/clock.ts';
+import { keyOf, ObjectStore } from '../../../src/kube/store.ts';
+import { silent } from '../../../src/observe/logger.ts';
+
+type Json = Record<string, unknown>;
+type Change = 'put' | 'remove';
+
+const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function merged(base: unknown, patch: unknown): unknown {
+  if (!isMap(patch)) return patch;
+  const result: Json = isMap(base) ? { ...base } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = merged(result[key], value);
+  }
+  return result;
+}
+
+const WITH_STATUS = new Set([NODE_CLAIM.plural, NODE_POOL.plural, NODE.plural, POD.plural, 'ec2nodeclasses']);
+
+export class MemoryKube {
+  readonly #clock: Clock;
+  readonly #lagMs: number;
+  readonly #objects = new Map<string, Map<string, KubeObject>>();
+  readonly #feeds = new Map<string, Set<(change: Change, object: KubeObject) => void>>();
+  #version = 100;
+  /** Names of write operations in order, such as `create nodeclaims`. */
+  readonly writes: string[] = [];
+  /** Runs before a write: throw in it to make the write fail. */
+  beforeWrite: (operation: string, name: string) => void = () => undefined;
+
+  constructor(clock: Clock, lagMs = 5) {
+    this.#clock = clock;
+    this.#lagMs = lagMs;
+  }
+
+  #kind(kind: Kind): Map<string, KubeObject> {
+    const found = this.#objects.get(kind.plural) ?? new Map<string, KubeObject>();
+    this.#objects.set(kind.plural, found);
+    return found;
+  }
+
+  all<T extends KubeObject>(kind: Kind<T>): readonly T[] {
+    return [...this.#kind(kind).values()] as unknown as readonly T[];
+  }
+
+  find<T extends KubeObject>(kind: Kind<T>, ref: Ref): T | undefined {
+    return this.#kind(kind).get(keyOf(ref)) as T | undefined;
+  }
+
+  get<T extends KubeObject>(kind: Kind<T>, ref: Ref): T {
+    const found = this.find(kind, ref);
+    if (found === undefined) throw new ApiError(404, 'NotFound', `${kind.plural} "${ref.name}" not found`);
+    return found;
+  }
+
+  create<T extends KubeObject>(kind: Kind<T>, object: T): T {
+    const { generateName, ...metadata } = object.metadata;
+    this.#version += 1;
+    const name = metadata.name || `${generateName}${this.#version}`;
+    this.#begin('create', kind, name);
+    const nowText = new Date(this.#clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+    return this.#store(kind, {
+      ...object,
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      metadata: {
+        uid: `uid-${name}-${this.#version}`,
+        creationTimestamp: nowText,
+        generation: 1,
+        ...metadata,
+        name,
+        ...(generateName === undefined ? {} : { generateName }),
+      },
+    });
+  }
+
+  patch<T extends KubeObject>(kind: Kind<T>, ref: Ref, patch: unknown, subresource?: 'status'): T {
+    this.#begin(subresource ? 'patch-status' : 'patch', kind, ref.name);
+    const before = this.get(kind, ref);
+    const body = JSON.parse(JSON.stringify(patch)) as { metadata?: { resourceVersion?: string }; spec?: unknown };
+    const locked = body.metadata?.resourceVersion;
+    if (locked !== undefined && locked !== before.metadata.resourceVersion) {
+      throw new ApiError(409, 'Conflict', `${kind.plural} "${ref.name}": the object has been modified`);
+    }
+    const whole = merged(before, body) as unknown as T & { status?: unknown; spec?: unknown };
+    const old = before as T & { status?: unknown };
+    const split = WITH_STATUS.has(kind.plural);
+    const after = !split ? whole : subresource ? { ...before, status: whole.status } : { ...whole, status: old.status };
+    const generation = (before.metadata.generation ?? 1) + (body.spec !== undefined && !subresource ? 1 : 0);
+    const stored = { ...after, metadata: { ...after.metadata, generation } };
+    if (JSON.stringify({ ...stored }) === JSON.stringify({ ...before })) return before;
+    const isDone = stored.metadata.deletionTimestamp !== undefined && (stored.metadata.finalizers ?? []).length === 0;
+    return isDone ? this.#remove(kind, stored) : this.#store(kind, stored);
+  }
+
+  delete<T extends KubeObject>(kind: Kind<T>, ref: Ref, uid?: string): void {
+    this.#begin('delete', kind, ref.name);
+    const object = this.get(kind, ref);
+    if (uid !== undefined && uid !== object.metadata.uid) {
+      throw new ApiError(409, 'Conflict', `${kind.plural} "${ref.name}": the UID in the precondition differs`);
+    }
+    if ((object.metadata.finalizers ?? []).length === 0) {
+      this.#remove(kind, object);
+    } else if (object.metadata.deletionTimestamp === undefined) {
+      const deletionTimestamp = new Date(this.#clock.now()).toISOString();
+      const generation = (object.metadata.generation ?? 1) + 1;
+      this.#store(kind, { ...object, metadata: { ...object.metadata, deletionTimestamp, generation } });
+    }
+  }
+
+  #begin(verb: string, kind: Kind, name: string): void {
+    this.beforeWrite(`${verb} ${kind.plural}`, name);
+    this.writes.push(`${verb} ${kind.plural}`);
+  }
+
+  #store<T extends KubeObject>(kind: Kind<T>, object: T): T {
+    this.#version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+    this.#kind(kind).set(keyOf(stored.metadata), stored);
+    this.#tell(kind, 'put', stored);
+    return stored;
+  }
+
+  #remove<T extends KubeObject>(kind: Kind<T>, object: T): T {
+    this.#kind(kind).delete(keyOf(object.metadata));
+    this.#tell(kind, 'remove', object);
+    return object;
+  }
+
+  #tell(kind: Kind, change: Change, object: KubeObject): void {
+    for (const feed of this.#feeds.get(kind.plural) ?? []) {
+      if (this.#lagMs === 0) feed(change, object);
+      else this.#clock.after(this.#lagMs, () => feed(change, object));
+    }
+  }
+
+  /** A client whose process can be killed: from then on it reaches nothing and hears nothing. */
+  client(signal: AbortSignal): KubeClient {
+    const alive = async <T>(work: () => T): Promise<T> => {
+      if (signal.aborted) throw new Error('the process is dead');
+      return work();
+    };
+    return {
+      get: (kind, ref) => alive(() => this.get(kind, ref)),
+      find: (kind, ref) => alive(() => this.find(kind, ref)),
+      list: (kind) => alive(() => ({ apiVersion: 'v1', kind: 'List', metadata: {}, items: this.all(kind) })),
+      listAll: (kind) => alive(() => this.all(kind)),
+      create: (kind, object) => alive(() => this.create(kind, object)),
+      update: () => Promise.reject(new Error('controllers patch, they never update')),
+      patch: (kind, ref, patch, options) => alive(() => this.patch(kind, ref, patch, options?.subresource)),
+      delete: (kind, ref, options) => alive(() => this.delete(kind, ref, options?.uid)),
+      evict: (pod: Pod) => alive(() => this.delete(POD, pod.metadata, pod.metadata.uid)),
+      watch: () => {
+        throw new Error('watches are fed directly');
+      },
+    };
+  }
+
+  /** Informers of one process, complete from the start, later changes coming after the lag. */
+  informers(signal: AbortSignal): Informers {
+    const stores = new Map<string, ObjectStore<KubeObject>>();
+    const open = (kind: Kind): ObjectStore<KubeObject> => {
+      const found = stores.get(kind.plural);
+      if (found) return found;
+      const store = new ObjectStore<KubeObject>(kind, silent);
+      stores.set(kind.plural, store);
+      store.replace(this.all(kind));
+      const feeds = this.#feeds.get(kind.plural) ?? new Set();
+      this.#feeds.set(kind.plural, feeds);
+      feeds.add((change, object) => {
+        if (signal.aborted) return;
+        if (change === 'put') store.put(object);
+        else store.remove(object);
+      });
+      return store;
+    };
+    return {
+      store: (kind, indexes = {}) => {
+        const store = open(kind as unknown as Kind);
+        store.addIndexes(indexes as never);
+        return store as unknown as Store<never>;
+      },
+      synced: async () => undefined,
+    };
+  }
+}

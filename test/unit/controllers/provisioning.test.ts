@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import { World } from './harness.ts';
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+afterEach(() => world.kill());
+
+const messages = (text: string): number => world.lines.filter(({ message }) => message === text).length;
+
+describe('provisioning', () => {
+  it('buys for a burst of pods once, not pod by pod', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    world.pending(6);
+    await world.pass(20);
+
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+    expect(messages('found provisionable pod(s)')).toBe(1);
+    expect(world.claims).toHaveLength(1);
+    expect(await world.metrics.text()).toMatch(
+      /nodeclaims_created_total\{reason="provisioned",nodepool="default".*\} 1/,
+    );
+  });
+
+  it('puts pods on a node that is still on its way instead of buying another', async () => {
+    world.joining = false;
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    world.pending(1, '600m');
+    await world.pass(5);
+    world.pending(1, '600m');
+    await world.pass(30);
+
+    expect(world.claims).toHaveLength(1);
+    expect(messages('computed unready node(s) will fit pod(s)')).toBeGreaterThan(0);
+    world.joining = true;
+    await world.pass(10);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('waits with the next decision while a launch is under way, and takes it right after', async () => {
+    world.nodePool();
+    let failing = true;
+    world.cloud.beforeCreate = () => {
+      if (failing) throw new Error('throttled');
+    };
+    world.start();
+    await world.pass(2);
+    world.pending(1, '7');
+    await world.pass(4);
+    world.pending(1, '7', 'late');
+    await world.pass(4);
+    expect(world.claims).toHaveLength(1);
+
+    failing = false;
+    await world.pass(20);
+    expect(world.claims).toHaveLength(2);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('says why a pod stays pending, once in five minutes', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    world.pending(1, '100');
+    await world.pass(40);
+
+    const [refused, again] = world.events.filter(({ reason }) => reason === 'FailedScheduling');
+    expect(refused?.message).toMatch(/^Failed to schedule pod, /);
+    expect(refused).toMatchObject({ type: 'Warning', windowMs: 300_000 });
+    expect(again?.dedupe).toEqual(refused?.dedupe);
+    expect(messages('could not schedule pod')).toBeGreaterThan(0);
+    expect(await world.metrics.text()).toMatch(/scheduler_unschedulable_pods_count\{controller="provisioner"\} 1/);
+  });
+
+  it('does nothing with a NodePool that is not ready', async () => {
+    const pool = world.nodePool();
+    world.kube.delete(NODE_POOL, pool.metadata);
+    world.nodePool('broken', {
+      template: {
+        spec: { ...pool.spec.template.spec, nodeClassRef: { ...pool.spec.template.spec.nodeClassRef, name: 'gone' } },
+      },
+    });
+    world.start();
+    await world.pass(2);
+    world.pending(1);
+    await world.pass(5);
+
+    expect(world.claims).toEqual([]);
+    expect(messages('ignoring nodepool, not ready')).toBeGreaterThan(0);
+    expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
+    const ready = world.kube
+      .get(NODE_POOL, { name: 'broken' })
+      .status?.conditions?.find(({ type }) => type === 'NodeClassReady');
+    expect(ready).toMatchObject({ status: 'False', reason: 'NodeClassNotFound' });
+  });
+
+  it('keeps to the limits of a NodePool', async () => {
+    world.nodePool('default', { limits: { cpu: '2' } });
+    world.start();
+    await world.pass(2);
+    world.pending(4, '1500m');
+    await world.pass(40);
+
+    expect(world.claims).toHaveLength(1);
+    const [pool] = world.kube.all(NODE_POOL);
+    expect(pool?.status?.resources).toMatchObject({ cpu: '2', nodes: '1' });
+    expect(pool?.status?.nodes).toBe(1);
+  });
+
+  it('prepares the next place for pods of a node that is going away', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const [pod] = world.pending(1);
+    await world.pass(15);
+    expect(world.nodes).toHaveLength(1);
+
+    // the pod refuses to be evicted until its node is gone, so that its next place is seen before it is pending again
+    world.kube.beforeWrite = (operation) => {
+      if (operation === 'delete pods') throw new Error('not yet');
+    };
+    world.cluster.markForDeletion(world.claims[0]?.status?.providerID ?? '');
+    world.pending(1, '100m', 'other');
+    await world.pass(15);
+    expect(world.kube.find(POD, pod?.metadata ?? { name: '' })?.spec.nodeName).toBeDefined();
+    expect(world.claims).toHaveLength(2);
+    const created = world.lines.filter(({ message }) => message === 'created nodeclaim').at(-1);
+    expect(created?.fields.requests).toMatchObject({ cpu: '1100m' });
+  });
+});
