@@ -5,6 +5,7 @@ import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
 import { disruption } from './disruption/loop.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
+import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
 import { disruptionConditions } from './nodeclaim/disruption.ts';
@@ -49,5 +50,6 @@ export function controllers(deps: Deps): readonly Controller[] {
     disruption(deps, queue, [emptiness]),
     queue.worker,
     ...nodeControllers(deps),
+    ...metricsControllers(deps),
   ];
 }
