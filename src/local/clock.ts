@@ -12,12 +12,19 @@ export interface Clock {
 export function scaledClock(timeScale = 1, originMs: number = Date.now()): Clock {
   if (!(timeScale > 0)) throw new RangeError(`Cannot run a clock: time scale is ${timeScale}, it must be above 0`);
   const started = performance.now();
+  const exact = (): number => originMs + (performance.now() - started) * timeScale;
   const after = (ms: number, fire: () => void): (() => void) => {
-    const timer = setTimeout(fire, Math.max(0, ms / timeScale));
+    const dueAt = exact() + Math.max(0, ms);
+    let timer: NodeJS.Timeout;
+    // Timers count whole milliseconds and may fire one early, which is long in a fast world.
+    const arm = (): void => {
+      timer = setTimeout(() => (exact() < dueAt ? arm() : fire()), Math.max(0, dueAt - exact()) / timeScale);
+    };
+    arm();
     return () => clearTimeout(timer);
   };
   return {
-    now: () => Math.floor(originMs + (performance.now() - started) * timeScale),
+    now: () => Math.floor(exact()),
     after,
     sleep: (ms, signal) =>
       new Promise((resolve) => {

@@ -144,12 +144,12 @@ export async function startNodeLifecycle(parts: Parts): Promise<void> {
 
   // Kubelets of the local world share this process: a pause of its own must not look like their silence.
   let lastTick = clock.now();
+  let cancelTick: () => void = () => {};
   const tick = (): void => {
-    if (signal.aborted) return;
     const pausedMs = clock.now() - lastTick - CHECK_MS;
     if (pausedMs > CHECK_MS) for (const [name, seen] of lastSeen) lastSeen.set(name, seen + pausedMs);
     lastTick = clock.now();
-    clock.after(CHECK_MS, tick);
+    cancelTick = clock.after(CHECK_MS, tick);
   };
   tick();
   const sign = (name: string): void => {
@@ -171,6 +171,6 @@ export async function startNodeLifecycle(parts: Parts): Promise<void> {
   pods.subscribe((now, before) => {
     if (now?.spec.nodeName && now.spec.nodeName !== before?.spec.nodeName) evictions.add(keyOf(now.metadata));
   });
-  signal.addEventListener('abort', () => lastSeen.clear(), { once: true });
+  signal.addEventListener('abort', () => cancelTick(), { once: true });
   await Promise.all([nodes.synced, leases.synced, pods.synced]);
 }
