@@ -76,10 +76,13 @@ export const awsMetrics = (metrics: Metrics) => ({
     'Instances of the cluster that EC2 reports as unhealthy',
     ['category'],
   ),
-  nodeClaimsDisrupted: metrics.counter('nodeclaims_disrupted_total', 'NodeClaims that were disrupted', [
+  /** Shared with the disruption controllers: the same labels, or the declaration clashes. */
+  nodeClaimsDisrupted: metrics.counter('nodeclaims_disrupted_total', 'NodeClaims taken out of service', [
     'reason',
     'nodepool',
     'capacity_type',
+    'consolidation_policy',
+    'termination_mode',
   ]),
   userDataBytes: metrics.gauge('ec2nodeclasses_userdata_bytes', 'Size of the rendered user data, in bytes', [
     'nodeclass',

@@ -30,9 +30,9 @@ import {
   isSubnetDrifted,
 } from './drift.ts';
 import type { Launcher } from './fleet/launch.ts';
+import { Orphans } from './instances/adoption.ts';
 import { claimOf, claimStatus, instanceLabels } from './instances/claim.ts';
 import { type Instance, instanceIdOf, isTerminating } from './instances/instance.ts';
-import { Orphans } from './instances/adoption.ts';
 import type { Instances } from './instances/instances.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
 import { chosenPartition } from './launchtemplates/plan.ts';

@@ -2,8 +2,9 @@
  * Finds instances that an earlier process bought and did not live to write down. Tags cannot tell whose they are (one
  * fleet buys for many claims), so a claim takes over an instance that nobody owns and that it could have bought itself.
  */
-import type { NodeClaim } from '../../api/nodeclaim.ts';
+
 import { CAPACITY_TYPE_LABEL, EC2_NODECLASS_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { allocatable, requirementsOf } from '../../engine/instancetypes.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, Requirements } from '../../engine/requirements.ts';

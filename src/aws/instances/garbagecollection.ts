@@ -1,6 +1,7 @@
 /** Terminates instances that no NodeClaim owns. */
-import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';

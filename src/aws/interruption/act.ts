@@ -1,0 +1,190 @@
+/** What is done to NodeClaims whose instance is about to end or is unhealthy. */
+import { parseDuration } from '../../api/duration.ts';
+import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import type { KubeObject, Node } from '../../api/kubernetes.ts';
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+  ZONE_LABEL,
+} from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { AwsMetrics } from '../metrics.ts';
+import type { UnavailableOfferings } from '../offerings/unavailable.ts';
+import type { Reservations } from '../reservations/reservations.ts';
+import type { MessageKind } from './messages.ts';
+
+/** Kinds of the queue's messages and of EC2's status checks. */
+export type InterruptionKind = MessageKind | 'instance_status' | 'system_status' | 'event_status';
+
+interface Response {
+  readonly reason: string;
+  readonly type: EventNote['type'];
+  readonly message: string;
+  /** Drain and delete; or stop waiting for the drain, as the node cannot be trusted; or leave it. */
+  readonly action: 'CordonAndDrain' | 'ForcefulTermination' | 'NoAction';
+}
+
+const unhealthy = {
+  reason: 'InstanceUnhealthy',
+  type: 'Warning',
+  message: 'An unhealthy warning was triggered for the instance',
+} as const;
+
+const RESPONSES: Readonly<Record<Exclude<InterruptionKind, 'no_op'>, Response>> = {
+  spot_interrupted: {
+    reason: 'SpotInterrupted',
+    type: 'Warning',
+    message: 'Spot interruption warning was triggered',
+    action: 'CordonAndDrain',
+  },
+  capacity_reservation_interrupted: {
+    reason: 'CapacityReservationInstanceInterrupted',
+    type: 'Warning',
+    message: 'Capacity Reservation interruption warning was triggered',
+    action: 'CordonAndDrain',
+  },
+  rebalance_recommendation: {
+    reason: 'SpotRebalanceRecommendation',
+    type: 'Normal',
+    message: 'Spot rebalance recommendation was triggered',
+    action: 'NoAction',
+  },
+  scheduled_change: { ...unhealthy, action: 'CordonAndDrain' },
+  event_status: { ...unhealthy, action: 'CordonAndDrain' },
+  instance_status: { ...unhealthy, action: 'ForcefulTermination' },
+  system_status: { ...unhealthy, action: 'ForcefulTermination' },
+  instance_stopped: {
+    reason: 'InstanceStopping',
+    type: 'Warning',
+    message: 'Instance is stopping',
+    action: 'CordonAndDrain',
+  },
+  instance_terminated: {
+    reason: 'InstanceTerminating',
+    type: 'Warning',
+    message: 'Instance is terminating',
+    action: 'CordonAndDrain',
+  },
+};
+
+export interface ActOptions {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly metrics: AwsMetrics;
+  readonly unavailable: UnavailableOfferings;
+  readonly reservations: Reservations;
+}
+
+const idOf = (providerId: string | undefined): string | undefined => providerId?.split('/').at(-1);
+
+const note = (object: KubeObject, { reason, type, message }: Omit<Response, 'action'>): EventNote => ({
+  object,
+  type,
+  reason,
+  message,
+  dedupe: [object.metadata.uid ?? object.metadata.name],
+});
+
+/** Remembers what the interruption says about capacity. */
+function noteShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable, reservations }: ActOptions): void {
+  const labels = claim.metadata.labels ?? {};
+  const instanceType = labels[INSTANCE_TYPE_LABEL] ?? '';
+  const zone = labels[ZONE_LABEL] ?? '';
+  if (kind === 'spot_interrupted' && instanceType !== '' && zone !== '')
+    unavailable.mark(kind, { instanceType, zone, capacityType: 'spot' });
+  const reservation = labels[CAPACITY_RESERVATION_ID_LABEL];
+  if (kind === 'capacity_reservation_interrupted' && reservation !== undefined) reservations.exhausted(reservation);
+}
+
+async function stampTermination(claim: NodeClaim, { client, clock }: ActOptions): Promise<void> {
+  if (claim.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION] !== undefined) return;
+  const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+  const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: now };
+  await client.patch(NODE_CLAIM, { name: claim.metadata.name }, { metadata: { annotations } });
+}
+
+const terminationMode = ({ spec }: NodeClaim): string =>
+  spec.terminationGracePeriod === undefined
+    ? 'graceful'
+    : parseDuration(spec.terminationGracePeriod) <= 0
+      ? 'forceful'
+      : 'eventual';
+
+async function deleteClaim(
+  kind: InterruptionKind,
+  subject: { readonly claim: NodeClaim; readonly node: Node | undefined; readonly action: Response['action'] },
+  options: ActOptions,
+  log: Logger,
+): Promise<void> {
+  const { claim, node, action } = subject;
+  if (claim.metadata.deletionTimestamp !== undefined) return;
+  try {
+    if (action === 'ForcefulTermination') await stampTermination(claim, options);
+    await options.client.delete(NODE_CLAIM, { name: claim.metadata.name }, { uid: claim.metadata.uid });
+  } catch (error) {
+    if (isNotFound(error)) return;
+    throw error;
+  }
+  log.info('initiating delete from interruption message', {
+    messageKind: kind,
+    NodeClaim: { name: claim.metadata.name },
+    ...(node === undefined ? {} : { Node: { name: node.metadata.name } }),
+    action,
+  });
+  const reason = 'TerminatingOnInterruption';
+  const text = (what: string): string => `Interruption triggered termination for the ${what}`;
+  options.events.publish(
+    note(claim, { reason, type: 'Warning', message: text('NodeClaim') }),
+    ...(node === undefined ? [] : [note(node, { reason, type: 'Warning', message: text('Node') })]),
+  );
+  options.metrics.nodeClaimsDisrupted.inc({
+    reason: kind,
+    nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
+    capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
+    consolidation_policy: '',
+    termination_mode: terminationMode(claim),
+  });
+}
+
+/**
+ * Tells the user, remembers shortages and deletes the NodeClaims of the instances. Instances of others are ignored.
+ * @throws AggregateError with what failed; the other instances are done
+ */
+export async function act(
+  kind: InterruptionKind,
+  instanceIds: readonly string[],
+  options: ActOptions,
+  log: Logger,
+): Promise<void> {
+  if (kind === 'no_op') return;
+  const response = RESPONSES[kind];
+  const wanted = new Set(instanceIds);
+  const affected = options.informers
+    .store(NODE_CLAIM)
+    .list()
+    .filter(({ status }) => wanted.has(idOf(status?.providerID) ?? ''));
+  const results = await Promise.allSettled(
+    affected.map(async (claim) => {
+      const id = idOf(claim.status?.providerID);
+      const node = options.informers
+        .store(NODE)
+        .list()
+        .find(({ spec }) => idOf(spec?.providerID) === id);
+      options.events.publish(note(claim, response), ...(node === undefined ? [] : [note(node, response)]));
+      noteShortage(kind, claim, options);
+      if (response.action === 'NoAction') return;
+      await deleteClaim(kind, { claim, node, action: response.action }, options, log);
+    }),
+  );
+  const failed = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('; '));
+}

@@ -1,0 +1,106 @@
+/** Acts on instances that fail EC2's status checks or have maintenance ahead. */
+import {
+  type EC2Client,
+  type InstanceStatus,
+  type InstanceStatusSummary,
+  paginateDescribeInstanceStatus,
+} from '@aws-sdk/client-ec2';
+import { NODE_CLAIM } from '../../api/kinds.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import { isUnauthorized } from '../errors.ts';
+import { type ActOptions, act } from './act.ts';
+
+const PERIOD_MS = 60_000;
+/** Checks that failed for less may recover by themselves. */
+const IMPAIRED_MS = 120_000;
+/** Without the right to look, the loop rests until the process starts anew. */
+const FOREVER_MS = 365 * 24 * 3_600_000;
+const SCHEDULED_EVENTS = [
+  'instance-reboot',
+  'system-reboot',
+  'system-maintenance',
+  'instance-retirement',
+  'instance-stop',
+];
+
+const QUERIES = [
+  { Name: 'instance-status.status', Values: ['impaired'] },
+  { Name: 'system-status.status', Values: ['impaired'] },
+  { Name: 'event.code', Values: SCHEDULED_EVENTS },
+];
+
+const CATEGORIES = {
+  InstanceStatus: 'instance_status',
+  SystemStatus: 'system_status',
+  EventStatus: 'event_status',
+} as const;
+type Category = keyof typeof CATEGORIES;
+
+const isImpaired = (summary: InstanceStatusSummary | undefined, nowMs: number): boolean =>
+  (summary?.Details ?? []).some(
+    ({ Status, ImpairedSince }) =>
+      Status === 'failed' && ImpairedSince !== undefined && nowMs - ImpairedSince.getTime() >= IMPAIRED_MS,
+  );
+
+/** What is wrong with an instance, by category. */
+export function categoriesOf(status: InstanceStatus, nowMs: number): readonly Category[] {
+  const found: Category[] = [];
+  if (isImpaired(status.InstanceStatus, nowMs)) found.push('InstanceStatus');
+  if (isImpaired(status.SystemStatus, nowMs)) found.push('SystemStatus');
+  if ((status.Events ?? []).length > 0) found.push('EventStatus');
+  return found;
+}
+
+export interface InstanceStatusOptions extends ActOptions {
+  readonly ec2: EC2Client;
+}
+
+export function instanceStatus(options: InstanceStatusOptions): Singleton {
+  const { ec2, informers, clock, metrics } = options;
+  const reported = new Set<string>();
+
+  async function describe(): Promise<ReadonlyMap<string, InstanceStatus>> {
+    const found = new Map<string, InstanceStatus>();
+    for (const filter of QUERIES)
+      for await (const page of paginateDescribeInstanceStatus({ client: ec2 }, { Filters: [filter], MaxResults: 1000 }))
+        for (const status of page.InstanceStatuses ?? [])
+          if (!found.has(status.InstanceId ?? '')) found.set(status.InstanceId ?? '', status);
+    return found;
+  }
+
+  return {
+    name: 'interruption.instancestatus',
+    singleton: true,
+    async reconcile({ log }) {
+      let statuses: ReadonlyMap<string, InstanceStatus>;
+      try {
+        statuses = await describe();
+      } catch (error) {
+        if (!isUnauthorized(error)) throw error;
+        log.error('not authorized to call ec2:DescribeInstanceStatus, instance status checks are off', { error });
+        return after(FOREVER_MS);
+      }
+      const ours = new Set(
+        informers
+          .store(NODE_CLAIM)
+          .list()
+          .map(({ status }) => status?.providerID?.split('/').at(-1) ?? ''),
+      );
+      const seen = new Set<string>();
+      for (const [instanceID, status] of statuses) {
+        for (const category of categoriesOf(status, clock.now())) {
+          const key = `${instanceID}/${category}`;
+          seen.add(key);
+          if (ours.has(instanceID) && !reported.has(key)) {
+            log.info('detected unhealthy instance owned by cluster', { instanceID, category });
+            metrics.unhealthyInstances.inc({ category });
+            reported.add(key);
+          }
+          await act(CATEGORIES[category], [instanceID], options, log);
+        }
+      }
+      for (const key of reported) if (!seen.has(key)) reported.delete(key);
+      return after(PERIOD_MS);
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/** EventBridge events about instances, as they come through the queue. */
+
+export type MessageKind =
+  | 'spot_interrupted'
+  | 'rebalance_recommendation'
+  | 'capacity_reservation_interrupted'
+  | 'instance_stopped'
+  | 'instance_terminated'
+  | 'scheduled_change'
+  | 'no_op';
+
+export interface Message {
+  readonly kind: MessageKind;
+  readonly instanceIds: readonly string[];
+  /** When the event happened; undefined when the event does not say. */
+  readonly timeMs: number | undefined;
+}
+
+interface Envelope {
+  readonly version?: unknown;
+  readonly source?: unknown;
+  readonly 'detail-type'?: unknown;
+  readonly time?: unknown;
+  readonly detail?: unknown;
+}
+
+type Detail = Readonly<Record<string, unknown>>;
+
+const isMap = (value: unknown): value is Detail => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function text(detail: Detail, field: string): string {
+  const value = detail[field] ?? '';
+  if (typeof value !== 'string') throw new Error(`detail.${field} is not a string`);
+  return value;
+}
+
+type Parsed = Pick<Message, 'kind' | 'instanceIds'>;
+type Parser = (detail: Detail) => Parsed;
+
+const nothing: Parsed = { kind: 'no_op', instanceIds: [] };
+const aboutInstance =
+  (kind: MessageKind): Parser =>
+  (detail) => ({ kind, instanceIds: [text(detail, 'instance-id')] });
+
+const ENDING_STATES = new Set(['stopping', 'stopped', 'shutting-down', 'terminated']);
+
+function stateChange(detail: Detail): Parsed {
+  const state = text(detail, 'state');
+  if (!ENDING_STATES.has(state.toLowerCase())) return nothing;
+  const kind = state === 'stopping' || state === 'stopped' ? 'instance_stopped' : 'instance_terminated';
+  return { kind, instanceIds: [text(detail, 'instance-id')] };
+}
+
+function healthEvent(detail: Detail): Parsed {
+  if (text(detail, 'service') !== 'EC2' || text(detail, 'eventTypeCategory') !== 'scheduledChange') return nothing;
+  const entities: unknown = detail.affectedEntities ?? [];
+  if (!Array.isArray(entities)) throw new Error('detail.affectedEntities is not a list');
+  const instanceIds = entities.map((entity) => (isMap(entity) ? text(entity, 'entityValue') : ''));
+  return { kind: 'scheduled_change', instanceIds };
+}
+
+/** By source and detail type. All have version 0. */
+const PARSERS: Readonly<Record<string, Parser>> = {
+  'aws.ec2/EC2 Spot Instance Interruption Warning': aboutInstance('spot_interrupted'),
+  'aws.ec2/EC2 Instance Rebalance Recommendation': aboutInstance('rebalance_recommendation'),
+  'aws.ec2/EC2 Capacity Reservation Instance Interruption Warning': aboutInstance('capacity_reservation_interrupted'),
+  'aws.ec2/EC2 Instance State-change Notification': stateChange,
+  'aws.health/AWS Health Event': healthEvent,
+};
+
+/**
+ * Reads a message's body. Events of other kinds are `no_op`.
+ * @throws Error when the body is missing or malformed
+ */
+export function parseMessage(body: string | undefined): Message {
+  if (body === undefined) throw new Error('the message has no body');
+  if (body === '') return { ...nothing, timeMs: undefined };
+  const envelope: unknown = JSON.parse(body);
+  if (!isMap(envelope)) throw new Error('the body is not a JSON object');
+  const { version, source, 'detail-type': detailType, time, detail }: Envelope = envelope;
+  const timeMs = typeof time === 'string' && !Number.isNaN(Date.parse(time)) ? Date.parse(time) : undefined;
+  const parser = version === '0' ? PARSERS[`${String(source)}/${String(detailType)}`] : undefined;
+  if (parser === undefined) return { ...nothing, timeMs };
+  if (time !== undefined && timeMs === undefined) throw new Error(`time ${JSON.stringify(time)} is not RFC 3339`);
+  if (detail !== undefined && !isMap(detail)) throw new Error('detail is not an object');
+  return { ...parser(detail ?? {}), timeMs };
+}
