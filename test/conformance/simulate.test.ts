@@ -1,0 +1,59 @@
+/**
+ * `karpenter simulate` on the cases: each result must be valid, leave pending what Karpenter 1.14.1 leaves pending, with
+ * the same words, and cost no more.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { simulate } from '../../src/cli/simulate.ts';
+import { problemsOf, type ScenarioObject, type TypeEntry } from './validity.ts';
+
+const CASES = join(import.meta.dirname, 'cases');
+/** Ties are broken at will: a result this little dearer counts as equal. */
+const PRICE_SLACK = 1.005;
+
+interface Expected {
+  readonly unschedulable: Readonly<Record<string, string>>;
+  readonly totalPrice: number;
+}
+
+const names = readdirSync(CASES).filter((name) => /^\d/.test(name));
+const read = (name: string, file: string): string => readFileSync(join(CASES, name, file), 'utf8');
+
+/** The node class label of the reference's test provider stands where ours has the EC2NodeClass. */
+const comparable = (text: string): string =>
+  text.replaceAll(/karpenter\.(test\.sh\/testnodeclass|k8s\.aws\/ec2nodeclass) In \[default\], /g, '');
+
+describe('simulate', () => {
+  let folder: string;
+  const typeFiles = new Map<string, string>();
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'conformance-'));
+    for (const file of readdirSync(CASES).filter((name) => name.endsWith('.gz'))) {
+      const path = join(folder, file.replace('.gz', ''));
+      writeFileSync(path, gunzipSync(readFileSync(join(CASES, file))));
+      typeFiles.set(file.replace('.gz', ''), path);
+    }
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it.each(names)('%s', async (name) => {
+    const expected = JSON.parse(read(name, 'expected.json')) as Expected;
+    const typesPath = typeFiles.get(read(name, 'types').trim()) ?? '';
+    const { simulation } = await simulate({ filename: [join(CASES, name, 'scenario.yaml')], instanceTypes: typesPath });
+
+    const objects = read(name, 'scenario.yaml')
+      .split('\n---\n')
+      .map((document) => JSON.parse(document) as ScenarioObject);
+    const { instanceTypes } = JSON.parse(readFileSync(typesPath, 'utf8')) as { instanceTypes: TypeEntry[] };
+    expect(problemsOf(objects, instanceTypes, simulation)).toEqual([]);
+
+    const wording = (refusals: Readonly<Record<string, string>>): Record<string, string> =>
+      Object.fromEntries(Object.entries(refusals).map(([pod, text]) => [pod, comparable(text)]));
+    expect(wording(simulation.unschedulable)).toEqual(wording(expected.unschedulable));
+    expect(simulation.totalPrice).toBeLessThanOrEqual(expected.totalPrice * PRICE_SLACK + 1e-9);
+  });
+});
