@@ -1,4 +1,13 @@
 /** EC2NodeClass: how nodes are set up on EC2. */
+import {
+  ALIAS_FAMILIES,
+  amiSelectorTerms,
+  capacityReservationSelectorTerms,
+  familyOf,
+  placementGroupSelector,
+  securityGroupSelectorTerms,
+  subnetSelectorTerms,
+} from './ec2selectors.ts';
 import { AWS_GROUP } from './labels.ts';
 import {
   type CelRule,
@@ -18,159 +27,6 @@ import {
 } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions, OPERATORS } from './shapes.ts';
-
-const termTags = optional(
-  stringMap({
-    description: 'Tags that the resource must carry; `*` as value stands for any value.',
-    maxProperties: 20,
-    rules: [rule("self.all(key, key != '' && self[key] != '')", "empty tag keys or values aren't supported")],
-  }),
-);
-
-/** Each term must set one of the fields. */
-const oneOf = (fields: readonly string[]): CelRule =>
-  rule(
-    `self.all(x, ${fields.map((field) => `has(x.${field})`).join(' || ')})`,
-    `expected at least one, got none, [${fields.map((field) => `'${field}'`).join(', ')}]`,
-  );
-
-const setWith = (field: string, others: readonly string[]): string =>
-  `has(x.${field}) && (${others.map((other) => `has(x.${other})`).join(' || ')})`;
-
-/** Rejects lists whose terms all combine the field with others: one sound term lets the whole list through. */
-const notAllCombine = (field: string, others: readonly string[], message: string): CelRule =>
-  rule(`!self.all(x, ${setWith(field, others)})`, message);
-
-const noneCombines = (field: string, others: readonly string[], message: string): CelRule =>
-  rule(`!self.exists(x, ${setWith(field, others)})`, message);
-
-const exclusive = (field: string, kind: string): string =>
-  `'${field}' is mutually exclusive, cannot be set with a combination of other fields in ${kind}`;
-
-const subnetSelectorTerms = list(
-  object({
-    tags: termTags,
-    id: optional(text({ description: 'ID of the subnet.', pattern: 'subnet-[0-9a-z]+' })),
-  }),
-  {
-    description: 'Subnets to launch into: any that matches one of the terms.',
-    maxItems: 30,
-    rules: [
-      rule('self.size() != 0', 'subnetSelectorTerms cannot be empty'),
-      oneOf(['tags', 'id']),
-      notAllCombine('id', ['tags'], exclusive('id', 'a subnet selector term')),
-    ],
-  },
-);
-
-const securityGroupSelectorTerms = list(
-  object({
-    tags: termTags,
-    id: optional(text({ description: 'ID of the security group.', pattern: 'sg-[0-9a-z]+' })),
-    name: optional(text({ description: 'Name of the security group; not its tag `Name`.' })),
-  }),
-  {
-    description: 'Security groups of the instances: all that match one of the terms.',
-    maxItems: 30,
-    rules: [
-      rule('self.size() != 0', 'securityGroupSelectorTerms cannot be empty'),
-      oneOf(['tags', 'id', 'name']),
-      notAllCombine('id', ['tags', 'name'], exclusive('id', 'a security group selector term')),
-      notAllCombine('name', ['tags', 'id'], exclusive('name', 'a security group selector term')),
-    ],
-  },
-);
-
-const capacityReservationSelectorTerms = list(
-  object({
-    tags: termTags,
-    id: optional(text({ description: 'ID of the capacity reservation.', pattern: '^cr-[0-9a-z]+$' })),
-    ownerID: optional(text({ description: 'Account that owns the reservation.', pattern: '^[0-9]{12}$' })),
-    instanceMatchCriteria: optional(
-      choice(['open', 'targeted'], { description: 'Which instances the reservation takes in.' }),
-    ),
-  }),
-  {
-    description: 'Capacity reservations that may be used: all that match one of the terms.',
-    maxItems: 30,
-    rules: [
-      oneOf(['tags', 'id', 'instanceMatchCriteria']),
-      notAllCombine(
-        'id',
-        ['tags', 'ownerID', 'instanceMatchCriteria'],
-        "'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term",
-      ),
-    ],
-  },
-);
-
-const placementGroupSelector = object(
-  {
-    name: optional(text({ description: 'Name of the placement group.', minLength: 1 })),
-    id: optional(text({ description: 'ID of the placement group.', pattern: '^pg-[0-9a-z]+$' })),
-  },
-  {
-    description: 'Placement group to launch into.',
-    rules: [
-      rule('has(self.name) || has(self.id)', "expected at least one, got none, ['name', 'id']"),
-      rule('!has(self.name) || !has(self.id)', "'name' and 'id' are mutually exclusive"),
-    ],
-  },
-);
-
-const ALIAS_FAMILIES = ['AL2', 'AL2023', 'Bottlerocket', 'Windows2019', 'Windows2022', 'Windows2025'] as const;
-
-const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
-const aliases = quoted(ALIAS_FAMILIES.map((family) => family.toLowerCase()));
-/** The family of an alias: the text before its first `@`. */
-const familyOf = (alias: string): string => `${alias}.find('^[^@]+')`;
-
-const amiSelectorTerms = list(
-  object({
-    alias: optional(
-      text({
-        description:
-          'Family and version of an EKS optimised image, such as `al2023@latest` or `bottlerocket@v1.20.0`; must stand alone.',
-        maxLength: 30,
-        rules: [
-          rule(
-            "self.matches('^[a-zA-Z0-9]+@.+$')",
-            "'alias' is improperly formatted, must match the format 'family@version'",
-          ),
-          rule(
-            `${familyOf('self')} in [${aliases}]`,
-            `family is not supported, must be one of the following: ${aliases}`,
-          ),
-          rule(
-            `!(${familyOf('self')} in ['windows2019', 'windows2022', 'windows2025']) || self.split('@')[1] == 'latest'`,
-            "windows families may only specify version 'latest'",
-          ),
-        ],
-      }),
-    ),
-    tags: termTags,
-    id: optional(text({ description: 'ID of the image.', pattern: 'ami-[0-9a-z]+' })),
-    name: optional(text({ description: 'Name of the image, with `*` and `?` as wildcards.' })),
-    owner: optional(
-      text({ description: 'Account that owns the image, `self` or `amazon`; narrows a term with name or tags.' }),
-    ),
-    ssmParameter: optional(text({ description: 'Name or ARN of the SSM parameter that holds the ID of the image.' })),
-  }),
-  {
-    description: 'Images to launch: the newest one per instance type of those that match one of the terms.',
-    minItems: 1,
-    maxItems: 30,
-    rules: [
-      oneOf(['tags', 'id', 'name', 'alias', 'ssmParameter']),
-      noneCombines('id', ['alias', 'tags', 'name', 'owner'], exclusive('id', 'amiSelectorTerms')),
-      noneCombines('alias', ['id', 'tags', 'name', 'owner'], exclusive('alias', 'amiSelectorTerms')),
-      rule(
-        '!self.exists(x, has(x.alias)) || self.size() == 1',
-        "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
-      ),
-    ],
-  },
-);
 
 /** Tags that the product itself sets. */
 const OWN_TAGS = ['karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.k8s.aws/ec2nodeclass'] as const;
@@ -457,12 +313,14 @@ const ec2NodeClassStatus = object(
   { description: 'What the node class resolves to.' },
 );
 
+export type {
+  AmiSelectorTerm,
+  CapacityReservationSelectorTerm,
+  SecurityGroupSelectorTerm,
+  SubnetSelectorTerm,
+} from './ec2selectors.ts';
 export type EC2NodeClassSpec = Declared<typeof ec2NodeClassSpec>;
 export type EC2NodeClassStatus = Declared<typeof ec2NodeClassStatus>;
-export type SubnetSelectorTerm = Declared<typeof subnetSelectorTerms>[number];
-export type SecurityGroupSelectorTerm = Declared<typeof securityGroupSelectorTerms>[number];
-export type CapacityReservationSelectorTerm = Declared<typeof capacityReservationSelectorTerms>[number];
-export type AmiSelectorTerm = Declared<typeof amiSelectorTerms>[number];
 export type BlockDeviceMapping = Declared<typeof blockDeviceMappings>[number];
 export type NetworkInterface = Declared<typeof networkInterfaces>[number];
 export type MetadataOptions = Declared<typeof metadataOptions>;

@@ -241,4 +241,4 @@ const partition = (values: readonly string[], known: readonly string[]) => ({
 });
 
 const isNonNegativeInteger = (values: readonly string[]): boolean =>
-  values.length === 1 && /^\+?[0-9]+$/.test(values[0] ?? '');
+  values.length === 1 && /^\+?[0-9]+$/.test(values[0] ?? '') && BigInt((values[0] ?? '').replace('+', '')) < 2n ** 63n;
