@@ -1,5 +1,4 @@
 /** Writing back what a reconcile changed, as JSON merge patches of the difference. */
-import { isDeepStrictEqual } from 'node:util';
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import { isConflict, isNotFound, type KubeClient } from './client.ts';
@@ -9,12 +8,23 @@ type Json = Readonly<Record<string, unknown>>;
 
 const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Equality of JSON; a field that is undefined counts as absent. */
+function isEqual(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (Array.isArray(left) && Array.isArray(right)) {
+    return left.length === right.length && left.every((item, index) => isEqual(item, right[index]));
+  }
+  if (!isMap(left) || !isMap(right)) return false;
+  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return [...names].every((name) => isEqual(left[name], right[name]));
+}
+
 /**
  * The JSON merge patch (RFC 7386) that turns `before` into `after`; undefined when they are equal. Lists are replaced
  * as a whole, fields that `after` lacks are removed.
  */
 export function mergePatch(before: unknown, after: unknown): unknown {
-  if (isDeepStrictEqual(before, after)) return undefined;
+  if (isEqual(before, after)) return undefined;
   if (!isMap(after)) return after ?? null;
   const from = isMap(before) ? before : {};
   const patch: Record<string, unknown> = {};
@@ -22,8 +32,7 @@ export function mergePatch(before: unknown, after: unknown): unknown {
     const change = mergePatch(from[key], after[key]);
     if (change !== undefined) patch[key] = change;
   }
-  // two maps that differ only in fields that are set to undefined
-  return isMap(before) && Object.keys(patch).length === 0 ? undefined : patch;
+  return patch;
 }
 
 export interface WriteOptions {

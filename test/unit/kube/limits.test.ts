@@ -1,0 +1,140 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { KubeEvent } from '../../../src/api/kubernetes.ts';
+import { backOffMs } from '../../../src/kube/backoff.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { limiter } from '../../../src/kube/limiter.ts';
+import { eventRecorder } from '../../../src/kube/recorder.ts';
+import { virtualClock } from '../virtualclock.ts';
+import { recordingLog, widget } from './fakes.ts';
+
+describe('backOffMs', () => {
+  it.each([
+    { failures: 0, ms: 5 },
+    { failures: 1, ms: 10 },
+    { failures: 10, ms: 5_120 },
+    { failures: 1_000, ms: 1_000_000 },
+  ])('waits $ms ms after $failures failures', ({ failures, ms }) => {
+    expect(backOffMs({ baseMs: 5, maxMs: 1_000_000 }, failures, () => 0)).toBe(ms);
+  });
+
+  it('adds less than a tenth', () => {
+    fc.assert(
+      fc.property(fc.nat(100), fc.double({ min: 0, max: 0.999, noNaN: true }), (failures, random) => {
+        const backOff = { baseMs: 100, maxMs: 10_000 };
+        const bare = backOffMs(backOff, failures, () => 0);
+        const waited = backOffMs(backOff, failures, () => random);
+        return waited >= bare && waited < bare * 1.1;
+      }),
+    );
+  });
+});
+
+describe('limiter', () => {
+  it('lets a burst through, then one per interval, in order', async () => {
+    const clock = virtualClock();
+    const start = clock.now();
+    const bucket = limiter(clock, 2, 3);
+    const times: number[] = [];
+    for (let index = 0; index < 6; index += 1) void bucket.take().then(() => times.push(clock.now() - start));
+    await clock.advance(5_000);
+    expect(times).toEqual([0, 0, 0, 500, 1_000, 1_500]);
+  });
+
+  it('never lets more through than its rate allows', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 20 }), async (qps, burst) => {
+        const clock = virtualClock();
+        const bucket = limiter(clock, qps, burst);
+        let taken = 0;
+        for (let step = 0; step < 40; step += 1) {
+          while (bucket.tryTake()) taken += 1;
+          await clock.advance(100);
+        }
+        expect(taken).toBeLessThanOrEqual(burst + (qps * 4_000) / 1_000);
+        expect(taken).toBeGreaterThan((qps * 3_000) / 1_000 - 1);
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it('is no limit at zero', () => {
+    const bucket = limiter(virtualClock(), 0, 0);
+    expect(Array.from({ length: 1_000 }, () => bucket.tryTake()).every(Boolean)).toBe(true);
+  });
+});
+
+describe('eventRecorder', () => {
+  const object = widget('a', 1);
+  const note = { object, type: 'Normal', reason: 'Evicted', message: 'Evicted pod: ' } as const;
+
+  function recorder(create: (event: KubeEvent) => Promise<KubeEvent> = async (event) => event) {
+    const clock = virtualClock();
+    const posted: KubeEvent[] = [];
+    const client = {
+      create: async (_: unknown, event: KubeEvent) => {
+        const answer = await create(event);
+        posted.push(event);
+        return answer;
+      },
+    } as unknown as KubeClient;
+    const { log, lines } = recordingLog();
+    return { clock, posted, lines, events: eventRecorder({ client, clock, log }) };
+  }
+
+  it('drops repetitions of a key, whatever the object, until the window has passed', async () => {
+    const { clock, events, posted } = recorder();
+    const other = { ...note, object: widget('b', 1) };
+    events.publish({ ...note, dedupe: ['x'] }, { ...other, dedupe: ['x'] });
+    await clock.advance(119_000);
+    events.publish({ ...note, dedupe: ['x'] });
+    await clock.advance(2_000);
+    events.publish({ ...note, dedupe: ['x'], windowMs: 1_000 });
+    await clock.advance(1_000);
+    events.publish({ ...note, dedupe: ['x'] });
+    await clock.settle();
+    expect(posted).toHaveLength(3);
+    expect(new Set(posted.map(({ metadata }) => metadata.name)).size).toBe(3);
+  });
+
+  it('takes the token after the key, so that a note without a token is not made up for', async () => {
+    const { clock, events, posted } = recorder();
+    const limit = { name: 'nominations', qps: 1, burst: 1 };
+    events.publish({ ...note, dedupe: ['1'], limit }, { ...note, dedupe: ['2'], limit });
+    await clock.advance(2_000);
+    events.publish({ ...note, dedupe: ['2'], limit });
+    await clock.settle();
+    expect(posted).toHaveLength(1);
+  });
+
+  it('reports failures once, and goes on', async () => {
+    let isDown = true;
+    const { clock, events, lines, posted } = recorder(async (event) => {
+      if (isDown) throw new Error('connection refused');
+      return event;
+    });
+    events.publish(note, note, note);
+    await clock.settle();
+    isDown = false;
+    events.publish(note);
+    await clock.settle();
+    expect(posted).toHaveLength(1);
+    expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+      'error failed recording event',
+      'info recording events again',
+    ]);
+  });
+
+  it('gives up flushing after the grace', async () => {
+    const { clock, events } = recorder(() => new Promise(() => undefined));
+    events.publish(note);
+    let isStopped = false;
+    const stopping = events.stop(1_000).then(() => {
+      isStopped = true;
+    });
+    await clock.advance(999);
+    expect(isStopped).toBe(false);
+    await clock.advance(2);
+    await stopping;
+  });
+});

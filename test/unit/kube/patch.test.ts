@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { ApiError, type KubeClient } from '../../../src/kube/client.ts';
+import { changes, deleteExactly, mergePatch, writeChanges } from '../../../src/kube/patch.ts';
+import { Requeue } from '../../../src/kube/reconciler.ts';
+import { WIDGET, widget } from './fakes.ts';
+
+type Json = Record<string, unknown>;
+
+/** RFC 7386, the receiving side. */
+function apply(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const isMap = typeof target === 'object' && target !== null && !Array.isArray(target);
+  const result: Json = isMap ? { ...(target as Json) } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = apply(result[key], value);
+  }
+  return result;
+}
+
+const document = fc.letrec((tie) => ({
+  value: fc.oneof({ maxDepth: 3 }, fc.string(), fc.integer(), fc.boolean(), fc.array(fc.integer()), tie('map')),
+  map: fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), tie('value'), { noNullPrototype: true }),
+})).map;
+
+describe('mergePatch', () => {
+  it('turns the one into the other', () => {
+    fc.assert(
+      fc.property(document, document, (before, after) => {
+        expect(apply(before, mergePatch(before, after) ?? {})).toEqual(after);
+      }),
+    );
+  });
+
+  it('is nothing between equals', () => {
+    fc.assert(fc.property(document, (same) => expect(mergePatch(same, structuredClone(same))).toBeUndefined()));
+  });
+
+  it.each([
+    { before: { a: 1, b: 2 }, after: { a: 1 }, patch: { b: null } },
+    { before: { list: [1, 2] }, after: { list: [1] }, patch: { list: [1] } },
+    { before: {}, after: { a: {} }, patch: { a: {} } },
+    { before: { a: 1 }, after: { a: 1, b: undefined }, patch: undefined },
+    { before: { a: { b: 1, c: 2 } }, after: { a: { b: 1, c: 3 } }, patch: { a: { c: 3 } } },
+  ])('from $before to $after is $patch', ({ before, after, patch }) => {
+    expect(mergePatch(before, after)).toEqual(patch);
+  });
+});
+
+describe('changes', () => {
+  const before = widget('a', 7, 'red');
+
+  it('leaves the status to status writes', () => {
+    const after = { ...before, spec: { color: 'blue' }, status: { seen: true } };
+    expect(changes(before, after, { part: 'object' })).toEqual({ spec: { color: 'blue' } });
+    expect(changes(before, after, { part: 'status' })).toEqual({ status: { seen: true } });
+    expect(changes(before, before, { part: 'object', lock: true })).toBeUndefined();
+  });
+
+  it('carries the version that was read when it locks', () => {
+    const after = { ...before, metadata: { ...before.metadata, labels: { team: 'x' } } };
+    expect(changes(before, after, { part: 'object', lock: true })).toEqual({
+      metadata: { labels: { team: 'x' }, resourceVersion: '7' },
+    });
+  });
+});
+
+describe('writes', () => {
+  const failing = (status: number, reason: string): KubeClient => {
+    const fail = async (): Promise<never> => {
+      throw new ApiError(status, reason, 'no');
+    };
+    return { patch: fail, delete: fail } as unknown as KubeClient;
+  };
+  const versions = { before: widget('a', 1, 'red'), after: widget('a', 1, 'blue') };
+
+  it('asks to be tried again after a conflict, and takes gone for gone', async () => {
+    const write = (client: KubeClient) => writeChanges(client, WIDGET, versions, { part: 'object', lock: true });
+    await expect(write(failing(409, 'Conflict'))).rejects.toThrow(Requeue);
+    expect(await write(failing(404, 'NotFound'))).toBeUndefined();
+    await expect(write(failing(422, 'Invalid'))).rejects.toThrow(ApiError);
+  });
+
+  it('asks nothing when nothing changed', async () => {
+    const { before } = versions;
+    expect(await writeChanges(failing(500, 'x'), WIDGET, { before, after: before }, { part: 'object' })).toBe(before);
+  });
+
+  it('says whether an object was still there to delete', async () => {
+    expect(await deleteExactly(failing(404, 'NotFound'), WIDGET, versions.before)).toBe(false);
+    expect(await deleteExactly(failing(409, 'Conflict'), WIDGET, versions.before)).toBe(false);
+    await expect(deleteExactly(failing(403, 'Forbidden'), WIDGET, versions.before)).rejects.toThrow(ApiError);
+  });
+});
