@@ -1,5 +1,6 @@
 /** Machines that belong to nobody's autoscaler, as a managed node group would run them. */
 import type { LocalAws } from './aws/server.ts';
+import { standardZones } from './aws/state/open.ts';
 import type { LocalInstance } from './aws/types.ts';
 
 const TYPE = 'm5.large';
@@ -14,6 +15,7 @@ export function systemInstances(
   const hardware = aws.catalogue.types.find(({ InstanceType }) => InstanceType === TYPE);
   if (!hardware) throw new RangeError(`Cannot make system nodes: the catalogue has no ${TYPE}`);
   const zones = aws.catalogue.zonesOf(TYPE);
+  const zoneIds = new Map(standardZones(aws.region).map(({ name, id }) => [name, id]));
   const nodeConfig = {
     apiVersion: 'node.eks.aws/v1alpha1',
     kind: 'NodeConfig',
@@ -41,7 +43,7 @@ export function systemInstances(
       type: TYPE,
       hardware,
       zone,
-      zoneId: zone,
+      zoneId: zoneIds.get(zone) ?? '',
       capacityType: 'on-demand',
       state: 'running',
       launchedAt,
