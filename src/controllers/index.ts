@@ -1,10 +1,12 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
+import { drift } from '../engine/disruption/drift.ts';
 import { emptiness } from '../engine/disruption/emptiness.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
 import { disruption } from './disruption/loop.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
+import { simulator } from './disruption/simulate.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
@@ -47,7 +49,7 @@ export function controllers(deps: Deps): readonly Controller[] {
     readiness(deps),
     validation(deps),
     registrationHealth(deps),
-    disruption(deps, queue, [emptiness]),
+    disruption(deps, queue, { methods: [emptiness, drift], simulate: simulator(deps, solver) }),
     queue.worker,
     ...nodeControllers(deps),
     ...metricsControllers(deps),

@@ -15,6 +15,7 @@ import { isMarked, unmark } from './marks.ts';
 import { countFailedValidations, initTimeouts, observeEvaluation, setAllowance, setEligible } from './measures.ts';
 import { publishBlocked, publishBlockedPool, publishNotes, publishUnconsolidatable } from './notes.ts';
 import type { DisruptionQueue } from './queue.ts';
+import type { Simulate } from './simulate.ts';
 import { podsByKey, startCommand } from './start.ts';
 
 const POLL_MS = 10_000;
@@ -23,7 +24,11 @@ const ABNORMAL_MS = 15 * 60_000;
 const AT_ONCE = 20;
 const LOOP = 'disruption-loop';
 
-export function disruption(deps: Deps, queue: DisruptionQueue, methods: readonly Method[]): Singleton {
+export function disruption(
+  deps: Deps,
+  queue: DisruptionQueue,
+  { methods, simulate }: { readonly methods: readonly Method[]; readonly simulate: Simulate },
+): Singleton {
   const { cluster, clock, events, metrics } = deps;
   const lastRunMs = new Map<string, number>();
   /** State of the cluster for which a consolidation method found nothing to do, by method. */
@@ -90,11 +95,16 @@ export function disruption(deps: Deps, queue: DisruptionQueue, methods: readonly
     return new Map([...found].map(([name, { remaining }]) => [name, remaining]));
   }
 
-  const deliberation = (method: Method, candidates: Deliberation['candidates']): Deliberation => ({
-    nowMs: clock.now(),
-    candidates,
-    budgets: budgetsFor(method),
-  });
+  function deliberation(method: Method, candidates: Deliberation['candidates'], log: Logger): Deliberation {
+    const nowMs = clock.now();
+    return {
+      nowMs,
+      candidates,
+      budgets: budgetsFor(method),
+      simulate: (gone, options) => simulate(gone, options, log),
+      elapsedMs: () => clock.now() - nowMs,
+    };
+  }
 
   /** What is left of a command once it has stood for a while; undefined when the world has moved on. */
   async function confirmed(
@@ -105,7 +115,7 @@ export function disruption(deps: Deps, queue: DisruptionQueue, methods: readonly
     if (method.validate === undefined || method.validateAfterMs === undefined) return command;
     await clock.sleep(method.validateAfterMs, signal);
     if (signal.aborted) return undefined;
-    const later = deliberation(method, await candidatesFor(method, log));
+    const later = deliberation(method, await candidatesFor(method, log), log);
     const { command: valid, failure, dropped, notes = [] } = await method.validate(command, later);
     countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
     publishNotes(events, notes);
@@ -125,7 +135,7 @@ export function disruption(deps: Deps, queue: DisruptionQueue, methods: readonly
       stopTimer();
       return false;
     }
-    const input = deliberation(method, candidates);
+    const input = deliberation(method, candidates, context.log);
     const isRemembered = method.consolidationType !== '';
     if (isRemembered && memos.get(method.name) === cluster.consolidationState()) {
       stopTimer();

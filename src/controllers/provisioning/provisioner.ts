@@ -1,7 +1,6 @@
 /** The loop that buys nodes for pending pods. */
 
 import { formatDuration } from '../../api/duration.ts';
-import type { SolveOptions } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
@@ -9,7 +8,7 @@ import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';
 import { inBatches } from '../parallel.ts';
-import type { Solver } from '../solver.ts';
+import { type Solver, solveOptions } from '../solver.ts';
 import { firstFew } from '../text.ts';
 import type { Batcher } from './batcher.ts';
 import { activePools, withInstanceTypes } from './pools.ts';
@@ -28,15 +27,6 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
   ]);
   /** Pods that the last solve had no time for. */
   let first: readonly string[] = [];
-
-  const options = (): SolveOptions => ({
-    preferencePolicy: settings.preferencePolicy,
-    minValuesPolicy: settings.minValuesPolicy,
-    reservedMode: settings.featureGates.reservedCapacity ? 'strict' : 'off',
-    ignoreDraRequests: settings.ignoreDraRequests,
-    deadlineMs: DEADLINE_MS,
-    first,
-  });
 
   async function schedule({ log }: ReconcileContext): Promise<Solved | undefined> {
     // Nodes before pods: a pod that is bound in between is then seen once, as bound, or not at all.
@@ -59,7 +49,10 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
     }
     const pools = await withInstanceTypes(deps, active, log);
     const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, pendingPods: all });
-    return { plan: await solver(snapshot, options()), pods };
+    return {
+      plan: await solver(snapshot, { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first }),
+      pods,
+    };
   }
 
   async function carryOut({ plan, pods }: Solved, startedMs: number, { log }: ReconcileContext): Promise<void> {

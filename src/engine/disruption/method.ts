@@ -2,6 +2,7 @@
 import type { Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
 import type { DisruptionClass, DisruptionReason } from './reasons.ts';
+import type { Simulation, SimulationOptions } from './simulation.ts';
 
 /** Something to tell the user about a candidate. */
 export interface Note {
@@ -50,6 +51,10 @@ export interface Deliberation {
   readonly candidates: readonly Candidate[];
   /** How many more nodes each NodePool lets go for the method's reason; none when it is not listed. */
   readonly budgets: ReadonlyMap<string, number>;
+  /** Solves the cluster without some candidates; undefined when one of them is being deleted meanwhile. */
+  readonly simulate: (candidates: readonly Candidate[], options: SimulationOptions) => Promise<Simulation | undefined>;
+  /** Milliseconds since the deliberation began. */
+  readonly elapsedMs: () => number;
 }
 
 export interface Method {

@@ -34,6 +34,7 @@ export class World {
   metrics: Metrics = createMetrics();
   #operator: Operator | undefined;
   #serial = 0;
+  readonly #deployments = new Map<string, { readonly replicas: number; readonly cpu: string }>();
   /** Whether instances join as Nodes by themselves, and the scheduler binds pods to Nodes with room. */
   joining = true;
 
@@ -105,7 +106,22 @@ export class World {
     for (let second = 0; second < seconds; second += 1) {
       await this.clock.advance(1000);
       if (this.joining) this.joinInstances();
+      this.#keepReplicas();
       this.bindPods();
+    }
+  }
+
+  /** Pods that are made anew when they are evicted. */
+  deploy(name: string, replicas: number, cpu = '1'): void {
+    this.#deployments.set(name, { replicas, cpu });
+    this.#keepReplicas();
+  }
+
+  #keepReplicas(): void {
+    for (const [name, { replicas, cpu }] of this.#deployments) {
+      const alive = this.pods.filter(({ metadata }) => metadata.labels?.app === name);
+      this.pending(Math.max(0, replicas - alive.length), cpu, name);
+      this.removePods(...alive.slice(replicas));
     }
   }
 

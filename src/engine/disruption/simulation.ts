@@ -1,0 +1,115 @@
+/** What would happen to the pods if some nodes were gone: the solver's answer on a snapshot without them. */
+import type { Pod, Taint } from '../../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { Plan, PlannedClaim, PoolInput, Snapshot, StateNode } from '../model.ts';
+import { isProvisionable, podKey } from '../pods.ts';
+import type { Candidate } from './candidates.ts';
+import { isUnderConsolidateAfter } from './consolidateafter.ts';
+import { currentlyReschedulable } from './podblocks.ts';
+
+export interface SimulationOptions {
+  /** Keep pods from being moved onto nodes that are within their pool's `consolidateAfter` window. */
+  readonly sparesQuietNodes: boolean;
+}
+
+/** A snapshot to solve, and what is needed to read the answer. */
+export interface Experiment {
+  readonly snapshot: Snapshot;
+  readonly pods: ReadonlyMap<string, Pod>;
+  /** Pods that lose their node in any case. */
+  readonly displaced: ReadonlySet<string>;
+}
+
+export interface Simulation {
+  /** The nodes that would have to be bought. */
+  readonly claims: readonly PlannedClaim[];
+  readonly plan: Plan;
+  readonly pods: ReadonlyMap<string, Pod>;
+  /** Pods that run now and would not find a place, with the reason. */
+  readonly stranded: ReadonlyMap<string, string>;
+}
+
+/**
+ * Takes candidates out of a snapshot whose pending pods are those waiting now. Undefined when a candidate is being
+ * deleted meanwhile.
+ */
+export function withoutCandidates(
+  base: Snapshot,
+  candidates: readonly Candidate[],
+  { sparesQuietNodes }: SimulationOptions,
+): Experiment | undefined {
+  const names = new Set(candidates.map(({ name }) => name));
+  const deleting = base.nodes.filter(({ markedForDeletion }) => markedForDeletion);
+  if (deleting.some(({ name }) => names.has(name))) return undefined;
+  const movable = (pod: Pod): boolean => currentlyReschedulable(pod, base.podDisruptionBudgets, base.nowMs);
+  const displaced = deleting.filter(({ node }) => node !== undefined).flatMap(({ pods }) => pods.filter(movable));
+  const moved = candidates.flatMap(({ stateNode }) => stateNode.pods.filter(movable));
+  const remaining = base.nodes.filter(({ name }) => !names.has(name));
+  const isExempt = new Set(displaced.map(podKey));
+  const all = [...base.pendingPods, ...moved, ...displaced];
+  return {
+    snapshot: {
+      ...base,
+      nodes: sparesQuietNodes ? remaining.map((node) => shielded(node, base)) : remaining,
+      pendingPods: sparesQuietNodes
+        ? all.map((pod) => (pod.status?.phase === 'Pending' || isExempt.has(podKey(pod)) ? admitted(pod) : pod))
+        : all,
+    },
+    pods: new Map(all.map((pod) => [podKey(pod), pod])),
+    displaced: isExempt,
+  };
+}
+
+/** Exists in simulations alone: keeps running pods off nodes that were promised some quiet. */
+const QUIET: Taint = { key: 'karpenter.sh/consolidate-after', effect: 'NoSchedule' };
+
+function shielded(node: StateNode, { pools, nowMs }: Snapshot): StateNode {
+  const pool = poolOf(node, pools)?.nodePool;
+  if (pool === undefined || node.nodeClaim === undefined) return node;
+  return isUnderConsolidateAfter(node.nodeClaim, pool, nowMs) ? { ...node, taints: [...node.taints, QUIET] } : node;
+}
+
+const poolOf = ({ labels }: StateNode, pools: readonly PoolInput[]): PoolInput | undefined =>
+  pools.find(({ nodePool }) => nodePool.metadata.name === labels[NODEPOOL_LABEL]);
+
+const admitted = (pod: Pod): Pod => ({
+  ...pod,
+  spec: {
+    ...pod.spec,
+    tolerations: [...(pod.spec.tolerations ?? []), { key: QUIET.key, operator: 'Exists', effect: QUIET.effect }],
+  },
+});
+
+/** Reads the solver's answer. Pods may not count on nodes that are not initialised: those may never come to be. */
+export function interpret(plan: Plan, { snapshot, pods, displaced }: Experiment): Simulation {
+  const problems = new Map([...plan.refusals].map(([key, { text }]) => [key, text]));
+  for (const key of plan.notEvaluated) problems.set(key, 'there was no time to find a place for it');
+  const nodes = new Map(snapshot.nodes.map((node) => [node.providerId, node]));
+  for (const { providerId, pods: placed } of plan.placements) {
+    const node = nodes.get(providerId);
+    if (node === undefined || node.initialized || node.nodeClaim === undefined) continue;
+    for (const key of placed) if (!displaced.has(key)) problems.set(key, uninitializedText(node));
+  }
+  const stranded = [...problems].filter(([key]) => {
+    const pod = pods.get(key);
+    return pod !== undefined && !isProvisionable(pod);
+  });
+  return { claims: plan.claims, plan, pods, stranded: new Map(stranded) };
+}
+
+function uninitializedText({ node, nodeClaim }: StateNode): string {
+  const parts = [
+    ...(nodeClaim ? [`nodeclaim/${nodeClaim.metadata.name}`] : []),
+    ...(node ? [`node/${node.metadata.name}`] : []),
+  ];
+  return `would schedule against uninitialized ${parts.join(', ')}`;
+}
+
+const SHOWN = 5;
+
+/** For events: the first few pods that would be stranded. */
+export function strandedText(stranded: ReadonlyMap<string, string>): string {
+  const shown = [...stranded].slice(0, SHOWN).map(([key, text]) => `${key} => ${text}`);
+  const more = stranded.size > SHOWN ? ` and ${stranded.size - SHOWN} other(s)` : '';
+  return `not all pods would schedule, ${shown.join('; ')}${more}`;
+}

@@ -1,0 +1,106 @@
+import { describe, expect, it } from '@jest/globals';
+import type { PodDisruptionBudget } from '../../../../src/api/kubernetes.ts';
+import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
+import { consolidatableIn, isUnderConsolidateAfter } from '../../../../src/engine/disruption/consolidateafter.ts';
+import { lifetimeRemaining } from '../../../../src/engine/disruption/cost.ts';
+import { blockingBudgets, currentlyReschedulable } from '../../../../src/engine/disruption/podblocks.ts';
+import { at, budget, claim, NOW, pod, pool } from './objects.ts';
+
+const everything = { selector: {} };
+
+describe('blockingBudgets', () => {
+  const never = (spec: Partial<PodDisruptionBudget['spec']>): readonly string[] =>
+    blockingBudgets(pod('a'), [budget('b', { ...everything, ...spec })], { nowMs: NOW, test: 'never-any-disruption' });
+
+  it.each([
+    { spec: { maxUnavailable: 0 }, blocks: true },
+    { spec: { maxUnavailable: '0%' }, blocks: true },
+    { spec: { minAvailable: '100%' }, blocks: true },
+    { spec: { minAvailable: 5 }, blocks: false },
+    { spec: { maxUnavailable: 1 }, blocks: false },
+  ])('$spec lets pods go in the end: not $blocks', ({ spec, blocks }) => {
+    expect(never(spec)).toEqual(blocks ? ['default/b'] : []);
+  });
+
+  const now = (budgets: readonly PodDisruptionBudget[], subject = pod('a')): readonly string[] =>
+    blockingBudgets(subject, budgets, { nowMs: NOW, test: 'no-disruption-now' });
+
+  it('goes by what is allowed now', () => {
+    expect(now([budget('b', everything, 0)])).toEqual(['default/b']);
+    expect(now([budget('b', everything, 1)])).toEqual([]);
+    expect(now([{ ...budget('b', everything, 0), metadata: { name: 'b', namespace: 'other' } }])).toEqual([]);
+  });
+
+  it('spares unhealthy pods where the budget says so', () => {
+    const unhealthy = pod('a', { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } });
+    expect(now([budget('b', { ...everything, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 0)], unhealthy)).toEqual([]);
+    expect(now([budget('b', everything, 0)], unhealthy)).toEqual(['default/b']);
+  });
+
+  it('has nothing to say about pods that are never evicted', () => {
+    const tolerant = pod('a', {
+      spec: { containers: [], tolerations: [{ key: DISRUPTED_TAINT.key, operator: 'Exists' }] },
+    });
+    expect(now([budget('b', everything, 0)], tolerant)).toEqual([]);
+  });
+});
+
+describe('currentlyReschedulable', () => {
+  it.each([
+    { what: 'a running pod', subject: pod('a'), is: true },
+    { what: 'a finished pod', subject: pod('a', { status: { phase: 'Succeeded' } }), is: false },
+    {
+      what: 'a pod that must stay',
+      subject: pod('a', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } }),
+      is: false,
+    },
+    {
+      what: 'a daemon',
+      subject: pod('a', {
+        metadata: { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd' }] },
+      }),
+      is: false,
+    },
+    { what: 'a terminating pod', subject: pod('a', { metadata: { deletionTimestamp: at(NOW) } }), is: false },
+    {
+      what: 'a terminating pod of a StatefulSet',
+      subject: pod('a', {
+        metadata: {
+          deletionTimestamp: at(NOW),
+          ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 's', uid: 's' }],
+        },
+      }),
+      is: true,
+    },
+  ])('is $is for $what', ({ subject, is }) => {
+    expect(currentlyReschedulable(subject, [], NOW)).toBe(is);
+  });
+});
+
+describe('consolidatableIn', () => {
+  const initialized = { type: 'Initialized', status: 'True' as const, lastTransitionTime: at(NOW - 60_000) };
+  const quiet = claim('a', { status: { conditions: [initialized] } });
+  const busy = claim('a', { status: { conditions: [initialized], lastPodEventTime: at(NOW - 10_000) } });
+  it.each([
+    { when: 'at once', subject: busy, after: '0s', is: 0 },
+    { when: 'since initialisation', subject: quiet, after: '5m', is: 240_000 },
+    { when: 'since the last pod event', subject: busy, after: '30s', is: 20_000 },
+    { when: 'and the window has passed', subject: quiet, after: '30s', is: 0 },
+    { when: 'never', subject: quiet, after: 'Never', is: undefined },
+    { when: 'before initialisation', subject: claim('a'), after: '0s', is: undefined },
+  ])('is $is for $after $when', ({ subject, after, is }) => {
+    const own = pool('p', { consolidateAfter: after });
+    expect(consolidatableIn(subject, own, NOW)).toBe(is);
+    expect(isUnderConsolidateAfter(subject, own, NOW)).toBe(is !== undefined && is > 0);
+  });
+});
+
+describe('lifetimeRemaining', () => {
+  it.each([
+    { expireAfter: 'Never', is: 1 },
+    { expireAfter: '2h', is: 0.5 },
+    { expireAfter: '30m', is: 0 },
+  ])('is $is an hour into $expireAfter', ({ expireAfter, is }) => {
+    expect(lifetimeRemaining(claim('a', { spec: { expireAfter } }), NOW)).toBe(is);
+  });
+});
