@@ -49,13 +49,21 @@ export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly S
   const next = fresh.replicas > wished ? wished : fresh.replicas + grow;
 
   const floor = wished - unavailable;
-  // Old pods that are not available go first: nobody misses them. New pods that are not yet ready count against it.
-  let spare = Math.max(0, sum([fresh.available, ...old.map(({ available }) => available)]) - floor);
-  const shrunk = old.map(({ replicas, available }) => {
-    const unhealthy = Math.max(0, replicas - available);
-    const healthy = Math.min(replicas - unhealthy, spare);
-    spare -= healthy;
-    return replicas - unhealthy - healthy;
+  const available = fresh.available + sum(old.map((set) => set.available));
+  // Pods of the new set that are not ready yet count against what may go.
+  let mayGo = total - floor - (fresh.replicas - fresh.available);
+  if (mayGo <= 0) return { fresh: next, old: old.map(({ replicas }) => replicas) };
+  // Old pods that are not available go first: nobody misses them.
+  const healthy = old.map((set) => {
+    const cut = Math.min(mayGo, Math.max(0, set.replicas - set.available));
+    mayGo -= cut;
+    return set.replicas - cut;
+  });
+  let spare = Math.max(0, available - floor);
+  const shrunk = healthy.map((replicas) => {
+    const cut = Math.min(replicas, spare);
+    spare -= cut;
+    return replicas - cut;
   });
   return { fresh: next, old: shrunk };
 }

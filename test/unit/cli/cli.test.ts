@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+
+const BIN = join(import.meta.dirname, '../../../bin/karpenter.js');
+const folder = mkdtempSync(join(tmpdir(), 'karpenter-cli-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly errors: () => string;
+  readonly exit: Promise<number | null>;
+}
+
+function run(...args: string[]): Run {
+  const child = spawn(process.execPath, [BIN, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [output, errors] = ['', ''];
+  child.stdout?.on('data', (chunk) => {
+    output += String(chunk);
+  });
+  child.stderr?.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  const exit = once(child, 'close').then(([code]) => code as number | null);
+  return { child, output: () => output, errors: () => errors, exit };
+}
+
+describe('the command line', () => {
+  it('lists its verbs', async () => {
+    const help = run('--help');
+    expect(await help.exit).toBe(0);
+    for (const verb of ['demo', 'local', 'simulate']) expect(help.output()).toMatch(new RegExp(`^ {2}${verb} `, 'm'));
+  });
+
+  it.each([
+    ['an unknown verb', ['dance'], /unknown command "dance"[\s\S]*Usage/],
+    ['no verb', [], /Usage/],
+    ['an unknown option', ['local', '--nonsense'], /--nonsense/],
+    ['a time scale of nothing', ['local', '--time-scale', '0'], /above 0/],
+    ['a port that is none', ['local', '--kube-port', '70000'], /65535/],
+  ])('refuses %s with exit code 2', async (_, args, message) => {
+    const refused = run(...args);
+    expect(await refused.exit).toBe(2);
+    expect(refused.errors()).toMatch(message);
+  });
+});
+
+describe('karpenter local', () => {
+  it('prints what to export, writes a kubeconfig and ends on SIGTERM', async () => {
+    const local = run('local', '--kubeconfig', 'kubeconfig', '--cluster-name', 'mine');
+    while (!local.output().includes('Ctrl-C') && local.child.exitCode === null)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    const exported = new Map(
+      [...local.output().matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+    );
+    expect(exported.get('KUBECONFIG')).toMatch(/\/kubeconfig$/);
+    expect(existsSync(join(folder, 'kubeconfig'))).toBe(true);
+    expect(exported.get('CLUSTER_NAME')).toBe('mine');
+    for (const name of [
+      'AWS_ENDPOINT_URL',
+      'AWS_REGION',
+      'AWS_ACCESS_KEY_ID',
+      'AWS_SECRET_ACCESS_KEY',
+      'INTERRUPTION_QUEUE',
+    ])
+      expect(exported.get(name)).toBeTruthy();
+    const version = await fetch(`${exported.get('CLUSTER_ENDPOINT')}/version`);
+    expect(version.status).toBe(200);
+    local.child.kill('SIGTERM');
+    expect(await local.exit).toBe(0);
+  });
+});
