@@ -43,6 +43,7 @@ export function refOf(key: string): Ref {
 const versionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion ?? 0);
 
 const RETRY_MS = 500;
+const RECONNECT_MS = 50;
 
 export function startCaches(source: CacheSource): Caches {
   const open = new Map<string, Cache<KubeObject>>();
@@ -119,7 +120,11 @@ export function watchList<T extends KubeObject>(kind: Kind<T>, source: CacheSour
     while (!signal.aborted) {
       try {
         if (version === undefined) version = await relist();
-        else await follow(version);
+        else {
+          await follow(version);
+          // A server that ends watches at once must not be asked in a tight loop.
+          await clock.sleep(RECONNECT_MS, signal);
+        }
       } catch (error) {
         if (signal.aborted) return;
         // An answer that is an error (410 above all) means the version is of no use; a broken connection does not.

@@ -18,7 +18,7 @@ export interface KubeletOptions {
   readonly statusMs: number;
   /** Share of a machine's memory that its hypervisor and kernel keep. Default 0.075. */
   readonly memoryOverhead: number;
-  /** Volumes that the EBS CSI driver can attach to one node. Default 27, or fewer by the machine's type. */
+  /** Volumes that the EBS CSI driver can attach to one node. Default 27. */
   readonly volumeLimit: number;
   /** Decides the jitter. Default 1. */
   readonly seed: number;

@@ -8,7 +8,7 @@ import { withConditions } from '../../conditions.ts';
 import type { Parts } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { startLoop } from './loop.ts';
-import { controllerOf, deletePod } from './pods.ts';
+import { deletePod } from './pods.ts';
 
 /** How long a node must be away, so that a late watch does not cost pods their life. */
 const QUARANTINE_MS = 5_000;
@@ -40,12 +40,7 @@ export async function startPodGc(parts: Parts): Promise<void> {
         if (pod.metadata.deletionTimestamp) await deletePod(parts, pod, 0);
         return;
       }
-      if (nodes.get({ name: pod.spec.nodeName })) {
-        // A pod that its machine took down is of no use to its owner; kept pods of jobs tell of their failure.
-        const isLeftover = pod.status?.phase === 'Failed' && controllerOf(pod)?.kind === 'ReplicaSet';
-        if (isLeftover && !pod.metadata.deletionTimestamp) await deletePod(parts, pod, 0);
-        return;
-      }
+      if (nodes.get({ name: pod.spec.nodeName })) return;
       if (await client.find(NODE, { name: pod.spec.nodeName })) return;
       if (!isOver(pod)) await fail(pod);
       await deletePod(parts, pod, 0);
@@ -55,7 +50,7 @@ export async function startPodGc(parts: Parts): Promise<void> {
     if (!now) return;
     const orphaned = now.spec.nodeName !== undefined && !nodes.get({ name: now.spec.nodeName });
     const unassigned = !now.spec.nodeName && now.metadata.deletionTimestamp !== undefined;
-    if (unassigned || now.status?.phase === 'Failed') loop.add(keyOf(now.metadata));
+    if (unassigned) loop.add(keyOf(now.metadata));
     else if (orphaned) loop.add(keyOf(now.metadata), QUARANTINE_MS);
   });
   nodes.subscribe((now, before) => {
