@@ -7,6 +7,7 @@ import {
   EC2_NODECLASS_LABEL,
   INSTANCE_TENANCY_LABEL,
   INSTANCE_TYPE_LABEL,
+  NITRO_SANDBOX_LABEL,
   NODEPOOL_LABEL,
   PLACEMENT_GROUP_ID_LABEL,
   PLACEMENT_GROUP_PARTITION_LABEL,
@@ -37,11 +38,14 @@ const RESERVATION_LABELS = new Set<string>([
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
 ]);
 
+/** Known to the scheduler, yet not put on nodes unless their claim asks for it. */
+const UNLABELLED = new Set<string>([...RESERVATION_LABELS, NITRO_SANDBOX_LABEL]);
+
 function typeLabels(type: InstanceType | undefined): Record<string, string> {
   const labels: Record<string, string> = {};
   if (type === undefined) return labels;
   for (const [key, set] of requirementsOf(type).entries())
-    if (!set.complement && set.values.size === 1 && !RESERVATION_LABELS.has(key)) labels[key] = set.any();
+    if (!set.complement && set.values.size === 1 && !UNLABELLED.has(key)) labels[key] = set.any();
   return labels;
 }
 

@@ -1,0 +1,102 @@
+/** A Kubernetes API of one process: objects in maps, informers that read them. Enough for the provider's own writes. */
+import { apiVersionOf, type Kind } from '../../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import {
+  ApiError,
+  type Informers,
+  type KubeClient,
+  type Ref,
+  type Store,
+  type StoreListener,
+} from '../../../../src/kube/client.ts';
+
+const merge = (into: unknown, patch: unknown): unknown => {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const base = typeof into === 'object' && into !== null && !Array.isArray(into) ? into : {};
+  const merged: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete merged[key];
+    else merged[key] = merge(merged[key], value);
+  }
+  return merged;
+};
+
+export class FakeKube {
+  readonly #objects = new Map<string, Map<string, KubeObject>>();
+  #version = 0;
+  #failures: ((kind: Kind, name: string) => Error | undefined) | undefined;
+
+  #of(kind: Kind): Map<string, KubeObject> {
+    const key = `${apiVersionOf(kind)}/${kind.kind}`;
+    const known = this.#objects.get(key) ?? new Map<string, KubeObject>();
+    this.#objects.set(key, known);
+    return known;
+  }
+
+  /** Puts an object as if it had been there all the time. */
+  put<T extends KubeObject>(kind: Kind<T>, object: T): T {
+    this.#version++;
+    const { metadata } = object;
+    const stored = {
+      ...object,
+      metadata: {
+        uid: `uid-${metadata.name}`,
+        generation: 1,
+        creationTimestamp: new Date(0).toISOString(),
+        ...metadata,
+        resourceVersion: String(this.#version),
+      },
+    };
+    this.#of(kind).set(metadata.name, stored);
+    return stored;
+  }
+
+  find<T extends KubeObject>(kind: Kind<T>, name: string): T | undefined {
+    return this.#of(kind).get(name) as T | undefined;
+  }
+
+  failDeletes(failure: ((kind: Kind, name: string) => Error | undefined) | undefined): void {
+    this.#failures = failure;
+  }
+
+  readonly client = {
+    get: async <T extends KubeObject>(kind: Kind<T>, { name }: Ref): Promise<T> => {
+      const found = this.find(kind, name);
+      if (found === undefined) throw new ApiError(404, 'NotFound', `${kind.plural} "${name}" not found`);
+      return found;
+    },
+    patch: async <T extends KubeObject>(kind: Kind<T>, { name }: Ref, patch: unknown): Promise<T> => {
+      const found = await this.client.get(kind, { name });
+      const wanted = (patch as { metadata?: { resourceVersion?: string } }).metadata?.resourceVersion;
+      if (wanted !== undefined && wanted !== found.metadata.resourceVersion)
+        throw new ApiError(409, 'Conflict', 'the object has been modified');
+      const merged = merge(found, patch) as T;
+      const finalized = merged.metadata.deletionTimestamp !== undefined && merged.metadata.finalizers?.length === 0;
+      if (finalized) this.#of(kind).delete(name);
+      return finalized ? merged : this.put(kind, merged);
+    },
+    delete: async (kind: Kind, { name }: Ref): Promise<void> => {
+      const failure = this.#failures?.(kind, name);
+      if (failure !== undefined) throw failure;
+      const found = await this.client.get(kind, { name });
+      if ((found.metadata.finalizers ?? []).length === 0) this.#of(kind).delete(name);
+      else
+        this.put(kind, {
+          ...found,
+          metadata: { ...found.metadata, deletionTimestamp: new Date(0).toISOString() },
+        });
+    },
+  } as unknown as KubeClient;
+
+  readonly informers: Informers = {
+    store: <T extends KubeObject>(kind: Kind<T>): Store<T> => ({
+      kind,
+      get: ({ name }) => this.find(kind, name),
+      list: () => [...this.#of(kind).values()] as T[],
+      byIndex: () => [],
+      synced: true,
+      subscribe: (_: StoreListener<T>) => () => undefined,
+    }),
+    synced: async () => undefined,
+  };
+}
