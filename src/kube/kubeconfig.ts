@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions as HttpsRequestOptions } from 'node:https';
 import { delimiter, dirname, resolve } from 'node:path';
-import { KubeConfig, type User } from '@kubernetes/client-node';
+import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 
 export interface ConnectionOptions {
@@ -45,26 +45,8 @@ const IDENTITY_AGE_MS = 10_000;
 
 /** @throws Error when the configuration cannot be read or names no cluster */
 export function openConnection(options: ConnectionOptions): Connection {
-  const config = new KubeConfig();
-  if (options.url !== undefined) {
-    config.loadFromClusterAndUser({ name: 'given', server: options.url, skipTLSVerify: false }, { name: 'none' });
-  } else if (options.kubeconfig !== undefined && options.kubeconfig !== '') {
-    loadGiven(config, options.kubeconfig);
-  } else if (process.env.KUBERNETES_SERVICE_HOST && existsSync(`${SERVICE_ACCOUNT}/token`)) {
-    config.loadFromCluster();
-  } else {
-    config.loadFromDefault();
-  }
-
-  const cluster = config.getCurrentCluster();
-  if (!cluster) {
-    throw new Error(
-      `Cannot find the API server: context "${config.currentContext}" of the kubeconfig names no known cluster`,
-    );
-  }
-  // the library refuses plain HTTP unless told that TLS is not wanted; there is none to verify
-  if (cluster.server.startsWith('http:')) allowPlainHttp(config);
-
+  let config = load(options);
+  const cluster = clusterOf(config);
   const agents = agentCache(cluster.server.startsWith('https:'));
   let known: { readonly identity: Promise<Identity>; readonly readAtMs: number } | undefined;
   return {
@@ -74,6 +56,8 @@ export function openConnection(options: ConnectionOptions): Connection {
     identity: (renew = false) => {
       const nowMs = performance.now();
       if (renew || known === undefined || nowMs - known.readAtMs > IDENTITY_AGE_MS) {
+        // the library keeps tokens of files and plugins for a while; a new configuration reads them anew
+        if (renew) config = load(options);
         const identity = readIdentity(config, agents.get);
         known = { identity, readAtMs: nowMs };
         identity.catch(() => {
@@ -84,6 +68,30 @@ export function openConnection(options: ConnectionOptions): Connection {
     },
     close: () => agents.close(),
   };
+}
+
+function load(options: ConnectionOptions): KubeConfig {
+  const config = new KubeConfig();
+  if (options.url !== undefined) {
+    config.loadFromClusterAndUser({ name: 'given', server: options.url, skipTLSVerify: false }, { name: 'none' });
+  } else if (options.kubeconfig !== undefined && options.kubeconfig !== '') {
+    loadGiven(config, options.kubeconfig);
+  } else if (process.env.KUBERNETES_SERVICE_HOST && existsSync(`${SERVICE_ACCOUNT}/token`)) {
+    config.loadFromCluster();
+  } else {
+    config.loadFromDefault();
+  }
+  // the library refuses plain HTTP unless told that TLS is not wanted; there is none to verify
+  if (clusterOf(config).server.startsWith('http:')) allowPlainHttp(config);
+  return config;
+}
+
+function clusterOf(config: KubeConfig): Cluster {
+  const cluster = config.getCurrentCluster();
+  if (cluster) return cluster;
+  throw new Error(
+    `Cannot find the API server: context "${config.currentContext}" of the kubeconfig names no known cluster`,
+  );
 }
 
 function loadGiven(config: KubeConfig, given: string): void {
@@ -132,7 +140,7 @@ function allowPlainHttp(config: KubeConfig): void {
   }
 }
 
-function caOf(cluster: { readonly caData?: string; readonly caFile?: string }): string | undefined {
+function caOf(cluster: Cluster): string | undefined {
   if (cluster.caData) return cluster.caData;
   if (cluster.caFile && existsSync(cluster.caFile)) return readFileSync(cluster.caFile).toString('base64');
   return undefined;

@@ -208,6 +208,34 @@ describe('kubeconfig', () => {
     }
   });
 
+  it('runs the plugin of an exec user, and again when its token is refused', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
+    try {
+      const counter = join(folder, 'count');
+      writeFileSync(counter, '');
+      const script =
+        `const fs = require('node:fs'); fs.appendFileSync(${JSON.stringify(counter)}, 'x');` +
+        `const token = 'token-' + fs.readFileSync(${JSON.stringify(counter)}).length;` +
+        `console.log(JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token } }));`;
+      const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: process.execPath, args: ['-e', script] };
+      const plugged = connect({ kubeconfig: kubeconfig({ exec }), clock });
+      server.script(json({}), status(401, 'Unauthorized', 'expired'), json({}));
+      await plugged.get(WIDGET, { name: 'a' });
+      await plugged.get(WIDGET, { name: 'a' });
+      plugged.close();
+      const sent = server.seen.map(({ headers }) => headers.authorization);
+      expect(sent).toEqual(['Bearer token-1', 'Bearer token-1', 'Bearer token-2']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('names a context without a cluster', () => {
+    expect(() =>
+      connect({ kubeconfig: kubeconfig({}).replace('"cluster": "k"', '"cluster": "other"'), clock }),
+    ).toThrow('Cannot find the API server: context "c" of the kubeconfig names no known cluster');
+  });
+
   it('says which file cannot be read', () => {
     expect(() => connect({ kubeconfig: '/nowhere/config', clock })).toThrow('Cannot read kubeconfig "/nowhere/config"');
   });
