@@ -71,7 +71,7 @@ const compiled = new Map<string, JsonPath>();
 export function jsonPath(path: string): JsonPath {
   let found = compiled.get(path);
   if (!found) {
-    const bare = path.replace(/^\{(.*)\}$/, '$1');
+    const bare = path.replace(/^\{(.*)\}$/, '$1').replace(/^\$/, '');
     found = compile(bare.startsWith('.') || bare.startsWith('[') ? bare : `.${bare}`);
     compiled.set(path, found);
   }

@@ -77,13 +77,13 @@ function removeItems(value: readonly unknown[], set: FieldSet, shape: Shape): un
   });
 }
 
-/** Paths (`.spec.replicas`) of leaves that are in both sets and whose values differ in the objects. */
+/** Paths (`.spec.replicas`) of leaves that are in both sets. */
 export function clashes(left: FieldSet, right: FieldSet, path = ''): readonly string[] {
   return Object.entries(left).flatMap(([name, inner]) => {
     const other = right[name];
     if (!other || name === '.') return [];
     const at = name.startsWith('f:') ? `${path}.${name.slice(2)}` : `${path}[${name.slice(2)}]`;
-    const isLeaf = Object.keys(inner).length === 0 || Object.keys(other).length === 0;
+    const isLeaf = Object.keys(inner).length === 0 && Object.keys(other).length === 0;
     return isLeaf ? [at] : clashes(inner, other, at);
   });
 }

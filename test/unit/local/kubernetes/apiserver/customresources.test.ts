@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { customResourceDefinitions } from '../../../../../src/api/crds.ts';
+import { eventually, type TestServer, testServer, WIDGETS, widget, widgetDefinition } from './client.ts';
+
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+describe('custom resources of the local API server', () => {
+  let api: TestServer;
+  beforeAll(async () => {
+    api = await testServer();
+    await api.ok('POST', DEFINITIONS, widgetDefinition);
+  });
+  afterAll(() => api.server.close());
+
+  it('serves a resource as soon as its definition is there', async () => {
+    const definition = await api.ok('GET', `${DEFINITIONS}/widgets.example.com`);
+    expect(definition.status.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Established', status: 'True' }),
+    );
+    expect(await api.ok('GET', '/apis/example.com/v1')).toMatchObject({
+      resources: [
+        { name: 'widgets', kind: 'Widget', shortNames: ['wd'], categories: ['toys'] },
+        { name: 'widgets/status' },
+        { name: 'widgets/scale' },
+      ],
+    });
+  });
+
+  it('fills in defaults and drops unknown fields with a warning', async () => {
+    const { body, headers } = await api.call('POST', WIDGETS, widget('plain', { color: 'blue', bogus: 1 }));
+    expect(body.spec).toEqual({ color: 'blue', size: 1 });
+    expect(headers.get('warning')).toContain('unknown field');
+  });
+
+  it.each([
+    {
+      spec: { color: 'green' },
+      message: expect.stringContaining('spec.color: Unsupported value: "green": supported values: "red", "blue"'),
+      field: 'spec.color',
+    },
+    {
+      spec: {},
+      message: expect.stringMatching(/^Widget.example.com "w" is invalid: \[?spec.color: Required value/),
+      field: 'spec.color',
+    },
+    { spec: { color: 'red', size: 7 }, message: expect.stringContaining('red ones are small'), field: 'spec' },
+    {
+      spec: { color: 'blue', size: 70 },
+      message: expect.stringContaining('spec.size in body should be less than or equal to 10'),
+      field: 'spec.size',
+    },
+  ])('refuses $spec', async ({ spec, message, field }) => {
+    const answer = await api.call('POST', WIDGETS, widget('w', spec));
+    expect(answer).toMatchObject({
+      status: 422,
+      body: {
+        reason: 'Invalid',
+        message,
+        details: { kind: 'Widget', causes: expect.arrayContaining([expect.objectContaining({ field })]) },
+      },
+    });
+  });
+
+  it('refuses unknown fields under Strict', async () => {
+    const answer = await api.call(
+      'POST',
+      `${WIDGETS}?fieldValidation=Strict`,
+      widget('w', { color: 'blue', bogus: 1 }),
+    );
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('strict decoding error: unknown field "spec.bogus"') },
+    });
+  });
+
+  it('needs a resourceVersion to be replaced', async () => {
+    await api.ok('POST', WIDGETS, widget('replaced'));
+    const answer = await api.call('PUT', `${WIDGETS}/replaced`, widget('replaced'));
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { details: { causes: [{ field: 'metadata.resourceVersion' }] } },
+    });
+  });
+
+  it('writes status alone through its subresource, and counts generations of the rest', async () => {
+    const made = await api.ok('POST', WIDGETS, { ...widget('split'), status: { phase: 'early' } });
+    expect(made.status).toBeUndefined();
+    const patch = { spec: { size: 9 }, metadata: { labels: { a: 'b' } }, status: { phase: 'late' } };
+    const { body } = await api.patch('merge-patch+json', `${WIDGETS}/split/status`, patch);
+    expect([body.spec.size, body.metadata.labels, body.status, body.metadata.generation]).toEqual([
+      1,
+      undefined,
+      { phase: 'late' },
+      1,
+    ]);
+  });
+
+  it('scales', async () => {
+    await api.ok('POST', WIDGETS, widget('scaled'));
+    const { body } = await api.patch('merge-patch+json', `${WIDGETS}/scaled/scale`, { spec: { replicas: 4 } });
+    expect(body).toMatchObject({ kind: 'Scale', spec: { replicas: 4 }, status: { replicas: 0 } });
+    expect((await api.ok('GET', `${WIDGETS}/scaled`)).spec.size).toBe(4);
+  });
+
+  it('merges applied list items by their map key', async () => {
+    const apply = (manager: string, parts: object[]) =>
+      api.call('PATCH', `${WIDGETS}/applied?fieldManager=${manager}`, widget('applied', { color: 'blue', parts }), {
+        'content-type': 'application/apply-patch+yaml',
+      });
+    await apply('one', [{ name: 'a', count: 1 }]);
+    const { body } = await apply('two', [{ name: 'b', count: 2 }]);
+    expect(body.spec.parts).toEqual([
+      { name: 'a', count: 1 },
+      { name: 'b', count: 2 },
+    ]);
+    expect((await apply('two', [])).body.spec.parts).toEqual([{ name: 'a', count: 1 }]);
+  });
+
+  it('shows printer columns', async () => {
+    await api.patch('merge-patch+json', `${WIDGETS}/plain/status`, {
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    });
+    const table = await api.ok('GET', `${WIDGETS}/plain`, undefined, {
+      accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
+    });
+    expect(table.columnDefinitions.map(({ name }: { name: string }) => name)).toEqual(['Name', 'Size', 'Ready', 'Age']);
+    expect(table.rows[0].cells).toEqual(['plain', 1, 'True', '0s']);
+  });
+
+  it('accepts the definitions of this product', async () => {
+    for (const definition of customResourceDefinitions()) api.server.install(definition);
+    expect((await api.ok('GET', '/apis/karpenter.sh/v1/nodepools')).kind).toBe('NodePoolList');
+    for (const definition of customResourceDefinitions()) api.server.install(definition);
+  });
+
+  it('takes the objects along when the definition goes', async () => {
+    await api.patch('merge-patch+json', `${WIDGETS}/plain`, { metadata: { finalizers: ['example.com/hold'] } });
+    await api.ok('DELETE', `${DEFINITIONS}/widgets.example.com`);
+    const left = await eventually(
+      () => api.ok('GET', WIDGETS),
+      ({ items }) => items.length === 1,
+    );
+    expect(left.items[0].metadata).toMatchObject({ name: 'plain', deletionTimestamp: expect.any(String) });
+    await api.patch('merge-patch+json', `${WIDGETS}/plain`, { metadata: { finalizers: null } });
+    await eventually(
+      () => api.call('GET', WIDGETS),
+      ({ status }) => status === 404,
+    );
+  });
+});

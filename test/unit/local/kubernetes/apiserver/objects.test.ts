@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Body, deployment, eventually, PODS, pod, type TestServer, testServer } from './client.ts';
+
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+
+describe('objects of the local API server', () => {
+  let api: TestServer;
+  beforeAll(async () => {
+    api = await testServer();
+  });
+  afterAll(() => api.server.close());
+
+  it('creates a pod with what the server sets', async () => {
+    const { status, body } = await api.call('POST', PODS, pod('made', { status: { phase: 'Running' } }));
+    expect(status).toBe(201);
+    expect(body.metadata).toMatchObject({
+      name: 'made',
+      namespace: 'default',
+      generation: 1,
+      creationTimestamp: '2026-03-01T12:00:00Z',
+      uid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      resourceVersion: expect.stringMatching(/^\d+$/),
+    });
+    expect(body.spec).toMatchObject({ restartPolicy: 'Always', terminationGracePeriodSeconds: 30, priority: 0 });
+    expect(body.status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
+  });
+
+  it('makes names from generateName', async () => {
+    const { body } = await api.call('POST', PODS, pod('', { metadata: { name: undefined, generateName: 'gen-' } }));
+    expect(body.metadata.name).toMatch(/^gen-[a-z0-9]{5}$/);
+  });
+
+  it.each([
+    { when: 'the name is taken', object: pod('made'), status: 409, message: 'pods "made" already exists' },
+    {
+      when: 'the name is no DNS name',
+      object: pod('Bad_Name'),
+      status: 422,
+      message: /^Pod "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123/,
+    },
+    {
+      when: 'there are no containers',
+      object: pod('empty', { spec: { containers: [] } }),
+      status: 422,
+      message: 'Pod "empty" is invalid: spec.containers: Required value',
+    },
+    {
+      when: 'a field has the wrong type',
+      object: pod('typed', { spec: { containers: 'none' } }),
+      status: 400,
+      message: /cannot unmarshal string into Go struct field Pod.spec.containers/,
+    },
+    {
+      when: 'the priority class is unknown',
+      object: pod('prio', { spec: { priorityClassName: 'nope' } }),
+      status: 403,
+      message: 'pods "prio" is forbidden: no PriorityClass with name nope was found',
+    },
+  ])('refuses a pod when $when', async ({ object, status, message }) => {
+    const answer = await api.call('POST', PODS, object);
+    expect(answer.status).toBe(status);
+    expect(answer.body.message).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+  });
+
+  it('refuses objects in a namespace that does not exist', async () => {
+    const answer = await api.call('POST', '/api/v1/namespaces/nowhere/pods', pod('lost'));
+    expect(answer).toMatchObject({
+      status: 404,
+      body: { message: 'namespaces "nowhere" not found', reason: 'NotFound' },
+    });
+  });
+
+  it('stores nothing on a dry run', async () => {
+    await api.ok('POST', `${PODS}?dryRun=All`, pod('dry'));
+    expect((await api.call('GET', `${PODS}/dry`)).status).toBe(404);
+  });
+
+  it('gives pods the priority of their class', async () => {
+    const body = await api.ok('POST', PODS, pod('critical', { spec: { priorityClassName: 'system-node-critical' } }));
+    expect(body.spec.priority).toBe(2_000_001_000);
+  });
+
+  it('treats unknown fields as fieldValidation says', async () => {
+    const strange = pod('strange', { spec: { bogus: 1 } });
+    const strict = await api.call('POST', `${PODS}?fieldValidation=Strict&dryRun=All`, strange);
+    expect(strict).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('strict decoding error: unknown field "spec.bogus"') },
+    });
+    const warned = await api.call('POST', `${PODS}?fieldValidation=Warn`, strange);
+    expect(warned.headers.get('warning')).toBe('299 - "unknown field \\"spec.bogus\\""');
+    expect(warned.body.spec.bogus).toBeUndefined();
+  });
+
+  it('counts generations of the spec alone, and leaves an unchanged object alone', async () => {
+    const made = await api.ok('POST', DEPLOYMENTS, deployment('counted'));
+    const path = `${DEPLOYMENTS}/counted`;
+    const same = await api.ok('PUT', path, made);
+    expect(same.metadata.resourceVersion).toBe(made.metadata.resourceVersion);
+    const labelled = await api.ok('PUT', path, { ...made, metadata: { ...made.metadata, labels: { a: 'b' } } });
+    expect(labelled.metadata.generation).toBe(1);
+    const scaled = await api.ok('PUT', path, { ...labelled, spec: { ...labelled.spec, replicas: 3 } });
+    expect(scaled.metadata.generation).toBe(2);
+  });
+
+  it('refuses an update of an old version', async () => {
+    const made = await api.ok('POST', DEPLOYMENTS, deployment('raced'));
+    await api.ok('PUT', `${DEPLOYMENTS}/raced`, { ...made, metadata: { ...made.metadata, labels: { a: 'b' } } });
+    const late = await api.call('PUT', `${DEPLOYMENTS}/raced`, made);
+    expect(late).toMatchObject({
+      status: 409,
+      body: {
+        reason: 'Conflict',
+        message:
+          'Operation cannot be fulfilled on deployments.apps "raced": the object has been modified; please apply your changes to the latest version and try again',
+      },
+    });
+  });
+
+  it('keeps status and spec apart', async () => {
+    const made = await api.ok('POST', DEPLOYMENTS, { ...deployment('split'), status: { replicas: 5 } });
+    expect(made.status).toBeUndefined();
+    const wrong = { ...made, spec: { ...made.spec, replicas: 9 }, status: { replicas: 2 } };
+    const status = await api.ok('PUT', `${DEPLOYMENTS}/split/status`, wrong);
+    expect([status.spec.replicas, status.status.replicas, status.metadata.generation]).toEqual([1, 2, 1]);
+    const main = await api.ok('PUT', `${DEPLOYMENTS}/split`, { ...status, status: { replicas: 7 } });
+    expect(main.status.replicas).toBe(2);
+  });
+
+  it('does not let a pod move or a selector change', async () => {
+    const made = await api.ok('POST', PODS, pod('fixed', { spec: { nodeName: 'a' } }));
+    const moved = await api.call('PUT', `${PODS}/fixed`, { ...made, spec: { ...made.spec, nodeName: 'b' } });
+    expect(moved.body.message).toContain('pod updates may not change fields other than');
+    const other = await api.ok('POST', DEPLOYMENTS, deployment('selected'));
+    other.spec.selector.matchLabels = { app: 'other' };
+    const answer = await api.call('PUT', `${DEPLOYMENTS}/selected`, other);
+    expect(answer.body.message).toContain('`selector` does not match template `labels`');
+    expect(answer.body.message).toContain('field is immutable');
+  });
+
+  describe('deletion', () => {
+    it('removes a pod without a node at once', async () => {
+      await api.ok('POST', PODS, pod('unbound'));
+      await api.ok('DELETE', `${PODS}/unbound`);
+      expect((await api.call('GET', `${PODS}/unbound`)).status).toBe(404);
+    });
+
+    it('gives a running pod its grace and removes it on the second delete', async () => {
+      await api.ok('POST', PODS, pod('running', { spec: { nodeName: 'n1' } }));
+      const first = await api.ok('DELETE', `${PODS}/running`, { gracePeriodSeconds: 10 });
+      expect(first.metadata).toMatchObject({
+        deletionTimestamp: '2026-03-01T12:00:10Z',
+        deletionGracePeriodSeconds: 10,
+        generation: 2,
+      });
+      const shorter = await api.ok('DELETE', `${PODS}/running`, { gracePeriodSeconds: 4 });
+      expect(shorter.metadata.deletionTimestamp).toBe('2026-03-01T12:00:04Z');
+      await api.ok('DELETE', `${PODS}/running`, { gracePeriodSeconds: 0 });
+      expect((await api.call('GET', `${PODS}/running`)).status).toBe(404);
+    });
+
+    it('keeps an object until its finalizers are gone', async () => {
+      const path = '/api/v1/namespaces/default/configmaps';
+      await api.ok('POST', path, { metadata: { name: 'held', finalizers: ['example.com/hold'] } });
+      const held = await api.ok('DELETE', `${path}/held`);
+      expect(held.metadata).toMatchObject({
+        deletionTimestamp: '2026-03-01T12:00:00Z',
+        finalizers: ['example.com/hold'],
+      });
+      const added = { metadata: { finalizers: ['example.com/hold', 'example.com/more'] } };
+      expect((await api.patch('merge-patch+json', `${path}/held`, added)).status).toBe(422);
+      await api.patch('merge-patch+json', `${path}/held`, { metadata: { finalizers: null } });
+      expect((await api.call('GET', `${path}/held`)).status).toBe(404);
+    });
+
+    it('obeys preconditions', async () => {
+      await api.ok('POST', PODS, pod('guarded'));
+      const answer = await api.call('DELETE', `${PODS}/guarded`, { preconditions: { uid: 'other' } });
+      expect(answer).toMatchObject({
+        status: 409,
+        body: { message: expect.stringContaining('Precondition failed: UID in precondition: other') },
+      });
+    });
+
+    it('deletes a collection by label', async () => {
+      for (const name of ['c1', 'c2']) await api.ok('POST', PODS, pod(name, { metadata: { labels: { batch: 'c' } } }));
+      await api.ok('DELETE', `${PODS}?labelSelector=batch%3Dc`);
+      expect((await api.ok('GET', `${PODS}?labelSelector=batch%3Dc`)).items).toEqual([]);
+    });
+
+    it('empties a namespace before it goes', async () => {
+      await api.ok('POST', '/api/v1/namespaces', { metadata: { name: 'doomed' } });
+      await api.ok('POST', '/api/v1/namespaces/doomed/configmaps', {
+        metadata: { name: 'inside', finalizers: ['example.com/hold'] },
+      });
+      const marked = await api.ok('DELETE', '/api/v1/namespaces/doomed');
+      expect(marked.status.phase).toBe('Terminating');
+      const refused = await api.call('POST', '/api/v1/namespaces/doomed/configmaps', { metadata: { name: 'late' } });
+      expect(refused).toMatchObject({
+        status: 403,
+        body: { details: { causes: [{ reason: 'NamespaceTerminating' }] } },
+      });
+      await api.patch('merge-patch+json', '/api/v1/namespaces/doomed/configmaps/inside', {
+        metadata: { finalizers: null },
+      });
+      await eventually(
+        () => api.call('GET', '/api/v1/namespaces/doomed'),
+        ({ status }) => status === 404,
+      );
+    });
+  });
+
+  describe('garbage collection', () => {
+    const MAPS = '/api/v1/namespaces/default/configmaps';
+    const make = (name: string, owners: readonly Body[] = [], extra: object = {}) =>
+      api.ok('POST', MAPS, {
+        metadata: {
+          name,
+          ownerReferences: owners.map(({ metadata }) => ({
+            apiVersion: 'v1',
+            kind: 'ConfigMap',
+            name: metadata.name,
+            uid: metadata.uid,
+            ...extra,
+          })),
+        },
+      });
+    const names = async (): Promise<string[]> =>
+      (await api.ok('GET', MAPS)).items.map(({ metadata }: Body) => metadata.name);
+
+    it('deletes dependents after their owner, down the tree', async () => {
+      const top = await make('top');
+      const middle = await make('middle', [top]);
+      await make('bottom', [middle]);
+      await api.ok('DELETE', `${MAPS}/top`);
+      await eventually(names, (left) => !['top', 'middle', 'bottom'].some((name) => left.includes(name)));
+    });
+
+    it('keeps a dependent that has another owner', async () => {
+      const [one, two] = [await make('one'), await make('two')];
+      await make('shared', [one, two]);
+      await api.ok('DELETE', `${MAPS}/one`);
+      const left = await eventually(
+        () => api.ok('GET', `${MAPS}/shared`),
+        ({ metadata }) => metadata.ownerReferences.length === 1,
+      );
+      expect(left.metadata.ownerReferences[0].name).toBe('two');
+    });
+
+    it('deletes an object whose owner has another uid', async () => {
+      await make('impostor');
+      await make('misled', [{ metadata: { name: 'impostor', uid: 'not-its-uid' } }]);
+      await eventually(names, (left) => !left.includes('misled'));
+    });
+
+    it('orphans dependents when asked', async () => {
+      const parent = await make('parent');
+      await make('orphan', [parent]);
+      await api.ok('DELETE', `${MAPS}/parent?propagationPolicy=Orphan`);
+      await eventually(names, (left) => !left.includes('parent'));
+      expect((await api.ok('GET', `${MAPS}/orphan`)).metadata.ownerReferences).toBeUndefined();
+    });
+
+    it('waits in the foreground for dependents that block', async () => {
+      const owner = await make('waiting');
+      await make('blocking', [owner], { blockOwnerDeletion: true });
+      await api.patch('merge-patch+json', `${MAPS}/blocking`, { metadata: { finalizers: ['example.com/hold'] } });
+      await api.ok('DELETE', `${MAPS}/waiting?propagationPolicy=Foreground`);
+      await eventually(
+        () => api.ok('GET', `${MAPS}/blocking`),
+        ({ metadata }) => metadata.deletionTimestamp !== undefined,
+      );
+      expect(await names()).toContain('waiting');
+      await api.patch('merge-patch+json', `${MAPS}/blocking`, { metadata: { finalizers: null } });
+      await eventually(names, (left) => !left.includes('waiting'));
+    });
+  });
+
+  it('injects failures, and says when to come back', async () => {
+    api.server.faults.failRequests({ match: /^GET .*\/pods/, status: 429, times: 1, retryAfterSeconds: 3 });
+    const failed = await api.call('GET', PODS);
+    expect(failed).toMatchObject({ status: 429, body: { reason: 'TooManyRequests' } });
+    expect(failed.headers.get('retry-after')).toBe('3');
+    expect((await api.call('GET', PODS)).status).toBe(200);
+  });
+});
