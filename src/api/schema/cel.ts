@@ -80,7 +80,9 @@ const wording = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   const summary =
     error instanceof EvaluationError && error.summary ? error.summary : (error.message.split('\n')[0] ?? '');
-  return summary.replace(/^No such key/, 'no such key');
+  return summary
+    .replace(/^No such key: index out of bounds, index (\S+) .*$/, 'index out of bounds: $1')
+    .replace(/^No such key/, 'no such key');
 };
 
 export const present = (value: unknown): unknown => Optional.of(value);

@@ -1,5 +1,5 @@
 /** Lists that are sets or have keys hold nothing twice. */
-import { type Cause, duplicate, show } from './cause.ts';
+import { type Cause, duplicate, invalid, show } from './cause.ts';
 import { fieldOf, isObject, mapKey, type OpenApiSchema } from './openapi.ts';
 
 export function duplicates(schema: OpenApiSchema | undefined, value: unknown, path = ''): Cause[] {
@@ -22,6 +22,10 @@ function repeated(schema: OpenApiSchema, items: readonly unknown[], path: string
   const listType = schema['x-kubernetes-list-type'];
   if (listType !== 'set' && listType !== 'map') return [];
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
+  const misfit = listType === 'map' ? items.findIndex((item) => item !== null && !isObject(item)) : -1;
+  if (misfit >= 0) {
+    return [invalid(`${path}[${misfit}]`, items[misfit], 'must be an object for an array of list-type map')];
+  }
   const times = new Map<string, number>();
   return items.flatMap((item, index) => {
     const identity = listType === 'map' ? mapKey(item, keys) : show(item);

@@ -9,24 +9,11 @@ export function prune(schema: OpenApiSchema, value: unknown): { object: unknown;
   return { object: pruned(schema, value, '', unknown, true), unknown };
 }
 
-function pruned(
-  schema: OpenApiSchema | undefined,
-  value: unknown,
-  path: string,
-  unknown: string[],
-  isResource: boolean,
-): unknown {
-  if (!schema) return value;
+function pruned(schema: OpenApiSchema, value: unknown, path: string, unknown: string[], isResource: boolean): unknown {
   if (Array.isArray(value)) {
-    return value.map((item, index) =>
-      pruned(
-        schema.items,
-        item,
-        `${path}[${index}]`,
-        unknown,
-        schema.items?.['x-kubernetes-embedded-resource'] === true,
-      ),
-    );
+    const items = schema.items ?? {};
+    const embedded = items['x-kubernetes-embedded-resource'] === true;
+    return value.map((item, index) => pruned(items, item, `${path}[${index}]`, unknown, embedded));
   }
   return isObject(value) ? prunedObject(schema, value, path, unknown, isResource) : value;
 }

@@ -10,8 +10,15 @@ export interface ScalePaths {
 
 const MAX_INT32 = 2 ** 31 - 1;
 
-export const scaleFaults = ({ specReplicasPath, statusReplicasPath }: ScalePaths, object: unknown): Cause[] =>
-  [specReplicasPath, statusReplicasPath].flatMap((path) => (path === undefined ? [] : faultsAt(path, object)));
+/** Writes of the status alone are not checked for the wanted number. */
+export const scaleFaults = (
+  { specReplicasPath, statusReplicasPath }: ScalePaths,
+  object: unknown,
+  part: 'status' | undefined,
+): Cause[] => [
+  ...(part === 'status' ? [] : faultsAt(specReplicasPath, object)),
+  ...(statusReplicasPath === undefined ? [] : faultsAt(statusReplicasPath, object)),
+];
 
 function faultsAt(path: string, object: unknown): Cause[] {
   const value = path

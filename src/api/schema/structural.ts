@@ -43,7 +43,7 @@ export function structuralSchema(openAPIV3Schema: unknown, scale?: ScalePaths): 
     validate: (object, old, part) => {
       const structural = [
         ...structuralFaults(schema, object, old, part),
-        ...(scale ? scaleFaults(scale, object) : []),
+        ...(scale ? scaleFaults(scale, object, part) : []),
         ...duplicates(schema, object),
       ];
       if (structural.some(blocksRules)) return [...structural, RULES_NOT_CHECKED];

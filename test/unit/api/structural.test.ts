@@ -44,6 +44,15 @@ describe('prune', () => {
     expect(unknown).toEqual(['other', 'spec.list[0].b', 'spec.map.k.c', 'spec.open.a.gone']);
   });
 
+  it('empties objects where the schema has a list or a scalar', () => {
+    const spec = object({ list: { type: 'array', items: object({ a: text }) }, plain: text });
+    const given = { spec: { list: [[{ a: 'x' }]], plain: { b: 1 } } };
+    expect(structuralSchema(withSpec(spec)).prune(given)).toEqual({
+      object: { spec: { list: [[{}]], plain: {} } },
+      unknown: ['spec.list[0][0].a', 'spec.plain.b'],
+    });
+  });
+
   it('keeps the metadata of embedded resources', () => {
     const spec = object({ pod: object({}, { 'x-kubernetes-embedded-resource': true }) });
     const given = { spec: { pod: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, extra: 1 } } };
@@ -155,6 +164,19 @@ describe('validate', () => {
     expect(found).toEqual(expected);
   });
 
+  it('reads integers beyond 64 bits as fractions, and lists as any formatted text', () => {
+    expect(messages(text, 1e19)).toContain(
+      'spec: Invalid value: "number": spec in body must be of type string: "number"',
+    );
+    expect(messages({ ...text, format: 'date-time' }, ['x'])).toEqual([]);
+  });
+
+  it('finds faults within a map that is too large', () => {
+    const spec = { type: 'object', additionalProperties: text, maxProperties: 1 };
+    const fields = faults(spec, { a: 'x', b: 5 }).map(({ field }) => field);
+    expect(fields).toEqual(['spec', 'spec.b', '<nil>']);
+  });
+
   it('does not evaluate rules where the structure is wrong, and says so', () => {
     const spec = object({ a: text }, { required: ['a'], ...rules({ rule: 'false', message: 'never' }) });
     expect(messages(spec, {})).toEqual([
@@ -173,6 +195,8 @@ describe('validate', () => {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['k'],
     };
+    const notObjects = messages(map, [null, 'x', 'y']).filter((message) => message.includes('list-type map'));
+    expect(notObjects).toEqual(['spec[1]: Invalid value: "x": must be an object for an array of list-type map']);
     expect(messages(map, [{ k: 'a' }, { k: 'a' }])).toEqual(['spec[1]: Duplicate value: {"k":"a"}']);
   });
 
@@ -258,6 +282,10 @@ describe('rules', () => {
   it('rejects with the text of the failure where a rule cannot be evaluated', () => {
     const spec = object({ a: integer }, rules({ rule: 'self.a > 1', message: 'broken' }));
     expect(messages(spec, {})).toEqual(['spec: Invalid value: "object": no such key: a evaluating rule: broken']);
+    const list = { type: 'array', items: text, ...rules({ rule: "self[1] == 'x'", message: 'broken' }) };
+    expect(messages(list, ['x'])).toEqual([
+      'spec: Invalid value: "array": index out of bounds: 1 evaluating rule: broken',
+    ]);
   });
 
   it('compares with the earlier state where there is one', () => {
