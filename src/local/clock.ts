@@ -8,6 +8,9 @@ export interface Clock {
   after(ms: number, fire: () => void): () => void;
 }
 
+/** What Node's timers can count; they would fire at once beyond it. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** A clock that starts at `originMs` and runs `timeScale` times as fast as real time. */
 export function scaledClock(timeScale = 1, originMs: number = Date.now()): Clock {
   if (!(timeScale > 0)) throw new RangeError(`Cannot run a clock: time scale is ${timeScale}, it must be above 0`);
@@ -18,7 +21,8 @@ export function scaledClock(timeScale = 1, originMs: number = Date.now()): Clock
     let timer: NodeJS.Timeout;
     // Timers count whole milliseconds and may fire one early, which is long in a fast world.
     const arm = (): void => {
-      timer = setTimeout(() => (exact() < dueAt ? arm() : fire()), Math.max(0, dueAt - exact()) / timeScale);
+      const waitMs = Math.max(0, dueAt - exact()) / timeScale;
+      timer = setTimeout(() => (exact() < dueAt ? arm() : fire()), Math.min(waitMs, LONGEST_TIMER_MS));
     };
     arm();
     return () => clearTimeout(timer);

@@ -38,6 +38,8 @@ function seededRandom(seed: number): () => number {
   };
 }
 
+const isSame = (left: string, right: string): boolean => left.replace(/\/$/, '') === right.replace(/\/$/, '');
+
 const OFF: ReadonlySet<InstanceState> = new Set(['stopping', 'stopped', 'shutting-down', 'terminated']);
 
 /** Lets every running instance join after its boot and die with it, until `parts.signal` ends. */
@@ -66,7 +68,7 @@ export async function startKubelets(setup: KubeletsOptions): Promise<Kubelets> {
       const config = decodeUserData(instance.userData);
       const wrong =
         (config.clusterName !== undefined && config.clusterName !== clusterName && `cluster ${config.clusterName}`) ||
-        (config.endpoint !== undefined && config.endpoint !== endpoint && `endpoint ${config.endpoint}`);
+        (config.endpoint !== undefined && !isSame(config.endpoint, endpoint) && `endpoint ${config.endpoint}`);
       if (!wrong) return config;
       log(`${instance.id} does not join: its user data is for ${wrong}`);
     } catch (error) {

@@ -25,7 +25,7 @@ export interface KubeletContext {
   nextPodIp(): string;
 }
 
-type Stage = 'starting' | 'running' | 'stopping' | 'over';
+type Stage = 'starting' | 'running' | 'stopping';
 
 export class Kubelet {
   readonly #context: KubeletContext;
@@ -88,6 +88,9 @@ export class Kubelet {
       if (stage === 'stopping') return;
       this.#stages.set(uid, 'stopping');
       void this.#stopPod(pod);
+    } else if (stage === undefined && pod.status?.phase === 'Running') {
+      // It ran before this kubelet came up, and still does.
+      this.#stages.set(uid, 'running');
     } else if (stage === undefined && this.#mayStart(pod)) {
       this.#stages.set(uid, 'starting');
       void this.#startPod(pod);
@@ -128,8 +131,8 @@ export class Kubelet {
 
   /** Without a pod network only pods on the host's network start. */
   #mayStart(pod: Pod): boolean {
-    const phase = pod.status?.phase ?? 'Pending';
-    return (phase === 'Pending' || phase === 'Running') && (this.#ready || pod.spec.hostNetwork === true);
+    const isPending = (pod.status?.phase ?? 'Pending') === 'Pending';
+    return isPending && (this.#ready || pod.spec.hostNetwork === true);
   }
 
   async #register(): Promise<void> {

@@ -16,7 +16,7 @@ export interface TestCluster {
   list<T extends KubeObject>(kind: Kind<T>): Promise<readonly T[]>;
   pods(): Promise<readonly Pod[]>;
   node(name: string, node?: NodeOptions): Promise<Node>;
-  /** Waits until the answer is truthy; fails after ten real seconds. */
+  /** Waits until the answer is truthy; fails after twenty real seconds. */
   until<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T>;
   stop(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
       });
     },
     async until(what, look) {
-      const deadline = performance.now() + 10_000;
+      const deadline = performance.now() + 20_000;
       for (;;) {
         const answer = await look();
         if (answer) return answer;
