@@ -40,11 +40,14 @@ export async function reflect<T extends KubeObject>(options: ReflectorOptions<T>
   const report = reporter(options);
   let version: string | undefined;
   let failures = 0;
+  /** Whether nothing has come since the last list: if that expires, the server is not to be hurried. */
+  let isFresh = false;
 
   const list = async (): Promise<string> => {
     const { items, resourceVersion } = await listEverything(options);
     if (signal.aborted) return resourceVersion;
     store.replace(items);
+    isFresh = true;
     options.onListed();
     report.recovered();
     return resourceVersion;
@@ -56,6 +59,7 @@ export async function reflect<T extends KubeObject>(options: ReflectorOptions<T>
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + Math.random()));
     for await (const event of client.watch(kind, { resourceVersion: from, signal, timeoutSeconds })) {
       isAlive = true;
+      isFresh = false;
       failures = 0;
       version = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
       if (event.type === 'DELETED') store.remove(event.object);
@@ -75,15 +79,12 @@ export async function reflect<T extends KubeObject>(options: ReflectorOptions<T>
       }
     } catch (error) {
       if (signal.aborted) return;
+      const wasWatching = version !== undefined;
+      report.failed(error, !wasWatching);
       if (isExpired(error)) {
         version = undefined;
-        // the first time is ordinary; a server that keeps saying so gets longer and longer pauses
-        if (failures === 0) {
-          failures = 1;
-          continue;
-        }
+        if (wasWatching && !isFresh) continue;
       }
-      report.failed(error, version === undefined);
       if (isUnavailable(error)) options.onUnavailable();
     }
     await clock.sleep(backOffMs(RETRY, failures), signal);

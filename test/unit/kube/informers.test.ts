@@ -167,6 +167,7 @@ describe('informers', () => {
       'added f@21',
     ]);
     expect(server.seen.at(-1)?.query.get('resourceVersion')).toBe('20');
+    expect(lines.filter(({ level }) => level !== 'debug')).toEqual([]);
   });
 
   it('pages through long lists, and reads all at once when the pages expire', async () => {
