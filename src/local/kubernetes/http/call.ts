@@ -13,14 +13,14 @@ export interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly wanted: Wanted;
-  /** The whole body as text. */
-  readonly body: string;
+  /** The whole body. */
+  readonly body: Buffer;
 }
 
 const BODY_LIMIT = 64 * 1024 * 1024;
 
 /** @throws when the client goes away or sends more than 64 MiB */
-export async function bodyOf(request: IncomingMessage): Promise<string> {
+export async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -28,7 +28,7 @@ export async function bodyOf(request: IncomingMessage): Promise<string> {
     if (size > BODY_LIMIT) throw new RangeError('request body is larger than 64 MiB');
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 export function sendText(call: Call, text: string, contentType: string, code = 200): undefined {

@@ -2,6 +2,7 @@
 import { parse, stringify } from 'yaml';
 import type { Json } from '../json.ts';
 import { badRequest, StatusError } from '../status.ts';
+import { decodeProtobuf } from './protobuf.ts';
 
 export interface Wanted {
   readonly as: 'object' | 'table' | 'partial';
@@ -44,20 +45,13 @@ export function wanted(accept: string | undefined): Wanted {
   );
 }
 
-/** A request body as JSON. @throws StatusError 400 when it cannot be parsed, 415 when it is neither JSON nor YAML */
-export function parseBody(body: string, contentType: string | undefined): unknown {
+/** A request body as JSON. @throws StatusError 400 when it cannot be parsed, 415 when it is in no known format */
+export function parseBody(body: Buffer, contentType: string | undefined): unknown {
   const type = contentType?.split(';')[0]?.trim() ?? 'application/json';
-  if (body === '') return undefined;
-  if (type.includes('protobuf')) {
-    throw new StatusError(
-      415,
-      'UnsupportedMediaType',
-      `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml`,
-      {},
-    );
-  }
+  if (body.length === 0) return undefined;
+  if (type.includes('protobuf')) return decodeProtobuf(body);
   try {
-    return type.endsWith('yaml') ? parse(body) : JSON.parse(body);
+    return type.endsWith('yaml') ? parse(body.toString()) : JSON.parse(body.toString());
   } catch (error) {
     throw badRequest(
       `couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : String(error)}`,

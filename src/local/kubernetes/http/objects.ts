@@ -76,7 +76,7 @@ function servePatch(call: Call, target: Target, options: WriteOptions & { warnin
     fieldManager: query.get('fieldManager') ?? undefined,
     force: query.get('force') === 'true',
   };
-  const entry = patch(core, target, type, parsePatch(type, call.body), patching);
+  const entry = patch(core, target, type, parsePatch(type, call.body.toString()), patching);
   warn(call, options.warnings);
   answer(call, resource, entry, existed ? 200 : 201);
 }

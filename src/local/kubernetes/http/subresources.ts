@@ -38,7 +38,7 @@ const serveScale: Handler = (call, target) => {
   if (method === 'PUT') return send(call, writeScale(core, target, bodyOf(call), writeOptions(call)));
   if (method !== 'PATCH') throw methodNotAllowed(target.resource, method.toLowerCase());
   const type = patchType(call.request.headers['content-type'] ?? '', target.resource);
-  const scale = patched(type, readScale(core, target), parsePatch(type, call.body), ANY);
+  const scale = patched(type, readScale(core, target), parsePatch(type, call.body.toString()), ANY);
   return send(call, writeScale(core, target, scale, writeOptions(call)));
 };
 
