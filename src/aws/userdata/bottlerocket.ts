@@ -2,7 +2,6 @@
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import type { Logger } from '../../observe/logger.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
-import { canonicalDurations } from './kubeletargs.ts';
 
 /** Settings under `settings.kubernetes` that Bottlerocket knows; it refuses to boot with others. */
 const KUBERNETES_KEYS = new Set(
@@ -43,7 +42,7 @@ function kubeletSettings({ kubelet }: Bootstrap): TomlTable {
     'kube-reserved': kubelet.kubeReserved,
     'eviction-hard': kubelet.evictionHard,
     'eviction-soft': kubelet.evictionSoft,
-    'eviction-soft-grace-period': canonicalDurations(kubelet.evictionSoftGracePeriod),
+    'eviction-soft-grace-period': kubelet.evictionSoftGracePeriod,
     'eviction-max-pod-grace-period': kubelet.evictionMaxPodGracePeriod,
     'image-gc-high-threshold-percent': kubelet.imageGCHighThresholdPercent?.toString(),
     'image-gc-low-threshold-percent': kubelet.imageGCLowThresholdPercent?.toString(),

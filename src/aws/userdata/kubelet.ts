@@ -1,5 +1,7 @@
 /** The kubelet settings that a launch template carries. */
+
 import { type Kubelet, parseKubelet, type RawKubelet } from '../nodeclass/kubelet.ts';
+import { canonicalDurations } from './kubeletargs.ts';
 
 export interface EffectiveKubelet {
   readonly kubelet: Kubelet;
@@ -26,7 +28,13 @@ export function effectiveKubelet(
   } catch (error) {
     throw new Error(`parsing kubelet configuration, ${(error as Error).message}`, { cause: error });
   }
-  const filled: { maxPods: number; clusterDNS?: string[]; kubeReserved?: object; systemReserved?: object } = {
+  const filled: {
+    maxPods: number;
+    clusterDNS?: string[];
+    kubeReserved?: object;
+    systemReserved?: object;
+    evictionSoftGracePeriod?: object;
+  } = {
     maxPods: typeof kubelet.maxPods === 'number' ? kubelet.maxPods : pods,
   };
   for (const field of ['kubeReserved', 'systemReserved'] as const) {
@@ -34,6 +42,8 @@ export function effectiveKubelet(
     if (Object.keys(amounts).length > 0) filled[field] = amounts;
   }
   if ((kubelet.clusterDNS ?? []).length === 0 && dnsIp !== undefined) filled.clusterDNS = [dnsIp];
+  const grace = canonicalDurations(kubelet.evictionSoftGracePeriod);
+  if (grace !== undefined) filled.evictionSoftGracePeriod = grace;
   const rawKubelet: RawKubelet = { ...raw, ...filled };
   return { kubelet: parseKubelet(rawKubelet), rawKubelet };
 }

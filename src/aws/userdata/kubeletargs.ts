@@ -42,7 +42,7 @@ export function kubeletArguments(
     ...list('kube-reserved', kubelet.kubeReserved),
     ...list('eviction-hard', kubelet.evictionHard, '<'),
     ...list('eviction-soft', kubelet.evictionSoft, '<'),
-    ...list('eviction-soft-grace-period', canonicalDurations(kubelet.evictionSoftGracePeriod)),
+    ...list('eviction-soft-grace-period', kubelet.evictionSoftGracePeriod),
     ...value('eviction-max-pod-grace-period', kubelet.evictionMaxPodGracePeriod),
     ...value('image-gc-high-threshold', kubelet.imageGCHighThresholdPercent),
     ...value('image-gc-low-threshold', kubelet.imageGCLowThresholdPercent),

@@ -3,10 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { resourcesOf } from '../../../src/engine/resources.ts';
 import { decoded, fleets, normal, type Replay, recordedText, replay, templates } from './support/cases.ts';
+import type { Json } from './support/json.ts';
 
-type Json = Record<string, any>; // biome-ignore lint/suspicious/noExplicitAny: fixtures are plain JSON
-
-const FOLDER = process.env['AWS_CASES'] ?? new URL('fixtures/', import.meta.url).pathname;
+const FOLDER = process.env.AWS_CASES ?? new URL('fixtures/', import.meta.url).pathname;
 const read = (name: string): Json => JSON.parse(readFileSync(`${FOLDER}/${name}.json`, 'utf8'));
 const world = read('world');
 const names = readdirSync(FOLDER)
@@ -31,14 +30,16 @@ const questions = (list: readonly Json[]): string[] =>
     ...new Set(
       list
         .filter(({ action }) => DISCOVERY.has(action))
-        .map(({ action, input: { MaxResults: _, NextToken: __, ...input } }) => JSON.stringify([action, normal(input)])),
+        .map(({ action, input: { MaxResults: _, NextToken: __, ...input } }) =>
+          JSON.stringify([action, normal(input)]),
+        ),
     ),
   ].sort();
 
 describe.each(names.map((name) => [name]))('%s', (name) => {
   const recorded = read(name);
   // Answers that hang on the whole catalogue cannot be had from the named types.
-  if (recorded['catalogue'] === 'full') {
+  if (recorded.catalogue === 'full') {
     it.skip('needs the whole catalogue', () => undefined);
     return;
   }
@@ -50,35 +51,35 @@ describe.each(names.map((name) => [name]))('%s', (name) => {
 
   it('asks AWS for what the selectors name', async () => {
     const { discovery } = await replayed();
-    expect(questions(discovery)).toEqual(questions(recorded['describes']));
+    expect(questions(discovery)).toEqual(questions(recorded.describes));
     const made = discovery.filter(({ action }) => PROFILE.has(action));
-    expect(normal(made)).toEqual(normal(recorded['instanceProfiles']));
+    expect(normal(made)).toEqual(normal(recorded.instanceProfiles));
   });
 
   it('resolves the NodeClass', async () => {
     const { nodeClass } = await replayed();
     const status = ({ conditions, ...rest }: Json): unknown =>
       normal({ ...rest, conditions: conditions.map(({ type, status: is }: Json) => ({ type, status: is })) });
-    expect(status(nodeClass['status'])).toEqual(status(recorded['nodeClass']['status']));
+    expect(status(nodeClass.status)).toEqual(status(recorded.nodeClass.status));
   });
 
   it('launches with the same templates and fleets', async () => {
     const { launch } = await replayed();
     const ours = templates(inputs(launch, 'CreateLaunchTemplate'), decoded);
-    const theirs = templates(recorded['launchTemplates'], recordedText);
+    const theirs = templates(recorded.launchTemplates, recordedText);
     expect(ours.contents).toEqual(theirs.contents);
-    expect(fleets(inputs(launch, 'CreateFleet'), ours)).toEqual(fleets(recorded['fleets'], theirs));
+    expect(fleets(inputs(launch, 'CreateFleet'), ours)).toEqual(fleets(recorded.fleets, theirs));
   });
 
   it('describes the node in the same way', async () => {
     const { claims } = await replayed();
     const shown = (claim: Json): unknown => ({
-      labels: claim['metadata']['labels'],
-      imageID: claim['status']['imageID'],
-      providerID: claim['status']['providerID'].replace(/i-INSTANCE.*/, 'i-INSTANCE'),
-      capacity: resourcesOf(claim['status']['capacity']),
-      allocatable: resourcesOf(claim['status']['allocatable']),
+      labels: claim.metadata.labels,
+      imageID: claim.status.imageID,
+      providerID: claim.status.providerID.replace(/i-INSTANCE.*/, 'i-INSTANCE'),
+      capacity: resourcesOf(claim.status.capacity),
+      allocatable: resourcesOf(claim.status.allocatable),
     });
-    expect(claims.map(shown)).toEqual(recorded['nodeClaims'].map(shown));
+    expect(claims.map(shown)).toEqual(recorded.nodeClaims.map(shown));
   });
 });

@@ -1,19 +1,18 @@
 /** Replays a recorded case through the provider, and brings what both sides sent into one comparable form. */
-import { createHash } from 'node:crypto';
 import { parse as parseToml } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
-import { assemble } from '../../../../src/aws/assembly.ts';
-import { parseMime } from '../../../../src/aws/userdata/mime.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL, SERVICE } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { assemble } from '../../../../src/aws/assembly.ts';
+import { fingerprint } from '../../../../src/aws/fingerprint.ts';
+import { parseMime } from '../../../../src/aws/userdata/mime.ts';
 import { realClock } from '../../../../src/kube/clock.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
+import type { Json } from './json.ts';
 import { FakeKube } from './kube.ts';
 import { type Sent, World } from './world.ts';
-
-type Json = Record<string, any>; // biome-ignore lint/suspicious/noExplicitAny: fixtures are plain JSON
 
 export interface Replay {
   /** Requests while the NodeClass was made ready, and while the claims were launched. */
@@ -29,29 +28,26 @@ function reconcilerOf(controllers: readonly Controller[], name: string) {
   return found;
 }
 
-const SERVICE = { apiVersion: 'v1', kind: 'Service' };
-
 export async function replay(world: Json, recorded: Json): Promise<Replay> {
-  const set: Json = world['operatorSettings'][recorded['operatorSettings']];
-  const second = recorded['operatorSettings'] === 'set2';
-  const dns = 'kubeDnsClusterIP' in set ? set['kubeDnsClusterIP'] : world['cluster']['kubeDnsClusterIP'];
+  const set: Json = world.operatorSettings[recorded.operatorSettings];
+  const second = recorded.operatorSettings === 'set2';
+  const dns = 'kubeDnsClusterIP' in set ? set.kubeDnsClusterIP : world.cluster.kubeDnsClusterIP;
   const aws = new World(world, {
-    describeCluster: set['describeCluster'] ?? world['cluster']['describeCluster'],
-    ec2Answer: recorded['ec2Answer'],
+    describeCluster: set.describeCluster ?? world.cluster.describeCluster,
+    ec2Answer: recorded.ec2Answer,
   });
   const kube = new FakeKube();
-  const { SERVICE: serviceKind } = await import('../../../../src/api/kinds.ts');
   if (dns !== null) {
-    const service = { ...SERVICE, metadata: { name: 'kube-dns' }, spec: { clusterIP: dns } };
-    kube.put(serviceKind, service);
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-dns' }, spec: { clusterIP: dns } };
+    kube.put(SERVICE, service);
   }
-  const { nodeClass, nodePools } = recorded['manifests'];
+  const { nodeClass, nodePools } = recorded.manifests;
   const { provider, controllers } = await assemble(
     {
       settings: {
-        clusterName: world['cluster']['name'],
-        clusterEndpoint: world['cluster']['endpoint'],
-        clusterCaBundle: world['cluster']['caBundleBase64'],
+        clusterName: world.cluster.name,
+        clusterEndpoint: world.cluster.endpoint,
+        clusterCaBundle: world.cluster.caBundleBase64,
         isolatedVpc: true,
         eksControlPlane: false,
         vmMemoryOverheadPercent: second ? 0.1 : 0.075,
@@ -70,7 +66,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
       clock: realClock(),
       log: silent,
       metrics: createMetrics(),
-      kubernetesVersion: async () => world['kubernetesVersion'],
+      kubernetesVersion: async () => world.kubernetesVersion,
     },
     aws.clients(),
   );
@@ -90,9 +86,9 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
   const discovery = aws.sent.splice(0);
 
   const claims: NodeClaim[] = [];
-  for (const [at, { metadata, spec: claimSpec }] of recorded['nodeClaims'].entries()) {
+  for (const [at, { metadata, spec: claimSpec }] of recorded.nodeClaims.entries()) {
     const poolName = metadata.labels['karpenter.sh/nodepool'];
-    const pool = nodePools.find((each: Json) => each['metadata']['name'] === poolName);
+    const pool = nodePools.find((each: Json) => each.metadata.name === poolName);
     const claim = kube.put(NODE_CLAIM, {
       apiVersion: 'karpenter.sh/v1',
       kind: 'NodeClaim',
@@ -108,7 +104,12 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
     });
     claims.push(await provider.create(claim));
   }
-  return { discovery, launch: [...aws.sent], nodeClass: kube.find(EC2_NODE_CLASS, nodeClass.metadata.name) ?? {}, claims };
+  return {
+    discovery,
+    launch: [...aws.sent],
+    nodeClass: kube.find(EC2_NODE_CLASS, nodeClass.metadata.name) ?? {},
+    claims,
+  };
 }
 
 /** What the CRD fills in. */
@@ -128,14 +129,19 @@ const orderedFlags = (text: string): string =>
 function document(type: string, content: string): unknown {
   if (!type.startsWith('application/node.eks.aws')) return orderedFlags(content.trim());
   const parsed: unknown = parseYaml(content);
-  return isMap(parsed) ? JSON.parse(orderedFlags(JSON.stringify(parsed).replaceAll('\\"', '"x"')).replaceAll('"x"', '\\"')) : parsed;
+  return isMap(parsed)
+    ? JSON.parse(orderedFlags(JSON.stringify(parsed).replaceAll('\\"', '"x"')).replaceAll('"x"', '\\"'))
+    : parsed;
 }
 
 /** User data by meaning. */
 function userData(text: string): unknown {
   if (text.startsWith('MIME-Version'))
-    return parseMime(text).map(({ headers, content }) => ({ headers, content: document(headers['Content-Type'] ?? '', content) }));
-  if (text.startsWith('[settings]')) return parseToml(text);
+    return parseMime(text).map(({ headers, content }) => ({
+      headers,
+      content: document(headers['Content-Type'] ?? '', content),
+    }));
+  if (text.startsWith('[settings')) return parseToml(text);
   return orderedFlags(text);
 }
 
@@ -148,9 +154,7 @@ export function normal(value: unknown, key = ''): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => normal(item, key));
     const ordered = ['NetworkInterfaces', 'BlockDeviceMappings', 'taints', 'startupTaints', 'parts', 'UserData'];
-    return ordered.includes(key)
-      ? items
-      : items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+    return ordered.includes(key) ? items : items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   }
   if (!isMap(value)) return value;
   const members = Object.entries(value)
@@ -163,9 +167,9 @@ export function normal(value: unknown, key = ''): unknown {
 /** A template's content with a name made of it. */
 function template(input: Json, text: string): { readonly name: string; readonly content: unknown } {
   const { LaunchTemplateName: _, ClientToken: __, ...rest } = input;
-  const data = { ...rest['LaunchTemplateData'], UserData: userData(text) };
+  const data = { ...rest.LaunchTemplateData, UserData: userData(text) };
   const content = normal({ ...rest, LaunchTemplateData: data });
-  return { name: createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 12), content };
+  return { name: fingerprint(content), content };
 }
 
 export interface Templates {
@@ -179,7 +183,7 @@ export function templates(inputs: readonly Json[], textOf: (input: Json) => stri
   const contents = new Map<string, unknown>();
   for (const input of inputs) {
     const { name, content } = template(input, textOf(input));
-    names.set(input['LaunchTemplateName'], name);
+    names.set(input.LaunchTemplateName, name);
     contents.set(name, content);
   }
   const rename = (value: unknown): unknown => {
@@ -191,9 +195,8 @@ export function templates(inputs: readonly Json[], textOf: (input: Json) => stri
   return { contents: [...contents].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, content]) => content), rename };
 }
 
-export const decoded = (input: Json): string =>
-  Buffer.from(input['LaunchTemplateData']['UserData'], 'base64').toString();
-export const recordedText = (input: Json): string => input['LaunchTemplateData']['UserData']['text'];
+export const decoded = (input: Json): string => Buffer.from(input.LaunchTemplateData.UserData, 'base64').toString();
+export const recordedText = (input: Json): string => input.LaunchTemplateData.UserData.text;
 
 /** Without the token, which differs from run to run. */
 export function fleets(inputs: readonly Json[], { rename }: Templates): unknown {

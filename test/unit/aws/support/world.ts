@@ -6,8 +6,7 @@ import { PricingClient } from '@aws-sdk/client-pricing';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import type { Clients } from '../../../../src/aws/clients.ts';
-
-type Json = Record<string, any>; // biome-ignore lint/suspicious/noExplicitAny: fixtures are plain JSON
+import type { Json } from './json.ts';
 
 export interface Sent {
   readonly action: string;
@@ -27,7 +26,12 @@ class AwsError extends Error {
 }
 
 const glob = (pattern: string): RegExp =>
-  new RegExp(`^${pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*').replaceAll('?', '.')}$`);
+  new RegExp(
+    `^${pattern
+      .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+      .replaceAll('*', '.*')
+      .replaceAll('?', '.')}$`,
+  );
 
 function matches(filters: Json[] | undefined, tags: Json, members: Record<string, string | undefined>): boolean {
   return (filters ?? []).every(({ Name, Values }: Json) => {
@@ -55,7 +59,7 @@ export class World {
   constructor(world: Json, options: WorldOptions) {
     this.#world = world;
     this.#options = options;
-    for (const { name, role } of world['instanceProfiles']) this.#roles.set(name, [role]);
+    for (const { name, role } of world.instanceProfiles) this.#roles.set(name, [role]);
   }
 
   clients(): Clients {
@@ -76,14 +80,14 @@ export class World {
       ssm: client(SSMClient),
       sqs: client(SQSClient),
       pricing: client(PricingClient),
-      region: this.#world['region'],
+      region: this.#world.region,
     };
   }
 
   #answer(action: string, input: Json): Json {
-    if (input['DryRun'] === true) throw new AwsError('DryRunOperation');
+    if (input.DryRun === true) throw new AwsError('DryRunOperation');
     const answers: Record<string, () => Json> = {
-      DescribeInstanceTypes: () => ({ InstanceTypes: Object.values(this.#world['instanceTypes']) }),
+      DescribeInstanceTypes: () => ({ InstanceTypes: Object.values(this.#world.instanceTypes) }),
       DescribeInstanceTypeOfferings: () => ({ InstanceTypeOfferings: this.#offerings() }),
       DescribeSpotPriceHistory: () => ({ SpotPriceHistory: this.#spotPrices() }),
       DescribeSubnets: () => ({ Subnets: this.#subnets(input) }),
@@ -101,11 +105,11 @@ export class World {
       DescribeCluster: () => ({ cluster: this.#options.describeCluster }),
       GetInstanceProfile: () => this.#profile(input),
       CreateInstanceProfile: () => {
-        this.#roles.set(input['InstanceProfileName'], []);
+        this.#roles.set(input.InstanceProfileName, []);
         return {};
       },
       AddRoleToInstanceProfile: () => {
-        this.#roles.set(input['InstanceProfileName'], [input['RoleName']]);
+        this.#roles.set(input.InstanceProfileName, [input.RoleName]);
         return {};
       },
       ListInstanceProfiles: () => ({ InstanceProfiles: [] }),
@@ -116,14 +120,14 @@ export class World {
   }
 
   #offerings(): Json[] {
-    return Object.entries<string[]>(this.#world['offerings']).flatMap(([InstanceType, zones]) =>
+    return Object.entries<string[]>(this.#world.offerings).flatMap(([InstanceType, zones]) =>
       zones.map((Location) => ({ InstanceType, Location })),
     );
   }
 
   #spotPrices(): Json[] {
     const factors: Record<string, number> = { 'us-east-1a': 0.4, 'us-east-1b': 0.41, 'us-east-1c': 0.42 };
-    return Object.entries<number>(this.#world['onDemandPrices']).flatMap(([InstanceType, price]) =>
+    return Object.entries<number>(this.#world.onDemandPrices).flatMap(([InstanceType, price]) =>
       Object.entries(factors).map(([AvailabilityZone, factor]) => ({
         InstanceType,
         AvailabilityZone,
@@ -134,73 +138,75 @@ export class World {
   }
 
   #subnets({ Filters }: Json): Json[] {
-    return this.#world['subnets']
-      .filter((subnet: Json) => matches(Filters, subnet['tags'], { 'subnet-id': subnet['id'] }))
+    return this.#world.subnets
+      .filter((subnet: Json) => matches(Filters, subnet.tags, { 'subnet-id': subnet.id }))
       .map((subnet: Json) => ({
-        SubnetId: subnet['id'],
-        AvailabilityZone: subnet['zone'],
-        AvailabilityZoneId: subnet['zoneId'],
-        AvailableIpAddressCount: subnet['availableIpAddressCount'],
+        SubnetId: subnet.id,
+        AvailabilityZone: subnet.zone,
+        AvailabilityZoneId: subnet.zoneId,
+        AvailableIpAddressCount: subnet.availableIpAddressCount,
       }));
   }
 
   #securityGroups({ Filters }: Json): Json[] {
-    return this.#world['securityGroups']
-      .filter((group: Json) => matches(Filters, group['tags'], { 'group-id': group['id'], 'group-name': group['name'] }))
-      .map((group: Json) => ({ GroupId: group['id'], GroupName: group['name'] }));
+    return this.#world.securityGroups
+      .filter((group: Json) => matches(Filters, group.tags, { 'group-id': group.id, 'group-name': group.name }))
+      .map((group: Json) => ({ GroupId: group.id, GroupName: group.name }));
   }
 
   #images({ Filters, Owners }: Json): Json[] {
-    return this.#world['images']
-      .filter((image: Json) => matches(Filters, image['tags'], { 'image-id': image['id'], name: image['name'], state: 'available' }))
+    return this.#world.images
+      .filter((image: Json) =>
+        matches(Filters, image.tags, { 'image-id': image.id, name: image.name, state: 'available' }),
+      )
       .filter(
         (image: Json) =>
           Owners === undefined ||
           Owners.some(
             (owner: string) =>
-              owner === image['ownerId'] ||
-              owner === image['ownerAlias'] ||
-              (owner === 'self' && image['ownerId'] === this.#world['account']),
+              owner === image.ownerId ||
+              owner === image.ownerAlias ||
+              (owner === 'self' && image.ownerId === this.#world.account),
           ),
       )
       .map((image: Json) => ({
-        ImageId: image['id'],
-        Name: image['name'],
-        Architecture: image['architecture'],
-        CreationDate: image['creationDate'],
-        DeprecationTime: image['deprecationTime'],
+        ImageId: image.id,
+        Name: image.name,
+        Architecture: image.architecture,
+        CreationDate: image.creationDate,
+        DeprecationTime: image.deprecationTime,
       }));
   }
 
   #reservations({ CapacityReservationIds: ids, Filters }: Json): Json[] {
-    return this.#world['capacityReservations']
-      .filter((each: Json) => ids === undefined || ids.includes(each['capacityReservationId']))
+    return this.#world.capacityReservations
+      .filter((each: Json) => ids === undefined || ids.includes(each.capacityReservationId))
       .filter((each: Json) =>
-        matches(Filters, each['tags'], {
-          state: each['state'],
-          'owner-id': each['ownerId'],
-          'instance-match-criteria': each['instanceMatchCriteria'],
+        matches(Filters, each.tags, {
+          state: each.state,
+          'owner-id': each.ownerId,
+          'instance-match-criteria': each.instanceMatchCriteria,
         }),
       )
       .map((each: Json) => ({
-        CapacityReservationId: each['capacityReservationId'],
-        OwnerId: each['ownerId'],
-        InstanceType: each['instanceType'],
-        AvailabilityZone: each['availabilityZone'],
-        AvailableInstanceCount: each['availableInstanceCount'],
-        InstanceMatchCriteria: each['instanceMatchCriteria'],
-        ReservationType: each['reservationType'],
+        CapacityReservationId: each.capacityReservationId,
+        OwnerId: each.ownerId,
+        InstanceType: each.instanceType,
+        AvailabilityZone: each.availabilityZone,
+        AvailableInstanceCount: each.availableInstanceCount,
+        InstanceMatchCriteria: each.instanceMatchCriteria,
+        ReservationType: each.reservationType,
       }));
   }
 
   #placementGroups({ GroupIds, GroupNames }: Json): Json[] {
-    return this.#world['placementGroups']
-      .filter((group: Json) => GroupIds?.includes(group['groupId']) || GroupNames?.includes(group['groupName']))
+    return this.#world.placementGroups
+      .filter((group: Json) => GroupIds?.includes(group.groupId) || GroupNames?.includes(group.groupName))
       .map((group: Json) => ({
-        GroupId: group['groupId'],
-        GroupName: group['groupName'],
-        Strategy: group['strategy'],
-        PartitionCount: group['partitionCount'],
+        GroupId: group.groupId,
+        GroupName: group.groupName,
+        Strategy: group.strategy,
+        PartitionCount: group.partitionCount,
       }));
   }
 
@@ -221,7 +227,7 @@ export class World {
     const wanted = this.#options.ec2Answer[this.#fleets++] ?? {};
     for (const { LaunchTemplateSpecification, Overrides } of configs) {
       const found = Overrides.find(
-        (each: Json) => each['InstanceType'] === wanted['InstanceType'] && each['SubnetId'] === wanted['SubnetId'],
+        (each: Json) => each.InstanceType === wanted.InstanceType && each.SubnetId === wanted.SubnetId,
       );
       if (found !== undefined)
         return {
@@ -239,7 +245,7 @@ export class World {
   }
 
   #parameter({ Name }: Json): Json {
-    const Value = this.#world['ssmParameters'][Name];
+    const Value = this.#world.ssmParameters[Name];
     if (Value === undefined) throw new AwsError('ParameterNotFound');
     return { Parameter: { Name, Value } };
   }
