@@ -1,5 +1,4 @@
 /** Gauges of every node's resources and of the cluster's use of them, replaced as a whole every few seconds. */
-import type { Gauge } from 'prom-client';
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
@@ -7,7 +6,7 @@ import { addResources, podLimits, podRequests, resourcesOf, subtractResources } 
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import { clusterStateMetrics } from './clusterstate.ts';
-import type { Labels } from './series.ts';
+import { type Labels, OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 5_000;
 
@@ -26,67 +25,87 @@ export const resourceType = (resource: string): string => resource.toLowerCase()
 const KNOWN = [...WELL_KNOWN_LABELS].map((label) => ({ label, name: nodeLabelName(label) }));
 const NODE_LABELS = [...KNOWN.map(({ name }) => name), 'node_name', 'phase', 'managed'];
 
-interface Amounts {
-  readonly allocatable: Resources;
-  readonly podRequests: Resources;
-  readonly podLimits: Resources;
-  readonly daemonRequests: Resources;
-  readonly daemonLimits: Resources;
-  readonly overhead: Resources;
+const AMOUNTS = ['allocatable', 'podRequests', 'podLimits', 'daemonRequests', 'daemonLimits', 'overhead'] as const;
+type Amounts = Readonly<Record<(typeof AMOUNTS)[number], Resources>>;
+
+/** A node as it was measured. Cluster state replaces its nodes when they change, so the same object needs no new series. */
+interface Measured {
+  readonly node: StateNode;
+  readonly labels: Labels;
+  readonly amounts: Amounts;
 }
 
 export function nodeMetrics(deps: Deps): Singleton {
   const { clock, cluster, metrics } = deps;
-  const byResource = [...NODE_LABELS, 'resource_type'];
-  const gauges: Readonly<Record<keyof Amounts, Gauge>> = {
-    allocatable: metrics.gauge('nodes_allocatable', 'Resources of nodes that pods can use', byResource),
-    podRequests: metrics.gauge(
-      'nodes_total_pod_requests',
-      'Requests of the pods on nodes, daemons included',
-      byResource,
-    ),
-    podLimits: metrics.gauge('nodes_total_pod_limits', 'Limits of the pods on nodes, daemons included', byResource),
-    daemonRequests: metrics.gauge('nodes_total_daemon_requests', 'Requests of the daemons on nodes', byResource),
-    daemonLimits: metrics.gauge('nodes_total_daemon_limits', 'Limits of the daemons on nodes', byResource),
-    overhead: metrics.gauge('nodes_system_overhead', 'Resources of nodes that pods cannot use', byResource),
+  const byResource = (name: string, help: string): OwnedSeries =>
+    new OwnedSeries(metrics.gauge(name, help, [...NODE_LABELS, 'resource_type']));
+  const gauges: Readonly<Record<keyof Amounts, OwnedSeries>> = {
+    allocatable: byResource('nodes_allocatable', 'Resources of nodes that pods can use'),
+    podRequests: byResource('nodes_total_pod_requests', 'Requests of the pods on nodes, daemons included'),
+    podLimits: byResource('nodes_total_pod_limits', 'Limits of the pods on nodes, daemons included'),
+    daemonRequests: byResource('nodes_total_daemon_requests', 'Requests of the daemons on nodes'),
+    daemonLimits: byResource('nodes_total_daemon_limits', 'Limits of the daemons on nodes'),
+    overhead: byResource('nodes_system_overhead', 'Resources of nodes that pods cannot use'),
   };
-  const lifetime = metrics.gauge('nodes_current_lifetime_seconds', 'Age of nodes', NODE_LABELS);
+  const lifetime = new OwnedSeries(metrics.gauge('nodes_current_lifetime_seconds', 'Age of nodes', NODE_LABELS));
   const utilization = metrics.gauge(
     'cluster_utilization_percent',
     'Part of the allocatable resources that pods request',
     ['resource_type'],
   );
   const checkState = clusterStateMetrics(deps);
+  const known = new Map<string, Measured>();
+
+  function measure(node: StateNode): Measured {
+    const last = known.get(node.providerId);
+    if (last?.node === node) return last;
+    const measured = { node, labels: labelsOf(node), amounts: amountsOf(node) };
+    known.set(node.providerId, measured);
+    for (const name of AMOUNTS) {
+      const samples = Object.entries(measured.amounts[name]).map(([resource, amount]) => ({
+        labels: { ...measured.labels, resource_type: resourceType(resource) },
+        value: inUnits(resource, amount),
+      }));
+      gauges[name].set(node.providerId, samples);
+    }
+    return measured;
+  }
+
+  function forgetAllBut(providerIds: ReadonlySet<string>): void {
+    for (const providerId of known.keys()) {
+      if (providerIds.has(providerId)) continue;
+      known.delete(providerId);
+      for (const series of [...Object.values(gauges), lifetime]) series.remove(providerId);
+    }
+  }
+
+  function measureUse(measured: readonly Measured[]): void {
+    const total = addResources(...measured.map(({ amounts }) => amounts.allocatable));
+    const requested = addResources(...measured.map(({ amounts }) => amounts.podRequests));
+    utilization.reset();
+    for (const [resource, amount] of Object.entries(total)) {
+      if (amount <= 0) continue;
+      utilization.set({ resource_type: resourceType(resource) }, (100 * (requested[resource] ?? 0)) / amount);
+    }
+  }
 
   return {
     name: 'metrics.node',
     singleton: true,
     async reconcile({ log }) {
       const nodes = cluster.nodes().filter(({ node }) => node !== undefined);
-      const measured = nodes.map((node) => ({ node, labels: labelsOf(node), amounts: amountsOf(node) }));
-      for (const gauge of [...Object.values(gauges), lifetime, utilization]) gauge.reset();
-      for (const { node, labels, amounts } of measured) {
-        for (const [name, gauge] of Object.entries(gauges)) set(gauge, labels, amounts[name as keyof Amounts]);
-        const created = node.node?.metadata.creationTimestamp;
-        if (created !== undefined) lifetime.set(labels, (clock.now() - Date.parse(created)) / 1_000);
+      forgetAllBut(new Set(nodes.map(({ providerId }) => providerId)));
+      const measured = nodes.map(measure);
+      for (const { node, labels } of measured) {
+        const bornMs = Date.parse(node.node?.metadata.creationTimestamp ?? '');
+        const value = Math.max(0, clock.now() - bornMs) / 1_000;
+        lifetime.set(node.providerId, Number.isNaN(bornMs) ? [] : [{ labels, value }]);
       }
-      const total = addResources(...measured.map(({ amounts }) => amounts.allocatable));
-      const requested = addResources(...measured.map(({ amounts }) => amounts.podRequests));
-      for (const [resource, amount] of Object.entries(total)) {
-        if (amount > 0) {
-          utilization.set({ resource_type: resourceType(resource) }, (100 * (requested[resource] ?? 0)) / amount);
-        }
-      }
+      measureUse(measured);
       checkState(nodes.length, log);
       return after(INTERVAL_MS);
     },
   };
-}
-
-function set(gauge: Gauge, labels: Labels, amounts: Resources): void {
-  for (const [resource, amount] of Object.entries(amounts)) {
-    gauge.set({ ...labels, resource_type: resourceType(resource) }, inUnits(resource, amount));
-  }
 }
 
 function labelsOf(node: StateNode): Labels {

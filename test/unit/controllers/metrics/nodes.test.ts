@@ -1,0 +1,139 @@
+import { describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import type { CloudProvider } from '../../../../src/cloud/provider.ts';
+import type { Deps } from '../../../../src/controllers/deps.ts';
+import { metricsControllers } from '../../../../src/controllers/metrics/index.ts';
+import { runControllers } from '../../../../src/kube/runtime.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { parseSettings } from '../../../../src/observe/settings.ts';
+import { ClusterState } from '../../../../src/state/cluster.ts';
+import { handFed } from '../../kube/fakes.ts';
+import { virtualClock } from '../../virtualclock.ts';
+import { claimOf, daemonOf, nodeOf, PROVIDER_ID, podOf } from '../node/bench.ts';
+
+const LABELS = {
+  [NODEPOOL_LABEL]: 'default',
+  [INSTANCE_TYPE_LABEL]: 'm5.large',
+  [ZONE_LABEL]: 'zone-a',
+  [CAPACITY_TYPE_LABEL]: 'spot',
+};
+
+function observe(argv: readonly string[] = []) {
+  const clock = virtualClock();
+  const { informers, store } = handFed();
+  const metrics = createMetrics();
+  const cluster = new ClusterState({ informers, clock, manages: () => true });
+  const requirement = (key: string, value: string) => ({ key, operator: 'In', values: [value] });
+  const cloud = {
+    nodeClassKinds: [{ group: 'karpenter.k8s.aws', kind: 'EC2NodeClass' }],
+    instanceTypes: async () => [
+      {
+        name: 'm5.large',
+        offerings: [
+          {
+            usdPerHour: 0.04,
+            requirements: [requirement(CAPACITY_TYPE_LABEL, 'spot'), requirement(ZONE_LABEL, 'zone-a')],
+          },
+        ],
+      },
+    ],
+  } as unknown as CloudProvider;
+  const settings = parseSettings(['--cluster-name=test', ...argv], {});
+  const deps = { informers, cluster, cloud, clock, metrics, settings, events: { publish() {} } } as unknown as Deps;
+  const { signal } = new AbortController();
+  runControllers({ controllers: metricsControllers(deps), informers, clock, log: silent, metrics, signal });
+  /** Value of the series of a metric that carries all these labels; undefined when there is none. */
+  const value = async (metric: string, labels: Readonly<Record<string, string>> = {}): Promise<number | undefined> => {
+    const wanted = Object.entries(labels).map(([name, label]) => `${name}="${label}"`);
+    const line = (await metrics.text())
+      .split('\n')
+      .find(
+        (each) =>
+          each.startsWith(metric) &&
+          /^[{ ]/.test(each.slice(metric.length)) &&
+          wanted.every((label) => each.includes(label)),
+      );
+    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1));
+  };
+  return { clock, store, value };
+}
+
+const requests = (cpu: string) => ({ containers: [{ name: 'c', resources: { requests: { cpu } } }] });
+
+describe('metrics of nodes, pods and NodePools', () => {
+  it('follow what changes and forget what goes', async () => {
+    const { clock, store, value } = observe();
+    const node = {
+      ...nodeOf('node', { labels: LABELS }),
+      status: { capacity: { cpu: '2' }, allocatable: { cpu: '1900m' }, conditions: [] },
+    };
+    store(NODE_CLAIM).put(claimOf('claim', { labels: LABELS }));
+    store(NODE).put(node);
+    store(POD).put(podOf('web', requests('500m')));
+    store(POD).put(daemonOf('daemon', requests('100m')));
+    await clock.advance(6_000);
+    const cpu = {
+      node_name: 'node',
+      resource_type: 'cpu',
+      nodepool: 'default',
+      instance_type: 'm5.large',
+      managed: 'true',
+    };
+    expect(await value('karpenter_nodes_allocatable', cpu)).toBe(1.9);
+    expect(await value('karpenter_nodes_total_pod_requests', cpu)).toBe(0.6);
+    expect(await value('karpenter_nodes_total_daemon_requests', cpu)).toBe(0.1);
+    expect(await value('karpenter_nodes_system_overhead', cpu)).toBeCloseTo(0.1);
+    expect(await value('karpenter_cluster_utilization_percent', { resource_type: 'cpu' })).toBeCloseTo(31.58, 2);
+    expect(await value('karpenter_nodes_current_lifetime_seconds', { node_name: 'node' })).toBe(86_405);
+    expect(await value('karpenter_cluster_state_node_count')).toBe(1);
+    expect(await value('karpenter_pods_state', { name: 'web', node: 'node', scheduled: 'true', managed: 'true' })).toBe(
+      1,
+    );
+
+    store(POD).remove(podOf('web'));
+    await clock.advance(5_000);
+    expect(await value('karpenter_nodes_total_pod_requests', cpu)).toBe(0.1);
+    expect(await value('karpenter_pods_state', { name: 'web' })).toBeUndefined();
+
+    store(NODE).remove(node);
+    store(NODE_CLAIM).remove(claimOf('claim'));
+    await clock.advance(5_000);
+    expect(await value('karpenter_nodes_allocatable', { node_name: 'node' })).toBeUndefined();
+    expect(await value('karpenter_nodes_current_lifetime_seconds', { node_name: 'node' })).toBeUndefined();
+    expect(await value('karpenter_cluster_utilization_percent', { resource_type: 'cpu' })).toBeUndefined();
+  });
+
+  it('show limits, use and cost of a NodePool', async () => {
+    const { clock, store, value } = observe();
+    const pool = {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodePool',
+      metadata: { name: 'default', uid: 'p', resourceVersion: '1' },
+      spec: { limits: { cpu: '10', 'example.com/Device': '3' }, template: { spec: { nodeClassRef: {} } } },
+      status: { resources: { cpu: '2' } },
+    } as unknown as NodePool;
+    store(NODE_CLAIM).put(claimOf('one', { labels: LABELS }));
+    store(NODE_CLAIM).put({ ...claimOf('two', { labels: LABELS }), status: { providerID: `${PROVIDER_ID}2` } });
+    store(NODE_CLAIM).put({ ...claimOf('unknown', { labels: { ...LABELS, [ZONE_LABEL]: 'elsewhere' } }), status: {} });
+    store(NODE_POOL).put(pool);
+    await clock.advance(1_000);
+    expect(await value('karpenter_nodepools_limit', { nodepool: 'default', resource_type: 'cpu' })).toBe(10);
+    expect(await value('karpenter_nodepools_limit', { resource_type: 'example.com/device' })).toBe(3);
+    expect(await value('karpenter_nodepools_usage', { nodepool: 'default', resource_type: 'cpu' })).toBe(2);
+    expect(await value('karpenter_nodepools_cost_total', { nodepool: 'default' })).toBeCloseTo(0.08);
+    store(NODE_POOL).remove(pool);
+    await clock.settle();
+    expect(await value('karpenter_nodepools_cost_total', { nodepool: 'default' })).toBeUndefined();
+  });
+
+  it('are left out when the settings say so', async () => {
+    const { clock, store, value } = observe(['--disable-cluster-state-observability']);
+    store(POD).put(podOf('web'));
+    await clock.advance(6_000);
+    expect(await value('karpenter_pods_state')).toBeUndefined();
+    expect(await value('karpenter_cluster_state_synced')).toBeUndefined();
+  });
+});
