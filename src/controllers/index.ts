@@ -2,6 +2,8 @@
 
 import { drift } from '../engine/disruption/drift.ts';
 import { emptiness } from '../engine/disruption/emptiness.ts';
+import { multiNode } from '../engine/disruption/multi.ts';
+import { singleNode } from '../engine/disruption/single.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
 import { disruption } from './disruption/loop.ts';
@@ -49,7 +51,7 @@ export function controllers(deps: Deps): readonly Controller[] {
     readiness(deps),
     validation(deps),
     registrationHealth(deps),
-    disruption(deps, queue, { methods: [emptiness, drift], simulate: simulator(deps, solver) }),
+    disruption(deps, { queue, methods: [emptiness, drift, multiNode, singleNode], simulate: simulator(deps, solver) }),
     queue.worker,
     ...nodeControllers(deps),
     ...metricsControllers(deps),

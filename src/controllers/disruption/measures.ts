@@ -1,11 +1,12 @@
 /** Metrics of voluntary disruption. */
 import type { Allowance } from '../../engine/disruption/budgets.ts';
 import { type Command, decisionOf } from '../../engine/disruption/command.ts';
-import type { Method } from '../../engine/disruption/method.ts';
+import type { Findings, Method } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 
 const PREFIX = 'voluntary_disruption';
+const SCORES = [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10];
 
 export function observeEvaluation(metrics: Metrics, method: Method, seconds: number): void {
   metrics
@@ -65,12 +66,33 @@ export function countFailedValidations(metrics: Metrics, method: Method, count: 
     .inc({ consolidation_type: method.consolidationType }, count);
 }
 
+const timeouts = (metrics: Metrics) =>
+  metrics.counter(`${PREFIX}_consolidation_timeouts_total`, 'Consolidation searches that ran out of time', [
+    'consolidation_type',
+  ]);
+
+export const countTimeout = (metrics: Metrics, { consolidationType }: Method): void =>
+  timeouts(metrics).inc({ consolidation_type: consolidationType });
+
 /** Series that exist from the start, so that their first increase shows. */
 export function initTimeouts(metrics: Metrics): void {
-  const timeouts = metrics.counter(
-    `${PREFIX}_consolidation_timeouts_total`,
-    'Consolidation searches that ran out of time',
-    ['consolidation_type'],
+  for (const consolidationType of ['multi', 'single'])
+    timeouts(metrics).inc({ consolidation_type: consolidationType }, 0);
+}
+
+/** Each pool's view of each move; scores exist under the Balanced policy alone. */
+export function observeEvaluations(metrics: Metrics, { evaluations = [] }: Findings): void {
+  const names = ['decision', 'nodepool', 'policy'];
+  const moves = metrics.counter('consolidation_moves_total', 'Consolidations weighed', names);
+  const scores = metrics.histogram(
+    'consolidation_score',
+    'Savings for disruption under the Balanced policy',
+    names,
+    SCORES,
   );
-  for (const consolidationType of ['multi', 'single']) timeouts.inc({ consolidation_type: consolidationType }, 0);
+  for (const { nodePool, policy, approved, score } of evaluations) {
+    const labels = { decision: approved ? 'approved' : 'rejected', nodepool: nodePool.metadata.name, policy };
+    moves.inc(labels);
+    if (score !== undefined) scores.observe(labels, score);
+  }
 }

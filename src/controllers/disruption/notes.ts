@@ -35,9 +35,18 @@ export function publishUnconsolidatable(events: EventRecorder, candidate: Candid
 }
 
 export function publishNotes(events: EventRecorder, notes: readonly Note[]): void {
-  for (const { kind, candidate, message, dedupe } of notes) {
-    if (kind === 'Unconsolidatable') publishUnconsolidatable(events, candidate, message);
-    else events.publish(...onBoth(candidate, { reason: kind, message: capitalized(message) }, dedupe));
+  for (const { kind, candidate, nodePool, message, dedupe = [] } of notes) {
+    if (candidate && kind === 'Unconsolidatable') publishUnconsolidatable(events, candidate, message);
+    else if (candidate)
+      events.publish(
+        ...onBoth(
+          candidate,
+          { reason: kind, message: kind === 'ConsolidationApproved' ? message : capitalized(message) },
+          dedupe,
+        ),
+      );
+    if (nodePool === undefined) continue;
+    events.publish({ object: nodePool, type: 'Normal', reason: kind, message, dedupe: [uidOf(nodePool), ...dedupe] });
   }
 }
 

@@ -33,9 +33,11 @@ const names = ({ candidates }: Pick<Command, 'candidates'>): string => candidate
 /** For events while a method still deliberates. */
 export const shortText = (command: Command): string => `${decisionOf(command)}: [${names(command)}]${arrow(command)}`;
 
+export const savingsText = (command: Pick<Command, 'candidates' | 'replacements'>): string =>
+  `(savings: $${savingsOf(command).toFixed(2)})`;
+
 /** For logs. */
 export function longText(command: Command, id: string): string {
   const pools = [...new Set(command.candidates.map(({ nodePool }) => nodePool.metadata.name))].join(',');
-  const savings = `(savings: $${savingsOf(command).toFixed(2)})`;
-  return `${command.reason}/${id}: ${decisionOf(command)}: nodepools=[${pools}]: [${names(command)}]${arrow(command)} ${savings}`;
+  return `${command.reason}/${id}: ${decisionOf(command)}: nodepools=[${pools}]: [${names(command)}]${arrow(command)} ${savingsText(command)}`;
 }

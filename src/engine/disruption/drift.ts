@@ -26,12 +26,8 @@ function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
 
 async function decide({ candidates, budgets, simulate }: Deliberation): Promise<Findings> {
   const notes: Note[] = [];
-  let constrained = false;
   for (const candidate of inOrder(candidates)) {
-    if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
-      constrained = true;
-      continue;
-    }
+    if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) continue;
     const simulation = await simulate([candidate], { sparesQuietNodes: false });
     if (simulation === undefined) continue;
     if (simulation.stranded.size > 0) {
@@ -41,9 +37,9 @@ async function decide({ candidates, budgets, simulate }: Deliberation): Promise<
     const { claims, plan } = simulation;
     return {
       commands: [{ reason: 'Drifted', candidates: [candidate], replacements: claims, plan }],
-      constrained,
+      exhausted: false,
       notes,
     };
   }
-  return { commands: [], constrained, notes };
+  return { commands: [], exhausted: false, notes };
 }

@@ -13,8 +13,6 @@ import {
   withinBudgets,
 } from './method.ts';
 
-const NOTHING: Findings = { commands: [], constrained: false, notes: [] };
-
 export const emptiness: Method = {
   name: 'emptiness',
   reason: 'Empty',
@@ -39,8 +37,8 @@ function filter(candidate: Candidate): FilterVerdict {
 
 async function decide({ candidates, budgets }: Deliberation): Promise<Findings> {
   const { taken, constrained } = withinBudgets(bySavings(candidates), budgets);
-  if (taken.length === 0) return { ...NOTHING, constrained };
-  return { commands: [{ reason: 'Empty', candidates: taken, replacements: [] }], constrained, notes: [] };
+  if (taken.length === 0) return { commands: [], exhausted: !constrained, notes: [] };
+  return { commands: [{ reason: 'Empty', candidates: taken, replacements: [] }], exhausted: false, notes: [] };
 }
 
 /** What is still empty, not expecting pods, and within the budgets as they are by then. */

@@ -1,13 +1,22 @@
 /** The contract of the algorithms that decide which nodes to disrupt. */
+import type { NodePool } from '../../api/nodepool.ts';
+import type { PoolInput } from '../model.ts';
+import type { Evaluation, PoolTotals } from './balance.ts';
 import type { Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
 import type { DisruptionClass, DisruptionReason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulation.ts';
 
-/** Something to tell the user about a candidate. */
+/** Something to tell the user about a candidate, or about a NodePool. */
 export interface Note {
-  readonly kind: 'Unconsolidatable' | 'DisruptionBlocked' | 'ConsolidationCandidate' | 'ConsolidationRejected';
-  readonly candidate: Candidate;
+  readonly kind:
+    | 'Unconsolidatable'
+    | 'DisruptionBlocked'
+    | 'ConsolidationCandidate'
+    | 'ConsolidationApproved'
+    | 'ConsolidationRejected';
+  readonly candidate?: Candidate;
+  readonly nodePool?: NodePool;
   readonly message: string;
   /** What besides the object makes two notes of this kind different. */
   readonly dedupe?: readonly string[];
@@ -21,11 +30,14 @@ export interface FilterVerdict {
 
 export interface Findings {
   readonly commands: readonly Command[];
-  /** A candidate was passed over for a budget: looking again may help although nothing else changed. */
-  readonly constrained: boolean;
-  /** The search stopped before it had looked at everything, for want of time. */
-  readonly timedOut?: boolean;
+  /** Nothing was found, nor will be until something changes: a candidate passed over for a budget may still go later. */
+  readonly exhausted: boolean;
+  /** The search stopped for want of time: what to log. */
+  readonly timeout?: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
+  /** NodePools that the search has not come to. */
+  readonly unseenPools?: ReadonlySet<string>;
   readonly notes: readonly Note[];
+  readonly evaluations?: readonly Evaluation[];
 }
 
 /** Why a command no longer holds after the validation delay. */
@@ -55,6 +67,15 @@ export interface Deliberation {
   readonly simulate: (candidates: readonly Candidate[], options: SimulationOptions) => Promise<Simulation | undefined>;
   /** Milliseconds since the deliberation began. */
   readonly elapsedMs: () => number;
+  /** NodePools with their instance types, by name. */
+  readonly pools: ReadonlyMap<string, PoolInput>;
+  readonly totals: ReadonlyMap<string, PoolTotals>;
+  /** Feature gate SpotToSpotConsolidation. */
+  readonly spotToSpot: boolean;
+  /** NodePools that an earlier search of the method had no time for. */
+  readonly unseenPools: ReadonlySet<string>;
+  /** The same question asked again now. */
+  readonly refresh: () => Promise<Deliberation>;
 }
 
 export interface Method {

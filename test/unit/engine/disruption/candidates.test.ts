@@ -11,7 +11,7 @@ import {
 import { longText, shortText } from '../../../../src/engine/disruption/command.ts';
 import { emptiness } from '../../../../src/engine/disruption/emptiness.ts';
 import type { PlannedClaim, StateNode } from '../../../../src/engine/model.ts';
-import { budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
+import { budget, claim, deliberationOf, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1), instanceType('m.xlarge', 4, 0.2)];
 
@@ -234,20 +234,15 @@ describe('emptiness', () => {
   });
 
   const empty = ['a', 'b', 'c'].map((name) => candidate(stateNode(name)));
-  const deliberation = (budget: number, candidates = empty) => ({
-    nowMs: NOW,
-    candidates,
-    budgets: new Map([['default', budget]]),
-    simulate: async () => undefined,
-    elapsedMs: () => 0,
-  });
+  const deliberation = (allowed: number, candidates = empty) =>
+    deliberationOf(candidates, { budgets: new Map([['default', allowed]]) });
 
   it('takes what the budget lets go, in one command', async () => {
-    const { commands, constrained } = await emptiness.decide(deliberation(2));
+    const { commands, exhausted } = await emptiness.decide(deliberation(2));
     expect(commands.map(({ candidates }) => candidates.map(({ name }) => name))).toEqual([['a', 'b']]);
-    expect(constrained).toBe(true);
-    expect(await emptiness.decide(deliberation(0))).toMatchObject({ commands: [], constrained: true });
-    expect((await emptiness.decide(deliberation(3))).constrained).toBe(false);
+    expect(exhausted).toBe(false);
+    expect(await emptiness.decide(deliberation(0))).toMatchObject({ commands: [], exhausted: false });
+    expect(await emptiness.decide(deliberation(3, []))).toMatchObject({ commands: [], exhausted: true });
   });
 
   it('keeps to what still holds when it looks again', async () => {

@@ -1,0 +1,92 @@
+/** Lays before a disruption method what it may look at. */
+import type { NodePool } from '../../api/nodepool.ts';
+import { poolTotals } from '../../engine/disruption/balance.ts';
+import { allowances } from '../../engine/disruption/budgets.ts';
+import { type Candidate, candidateOf, isBlock } from '../../engine/disruption/candidates.ts';
+import type { Deliberation, Method } from '../../engine/disruption/method.ts';
+import type { PoolInput } from '../../engine/model.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+import { withInstanceTypes } from '../provisioning/pools.ts';
+import { setAllowance } from './measures.ts';
+import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './notes.ts';
+import type { DisruptionQueue } from './queue.ts';
+import type { Simulate } from './simulate.ts';
+
+export interface Question {
+  readonly method: Method;
+  readonly log: Logger;
+  readonly unseenPools: ReadonlySet<string>;
+}
+
+export type Deliberate = (question: Question) => Promise<Deliberation>;
+
+export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodePool[] =>
+  cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
+
+/** Tells users of the nodes that are left alone, and why, on the way. */
+export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simulate): Deliberate {
+  const { cluster, clock, events, metrics, settings } = deps;
+
+  async function poolsWithTypes(log: Logger): Promise<ReadonlyMap<string, PoolInput>> {
+    const inputs = await withInstanceTypes(deps, managedPools(deps), log);
+    const usable = inputs.filter(({ instanceTypes }) => instanceTypes.length > 0);
+    return new Map(usable.map((pool) => [pool.nodePool.metadata.name, pool]));
+  }
+
+  function findCandidates(method: Method, pools: ReadonlyMap<string, PoolInput>): readonly Candidate[] {
+    const context = {
+      nowMs: clock.now(),
+      class: method.class,
+      inProgress: queue.providerIds,
+      pools,
+      podDisruptionBudgets: cluster.stores.podDisruptionBudgets.list(),
+    };
+    return cluster.nodes().flatMap((stateNode) => {
+      const result = candidateOf(stateNode, context);
+      if (!isBlock(result)) return [result];
+      const isTold = result.code !== 'in-progress' && result.code !== 'unmanaged';
+      if (isTold) publishBlocked(events, stateNode, result.text);
+      return [];
+    });
+  }
+
+  function eligible(method: Method, candidate: Candidate): boolean {
+    const verdict = method.filter(candidate);
+    if (verdict.because !== undefined) publishUnconsolidatable(events, candidate, verdict.because);
+    return verdict.eligible;
+  }
+
+  function budgetsFor({ reason }: Method): ReadonlyMap<string, number> {
+    const pools = managedPools(deps);
+    const found = allowances(cluster.nodes(), pools, { reason, nowMs: clock.now() });
+    for (const pool of pools) {
+      const allowance = found.get(pool.metadata.name);
+      if (allowance === undefined) continue;
+      setAllowance(metrics, pool.metadata.name, reason, allowance);
+      publishBlockedPool(events, pool, { reason, allowance });
+    }
+    return new Map([...found].map(([name, { remaining }]) => [name, remaining]));
+  }
+
+  const deliberate: Deliberate = async (question) => {
+    const { method, log, unseenPools } = question;
+    const pools = await poolsWithTypes(log);
+    const all = findCandidates(method, pools);
+    const candidates = all.filter((candidate) => eligible(method, candidate));
+    const nowMs = clock.now();
+    return {
+      nowMs,
+      candidates,
+      budgets: candidates.length === 0 ? new Map() : budgetsFor(method),
+      pools,
+      totals: poolTotals(cluster.nodes(), all, pools),
+      spotToSpot: settings.featureGates.spotToSpotConsolidation,
+      unseenPools,
+      simulate: (gone, options) => simulate(gone, options, log),
+      elapsedMs: () => clock.now() - nowMs,
+      refresh: () => deliberate(question),
+    };
+  };
+  return deliberate;
+}

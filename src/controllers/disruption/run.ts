@@ -1,0 +1,94 @@
+/** Lets one disruption method decide, checks its commands again after a while, and starts them. */
+import type { Command } from '../../engine/disruption/command.ts';
+import type { Findings, Method } from '../../engine/disruption/method.ts';
+import type { ReconcileContext } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import type { Deliberate } from './deliberate.ts';
+import {
+  countFailedValidations,
+  countTimeout,
+  observeEvaluation,
+  observeEvaluations,
+  setEligible,
+} from './measures.ts';
+import { publishNotes } from './notes.ts';
+import type { DisruptionQueue } from './queue.ts';
+import { podsByKey, startCommand } from './start.ts';
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Answers whether a command was started. */
+export type Run = (method: Method, context: ReconcileContext) => Promise<boolean>;
+
+export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Deliberate): Run {
+  const { cluster, clock, events, metrics } = deps;
+  /** State of the cluster for which a consolidation method found nothing to do, by method. */
+  const memos = new Map<string, number>();
+  const unseenPools = new Map<string, ReadonlySet<string>>();
+
+  const remembers = ({ name, consolidationType }: Method): boolean =>
+    consolidationType !== '' && memos.get(name) === cluster.consolidationState();
+
+  async function decide(method: Method, { log }: ReconcileContext): Promise<readonly Command[]> {
+    const unseen = unseenPools.get(method.name) ?? NONE;
+    const deliberation = await deliberate({ method, log, unseenPools: unseen });
+    setEligible(metrics, method, deliberation.candidates.length);
+    if (deliberation.candidates.length === 0 || remembers(method)) return [];
+    if (unseen.size > 0) {
+      log.debug('prioritizing nodepools that have not yet been considered due to timeouts in previous runs', {
+        nodepools: [...unseen],
+      });
+    }
+    const findings: Findings = await method.decide(deliberation);
+    publishNotes(events, findings.notes);
+    observeEvaluations(metrics, findings);
+    if (findings.timeout) {
+      countTimeout(metrics, method);
+      log.debug(findings.timeout.message, findings.timeout.fields);
+    }
+    unseenPools.set(method.name, findings.timeout ? (findings.unseenPools ?? NONE) : NONE);
+    if (findings.exhausted) memos.set(method.name, cluster.consolidationState());
+    return findings.commands;
+  }
+
+  /** What is left of a command once it has stood for a while; undefined when the world has moved on. */
+  async function confirmed(
+    method: Method,
+    command: Command,
+    { log, signal }: ReconcileContext,
+  ): Promise<Command | undefined> {
+    if (method.validate === undefined || method.validateAfterMs === undefined) return command;
+    await clock.sleep(method.validateAfterMs, signal);
+    if (signal.aborted) return undefined;
+    const later = await deliberate({ method, log, unseenPools: NONE });
+    const { command: valid, failure, dropped, notes = [] } = await method.validate(command, later);
+    countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
+    publishNotes(events, notes);
+    if (failure) {
+      const { category, text } = failure;
+      log.debug(method.abandoned ?? 'abandoning disruption attempt, command is no longer valid', { category, text });
+    }
+    return valid;
+  }
+
+  async function start(method: Method, commands: readonly Command[], { log }: ReconcileContext): Promise<void> {
+    const pods = podsByKey(cluster.stores.pods.list());
+    const results = await Promise.allSettled(
+      commands.map((command) => startCommand(deps, queue, { command, method, pods }, log)),
+    );
+    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+    if (failures.length > 0) {
+      throw new AggregateError(failures, `disrupting candidates, ${failures.map(String).join('; ')}`);
+    }
+  }
+
+  return async (method, context) => {
+    const startedMs = clock.now();
+    const commands = await decide(method, context);
+    const held = await Promise.all(commands.map((command) => confirmed(method, command, context)));
+    observeEvaluation(metrics, method, (clock.now() - startedMs) / 1000);
+    const valid = held.filter((command) => command !== undefined);
+    if (valid.length > 0) await start(method, valid, context);
+    return valid.length > 0;
+  };
+}

@@ -1,0 +1,113 @@
+/** Removes several nodes at once, with at most one new node in their place. */
+
+import { compatibleOfferings } from '../instancetypes.ts';
+import { Requirements } from '../requirements.ts';
+import { type Evaluation, evaluate, isApproved } from './balance.ts';
+import { bySavings, type Candidate } from './candidates.ts';
+import type { Command } from './command.ts';
+import { consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
+import {
+  type Deliberation,
+  type Findings,
+  type Method,
+  type Note,
+  VALIDATION_DELAY_MS,
+  withinBudgets,
+} from './method.ts';
+import { Replacement } from './pricefilter.ts';
+
+const TIMEOUT_MS = 60_000;
+/** Searches start below so many nodes, to keep single commands digestible. */
+const BATCH = 100;
+
+export const multiNode: Method = {
+  name: 'multi-node consolidation',
+  reason: 'Underutilized',
+  class: 'graceful',
+  consolidationType: 'multi',
+  validateAfterMs: VALIDATION_DELAY_MS,
+  filter: consolidationFilter,
+  decide,
+  validate: validateConsolidation,
+};
+
+interface Search {
+  readonly best?: { readonly command: Command; readonly views: readonly Evaluation[]; readonly notes: readonly Note[] };
+  /** Views on the last batch that was worth it but not to a NodePool's `Balanced` policy. */
+  readonly rejected?: readonly Evaluation[];
+  /** Size of the batch at which time ran out. */
+  readonly stoppedAt?: number;
+}
+
+async function decide(deliberation: Deliberation): Promise<Findings> {
+  const { taken, constrained } = withinBudgets(bySavings(deliberation.candidates), deliberation.budgets);
+  const { best, rejected = [], stoppedAt } = taken.length < 2 ? {} : await search(taken, deliberation);
+  const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
+  if (best === undefined) {
+    return { commands: [], exhausted: !constrained, ...timeout, notes: [], evaluations: rejected };
+  }
+  return {
+    commands: [best.command],
+    exhausted: false,
+    ...timeout,
+    notes: [...best.notes, ...approvals(best.views)],
+    evaluations: best.views,
+  };
+}
+
+function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<Findings['timeout']> {
+  return found
+    ? { message: 'stopping multi-node consolidation after timeout, returning last valid command', fields: {} }
+    : {
+        message: 'failed to find a multi-node consolidation after timeout',
+        fields: { last_batch_size: lastBatchSize },
+      };
+}
+
+const approvals = (views: readonly Evaluation[]): readonly Note[] =>
+  views
+    .filter(({ score }) => score !== undefined)
+    .map(({ nodePool, text }) => ({ kind: 'ConsolidationApproved', nodePool, message: text }));
+
+/** Looks for the longest run of candidates, best first, that can go together. */
+async function search(candidates: readonly Candidate[], deliberation: Deliberation): Promise<Search> {
+  let found: Search = {};
+  let low = 1;
+  let high = candidates.length <= BATCH ? candidates.length - 1 : BATCH;
+  while (low <= high) {
+    if (deliberation.elapsedMs() >= TIMEOUT_MS) return { ...found, stoppedAt: high - low + 1 };
+    const middle = Math.floor((low + high) / 2);
+    const batch = candidates.slice(0, middle + 1);
+    const { command, notes } = await consolidate(batch, deliberation);
+    const narrowed = command && withoutOwnTypes(command, deliberation);
+    const views = narrowed ? evaluate(narrowed, deliberation.totals) : [];
+    if (narrowed && isApproved(views)) {
+      found = { ...found, best: { command: narrowed, views, notes } };
+      low = middle + 1;
+      continue;
+    }
+    if (narrowed) found = { ...found, rejected: views };
+    high = middle - 1;
+  }
+  return found;
+}
+
+/**
+ * Keeps a replacement from being of a type that is among the candidates at the same price or a higher one: keeping that
+ * node and removing the others would be better.
+ */
+function withoutOwnTypes(command: Command, { pools }: Deliberation): Command | undefined {
+  const [planned] = command.replacements;
+  if (planned === undefined) return command;
+  const prices = new Map<string, number>();
+  for (const { instanceType, stateNode } of command.candidates) {
+    if (instanceType === undefined) continue;
+    const offerings = compatibleOfferings(instanceType, Requirements.fromLabels(stateNode.labels));
+    const price = offerings.length === 0 ? 0 : Math.min(...offerings.map(({ usdPerHour }) => usdPerHour));
+    prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
+  }
+  const limit = Math.min(...planned.instanceTypes.flatMap((name) => prices.get(name) ?? []));
+  const kept = Replacement.of(planned, pools.get(planned.nodePool)?.instanceTypes ?? []).cheaperThan(limit);
+  if (typeof kept === 'string' || kept.types.length === 0) return undefined;
+  return { ...command, replacements: [kept.claim] };
+}

@@ -1,0 +1,87 @@
+/** Removes or replaces one node at a time. */
+import { couldPass, type Evaluation, evaluate, isApproved } from './balance.ts';
+import { bySavings, type Candidate } from './candidates.ts';
+import { type Command, savingsText, shortText } from './command.ts';
+import { consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
+import {
+  type Deliberation,
+  type Findings,
+  type Method,
+  type Note,
+  VALIDATION_DELAY_MS,
+  type Validated,
+} from './method.ts';
+
+const TIMEOUT_MS = 3 * 60_000;
+
+export const singleNode: Method = {
+  name: 'single-node consolidation',
+  reason: 'Underutilized',
+  class: 'graceful',
+  consolidationType: 'single',
+  validateAfterMs: VALIDATION_DELAY_MS,
+  filter: consolidationFilter,
+  decide,
+  validate,
+};
+
+/**
+ * Best first, but each NodePool in turn, so that a large one does not starve the others of attention. Pools that an
+ * earlier search had no time for come before the rest.
+ */
+function interleaved(candidates: readonly Candidate[], unseen: ReadonlySet<string>): readonly Candidate[] {
+  const groups = Map.groupBy(bySavings(candidates), ({ nodePool }) => nodePool.metadata.name);
+  const names = [...groups.keys()].sort();
+  const order = [...names.filter((name) => unseen.has(name)), ...names.filter((name) => !unseen.has(name))];
+  const longest = Math.max(0, ...[...groups.values()].map(({ length }) => length));
+  return Array.from({ length: longest }, (_, at) => order.flatMap((name) => groups.get(name)?.[at] ?? [])).flat();
+}
+
+async function decide(deliberation: Deliberation): Promise<Findings> {
+  const { candidates, budgets, totals, elapsedMs } = deliberation;
+  const notes: Note[] = [];
+  const evaluations: Evaluation[] = [];
+  const unseen = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
+  let constrained = false;
+  let evaluated = 0;
+  for (const candidate of interleaved(candidates, deliberation.unseenPools)) {
+    if (elapsedMs() > TIMEOUT_MS) {
+      const message = 'abandoning single-node consolidation due to timeout';
+      const timeout = { message, fields: { candidates_evaluated: evaluated } };
+      return { commands: [], exhausted: false, timeout, unseenPools: unseen, notes, evaluations };
+    }
+    unseen.delete(candidate.nodePool.metadata.name);
+    if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
+      constrained = true;
+      continue;
+    }
+    if (!couldPass(candidate, totals)) continue;
+    evaluated += 1;
+    const { command, notes: more } = await consolidate([candidate], deliberation);
+    notes.push(...more);
+    if (command === undefined) continue;
+    const views = evaluate(command, totals);
+    evaluations.push(...views);
+    if (!isApproved(views)) continue;
+    notes.push(...approvals(views, candidate));
+    return { commands: [command], exhausted: false, unseenPools: unseen, notes, evaluations };
+  }
+  return { commands: [], exhausted: !constrained, unseenPools: new Set(), notes, evaluations };
+}
+
+const approvals = (views: readonly Evaluation[], candidate: Candidate): readonly Note[] =>
+  views
+    .filter(({ score }) => score !== undefined)
+    .map(({ text }) => ({ kind: 'ConsolidationApproved', candidate, message: text }));
+
+async function validate(command: Command, later: Deliberation): Promise<Validated> {
+  const validated = await validateConsolidation(command, later);
+  const { failure } = validated;
+  if (failure === undefined) return validated;
+  const text = shortText(command);
+  const message = `Consolidation rejected: ${text}, reason: ${failure.category} ${savingsText(command)}`;
+  const notes = command.candidates.map(
+    (candidate): Note => ({ kind: 'ConsolidationRejected', candidate, message, dedupe: [text, failure.category] }),
+  );
+  return { ...validated, notes };
+}

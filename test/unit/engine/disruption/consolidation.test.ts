@@ -1,0 +1,324 @@
+import { describe, expect, it } from '@jest/globals';
+import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { evaluate, isApproved, poolTotals } from '../../../../src/engine/disruption/balance.ts';
+import { type Candidate, candidateOf, isBlock } from '../../../../src/engine/disruption/candidates.ts';
+import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
+import { multiNode } from '../../../../src/engine/disruption/multi.ts';
+import { Replacement } from '../../../../src/engine/disruption/pricefilter.ts';
+import type { Simulation } from '../../../../src/engine/disruption/simulation.ts';
+import { singleNode } from '../../../../src/engine/disruption/single.ts';
+import type { InstanceType, Plan, PlannedClaim } from '../../../../src/engine/model.ts';
+import { deliberationOf, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
+
+const types = [1, 2, 4, 8, 16].map((cpu) => instanceType(`m.${cpu}`, cpu, cpu * 0.05));
+const pools = new Map(['default', 'other'].map((name) => [name, { nodePool: pool(name), instanceTypes: types }]));
+
+function candidate(name: string, more: Parameters<typeof stateNode>[1] = {}): Candidate {
+  const node = stateNode(name, { type: 'm.4', pods: [pod(`on-${name}`)], ...more });
+  const found = candidateOf(node, {
+    nowMs: NOW,
+    class: 'graceful',
+    inProgress: new Set(),
+    pools,
+    podDisruptionBudgets: [],
+  });
+  if (isBlock(found)) throw new Error(found.text);
+  return found;
+}
+
+const plan: Plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };
+
+const planned = (names: readonly string[], capacityTypes = ['on-demand', 'spot']): PlannedClaim => ({
+  nodePool: 'default',
+  pods: [],
+  instanceTypes: names,
+  requirements: [
+    { key: INSTANCE_TYPE_LABEL, operator: 'In', values: [...names] },
+    { key: 'karpenter.sh/capacity-type', operator: 'In', values: capacityTypes },
+  ],
+  requests: {},
+  labels: {},
+  annotations: {},
+  cheapest: names[0] ?? '',
+  usdPerHour: 1,
+});
+
+const solved = (claims: readonly PlannedClaim[] = [], stranded: readonly string[] = []): Simulation => ({
+  claims,
+  plan: { ...plan, claims },
+  pods: new Map(),
+  stranded: new Map(stranded.map((key) => [key, 'no room'])),
+});
+
+const asking = (
+  candidates: readonly Candidate[],
+  simulate: (gone: readonly Candidate[]) => Simulation | undefined,
+  more: Partial<Deliberation> = {},
+): Deliberation => deliberationOf(candidates, { pools, simulate: async (gone) => simulate(gone), ...more });
+
+describe('Replacement', () => {
+  it('keeps types of which every launch is cheaper', () => {
+    const kept = Replacement.of(planned(['m.8', 'm.2', 'm.4'], ['on-demand']), types).cheaperThan(0.2);
+    expect(typeof kept === 'string' ? kept : kept.claim.instanceTypes).toEqual(['m.2']);
+  });
+
+  it('says so when too few are left for minValues', () => {
+    const claim = planned(['m.8', 'm.2', 'm.4'], ['on-demand']);
+    const [types2, ...rest] = claim.requirements;
+    const demanding = { ...claim, requirements: types2 ? [{ ...types2, minValues: 2 }, ...rest] : rest };
+    expect(Replacement.of(demanding, types).cheaperThan(0.2)).toMatch(/minValues requirement is not met/);
+  });
+
+  it('prices what remains', () => {
+    const spot = Replacement.of(planned(['m.8', 'm.4']), types).only('spot');
+    expect(spot.claim).toMatchObject({ cheapest: 'm.4', instanceTypes: ['m.4', 'm.8'] });
+    expect(spot.claim.usdPerHour).toBeCloseTo(0.08);
+  });
+});
+
+describe('single-node consolidation', () => {
+  it('deletes a node whose pods fit elsewhere', async () => {
+    const { commands } = await singleNode.decide(asking([candidate('a')], () => solved()));
+    expect(commands).toMatchObject([{ reason: 'Underutilized', replacements: [] }]);
+  });
+
+  it('replaces by cheaper types only, and by spot where spot is allowed', async () => {
+    const { commands, notes } = await singleNode.decide(
+      asking([candidate('a')], () => solved([planned(['m.1', 'm.2', 'm.4', 'm.8', 'm.16'])])),
+    );
+    expect(commands[0]?.replacements[0]?.instanceTypes).toEqual(['m.1', 'm.2', 'm.4', 'm.8']);
+    expect(commands[0]?.replacements[0]?.requirements).toContainEqual({
+      key: 'karpenter.sh/capacity-type',
+      operator: 'In',
+      values: ['spot'],
+    });
+    expect(notes.map(({ kind }) => kind)).toContain('ConsolidationCandidate');
+  });
+
+  it.each([
+    {
+      when: 'a pod would be stranded',
+      simulation: solved([], ['default/x']),
+      text: 'not all pods would schedule, default/x => no room',
+    },
+    {
+      when: 'two nodes would be needed',
+      simulation: solved([planned(['m.1']), planned(['m.1'])]),
+      text: "Can't remove without creating 2 candidates",
+    },
+    {
+      when: 'nothing is cheaper',
+      simulation: solved([planned(['m.4', 'm.8'], ['on-demand'])]),
+      text: "Can't replace with a cheaper node",
+    },
+  ])('leaves the node alone when $when', async ({ simulation, text }) => {
+    const { commands, notes, exhausted } = await singleNode.decide(asking([candidate('a')], () => simulation));
+    expect(commands).toEqual([]);
+    expect(notes).toMatchObject([{ kind: 'Unconsolidatable', message: text }]);
+    expect(exhausted).toBe(true);
+  });
+
+  const spotNode = (): Candidate => {
+    const labels = { ...stateNode('a', { type: 'm.4' }).labels, 'karpenter.sh/capacity-type': 'spot' };
+    return candidate('a', { state: { labels } });
+  };
+  const many: readonly InstanceType[] = Array.from({ length: 20 }, (_, at) =>
+    instanceType(`s.${at}`, 1, 0.01 + at / 1000),
+  );
+
+  it.each([
+    { count: 20, is: 15 },
+    { count: 15, is: 15 },
+    { count: 14, is: 0 },
+  ])('replaces spot by spot when $count types are cheaper: keeps $is', async ({ count, is }) => {
+    const offered = many.slice(0, count);
+    const known = new Map([['default', { nodePool: pool(), instanceTypes: offered }]]);
+    const { commands } = await singleNode.decide(
+      asking([spotNode()], () => solved([planned(offered.map(({ name }) => name))]), {
+        spotToSpot: true,
+        pools: known,
+      }),
+    );
+    expect(commands[0]?.replacements[0]?.instanceTypes.length ?? 0).toBe(is);
+  });
+
+  it('gives each NodePool its turn, those first that went short before', async () => {
+    const asked: string[] = [];
+    const candidates = ['a', 'b', 'c'].map((name) => candidate(name));
+    const other = candidate('z', { pool: 'other', type: 'm.1' });
+    const question = asking(
+      [...candidates, other],
+      ([gone]) => {
+        asked.push(gone?.name ?? '');
+        return undefined;
+      },
+      {
+        unseenPools: new Set(['other']),
+        budgets: new Map([
+          ['default', 9],
+          ['other', 9],
+        ]),
+      },
+    );
+    await singleNode.decide(question);
+    expect(asked).toEqual(['z', 'a', 'b', 'c']);
+  });
+
+  it('stops after three minutes and tells which NodePools it has not come to', async () => {
+    let elapsed = 0;
+    const { timeout, unseenPools, exhausted } = await singleNode.decide(
+      asking(
+        [candidate('a'), candidate('z', { pool: 'other', type: 'm.1' })],
+        () => {
+          elapsed += 200_000;
+          return undefined;
+        },
+        {
+          elapsedMs: () => elapsed,
+          budgets: new Map([
+            ['default', 9],
+            ['other', 9],
+          ]),
+        },
+      ),
+    );
+    expect(timeout?.fields).toEqual({ candidates_evaluated: 1 });
+    expect([...(unseenPools ?? [])]).toEqual(['other']);
+    expect(exhausted).toBe(false);
+  });
+
+  it.each([
+    { when: 'the node is gone', later: [], category: 'churn' },
+    {
+      when: 'a pod is expected',
+      later: [candidate('a', { state: { nominatedUntilMs: 0 } })],
+      nominated: true,
+      category: 'budget',
+    },
+  ])('withdraws the command when $when', async ({ later, nominated, category }) => {
+    const command = { reason: 'Underutilized' as const, candidates: [candidate('a')], replacements: [] };
+    const candidates = later.map((found) =>
+      nominated ? { ...found, stateNode: { ...found.stateNode, nominatedUntilMs: NOW + 1 } } : found,
+    );
+    const result = await singleNode.validate?.(
+      command,
+      asking(candidates, () => solved()),
+    );
+    expect(result?.failure?.category).toBe(category);
+    expect(result?.notes).toMatchObject([{ kind: 'ConsolidationRejected' }]);
+  });
+
+  it('withdraws the command when the pods would now need a node', async () => {
+    const command = { reason: 'Underutilized' as const, candidates: [candidate('a')], replacements: [] };
+    const result = await singleNode.validate?.(
+      command,
+      asking([candidate('a')], () => solved([planned(['m.1'])])),
+    );
+    expect(result?.failure?.category).toBe('scheduling');
+  });
+
+  it('stands by a replacement of which every type is still possible', async () => {
+    const command = {
+      reason: 'Underutilized' as const,
+      candidates: [candidate('a')],
+      replacements: [planned(['m.1', 'm.2'])],
+    };
+    const check = (names: readonly string[]) =>
+      singleNode.validate?.(
+        command,
+        asking([candidate('a')], () => solved([planned(names)])),
+      );
+    expect((await check(['m.1', 'm.2', 'm.4']))?.command).toBe(command);
+    expect((await check(['m.1']))?.failure?.category).toBe('scheduling');
+  });
+});
+
+describe('multi-node consolidation', () => {
+  const five = ['a', 'b', 'c', 'd', 'e'].map((name) => candidate(name));
+
+  it('finds the longest run of candidates that can go together', async () => {
+    const { commands } = await multiNode.decide(
+      asking(five, (gone) => (gone.length <= 3 ? solved() : solved([], ['default/x']))),
+    );
+    expect(commands[0]?.candidates.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('needs at least two', async () => {
+    const { commands } = await multiNode.decide(asking(five.slice(0, 1), () => solved()));
+    expect(commands).toEqual([]);
+  });
+
+  it('does not replace nodes by one of their own type', async () => {
+    const mixed = [candidate('a', { type: 'm.4' }), candidate('b', { type: 'm.4' }), candidate('c', { type: 'm.1' })];
+    const run = async (names: readonly string[]) =>
+      (await multiNode.decide(asking(mixed, () => solved([planned(names, ['on-demand'])])))).commands[0];
+    // of all three, keeping the small one would be better than buying another of its kind
+    expect((await run(['m.1', 'm.2']))?.candidates.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect((await run(['m.2']))?.candidates).toHaveLength(3);
+  });
+
+  it('keeps within budgets, and looks again when one was in the way', async () => {
+    const { commands, exhausted } = await multiNode.decide(
+      asking(five, () => solved([], ['default/x']), { budgets: new Map([['default', 2]]) }),
+    );
+    expect(commands).toEqual([]);
+    expect(exhausted).toBe(false);
+  });
+
+  it('returns the best so far when time runs out', async () => {
+    let elapsed = 0;
+    const { commands, timeout } = await multiNode.decide(
+      asking(
+        five,
+        () => {
+          elapsed += 61_000;
+          return solved();
+        },
+        { elapsedMs: () => elapsed },
+      ),
+    );
+    expect(commands[0]?.candidates).toHaveLength(3);
+    expect(timeout?.message).toMatch(/returning last valid command/);
+  });
+});
+
+describe('the Balanced policy', () => {
+  const balanced = pool('default', { consolidateAfter: '0s', consolidationPolicy: 'Balanced' });
+  const own = new Map([['default', { nodePool: balanced, instanceTypes: types }]]);
+  const nodes = [
+    stateNode('a', { type: 'm.1', pods: [pod('p'), pod('q'), pod('r')] }),
+    stateNode('b', { type: 'm.16', pods: [pod('s')] }),
+  ];
+  const found = nodes.flatMap((node) => {
+    const result = candidateOf(node, {
+      nowMs: NOW,
+      class: 'graceful',
+      inProgress: new Set(),
+      pools: own,
+      podDisruptionBudgets: [],
+    });
+    return isBlock(result) ? [] : [result];
+  });
+  const totals = poolTotals(nodes, found, own);
+
+  it('sums what a pool costs and what it would disturb to take it away', () => {
+    expect(totals.get('default')?.usdPerHour).toBeCloseTo(0.85);
+    expect(totals.get('default')?.disruption).toBe(6);
+  });
+
+  it.each([
+    { name: 'a', approved: false },
+    { name: 'b', approved: true },
+  ])('weighs savings against disturbance: taking $name away is approved $approved', ({ name, approved }) => {
+    const candidates = found.filter((one) => one.name === name);
+    const views = evaluate({ reason: 'Underutilized', candidates, replacements: [] }, totals);
+    expect(isApproved(views)).toBe(approved);
+  });
+
+  it('does not score other policies, and refuses a move of nothing', () => {
+    expect(evaluate({ reason: 'Underutilized', candidates: [candidate('x')], replacements: [] }, totals)).toMatchObject(
+      [{ approved: true, policy: 'WhenEmptyOrUnderutilized' }],
+    );
+    expect(isApproved([])).toBe(false);
+  });
+});
