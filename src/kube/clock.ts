@@ -8,11 +8,19 @@ export interface Clock {
   after(ms: number, fire: () => void): () => void;
 }
 
+/** Timers of the runtime hold no more; longer ones are taken in parts. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** A clock that starts at `originMs` and runs `factor` times as fast as real time. */
 export function realClock(factor = 1, originMs: number = Date.now()): Clock {
   const started = performance.now();
   const after = (ms: number, fire: () => void): (() => void) => {
-    const timer = setTimeout(fire, Math.max(0, ms / factor));
+    let timer: NodeJS.Timeout | undefined;
+    const arm = (leftMs: number): void => {
+      const partMs = Math.min(leftMs, LONGEST_TIMER_MS);
+      timer = setTimeout(() => (leftMs > partMs ? arm(leftMs - partMs) : fire()), partMs);
+    };
+    arm(Math.max(0, ms / factor));
     return () => clearTimeout(timer);
   };
   return {

@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { realClock } from '../../../src/kube/clock.ts';
+
+const DAY = 86_400_000;
+
+describe('realClock', () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  it('runs as many times as fast as its factor says', () => {
+    const clock = realClock(10, 1_000);
+    const fired: number[] = [];
+    clock.after(500, () => fired.push(clock.now()));
+    jest.advanceTimersByTime(49);
+    expect(fired).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(fired).toEqual([1_500]);
+  });
+
+  it('counts times longer than a timer holds', () => {
+    let isFired = false;
+    realClock().after(60 * DAY, () => {
+      isFired = true;
+    });
+    jest.advanceTimersByTime(60 * DAY - 1);
+    expect(isFired).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(isFired).toBe(true);
+  });
+
+  it('forgets what is cancelled, also in the second part of a long time', () => {
+    let isFired = false;
+    const cancel = realClock().after(60 * DAY, () => {
+      isFired = true;
+    });
+    jest.advanceTimersByTime(30 * DAY);
+    cancel();
+    jest.advanceTimersByTime(60 * DAY);
+    expect(isFired).toBe(false);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('ends a sleep early when told to', async () => {
+    const stop = new AbortController();
+    const slept = realClock().sleep(DAY, stop.signal);
+    stop.abort();
+    await slept;
+    await realClock().sleep(DAY, stop.signal);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
