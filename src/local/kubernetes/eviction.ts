@@ -32,7 +32,7 @@ export function evict(core: Core, target: Target, options: DeleteOptions = {}): 
     const [budget] = budgets;
     if (budget && !unhealthyMayGo(pod, budget.object)) spend(core, pod, budget, options.dryRun === true);
   }
-  if (options.dryRun !== true) markDisrupted(core, target);
+  if (options.dryRun !== true && pod.metadata.deletionTimestamp === undefined) markDisrupted(core, target);
   remove(core, target, options);
 }
 

@@ -34,24 +34,24 @@ export function readObject(
 function identified(resource: Resource, body: Json): Json {
   const apiVersion = groupVersion(resource);
   const isCustom = resource.model === undefined;
-  if (isCustom && !body['kind']) {
+  if (isCustom && !body.kind) {
     throw badRequest(
       `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${JSON.stringify(body)}'`,
     );
   }
-  const sent: Json = { ...body, apiVersion: body['apiVersion'] ?? apiVersion, kind: body['kind'] ?? resource.kind };
-  if (sent['apiVersion'] !== apiVersion) {
+  const sent: Json = { ...body, apiVersion: body.apiVersion ?? apiVersion, kind: body.kind ?? resource.kind };
+  if (sent.apiVersion !== apiVersion) {
     throw badRequest(
-      `the API version in the data (${String(sent['apiVersion'])}) does not match the expected API version (${apiVersion})`,
+      `the API version in the data (${String(sent.apiVersion)}) does not match the expected API version (${apiVersion})`,
     );
   }
-  if (sent['kind'] === resource.kind) return sent;
+  if (sent.kind === resource.kind) return sent;
   if (isCustom) {
-    const name = text(record(body['metadata'])['name']);
-    throw invalid(resource, name, [invalidValue('kind', sent['kind'], `must be ${resource.kind}`)]);
+    const name = text(record(body.metadata).name);
+    throw invalid(resource, name, [invalidValue('kind', sent.kind, `must be ${resource.kind}`)]);
   }
   throw badRequest(
-    `${String(sent['kind'])} in version "${resource.version}" cannot be handled as a ${resource.kind}: no kind "${String(sent['kind'])}" is registered for version "${apiVersion}"`,
+    `${String(sent.kind)} in version "${resource.version}" cannot be handled as a ${resource.kind}: no kind "${String(sent.kind)}" is registered for version "${apiVersion}"`,
   );
 }
 

@@ -3,7 +3,7 @@ import type { Core, DeleteOptions, WriteOptions } from './core.ts';
 import { create } from './create.ts';
 import { remove } from './delete.ts';
 import { evict } from './eviction.ts';
-import type { ApiObject } from './json.ts';
+import { type ApiObject, clone } from './json.ts';
 import { type PatchOptions, type PatchType, patch } from './patch/index.ts';
 import type { Resource } from './resources.ts';
 import { unknownPath } from './status.ts';
@@ -65,15 +65,15 @@ export function createObjects(core: Core): Objects {
     },
     create: (object, options) => {
       const { resource, namespace } = targetOf(refOf(object));
-      return create(core, resource, namespace, object, options).in(resource);
+      return create(core, resource, namespace, clone(object), options).in(resource);
     },
     update: (object, options) => {
       const target = targetOf(refOf(object));
-      return update(core, target, object, options).in(target.resource);
+      return update(core, target, clone(object), options).in(target.resource);
     },
     patch: (ref, type, body, options) => {
       const target = targetOf(ref);
-      return patch(core, target, type, body, options).in(target.resource);
+      return patch(core, target, type, clone(body), options).in(target.resource);
     },
     delete: (ref, options) => {
       remove(core, targetOf(ref), options);

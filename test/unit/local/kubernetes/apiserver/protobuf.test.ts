@@ -38,7 +38,7 @@ describe('decodeProtobuf', () => {
   it('reads numbers that may be text', () => {
     const percent = run(1, int(1, 1), int(2, 0), run(3, '50%'));
     const budget = message('policy/v1', 'PodDisruptionBudget', metadata('b'), run(2, percent));
-    expect(decodeProtobuf(budget)['spec']).toEqual({ minAvailable: '50%' });
+    expect(decodeProtobuf(budget).spec).toEqual({ minAvailable: '50%' });
   });
 
   it.each([
