@@ -88,36 +88,42 @@ const userKeys = keyRules(NODEPOOL_AWS_KEYS, { nodePoolKey: false });
 const template = object(
   {
     metadata: optional(
-      object({
-        labels: optional(
-          stringMap({
-            description: 'Labels that every node of the pool gets.',
-            atomic: true,
-            maxProperties: 100,
-            value: { maxLength: 63, pattern: LABEL_VALUE },
-            rules: mapKeyRules(userKeys),
-          }),
-        ),
-        annotations: optional(stringMap({ description: 'Annotations that every node of the pool gets.' })),
-      }),
+      object(
+        {
+          labels: optional(
+            stringMap({
+              description: 'Labels that every node of the pool gets.',
+              atomic: true,
+              maxProperties: 100,
+              value: { maxLength: 63, pattern: LABEL_VALUE },
+              rules: mapKeyRules(userKeys),
+            }),
+          ),
+          annotations: optional(stringMap({ description: 'Annotations that every node of the pool gets.' })),
+        },
+        { description: 'Metadata of the NodeClaims and nodes.' },
+      ),
     ),
-    spec: object({
-      nodeClassRef: nodeClassRef('The node class that says how the nodes are set up at the cloud provider.', [
-        rule('self.group == oldSelf.group', 'nodeClassRef.group is immutable'),
-        rule('self.kind == oldSelf.kind', 'nodeClassRef.kind is immutable'),
-      ]),
-      requirements: nodeRequirements(userKeys),
-      taints: optional(taints('Taints that every node of the pool carries for good.')),
-      startupTaints: optional(
-        taints('Taints that nodes carry at first and that something else removes; pods need not tolerate them.'),
-      ),
-      terminationGracePeriod: optional(
-        duration(
-          'How long a node may drain before its remaining pods are deleted regardless of disruption budgets; without limit when left out.',
+    spec: object(
+      {
+        nodeClassRef: nodeClassRef('The node class that says how the nodes are set up at the cloud provider.', [
+          rule('self.group == oldSelf.group', 'nodeClassRef.group is immutable'),
+          rule('self.kind == oldSelf.kind', 'nodeClassRef.kind is immutable'),
+        ]),
+        requirements: nodeRequirements(userKeys),
+        taints: optional(taints('Taints that every node of the pool carries for good.')),
+        startupTaints: optional(
+          taints('Taints that nodes carry at first and that something else removes; pods need not tolerate them.'),
         ),
-      ),
-      expireAfter: optional(durationOrNever('Age at which a node is replaced, or `Never`.', '720h')),
-    }),
+        terminationGracePeriod: optional(
+          duration(
+            'How long a node may drain before its remaining pods are deleted regardless of disruption budgets; without limit when left out.',
+          ),
+        ),
+        expireAfter: optional(durationOrNever('Age at which a node is replaced, or `Never`.', '720h')),
+      },
+      { description: 'Spec of the NodeClaims.' },
+    ),
   },
   { description: 'What the NodeClaims of the pool look like. A change makes existing nodes drift.' },
 );

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { generatedFiles, staleFiles } from '../../../src/api/generate.ts';
+import { CAPACITY_BUFFER, EC2_NODE_CLASS, NODE_CLAIM, NODE_OVERLAY, NODE_POOL } from '../../../src/api/kinds.ts';
 
 describe('generated files', () => {
   it('are current in the repository', () => {
@@ -58,6 +59,23 @@ describe('staleFiles', () => {
 });
 
 describe('customResourceDefinitions', () => {
+  it.each([
+    NODE_POOL,
+    NODE_CLAIM,
+    NODE_OVERLAY,
+    EC2_NODE_CLASS,
+    CAPACITY_BUFFER,
+  ])('agree with where clients look for $kind', (kind) => {
+    const spec = customResourceDefinitions().find((crd) => crd.spec.names.kind === kind.kind)?.spec;
+    expect({
+      group: spec?.group,
+      version: spec?.versions[0]?.name,
+      kind: spec?.names.kind,
+      plural: spec?.names.plural,
+      namespaced: spec?.scope === 'Namespaced',
+    }).toEqual(kind);
+  });
+
   const names = (kind: string) => customResourceDefinitions().find((crd) => crd.spec.names.kind === kind)?.spec;
 
   it.each([

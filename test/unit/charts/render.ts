@@ -1,0 +1,46 @@
+/**
+ * What `helm template` makes of the chart, kept as a fixture because tests cannot rely on helm. Run this file to write
+ * it anew after a change of the chart; `HELM` names the binary if it is not on the path.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const chart = new URL('../../../charts/karpenter/', import.meta.url);
+const fixture = new URL('./fixtures/rendered.yaml', import.meta.url);
+
+/** Settings that make the chart render every object and optional part. */
+const VALUES = [
+  'settings.clusterName=demo',
+  'settings.interruptionQueue=demo',
+  'serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=arn:aws:iam::111122223333:role/karpenter',
+  'additionalLabels.team=platform',
+  'additionalAnnotations.note=rendered',
+  'controller.resources.requests.cpu=1',
+  'controller.resources.limits.memory=1Gi',
+];
+
+/** Stands for everything that rendering depends on, but for the CRDs. */
+export function chartDigest(): string {
+  const templates = readdirSync(new URL('templates/', chart)).sort();
+  const hash = createHash('sha256').update(VALUES.join());
+  for (const file of ['Chart.yaml', 'values.yaml', ...templates.map((name) => `templates/${name}`)]) {
+    hash.update(`${file}\n`).update(readFileSync(new URL(file, chart)));
+  }
+  return hash.digest('hex');
+}
+
+const digestLine = (): string => `# digest of the chart: ${chartDigest()}\n`;
+
+/** The rendered objects as YAML; `current` says whether the chart is still the one that was rendered. */
+export function rendered(): { readonly yaml: string; readonly current: boolean } {
+  const yaml = readFileSync(fixture, 'utf8');
+  return { yaml, current: yaml.startsWith(digestLine()) };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const set = VALUES.flatMap((value) => ['--set', value]);
+  const args = ['template', 'karpenter', fileURLToPath(chart), '--namespace', 'kube-system', ...set];
+  writeFileSync(fixture, digestLine() + execFileSync(process.env.HELM ?? 'helm', args, { encoding: 'utf8' }));
+}

@@ -1,0 +1,102 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { customResourceDefinitions } from '../../../src/api/crds.ts';
+import { scaledClock } from '../../../src/local/clock.ts';
+import { startApiServer } from '../../../src/local/kubernetes/server.ts';
+import { parseSettings } from '../../../src/observe/settings.ts';
+import { rendered } from './render.ts';
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Record<string, string> };
+  readonly rules?: readonly { readonly apiGroups: string[]; readonly resources: string[]; readonly verbs: string[] }[];
+}
+
+interface DeploymentManifest extends Manifest {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly { readonly env: readonly { readonly name: string; readonly value?: string }[] }[];
+      };
+    };
+  };
+}
+
+const manifests = parseAllDocuments(rendered().yaml).map((document): Manifest => document.toJS());
+const find = (kind: string, name: string): Manifest => {
+  const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+  if (!found) throw new Error(`The chart renders no ${kind} ${name}`);
+  return found;
+};
+
+describe('the rendered chart', () => {
+  it('is rendered from the chart as it is (else run test/unit/charts/render.ts)', () => {
+    expect(rendered().current).toBe(true);
+  });
+
+  it('is taken by an API server as it is', async () => {
+    const server = await startApiServer({ clock: scaledClock(), host: '127.0.0.1' });
+    try {
+      for (const object of [...customResourceDefinitions(), ...manifests]) {
+        expect(() => server.objects.create(object, { fieldValidation: 'Strict' })).not.toThrow();
+      }
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('holds each object once, labelled as the release', () => {
+    const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? '-'} ${metadata.name}`).sort();
+    expect(names).toEqual([
+      'ClusterRole - karpenter',
+      'ClusterRole - karpenter-admin',
+      'ClusterRole - karpenter-core',
+      'ClusterRoleBinding - karpenter',
+      'ClusterRoleBinding - karpenter-core',
+      'Deployment kube-system karpenter',
+      'PodDisruptionBudget kube-system karpenter',
+      'Role kube-system karpenter',
+      'Role kube-system karpenter-dns',
+      'RoleBinding kube-system karpenter',
+      'RoleBinding kube-system karpenter-dns',
+      'Service kube-system karpenter',
+      'ServiceAccount kube-system karpenter',
+    ]);
+    for (const { metadata } of manifests) {
+      expect(metadata.labels).toMatchObject({ 'app.kubernetes.io/instance': 'karpenter', team: 'platform' });
+    }
+  });
+
+  it('gives the controller an environment that it can read', () => {
+    const deployment = find('Deployment', 'karpenter') as DeploymentManifest;
+    const env = deployment.spec.template.spec.containers[0]?.env ?? [];
+    const values = Object.fromEntries(env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])));
+    expect(env.slice(0, 3).map(({ name }) => name)).toEqual([
+      'KUBERNETES_MIN_VERSION',
+      'KARPENTER_SERVICE',
+      'LOG_LEVEL',
+    ]);
+    expect(parseSettings([], { ...values, CPU_REQUESTS: '1000', MEMORY_LIMIT: '1073741824' })).toMatchObject({
+      clusterName: 'demo',
+      interruptionQueue: 'demo',
+      batchIdleMs: 1000,
+      batchMaxMs: 10_000,
+    });
+  });
+
+  it.each([
+    ['karpenter.sh', 'nodeclaims', ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']],
+    ['karpenter.sh', 'nodepools', ['get', 'list', 'patch', 'update', 'watch']],
+    ['', 'pods/eviction', ['create']],
+    ['', 'pods', ['delete', 'get', 'list', 'watch']],
+    ['', 'nodes', ['delete', 'get', 'list', 'patch', 'update', 'watch']],
+    ['policy', 'poddisruptionbudgets', ['get', 'list', 'watch']],
+  ])('lets the controller do with %s %s: %p', (group, resource, verbs) => {
+    const rules = find('ClusterRole', 'karpenter-core').rules ?? [];
+    const allowed = rules
+      .filter((rule) => rule.apiGroups.includes(group) && rule.resources.includes(resource))
+      .flatMap((rule) => rule.verbs);
+    expect([...new Set(allowed)].sort()).toEqual(verbs);
+  });
+});
