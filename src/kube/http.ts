@@ -129,19 +129,26 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     return { ...page, items };
   }
 
-  async function listAll<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<readonly T[]> {
+  async function listPages<T extends KubeObject>(kind: Kind<T>, query: ListOptions): Promise<readonly T[]> {
     const items: T[] = [];
     let next: string | undefined;
     do {
-      const page: KubeList<T> = await list(kind, {
-        limit: PAGE,
-        ...query,
-        ...(next === undefined ? {} : { continue: next }),
-      });
+      const page: KubeList<T> = await list(kind, { ...query, ...(next === undefined ? {} : { continue: next }) });
       items.push(...page.items);
       next = page.metadata?.continue || undefined;
     } while (next !== undefined);
     return items;
+  }
+
+  async function listAll<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<readonly T[]> {
+    try {
+      return await listPages(kind, { limit: PAGE, ...query });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 410)) throw error;
+      // the pages outlived the server's history: everything at once cannot
+      const { limit: _, ...unlimited } = query;
+      return (await list(kind, unlimited)).items;
+    }
   }
 
   async function* watch<T extends KubeObject>(

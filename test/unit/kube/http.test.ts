@@ -127,6 +127,16 @@ describe('requests', () => {
     expect(server.seen[1]?.query.get('continue')).toBe('next');
   });
 
+  it('reads everything at once when the pages expire', async () => {
+    server.script(
+      json({ metadata: { continue: 'next' }, items: [widget('a', 1)] }),
+      status(410, 'Expired', 'the continue token is too old'),
+      json({ metadata: {}, items: [widget('a', 1), widget('b', 2)] }),
+    );
+    expect(await client.listAll(WIDGET, { labelSelector: 'x=y' })).toHaveLength(2);
+    expect(Object.fromEntries(server.seen[2]?.query ?? [])).toEqual({ labelSelector: 'x=y' });
+  });
+
   it('counts what it asks', async () => {
     const metrics = createMetrics();
     const counted = connect({ url: server.url, clock, metrics });
