@@ -7,6 +7,8 @@ import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { generatedFiles, staleFiles } from '../../../src/api/generate.ts';
 import { CAPACITY_BUFFER, EC2_NODE_CLASS, NODE_CLAIM, NODE_OVERLAY, NODE_POOL } from '../../../src/api/kinds.ts';
 
+const files = generatedFiles();
+
 describe('generated files', () => {
   it('are current in the repository', () => {
     expect(staleFiles()).toEqual([]);
@@ -15,20 +17,20 @@ describe('generated files', () => {
   it('hold each CRD as it is declared', () => {
     for (const crd of customResourceDefinitions()) {
       const file = `${crd.spec.group}_${crd.spec.names.plural}.yaml`;
-      expect(parse(generatedFiles().get(`crds/${file}`) ?? '')).toEqual(crd);
-      expect(generatedFiles().get(`charts/karpenter/crds/${file}`)).toBe(generatedFiles().get(`crds/${file}`));
+      expect(parse(files.get(`crds/${file}`) ?? '')).toEqual(crd);
+      expect(files.get(`charts/karpenter/crds/${file}`)).toBe(files.get(`crds/${file}`));
     }
   });
 
   it('add nothing but annotations to the templates of the CRD chart', () => {
-    const templates = [...generatedFiles()].filter(([path]) => path.startsWith('charts/karpenter-crd/'));
+    const templates = [...files].filter(([path]) => path.startsWith('charts/karpenter-crd/'));
     expect(templates).toHaveLength(5);
     for (const [path, template] of templates) {
       const plain = template
         .split('\n')
         .filter((line) => !line.includes('{{') && line !== '  annotations:')
         .join('\n');
-      expect(plain).toBe(generatedFiles().get(path.replace('charts/karpenter-crd/templates', 'crds')));
+      expect(plain).toBe(files.get(path.replace('charts/karpenter-crd/templates', 'crds')));
       expect(template.match(/\{\{/g)).toHaveLength(3);
     }
   });
@@ -38,7 +40,7 @@ describe('staleFiles', () => {
   let root = '';
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'generated-'));
-    for (const [path, text] of generatedFiles()) {
+    for (const [path, text] of files) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), text);
     }
