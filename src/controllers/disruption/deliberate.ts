@@ -1,4 +1,5 @@
 /** Lays before a disruption method what it may look at. */
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { poolTotals } from '../../engine/disruption/balance.ts';
 import { allowances } from '../../engine/disruption/budgets.ts';
@@ -28,8 +29,11 @@ export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodeP
 export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simulate): Deliberate {
   const { cluster, clock, events, metrics, settings } = deps;
 
+  /** Pools without nodes are left out: they have nothing to disrupt, and may not even be ready to be asked. */
   async function poolsWithTypes(log: Logger): Promise<ReadonlyMap<string, PoolInput>> {
-    const inputs = await withInstanceTypes(deps, managedPools(deps), log);
+    const inUse = new Set(cluster.nodes().map(({ labels }) => labels[NODEPOOL_LABEL]));
+    const pools = managedPools(deps).filter(({ metadata }) => inUse.has(metadata.name));
+    const inputs = await withInstanceTypes(deps, pools, log);
     const usable = inputs.filter(({ instanceTypes }) => instanceTypes.length > 0);
     return new Map(usable.map((pool) => [pool.nodePool.metadata.name, pool]));
   }
@@ -79,7 +83,6 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
       nowMs,
       candidates,
       budgets: candidates.length === 0 ? new Map() : budgetsFor(method),
-      pools,
       totals: poolTotals(cluster.nodes(), all, pools),
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
       unseenPools,

@@ -2,7 +2,7 @@
 import { isTrue } from '../../api/conditions.ts';
 import { NEVER } from '../../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { PlannedClaim } from '../model.ts';
+import type { InstanceType, PlannedClaim } from '../model.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
 import { type Command, decisionOf, savingsText, shortText } from './command.ts';
 import { type Deliberation, type FilterVerdict, type Note, type Validated, withinBudgets } from './method.ts';
@@ -35,13 +35,15 @@ export function consolidationFilter(candidate: Candidate): FilterVerdict {
 
 export interface Consolidation {
   readonly command?: Command;
+  /** Instance types of the replacement's NodePool. */
+  readonly types?: readonly InstanceType[];
   readonly notes: readonly Note[];
 }
 
 /** The command that takes these candidates away for less money than they cost, if there is one. */
 export async function consolidate(
   candidates: readonly Candidate[],
-  { simulate, pools, spotToSpot }: Deliberation,
+  { simulate, spotToSpot }: Deliberation,
 ): Promise<Consolidation> {
   const [only, ...others] = candidates;
   const cannot = (message: string): Consolidation => ({
@@ -49,17 +51,19 @@ export async function consolidate(
   });
   const simulation = await simulate(candidates, { sparesQuietNodes: true });
   if (simulation === undefined) return { notes: [] };
-  const { claims, plan, stranded } = simulation;
+  const { claims, plan, pools, stranded } = simulation;
   if (stranded.size > 0) return cannot(strandedText(stranded));
   const base = { reason: 'Underutilized' as const, candidates, plan };
   const [claim] = claims;
   if (claim === undefined) return { command: { ...base, replacements: [] }, notes: [] };
   if (claims.length > 1) return cannot(`Can't remove without creating ${claims.length} candidates`);
-  const found = cheaper(Replacement.of(claim, pools.get(claim.nodePool)?.instanceTypes ?? []), candidates, spotToSpot);
+  const types = pools.find(({ nodePool }) => nodePool.metadata.name === claim.nodePool)?.instanceTypes ?? [];
+  const found = cheaper(Replacement.of(claim, types), candidates, spotToSpot);
   if (typeof found === 'string') return cannot(found);
   const command: Command = { ...base, replacements: [found] };
   return {
     command,
+    types,
     notes: candidates.map((candidate) => ({
       kind: 'ConsolidationCandidate',
       candidate,

@@ -1,6 +1,5 @@
 /** The contract of the algorithms that decide which nodes to disrupt. */
 import type { NodePool } from '../../api/nodepool.ts';
-import type { PoolInput } from '../model.ts';
 import type { Evaluation, PoolTotals } from './balance.ts';
 import type { Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
@@ -67,8 +66,7 @@ export interface Deliberation {
   readonly simulate: (candidates: readonly Candidate[], options: SimulationOptions) => Promise<Simulation | undefined>;
   /** Milliseconds since the deliberation began. */
   readonly elapsedMs: () => number;
-  /** NodePools with their instance types, by name. */
-  readonly pools: ReadonlyMap<string, PoolInput>;
+  /** Of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;

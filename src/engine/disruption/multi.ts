@@ -1,6 +1,7 @@
 /** Removes several nodes at once, with at most one new node in their place. */
 
 import { compatibleOfferings } from '../instancetypes.ts';
+import type { InstanceType } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { type Evaluation, evaluate, isApproved } from './balance.ts';
 import { bySavings, type Candidate } from './candidates.ts';
@@ -78,8 +79,8 @@ async function search(candidates: readonly Candidate[], deliberation: Deliberati
     if (deliberation.elapsedMs() >= TIMEOUT_MS) return { ...found, stoppedAt: high - low + 1 };
     const middle = Math.floor((low + high) / 2);
     const batch = candidates.slice(0, middle + 1);
-    const { command, notes } = await consolidate(batch, deliberation);
-    const narrowed = command && withoutOwnTypes(command, deliberation);
+    const { command, types = [], notes } = await consolidate(batch, deliberation);
+    const narrowed = command && withoutOwnTypes(command, types);
     const views = narrowed ? evaluate(narrowed, deliberation.totals) : [];
     if (narrowed && isApproved(views)) {
       found = { ...found, best: { command: narrowed, views, notes } };
@@ -96,7 +97,7 @@ async function search(candidates: readonly Candidate[], deliberation: Deliberati
  * Keeps a replacement from being of a type that is among the candidates at the same price or a higher one: keeping that
  * node and removing the others would be better.
  */
-function withoutOwnTypes(command: Command, { pools }: Deliberation): Command | undefined {
+function withoutOwnTypes(command: Command, types: readonly InstanceType[]): Command | undefined {
   const [planned] = command.replacements;
   if (planned === undefined) return command;
   const prices = new Map<string, number>();
@@ -107,7 +108,7 @@ function withoutOwnTypes(command: Command, { pools }: Deliberation): Command | u
     prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
   }
   const limit = Math.min(...planned.instanceTypes.flatMap((name) => prices.get(name) ?? []));
-  const kept = Replacement.of(planned, pools.get(planned.nodePool)?.instanceTypes ?? []).cheaperThan(limit);
+  const kept = Replacement.of(planned, types).cheaperThan(limit);
   if (typeof kept === 'string' || kept.types.length === 0) return undefined;
   return { ...command, replacements: [kept.claim] };
 }

@@ -24,6 +24,8 @@ export interface Simulation {
   /** The nodes that would have to be bought. */
   readonly claims: readonly PlannedClaim[];
   readonly plan: Plan;
+  /** What could be bought. */
+  readonly pools: readonly PoolInput[];
   readonly pods: ReadonlyMap<string, Pod>;
   /** Pods that run now and would not find a place, with the reason. */
   readonly stranded: ReadonlyMap<string, string>;
@@ -94,7 +96,7 @@ export function interpret(plan: Plan, { snapshot, pods, displaced }: Experiment)
     const pod = pods.get(key);
     return pod !== undefined && !isProvisionable(pod);
   });
-  return { claims: plan.claims, plan, pods, stranded: new Map(stranded) };
+  return { claims: plan.claims, plan, pools: snapshot.pools, pods, stranded: new Map(stranded) };
 }
 
 function uninitializedText({ node, nodeClaim }: StateNode): string {

@@ -43,8 +43,13 @@ const planned = (names: readonly string[], capacityTypes = ['on-demand', 'spot']
   usdPerHour: 1,
 });
 
-const solved = (claims: readonly PlannedClaim[] = [], stranded: readonly string[] = []): Simulation => ({
+const solved = (
+  claims: readonly PlannedClaim[] = [],
+  stranded: readonly string[] = [],
+  instanceTypes: readonly InstanceType[] = types,
+): Simulation => ({
   claims,
+  pools: [{ nodePool: pool(), instanceTypes }],
   plan: { ...plan, claims },
   pods: new Map(),
   stranded: new Map(stranded.map((key) => [key, 'no room'])),
@@ -54,7 +59,7 @@ const asking = (
   candidates: readonly Candidate[],
   simulate: (gone: readonly Candidate[]) => Simulation | undefined,
   more: Partial<Deliberation> = {},
-): Deliberation => deliberationOf(candidates, { pools, simulate: async (gone) => simulate(gone), ...more });
+): Deliberation => deliberationOf(candidates, { simulate: async (gone) => simulate(gone), ...more });
 
 describe('Replacement', () => {
   it('keeps types of which every launch is cheaper', () => {
@@ -132,11 +137,9 @@ describe('single-node consolidation', () => {
     { count: 14, is: 0 },
   ])('replaces spot by spot when $count types are cheaper: keeps $is', async ({ count, is }) => {
     const offered = many.slice(0, count);
-    const known = new Map([['default', { nodePool: pool(), instanceTypes: offered }]]);
     const { commands } = await singleNode.decide(
-      asking([spotNode()], () => solved([planned(offered.map(({ name }) => name))]), {
+      asking([spotNode()], () => solved([planned(offered.map(({ name }) => name))], [], offered), {
         spotToSpot: true,
-        pools: known,
       }),
     );
     expect(commands[0]?.replacements[0]?.instanceTypes.length ?? 0).toBe(is);

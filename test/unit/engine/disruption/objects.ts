@@ -148,7 +148,6 @@ export function deliberationOf(candidates: readonly Candidate[], more: Partial<D
     nowMs: NOW,
     candidates,
     budgets: new Map([['default', 100]]),
-    pools: new Map(),
     totals: new Map(),
     spotToSpot: false,
     unseenPools: new Set(),

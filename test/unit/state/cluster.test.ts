@@ -1,0 +1,361 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DAEMON_SET, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
+import {
+  INITIALIZED_LABEL,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  REGISTERED_LABEL,
+  UNREGISTERED_TAINT,
+} from '../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { ClusterState } from '../../../src/state/cluster.ts';
+import { takeSnapshot } from '../../../src/state/snapshot.ts';
+import { handFed } from '../kube/fakes.ts';
+import { type VirtualClock, virtualClock } from '../virtualclock.ts';
+
+const ID = 'aws:///zone-a/i-1';
+const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
+const startup = { key: 'example.com/agent', effect: 'NoSchedule' as const };
+
+let clock: VirtualClock;
+let stores: ReturnType<typeof handFed>;
+let cluster: ClusterState;
+let version = 0;
+
+beforeEach(() => {
+  clock = virtualClock();
+  stores = handFed();
+  cluster = new ClusterState({
+    informers: stores.informers,
+    clock,
+    manages: ({ group }) => group === nodeClassRef.group,
+  });
+  for (const kind of [NODE, NODE_CLAIM, NODE_POOL, POD, DAEMON_SET]) stores.store<KubeObject>(kind).replace([]);
+});
+
+const versioned = <T extends KubeObject>(object: T): T => {
+  version += 1;
+  return {
+    ...object,
+    metadata: { uid: `uid-${object.metadata.name}`, ...object.metadata, resourceVersion: String(version) },
+  };
+};
+
+function putClaim(more: Partial<NodeClaim> = {}): NodeClaim {
+  const claim = versioned<NodeClaim>({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name: 'claim-1', labels: { [NODEPOOL_LABEL]: 'default' } },
+    spec: {
+      nodeClassRef,
+      requirements: [],
+      taints: [{ key: 'team', value: 'a', effect: 'NoSchedule' }],
+      startupTaints: [startup],
+    },
+    status: { providerID: ID, capacity: { cpu: '4', memory: '8Gi' }, allocatable: { cpu: '3900m', memory: '7Gi' } },
+    ...more,
+  });
+  stores.store(NODE_CLAIM).put(claim);
+  return claim;
+}
+
+function putNode(labels: Readonly<Record<string, string>> = {}, more: Partial<Node> = {}): Node {
+  const node = versioned<Node>({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'node-1', labels: { [NODEPOOL_LABEL]: 'default', [INSTANCE_TYPE_LABEL]: 'm.xlarge', ...labels } },
+    spec: {
+      providerID: ID,
+      taints: [
+        { key: 'team', value: 'a', effect: 'NoSchedule' },
+        startup,
+        { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' },
+        UNREGISTERED_TAINT,
+      ],
+    },
+    status: { capacity: { cpu: '4' }, allocatable: { cpu: '3800m' } },
+    ...more,
+  });
+  stores.store(NODE).put(node);
+  return node;
+}
+
+function putPod(name: string, nodeName?: string, more: Partial<Pod['metadata']> = {}): Pod {
+  const pod = versioned<Pod>({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', ...more },
+    spec: { containers: [{ name: 'main' }], ...(nodeName === undefined ? {} : { nodeName }) },
+  });
+  stores.store(POD).put(pod);
+  return pod;
+}
+
+describe('a state node', () => {
+  it('is there from the launch of its claim on, with what was promised', () => {
+    putClaim();
+    expect(cluster.nodes()).toMatchObject([
+      {
+        name: 'claim-1',
+        providerId: ID,
+        registered: false,
+        initialized: false,
+        labels: { [NODEPOOL_LABEL]: 'default' },
+        taints: [{ key: 'team' }],
+        capacity: { cpu: 4000, nodes: 1 },
+        allocatable: { cpu: 3900 },
+      },
+    ]);
+  });
+
+  it('is the Node with what the claim promised filled in until it is initialised', () => {
+    putClaim();
+    putNode({ [REGISTERED_LABEL]: 'true' });
+    const [node] = cluster.nodes();
+    expect(node).toMatchObject({ name: 'node-1', registered: true, initialized: false });
+    expect(node?.allocatable).toEqual({ cpu: 3800, memory: 7 * 1024 ** 3 });
+    expect(node?.taints.map(({ key }) => key)).toEqual(['team']);
+  });
+
+  it('has all of its own taints and nothing but its own capacity after that', () => {
+    putClaim();
+    putNode({ [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' });
+    const [node] = cluster.nodes();
+    expect(node).toMatchObject({ registered: true, initialized: true, allocatable: { cpu: 3800 } });
+    expect(node?.allocatable).not.toHaveProperty('memory');
+    expect(node?.taints).toHaveLength(4);
+  });
+
+  it('knows the pods that are bound to it, as they come and go', () => {
+    putClaim();
+    putNode();
+    expect(cluster.nodes()[0]?.pods).toEqual([]);
+    const pod = putPod('a', 'node-1');
+    putPod('b');
+    expect(cluster.nodes()[0]?.pods.map(({ metadata }) => metadata.name)).toEqual(['a']);
+    stores.store(POD).remove(pod);
+    expect(cluster.nodeByProviderId(ID)?.pods).toEqual([]);
+  });
+
+  it('outlives either half, but not both', () => {
+    const claim = putClaim();
+    const node = putNode();
+    stores.store(NODE).remove(node);
+    expect(cluster.nodes()).toMatchObject([{ name: 'claim-1' }]);
+    stores.store(NODE_CLAIM).remove(claim);
+    expect(cluster.nodes()).toEqual([]);
+  });
+
+  it.each([
+    { node: { providerID: '', labels: {} }, known: true },
+    { node: { providerID: '', labels: { [NODEPOOL_LABEL]: 'default' } }, known: false },
+    { node: { providerID: 'x', labels: { [NODEPOOL_LABEL]: 'default' } }, known: false },
+    { node: { providerID: 'x', labels: { [NODEPOOL_LABEL]: 'default', [INITIALIZED_LABEL]: 'true' } }, known: true },
+  ])('is kept for an unmanaged Node with $node: $known', ({ node: { providerID, labels }, known }) => {
+    const node = versioned<Node>({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'other', labels: labels as Readonly<Record<string, string>> },
+      spec: { providerID },
+    });
+    stores.store(NODE).put(node);
+    expect(cluster.nodes()).toHaveLength(known ? 1 : 0);
+    expect(cluster.nodeByName('other') !== undefined).toBe(known);
+  });
+
+  it('ignores claims on NodeClasses of other providers', () => {
+    putClaim({ spec: { nodeClassRef: { ...nodeClassRef, group: 'other.example.com' }, requirements: [] } });
+    expect(cluster.nodes()).toEqual([]);
+    expect(cluster.synced()).toBe(true);
+  });
+
+  it('is marked by this process, by the deletion of its claim and by the end of its instance', () => {
+    const isMarked = (): boolean | undefined => cluster.nodes()[0]?.markedForDeletion;
+    const claim = putClaim();
+    putNode();
+    expect(isMarked()).toBe(false);
+    cluster.markForDeletion(ID);
+    expect(isMarked()).toBe(true);
+    cluster.unmarkForDeletion(ID);
+    expect(isMarked()).toBe(false);
+    putClaim({ status: { ...claim.status, conditions: [{ type: 'InstanceTerminating', status: 'True' }] } });
+    expect(isMarked()).toBe(true);
+    putClaim();
+    putNode(
+      {},
+      {
+        metadata: { name: 'node-1', labels: { [INSTANCE_TYPE_LABEL]: 'm' }, deletionTimestamp: '2026-01-01T00:00:00Z' },
+      },
+    );
+    expect(isMarked()).toBe(false);
+    putClaim({ metadata: { ...claim.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    expect(isMarked()).toBe(true);
+  });
+
+  it('remembers until when pods are expected', () => {
+    putClaim();
+    cluster.nominate(ID, 123);
+    putNode();
+    expect(cluster.nodes()[0]?.nominatedUntilMs).toBe(123);
+  });
+});
+
+describe('synced', () => {
+  it('is false until every store is complete', () => {
+    const fresh = handFed();
+    const other = new ClusterState({ informers: fresh.informers, clock, manages: () => true });
+    expect(other.synced()).toBe(false);
+    for (const kind of [NODE, NODE_CLAIM, NODE_POOL, POD, DAEMON_SET]) fresh.store<KubeObject>(kind).replace([]);
+    expect(other.synced()).toBe(true);
+  });
+
+  it('is false while a claim waits for its instance', () => {
+    putClaim({ status: {} });
+    expect(cluster.synced()).toBe(false);
+    putClaim();
+    expect(cluster.synced()).toBe(true);
+  });
+
+  it('counts a claim from its creation, before the informers show it', async () => {
+    const claim = versioned<NodeClaim>({
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: { name: 'claim-2' },
+      spec: { nodeClassRef, requirements: [] },
+    });
+    cluster.track(claim);
+    expect(cluster.synced()).toBe(false);
+    expect(cluster.claim('claim-2')).toBe(claim);
+    await clock.advance(15_000);
+    expect(cluster.trackedLongerThan(15_000)).toEqual(['claim-2']);
+    cluster.untrack('claim-2');
+    expect(cluster.synced()).toBe(true);
+  });
+
+  it('does not wait for a tracked claim that came and went', () => {
+    const claim = putClaim({ status: {} });
+    stores.store(NODE_CLAIM).remove(claim);
+    expect(cluster.synced()).toBe(true);
+    const late = putClaim();
+    cluster.track(late);
+    expect(cluster.trackedLongerThan(0)).toEqual([]);
+  });
+});
+
+describe('consolidationState', () => {
+  const changedBy = (change: () => void): boolean => {
+    const before = cluster.consolidationState();
+    change();
+    return cluster.consolidationState() !== before;
+  };
+
+  it('moves with nodes, marks, bindings and deletions', () => {
+    expect(changedBy(() => putClaim())).toBe(true);
+    expect(changedBy(() => putNode())).toBe(false);
+    expect(changedBy(() => putNode({ [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' }))).toBe(true);
+    expect(changedBy(() => putPod('a'))).toBe(false);
+    expect(changedBy(() => putPod('a', 'node-1'))).toBe(true);
+    expect(changedBy(() => putPod('a', 'node-1', { labels: { app: 'x' } }))).toBe(false);
+    expect(changedBy(() => cluster.markForDeletion(ID))).toBe(true);
+    expect(changedBy(() => stores.store(POD).remove(putPod('a', 'node-1')))).toBe(true);
+    expect(changedBy(() => cluster.nominate(ID, 1))).toBe(false);
+  });
+
+  it('moves with the generation of NodePools, not with their status', () => {
+    const put = (generation: number): void =>
+      stores.store(NODE_POOL).put(
+        versioned({
+          apiVersion: 'karpenter.sh/v1',
+          kind: 'NodePool',
+          metadata: { name: 'default', generation },
+          spec: { template: { spec: { nodeClassRef, requirements: [] } } },
+        }),
+      );
+    expect(changedBy(() => put(1))).toBe(true);
+    expect(changedBy(() => put(1))).toBe(false);
+    expect(changedBy(() => put(2))).toBe(true);
+  });
+
+  it('moves by itself after five minutes', async () => {
+    const before = cluster.consolidationState();
+    await clock.advance(299_000);
+    expect(cluster.consolidationState()).toBe(before);
+    await clock.advance(1000);
+    expect(cluster.consolidationState()).not.toBe(before);
+  });
+});
+
+describe('poolTotals', () => {
+  it('sums the nodes of a pool that stay', () => {
+    putClaim();
+    putNode({ [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' });
+    expect(cluster.poolTotals('default')).toEqual({ cpu: 4000, nodes: 1 });
+    expect(cluster.poolTotals('other')).toEqual({});
+    cluster.markForDeletion(ID);
+    expect(cluster.poolTotals('default')).toEqual({});
+  });
+});
+
+describe('takeSnapshot', () => {
+  const daemonSet = (affinity?: Pod['spec']['affinity']) =>
+    stores.store(DAEMON_SET).put(
+      versioned({
+        apiVersion: 'apps/v1',
+        kind: 'DaemonSet',
+        metadata: { name: 'agent', namespace: 'kube-system' },
+        spec: {
+          template: {
+            metadata: { labels: { app: 'agent' } },
+            spec: {
+              containers: [{ name: 'main', resources: { limits: { cpu: '100m' } } }],
+              ...(affinity === undefined ? {} : { affinity }),
+            },
+          },
+        },
+      }),
+    );
+  const daemonPods = (): readonly Pod[] =>
+    takeSnapshot(cluster, { nowMs: clock.now(), pools: [], nodes: cluster.nodes(), pendingPods: [] }).daemonPods;
+  const pinned = (term: NonNullable<NonNullable<Pod['spec']['affinity']>['nodeAffinity']>): Pod =>
+    versioned<Pod>({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: 'agent-x',
+        namespace: 'kube-system',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'uid-agent' }],
+      },
+      spec: { nodeName: 'node-1', containers: [{ name: 'main' }], affinity: { nodeAffinity: term } },
+    });
+
+  it('makes a daemon pod of the template, with limits as requests, while there is no live one', () => {
+    daemonSet();
+    const [pod] = daemonPods();
+    expect(pod?.spec.containers[0]?.resources?.requests).toEqual({ cpu: '100m' });
+    expect(pod?.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'DaemonSet', uid: 'uid-agent' });
+  });
+
+  it('takes the newest live pod, freed from the node that it was pinned to', () => {
+    daemonSet();
+    const pin = {
+      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In' as const, values: ['node-1'] }] }],
+    };
+    stores.store(POD).put(pinned({ requiredDuringSchedulingIgnoredDuringExecution: pin }));
+    const [pod] = daemonPods();
+    expect(pod?.metadata.name).toBe('agent-x');
+    expect(pod?.spec.nodeName).toBeUndefined();
+    expect(pod?.spec.affinity?.nodeAffinity).toEqual({});
+  });
+
+  it("puts the template's own node affinity in the place of the pin", () => {
+    const own = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'gpu', operator: 'Exists' as const }] }] };
+    daemonSet({ nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: own } });
+    const pin = {
+      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In' as const, values: ['n'] }] }],
+    };
+    stores.store(POD).put(pinned({ requiredDuringSchedulingIgnoredDuringExecution: pin }));
+    expect(daemonPods()[0]?.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toEqual(own);
+  });
+});
