@@ -8,10 +8,11 @@ import { badRequest } from './status.ts';
  *
  * @param unknown receives the paths of dropped fields
  * @param kind names the object in errors
+ * @param path where the value stands in its object
  * @throws StatusError 400 where a field has the wrong type
  */
-export function decode(value: unknown, shape: Shape, unknown: string[], kind: string): unknown {
-  return read(value, shape, { unknown, kind }, '');
+export function decode(value: unknown, shape: Shape, unknown: string[], kind: string, path = ''): unknown {
+  return read(value, shape, { unknown, kind }, path);
 }
 
 interface Reading {

@@ -66,7 +66,7 @@ function knownFields(resource: Resource, sent: Json, unknown: string[]): ApiObje
     const object = decode(sent, modelShape(resource.model), unknown, resource.kind) as ApiObject;
     return { ...object, metadata: object.metadata ?? { name: '' } };
   }
-  const metadata = decode(sent.metadata ?? {}, modelShape('V1ObjectMeta'), [], resource.kind);
+  const metadata = decode(sent.metadata ?? {}, modelShape('V1ObjectMeta'), unknown, resource.kind, 'metadata');
   if (!resource.schema) return { ...sent, metadata } as ApiObject;
   const pruned = resource.schema.prune({ ...sent, metadata });
   unknown.push(...pruned.unknown);

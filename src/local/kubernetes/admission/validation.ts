@@ -89,10 +89,8 @@ function workloadCauses(object: ApiObject, old?: ApiObject): Cause[] {
   return causes;
 }
 
-/** Fields of a pod's spec that may change after its creation. */
+/** Fields of a pod's spec that may change after its creation, beside the images of containers. */
 const MUTABLE_POD_FIELDS: ReadonlySet<string> = new Set([
-  'containers',
-  'initContainers',
   'activeDeadlineSeconds',
   'terminationGracePeriodSeconds',
   'tolerations',
@@ -101,18 +99,25 @@ const MUTABLE_POD_FIELDS: ReadonlySet<string> = new Set([
   'priority',
 ]);
 
+function mayChange(field: string, before: Json, after: Json): boolean {
+  if (field === 'containers' || field === 'initContainers') {
+    return equal(withoutImages(before[field]), withoutImages(after[field]));
+  }
+  // nodeSelector and affinity may still change while the pod is held back by a gate
+  if (field === 'nodeSelector' || field === 'affinity') return records(before.schedulingGates).length > 0;
+  return MUTABLE_POD_FIELDS.has(field);
+}
+
+const withoutImages = (containers: unknown): readonly Json[] =>
+  records(containers).map((container) => ({ ...container, image: '', imagePullPolicy: '' }));
+
 function podCauses(pod: ApiObject, old?: ApiObject): Cause[] {
   const causes = podSpecCauses(pod.spec, 'spec');
   if (!old) return causes;
   const before = record(old.spec);
   const spec = record(pod.spec);
-  // nodeSelector and affinity may still change while the pod is held back by a gate
-  const gated = records(before.schedulingGates).length > 0;
   const changed = [...new Set([...Object.keys(before), ...Object.keys(spec)])].filter(
-    (field) =>
-      !MUTABLE_POD_FIELDS.has(field) &&
-      !(gated && (field === 'nodeSelector' || field === 'affinity')) &&
-      !equal(before[field], spec[field]),
+    (field) => !equal(before[field], spec[field]) && !mayChange(field, before, spec),
   );
   if (changed.length === 0) return causes;
   return [
