@@ -41,6 +41,7 @@ export interface LaunchPlan {
   readonly image: StoredImage;
   readonly securityGroupIds: readonly string[];
   readonly profile: string;
+  /** The reservation that the request names; open ones are looked for at launch. */
   readonly reservation: StoredReservation | undefined;
   readonly placementGroup: StoredPlacementGroup | undefined;
   readonly capacityType: CapacityType;
@@ -61,10 +62,8 @@ export function planLaunch(account: Account, request: LaunchRequest): LaunchPlan
   checkOffered(account, instanceType, subnet.zone);
   const securityGroupIds = findSecurityGroups(account, data, subnet);
   const placementGroup = findPlacementGroup(account, data, info);
-  const reservation = findReservation(account, request, instanceType, subnet.zone);
-  const isReserved =
-    reservation !== undefined &&
-    data.CapacityReservationSpecification?.CapacityReservationPreference === 'capacity-reservations-only';
+  const reservation = findReservation(account, data, instanceType, subnet.zone);
+  const isReserved = request.market !== 'spot' && (reservation !== undefined || isReservedOnly(data));
   const capacityType = isReserved ? 'reserved' : request.market === 'spot' ? 'spot' : 'on-demand';
   const usdPerHour = priceOf(account, instanceType, subnet.zone, capacityType);
   if (usdPerHour === undefined) {
@@ -105,25 +104,26 @@ export function launch(account: Account, plan: LaunchPlan, reservationId: string
   const pool = { instanceType: plan.instanceType, zone: plan.subnet.zone, capacityType: plan.capacityType };
   checkSpotRole(account, plan.capacityType);
   checkQuota(account, plan);
-  checkReservation(plan);
   checkSpread(account, plan);
   const shortage = account.faults.shortage(pool);
   if (shortage) throw shortage;
 
+  const reservation = reservationFor(account, plan);
   const interfaces = attachInterfaces(account, plan);
   account.faults.launched(pool);
-  if (plan.reservation) plan.reservation.available -= 1;
-  const machine = newMachine(account, plan, reservationId, interfaces);
+  if (reservation) reservation.available -= 1;
+  const machine = newMachine(account, plan, { reservationId, interfaces, reservation });
   account.machines.add(machine);
   return machine;
 }
 
-function newMachine(
-  account: Account,
-  plan: LaunchPlan,
-  reservationId: string,
-  interfaces: readonly MachineInterface[],
-): Machine {
+interface Taken {
+  readonly reservationId: string;
+  readonly interfaces: readonly MachineInterface[];
+  readonly reservation: StoredReservation | undefined;
+}
+
+function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfaces, reservation }: Taken): Machine {
   const { request, subnet, image, info, capacityType } = plan;
   const { data, template } = request;
   const now = account.clock.now();
@@ -160,7 +160,7 @@ function newMachine(
     tags: { ...systemTags(request), ...request.tags('instance') },
     ...(request.fleetId ? { fleetId: request.fleetId } : {}),
     ...(template ? { launchTemplateName: template.summary.LaunchTemplateName } : {}),
-    ...(plan.reservation ? { capacityReservationId: plan.reservation.id } : {}),
+    ...(reservation ? { capacityReservationId: reservation.id } : {}),
     ...partitionOf(plan),
     usdPerHour: plan.usdPerHour,
     ...account.faults.boot({ instanceType: plan.instanceType, zone: subnet.zone, capacityType }),
@@ -170,7 +170,7 @@ function newMachine(
     spotRequestId: capacityType === 'spot' ? account.random.id('sir') : undefined,
     template,
     placementGroup: plan.placementGroup,
-    reservation: plan.reservation,
+    reservation,
     tenancy: data.Placement?.Tenancy ?? 'default',
     clientToken: request.clientToken ?? account.random.uuid(),
     rootDeviceName: image.rootDeviceName,
@@ -339,30 +339,21 @@ function findPlacementGroup(
   return group;
 }
 
+const isReservedOnly = ({ CapacityReservationSpecification: wanted }: RequestLaunchTemplateData): boolean =>
+  wanted?.CapacityReservationPreference === 'capacity-reservations-only';
+
 function findReservation(
   account: Account,
-  { data, market }: LaunchRequest,
+  { CapacityReservationSpecification: wanted }: RequestLaunchTemplateData,
   type: string,
   zone: string,
 ): StoredReservation | undefined {
-  const wanted = data.CapacityReservationSpecification;
   const target = wanted?.CapacityReservationTarget?.CapacityReservationId;
-  if (target) {
-    const reservation = account.reservations.get(target);
-    if (!reservation) throw notFound(target, 'cr');
-    if (reservation.instanceType !== type || reservation.zone !== zone) {
-      throw new AwsError('InvalidParameterCombination', `Capacity reservation ${target} is not for ${type} in ${zone}`);
-    }
-    return reservation;
-  }
-  if (market === 'spot' || wanted?.CapacityReservationPreference === 'none') return undefined;
-  return [...account.reservations.values()].find(
-    (each) =>
-      each.facts.InstanceMatchCriteria === 'open' &&
-      each.instanceType === type &&
-      each.zone === zone &&
-      each.available > 0,
-  );
+  if (!target) return undefined;
+  const reservation = account.reservations.get(target);
+  if (!reservation) throw notFound(target, 'cr');
+  if (reservation.instanceType === type && reservation.zone === zone) return reservation;
+  throw new AwsError('InvalidParameterCombination', `Capacity reservation ${target} is not for ${type} in ${zone}`);
 }
 
 function findProfile(
@@ -417,8 +408,24 @@ function checkQuota(account: Account, { capacityType, info }: LaunchPlan): void 
       );
 }
 
-function checkReservation({ reservation }: LaunchPlan): void {
-  if (!reservation || reservation.available > 0) return;
+/** The reservation that was named, else an open one with room unless the request opted out. */
+function reservationFor(
+  account: Account,
+  { request, reservation, instanceType, subnet }: LaunchPlan,
+): StoredReservation | undefined {
+  const { data, market } = request;
+  const opensUp = market !== 'spot' && data.CapacityReservationSpecification?.CapacityReservationPreference !== 'none';
+  const found =
+    reservation ??
+    [...account.reservations.values()].find(
+      (each) =>
+        opensUp &&
+        each.facts.InstanceMatchCriteria === 'open' &&
+        each.instanceType === instanceType &&
+        each.zone === subnet.zone &&
+        each.available > 0,
+    );
+  if (found ? found.available > 0 : !isReservedOnly(data)) return found;
   throw new AwsError(
     'ReservationCapacityExceeded',
     'The requested reservation does not have sufficient compatible and available capacity for this request.',

@@ -55,7 +55,12 @@ function publicImage(
   architecture: Architecture,
   owner: string,
   compactDate: string,
-  rest: { readonly platform?: 'windows'; readonly rootSizeGiB?: number; readonly ownerAlias?: string } = {
+  rest: {
+    readonly platform?: 'windows';
+    readonly rootSizeGiB?: number;
+    readonly rootDeviceName?: string;
+    readonly ownerAlias?: string;
+  } = {
     ownerAlias: 'amazon',
   },
 ): string {
@@ -130,7 +135,7 @@ function seedUbuntu(seed: Seed): void {
     ['arm64', 'arm64'],
   ] as const) {
     const name = `ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-${short}-server-20260728`;
-    const id = publicImage(seed, name, architecture, CANONICAL_OWNER, '20260728', { ownerAlias: 'amazon' });
+    const id = publicImage(seed, name, architecture, CANONICAL_OWNER, '20260728', { rootDeviceName: '/dev/sda1' });
     seed.parameter(`/aws/service/canonical/ubuntu/server/24.04/stable/current/${short}/hvm/ebs-gp3/ami-id`, id);
   }
 }

@@ -1,0 +1,158 @@
+import { DescribeSubnetsCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { GetQueueUrlCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { faultBook } from '../../../../src/local/aws/faults.ts';
+import { randomStream } from '../../../../src/local/aws/random.ts';
+import type { FaultRule } from '../../../../src/local/aws/types.ts';
+import { codeOf, type Fixture, instanceIds, startFixture } from './fixture.ts';
+
+let fixture: Fixture;
+beforeEach(async () => {
+  fixture = await startFixture();
+});
+afterEach(() => fixture.close());
+
+const describeSubnets = (): Promise<unknown> => fixture.ec2.send(new DescribeSubnetsCommand({}));
+
+describe('faults of calls', () => {
+  it('throttle as each service does, so often as told', async () => {
+    fixture.aws.faults.add({ kind: 'throttle', times: 2 });
+    expect(await codeOf(describeSubnets())).toBe('RequestLimitExceeded');
+    expect(await codeOf(new SQSClient(fixture.config).send(new GetQueueUrlCommand({ QueueName: 'demo' })))).toBe(
+      'ThrottlingException',
+    );
+    await describeSubnets();
+    expect(fixture.aws.faults.list()).toEqual([]);
+  });
+
+  it('are got over by the retries of the SDK', async () => {
+    fixture.aws.faults.add({ kind: 'throttle', action: 'DescribeSubnets', times: 1 });
+    fixture.aws.calls.clear();
+    const patient = new EC2Client({ ...fixture.config, maxAttempts: 2 });
+    expect((await patient.send(new DescribeSubnetsCommand({}))).Subnets).toHaveLength(6);
+    expect(fixture.aws.calls.counts()).toEqual({ DescribeSubnets: 2 });
+    expect(fixture.aws.calls.recorded('DescribeSubnets').map((call) => call.errorCode)).toEqual([
+      'RequestLimitExceeded',
+      undefined,
+    ]);
+  });
+
+  it('fail with any code and message, until cleared', async () => {
+    const id = fixture.aws.faults.add({
+      kind: 'error',
+      action: 'Describe*',
+      code: 'UnauthorizedOperation',
+      message: 'no',
+    });
+    await expect(describeSubnets()).rejects.toMatchObject({
+      Code: 'UnauthorizedOperation',
+      message: 'no',
+      $metadata: { httpStatusCode: 403 },
+    });
+    fixture.aws.faults.clear(id);
+    await describeSubnets();
+  });
+
+  it('delay answers on the clock', async () => {
+    fixture.aws.faults.add({ kind: 'latency', action: 'DescribeSubnets', ms: 5_000 });
+    let answered = false;
+    const call = describeSubnets().then(() => {
+      answered = true;
+    });
+    while (fixture.clock.waiting === 0) await fixture.clock.settle();
+    expect(answered).toBe(false);
+    await fixture.clock.advance(5_000);
+    await call;
+  });
+
+  it('strike at a rate', () => {
+    const book = faultBook(randomStream(7));
+    book.add({ kind: 'error', action: '*', code: 'InternalError', rate: 0.3 });
+    const failed = Array.from({ length: 1000 }, () => book.onCall('ec2', 'X').error).filter(Boolean).length;
+    expect(failed).toBeGreaterThan(250);
+    expect(failed).toBeLessThan(350);
+  });
+});
+
+describe('faults of machines', () => {
+  it('delay the boot of some and keep others from joining', async () => {
+    fixture.aws.faults.add({ kind: 'slow-boot', instanceType: 'c5.*', ms: 60_000, times: 1 });
+    fixture.aws.faults.add({ kind: 'never-joins', capacityType: 'spot' });
+    const template = await fixture.template();
+    const boot = async (type: string, market: 'spot' | 'on-demand'): Promise<unknown> => {
+      const [id] = instanceIds(await fixture.fleet({ template, types: [type], market }));
+      const { joins, bootDelayMs } = fixture.aws.instances.get(String(id)) ?? {};
+      return { joins, bootDelayMs };
+    };
+    expect(await boot('c5.large', 'on-demand')).toEqual({ joins: true, bootDelayMs: 60_000 });
+    expect(await boot('c5.large', 'on-demand')).toEqual({ joins: true, bootDelayMs: 0 });
+    expect(await boot('m5.large', 'spot')).toEqual({ joins: false, bootDelayMs: 0 });
+  });
+});
+
+describe('rules', () => {
+  it.each([
+    { rule: { kind: 'flood' }, says: 'of kind "flood": use one of capacity' },
+    { rule: { kind: 'capacity', remaining: -1 }, says: 'bad remaining -1' },
+    { rule: { kind: 'capacity', type: 'm5.large' }, says: 'no field "type" (fields: instanceType' },
+    { rule: { kind: 'error', action: 'CreateFleet' }, says: 'code is missing' },
+    { rule: { kind: 'throttle', rate: 2 }, says: 'bad rate 2' },
+  ])('are refused when wrong: $says', ({ rule, says }) => {
+    expect(() => fixture.aws.faults.add(rule as FaultRule)).toThrow(says);
+    expect(fixture.aws.faults.list()).toEqual([]);
+  });
+});
+
+describe('the admin interface', () => {
+  const ask = async (
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; json: Record<string, unknown> }> => {
+    const answer = await fetch(`${fixture.aws.url}/_local/${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
+  };
+
+  it('switches faults on and off', async () => {
+    expect(await ask('POST', 'faults', { kind: 'throttle', action: 'DescribeSubnets' })).toEqual({
+      status: 201,
+      json: { id: 'fault-1' },
+    });
+    expect(await codeOf(describeSubnets())).toBe('RequestLimitExceeded');
+    expect((await ask('GET', 'faults')).json).toMatchObject([{ id: 'fault-1' }]);
+    await ask('DELETE', 'faults/fault-1');
+    await describeSubnets();
+  });
+
+  it('shows the state and interrupts a machine', async () => {
+    const template = await fixture.template();
+    const [id] = instanceIds(await fixture.fleet({ template, types: ['m5.large'], market: 'spot' }));
+    await fixture.clock.advance(8_000);
+    expect((await ask('GET', 'state')).json).toMatchObject({
+      clusterName: 'demo',
+      instances: [{ id, type: 'm5.large', state: 'running' }],
+      calls: { CreateFleet: 1 },
+    });
+    expect((await ask('GET', 'calls?action=CreateFleet')).json).toMatchObject([
+      { service: 'ec2', input: { Type: 'instant' } },
+    ]);
+    expect((await ask('POST', `instances/${id}/interrupt`)).status).toBe(200);
+    await fixture.clock.advance(120_000);
+    expect(fixture.aws.instances.get(String(id))?.state).toBe('shutting-down');
+  });
+
+  it.each([
+    { method: 'POST', path: 'faults', body: '{', status: 400, says: 'not JSON' },
+    { method: 'POST', path: 'faults', body: { kind: 'x' }, status: 400, says: 'kind "x"' },
+    { method: 'POST', path: 'instances/i-1/interrupt', status: 400, says: 'no such instance' },
+    { method: 'POST', path: 'instances/i-1/paint', status: 400, says: 'no verb "paint"' },
+    { method: 'GET', path: 'elephants', status: 404, says: 'There is no GET /_local/elephants' },
+  ])('answers $status to $method $path: $says', async ({ method, path, body, status, says }) => {
+    const answer = await ask(method, path, body);
+    expect(answer.status).toBe(status);
+    expect(answer.json.error).toContain(says);
+  });
+});
