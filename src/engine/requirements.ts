@@ -131,7 +131,9 @@ export class Requirements {
   #hint(key: string, { allowUndefined }: Compatibility): string {
     const name = key.slice(key.indexOf('/') + 1);
     const candidates = [[...allowUndefined].sort(), [...this.#sets.keys()].sort()].flat();
-    const found = candidates.find((candidate) => candidate.includes(key) || candidate.endsWith(name));
+    const found =
+      candidates.find((candidate) => candidate.endsWith(name)) ??
+      candidates.find((candidate) => candidate.includes(key));
     return found === undefined ? '' : ` (typo of "${found}"?)`;
   }
 

@@ -1,0 +1,150 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { NodeSelectorRequirement } from '../../../src/api/kubernetes.ts';
+import { LOOSE, Requirements, requirementsOfPod, STRICT } from '../../../src/engine/requirements.ts';
+import { pod } from './build.ts';
+
+const KEYS = ['team', 'tier', 'topology.kubernetes.io/zone'];
+const VALUES = ['a', 'b', '3', '7'];
+
+const expression: fc.Arbitrary<NodeSelectorRequirement> = fc.oneof(
+  fc.record({
+    key: fc.constantFrom(...KEYS),
+    operator: fc.constantFrom('In' as const, 'NotIn' as const),
+    values: fc.uniqueArray(fc.constantFrom(...VALUES), { minLength: 1, maxLength: 3 }),
+  }),
+  fc.record({ key: fc.constantFrom(...KEYS), operator: fc.constantFrom('Exists' as const, 'DoesNotExist' as const) }),
+  fc.record({
+    key: fc.constantFrom(...KEYS),
+    operator: fc.constantFrom('Gt' as const, 'Lt' as const),
+    values: fc.constantFrom(['2'], ['5'], ['8']),
+  }),
+);
+const expressions = fc.uniqueArray(expression, { selector: ({ key }) => key, maxLength: 3 });
+const labels = fc.dictionary(fc.constantFrom(...KEYS), fc.constantFrom(...VALUES));
+
+/** Kubernetes' own reading of one expression against labels. */
+function matches({ key, operator, values = [] }: NodeSelectorRequirement, node: Record<string, string>): boolean {
+  const value = node[key];
+  if (operator === 'NotIn') return value === undefined || !values.includes(value);
+  if (operator === 'DoesNotExist') return value === undefined;
+  if (value === undefined) return false;
+  if (operator === 'In') return values.includes(value);
+  if (operator === 'Exists') return true;
+  if (!/^\d+$/.test(value)) return false;
+  return operator === 'Gt' ? Number(value) > Number(values[0]) : Number(value) < Number(values[0]);
+}
+
+const of = (...list: readonly NodeSelectorRequirement[]): Requirements => Requirements.fromRequirements(list);
+
+describe('requirements', () => {
+  it('on a node that exists mean what Kubernetes means', () => {
+    fc.assert(
+      fc.property(labels, expressions, (node, list) => {
+        const expected = list.every((each) => matches(each, node));
+        expect(Requirements.fromLabels(node).compatible(Requirements.fromRequirements(list), STRICT)).toBe(expected);
+      }),
+    );
+  });
+
+  it('say why exactly when they are not compatible', () => {
+    fc.assert(
+      fc.property(expressions, expressions, (a, b) => {
+        const [node, other] = [Requirements.fromRequirements(a), Requirements.fromRequirements(b)];
+        for (const mode of [LOOSE, STRICT])
+          expect(node.incompatibility(other, mode) === undefined).toBe(node.compatible(other, mode));
+      }),
+    );
+  });
+
+  it('that are compatible stay so when the asked ones are added', () => {
+    fc.assert(
+      fc.property(expressions, expressions, (a, b) => {
+        const [node, other] = [Requirements.fromRequirements(a), Requirements.fromRequirements(b)];
+        if (node.compatible(other, LOOSE)) expect(node.intersect(other).compatible(other, LOOSE)).toBe(true);
+      }),
+    );
+  });
+
+  it('survive the way through the API form', () => {
+    fc.assert(
+      fc.property(expressions, (list) => {
+        const requirements = Requirements.fromRequirements(list);
+        expect(Requirements.fromRequirements(requirements.toApi()).identity).toBe(requirements.identity);
+      }),
+    );
+  });
+
+  it.each([
+    ['In on an unknown custom label', of({ key: 'team', operator: 'In', values: ['a'] }), false, false],
+    ['NotIn on an unknown custom label', of({ key: 'team', operator: 'NotIn', values: ['a'] }), true, true],
+    ['In on an unknown well-known label', of({ key: KEYS[2] ?? '', operator: 'In', values: ['a'] }), true, false],
+    ['Exists on an unknown custom label', of({ key: 'team', operator: 'Exists' }), false, false],
+  ])('judge %s', (_, asked, loosely, strictly) => {
+    expect(Requirements.EMPTY.compatible(asked, LOOSE)).toBe(loosely);
+    expect(Requirements.EMPTY.compatible(asked, STRICT)).toBe(strictly);
+  });
+
+  it('normalise old label names', () => {
+    const old = of({ key: 'failure-domain.beta.kubernetes.io/zone', operator: 'In', values: ['a'] });
+    expect(old.keys).toEqual(['topology.kubernetes.io/zone']);
+  });
+
+  it('guess what a mistyped label stands for', () => {
+    const asked = of({ key: 'zone', operator: 'In', values: ['a'] });
+    expect(Requirements.EMPTY.incompatibility(asked, LOOSE)?.text).toBe(
+      'label "zone" does not have known values (typo of "topology.kubernetes.io/zone"?)',
+    );
+  });
+
+  it('name every key on which they clash', () => {
+    const node = Requirements.fromLabels({ team: 'a', tier: 'b' });
+    const asked = of({ key: 'tier', operator: 'In', values: ['c'] }, { key: 'team', operator: 'NotIn', values: ['a'] });
+    expect(node.incompatibility(asked)).toEqual({
+      key: 'team',
+      text: 'key team, team NotIn [a] not in team In [a]; key tier, tier In [c] not in tier In [b]',
+    });
+  });
+
+  it('print sorted, without the hostname', () => {
+    const requirements = Requirements.fromLabels({ 'kubernetes.io/hostname': 'n', tier: 'b', team: 'a' });
+    expect(String(requirements)).toBe('team In [a], tier In [b]');
+  });
+
+  it('write two bounds as two entries that share minValues', () => {
+    const both = Requirements.fromRequirements([
+      { key: 'cpu', operator: 'Gt', values: ['3'], minValues: 2 },
+      { key: 'cpu', operator: 'Lt', values: ['9'] },
+    ]);
+    expect(both.toApi()).toEqual([
+      { key: 'cpu', operator: 'Gte', values: ['4'], minValues: 2 },
+      { key: 'cpu', operator: 'Lte', values: ['8'], minValues: 2 },
+    ]);
+  });
+});
+
+describe('requirementsOfPod', () => {
+  const term = (value: string) => ({ matchExpressions: [{ key: 'team', operator: 'In' as const, values: [value] }] });
+  const both = pod('p', {
+    nodeSelector: { tier: 'gold' },
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term('first'), term('second')] },
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 1, preference: { matchExpressions: [{ key: 'light', operator: 'Exists' }] } },
+          { weight: 9, preference: { matchExpressions: [{ key: 'heavy', operator: 'Exists' }] } },
+        ],
+      },
+    },
+  });
+
+  it('takes the selector and the first required term', () => {
+    expect(String(requirementsOfPod(both))).toBe('team In [first], tier In [gold]');
+  });
+
+  it('adds the heaviest preference when asked to', () => {
+    expect(String(requirementsOfPod(both, { preferences: true }))).toBe(
+      'heavy Exists, team In [first], tier In [gold]',
+    );
+  });
+});

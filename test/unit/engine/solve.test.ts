@@ -1,0 +1,427 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Taint } from '../../../src/api/kubernetes.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
+import { requirementsOf } from '../../../src/engine/instancetypes.ts';
+import type { Plan, Snapshot } from '../../../src/engine/model.ts';
+import { fits, podRequests, resourcesOf } from '../../../src/engine/resources.ts';
+import { solve } from '../../../src/engine/solve.ts';
+import {
+  daemon,
+  instanceType,
+  nodePool,
+  OPTIONS,
+  offering,
+  oneOf,
+  type PodParts,
+  planOf,
+  pod,
+  refusalText,
+  replicas,
+  snapshot,
+  stateNode,
+  TYPES,
+} from './build.ts';
+
+const GPU_TAINT: Taint = { key: 'gpu', value: 'yes', effect: 'NoSchedule' };
+const PREFERRED_TAINT: Taint = { key: 'old', effect: 'PreferNoSchedule' };
+const podsPerClaim = (plan: Plan): readonly number[] => plan.claims.map(({ pods }) => pods.length);
+const onlyClaim = (plan: Plan) => plan.claims[0];
+const requirement = (plan: Plan, key: string) => onlyClaim(plan)?.requirements.find((each) => each.key === key);
+
+describe('solve', () => {
+  it('buys the cheapest node that holds a pod, and lists the others that would do', () => {
+    const plan = planOf({ pendingPods: [pod('web', { cpu: '3', memory: '1Gi' })] });
+    expect(plan.claims).toHaveLength(1);
+    expect(onlyClaim(plan)).toMatchObject({
+      nodePool: 'default',
+      pods: ['default/web'],
+      instanceTypes: ['medium', 'large'],
+      cheapest: 'medium',
+      usdPerHour: 0.2,
+      requests: { cpu: 3000, memory: 2 ** 30, pods: 1 },
+    });
+  });
+
+  it('packs pods together, large ones first, until the largest type is full', () => {
+    const plan = planOf({ pendingPods: [...replicas(10, 'small', { cpu: '1' }), pod('big', { cpu: '6' })] });
+    expect(podsPerClaim(plan)).toEqual([3, 8]);
+    expect(onlyClaim(plan)?.pods[0]).toBe('default/big');
+  });
+
+  it('leaves pending what no type can hold, and says so', () => {
+    const plan = planOf({ pendingPods: [pod('huge', { cpu: '9' })] });
+    expect(plan.claims).toEqual([]);
+    expect(refusalText(plan, 'huge')).toMatch(/^no instance type has enough resources, requirements=.*"cpu":"9"/);
+    expect(plan.refusals.get('default/huge')).toMatchObject({
+      code: 'no-fit',
+      pools: [{ nodePool: 'default', misfit: { code: 'instance-types', incompatible: false, tooSmall: true } }],
+    });
+  });
+
+  it('wonders whether milli was meant when a pod wants a million cores', () => {
+    const plan = planOf({ pendingPods: [pod('typo', { cpu: '1M' })] });
+    expect(refusalText(plan, 'typo')).toContain('(CPU request >= 1 Million, m vs M typo?)');
+  });
+
+  it('gives the same plan for the same snapshot, byte for byte', () => {
+    const pods = [
+      ...replicas(20, 'a', { cpu: '700m' }),
+      ...replicas(9, 'b', { cpu: '1', nodeSelector: { team: 'x' } }),
+    ];
+    const input = snapshot({
+      pendingPods: pods,
+      pools: [nodePool('one', { labels: { team: 'x' } }), nodePool('two', { weight: 5 })],
+    });
+    const text = (plan: Plan): string => JSON.stringify([plan, [...plan.refusals]]);
+    expect(text(solve(structuredClone(input), OPTIONS))).toBe(text(solve(input, OPTIONS)));
+  });
+
+  it('refuses everything when there is no pool', () => {
+    const plan = planOf({ pools: [], pendingPods: [pod('web')] });
+    expect(plan.refusals.get('default/web')).toEqual({ code: 'no-pools', text: 'no dynamic nodepools found' });
+  });
+
+  it('stops at the deadline and names the pods that are left', () => {
+    let elapsed = 0;
+    const elapsedMs = (): number => elapsed++;
+    const plan = planOf({ pendingPods: replicas(4, 'web', { cpu: '1' }) }, { deadlineMs: 2, elapsedMs });
+    expect(podsPerClaim(plan)).toEqual([2]);
+    expect(plan.notEvaluated).toEqual(['default/web-2', 'default/web-3']);
+    expect(plan.refusals.size).toBe(0);
+  });
+
+  it('never puts more on a node than each listed type can hold, and loses no pod', () => {
+    const parts: fc.Arbitrary<PodParts> = fc.record({
+      cpu: fc.constantFrom('100m', '900m', '2', '7', '12'),
+      memory: fc.constantFrom('128Mi', '3Gi', '20Gi'),
+    });
+    fc.assert(
+      fc.property(fc.array(parts, { maxLength: 25 }), (all) => {
+        const pods = all.map((each, index) => pod(`p-${index}`, each));
+        const plan = planOf({ pendingPods: pods });
+        const byKey = new Map(pods.map((each) => [`default/${each.metadata.name}`, podRequests(each)]));
+        for (const claim of plan.claims) {
+          const total = { cpu: 0, memory: 0, pods: 0 };
+          for (const key of claim.pods) {
+            const requests = byKey.get(key) ?? {};
+            total.cpu += requests['cpu'] ?? 0;
+            total.memory += requests['memory'] ?? 0;
+            total.pods += 1;
+          }
+          for (const name of claim.instanceTypes) {
+            const type = TYPES.find((each) => each.name === name);
+            expect(fits(total, type?.capacity ?? {})).toBe(true);
+          }
+        }
+        const seen = [...plan.claims.flatMap((claim) => claim.pods), ...plan.refusals.keys()];
+        expect(seen.sort()).toEqual([...byKey.keys()].sort());
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('pools', () => {
+  it('are tried by weight, then from the end of the alphabet', () => {
+    const chosen = (...pools: Parameters<typeof nodePool>[]): string | undefined =>
+      onlyClaim(planOf({ pools: pools.map((each) => nodePool(...each)), pendingPods: [pod('web')] }))?.nodePool;
+    expect(chosen(['a', { weight: 10 }], ['b', { weight: 20 }])).toBe('b');
+    expect(chosen(['a'], ['b'])).toBe('b');
+    expect(chosen(['a', { weight: 1 }], ['b'])).toBe('a');
+  });
+
+  it('of less weight take what heavier ones cannot, and every reason is told', () => {
+    const pools = [nodePool('spare', { labels: { team: 'b' } }), nodePool('main', { weight: 9, taints: [GPU_TAINT] })];
+    const plan = planOf({ pools, pendingPods: [pod('web'), pod('x', { nodeSelector: { team: 'c' } })] });
+    expect(onlyClaim(plan)?.nodePool).toBe('spare');
+    expect(refusalText(plan, 'x')).toBe(
+      'did not tolerate taint (taint=gpu=yes:NoSchedule); incompatible requirements, key team, team In [c] not in team In [b]',
+    );
+  });
+
+  it('without any type left are named, and their pods are refused', () => {
+    const plan = planOf({
+      pools: [
+        nodePool('default', { requirements: [{ key: 'kubernetes.io/arch', operator: 'In', values: ['s390x'] }] }),
+      ],
+      types: [instanceType('t', { requirements: [oneOf('kubernetes.io/arch', 'amd64')] })],
+      pendingPods: [pod('web')],
+    });
+    expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: false }]);
+    expect(refusalText(plan, 'web')).toBe('nodepool requirements filtered out all available instance types');
+  });
+
+  it('keep to their limits, the nodes of this plan included at their worst', () => {
+    const pools = [nodePool('default', { limits: { cpu: '10' } })];
+    const node = stateNode('n', { allocatable: { cpu: '2' }, pods: [pod('old', { cpu: '2', nodeName: 'n' })] });
+    const plan = planOf({ pools, nodes: [node], pendingPods: replicas(9, 'web', { cpu: '1' }) });
+    // 10 less 2 leaves one claim of up to 8 CPUs; nothing is left for a second one.
+    expect(podsPerClaim(plan)).toEqual([8]);
+    expect(refusalText(plan, 'web-8')).toBe(
+      'all available instance types exceed limits for nodepool (NodePool=default)',
+    );
+  });
+
+  it('buy nothing once their count of nodes is reached', () => {
+    const plan = planOf({
+      pools: [nodePool('default', { limits: { nodes: '1' } })],
+      nodes: [stateNode('n', { allocatable: { cpu: '0' } })],
+      pendingPods: [pod('web', { cpu: '1' })],
+    });
+    expect(refusalText(plan, 'web')).toBe('node limits have been exhausted for nodepool (NodePool=default)');
+  });
+});
+
+describe('requirements', () => {
+  it('of pods narrow the claim, and its offerings with it', () => {
+    const plan = planOf({
+      pendingPods: [
+        pod('web', { cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'on-demand' } }),
+      ],
+    });
+    expect(requirement(plan, ZONE_LABEL)?.values).toEqual(['zone-b']);
+    expect(requirement(plan, CAPACITY_TYPE_LABEL)?.values).toEqual(['on-demand']);
+    expect(onlyClaim(plan)?.usdPerHour).toBe(0.2);
+  });
+
+  it('keep pods apart that ask for different zones', () => {
+    const inZone = (zone: string) => ({ cpu: '100m', nodeSelector: { [ZONE_LABEL]: zone } });
+    const plan = planOf({
+      pendingPods: [...replicas(2, 'a', inZone('zone-a')), ...replicas(2, 'b', inZone('zone-b'))],
+    });
+    expect(podsPerClaim(plan)).toEqual([2, 2]);
+  });
+
+  it('tell a missing offering from a missing type', () => {
+    const spotInA = [
+      offering('spot', 'zone-a', 1),
+      offering('on-demand', 'zone-b', 1),
+      offering('spot', 'zone-b', 1, false),
+    ];
+    const plan = planOf({
+      types: [instanceType('t', { offerings: spotInA })],
+      pendingPods: [pod('web', { nodeSelector: { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'spot' } })],
+    });
+    expect(refusalText(plan, 'web')).toMatch(/^no instance type had enough resources or had a required offering, /);
+  });
+
+  it('fall back on the next term of a required affinity', () => {
+    const term = (zone: string) => ({ matchExpressions: [oneOf(ZONE_LABEL, zone)] });
+    const affinity = {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term('nowhere'), term('zone-c')] },
+      },
+    };
+    const plan = planOf({ pendingPods: [pod('web', { affinity })] });
+    expect(requirement(plan, ZONE_LABEL)?.values).toEqual(['zone-c']);
+  });
+
+  it('become labels of the node unless AWS sets them', () => {
+    const pools = [
+      nodePool('default', { requirements: [{ key: 'tier', operator: 'In', values: ['silver', 'gold'] }] }),
+    ];
+    const claim = onlyClaim(planOf({ pools, pendingPods: [pod('web')] }));
+    expect(claim?.labels).toEqual({
+      tier: 'gold',
+      'karpenter.sh/nodepool': 'default',
+      'karpenter.k8s.aws/ec2nodeclass': 'default',
+    });
+    expect(claim?.requirements.map(({ key }) => key)).toEqual([
+      'karpenter.k8s.aws/ec2nodeclass',
+      CAPACITY_TYPE_LABEL,
+      'karpenter.sh/nodepool',
+      INSTANCE_TYPE_LABEL,
+      'tier',
+    ]);
+  });
+
+  it('of a pod that are not valid are refused before solving', () => {
+    const plan = planOf({ pendingPods: [pod('web', { nodeSelector: { 'karpenter.sh/bogus': 'x' } })] });
+    expect(plan.refusals.get('default/web')).toMatchObject({ code: 'ignored', optedOut: false });
+    const away = { matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' as const }] };
+    const affinity = {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [away] } },
+    };
+    const out = planOf({ pendingPods: [pod('web', { affinity })] });
+    expect(out.refusals.get('default/web')).toMatchObject({ code: 'ignored', optedOut: true });
+  });
+});
+
+describe('taints', () => {
+  it('that are only preferences are tolerated as a last resort', () => {
+    const plan = planOf({ pools: [nodePool('default', { taints: [PREFERRED_TAINT] })], pendingPods: [pod('web')] });
+    expect(podsPerClaim(plan)).toEqual([1]);
+  });
+
+  it('that are preferences are avoided while another pool will do', () => {
+    const pools = [nodePool('z', { taints: [PREFERRED_TAINT], weight: 50 }), nodePool('a')];
+    expect(onlyClaim(planOf({ pools, pendingPods: [pod('web')] }))?.nodePool).toBe('a');
+  });
+});
+
+describe('daemons', () => {
+  it('take their share of every type on which they run', () => {
+    const plan = planOf({
+      daemonPods: [daemon('agent', { cpu: '500m' })],
+      pendingPods: [pod('web', { cpu: '3500m' })],
+    });
+    expect(onlyClaim(plan)).toMatchObject({ instanceTypes: ['medium', 'large'], requests: { cpu: 4000, pods: 2 } });
+    const tight = planOf({
+      daemonPods: [daemon('agent', { cpu: '501m' })],
+      pendingPods: [pod('web', { cpu: '3500m' })],
+    });
+    expect(onlyClaim(tight)?.instanceTypes).toEqual(['large']);
+  });
+
+  it('count only where their selector and tolerations let them run', () => {
+    const plan = planOf({
+      pools: [nodePool('default', { taints: [GPU_TAINT] })],
+      daemonPods: [
+        daemon('intolerant', { cpu: '1' }),
+        daemon('elsewhere', { cpu: '1', nodeSelector: { team: 'x' }, tolerations: [{ operator: 'Exists' }] }),
+        daemon('big-only', {
+          cpu: '1',
+          nodeSelector: { [INSTANCE_TYPE_LABEL]: 'large' },
+          tolerations: [{ operator: 'Exists' }],
+        }),
+      ],
+      pendingPods: [pod('web', { cpu: '4', tolerations: [{ operator: 'Exists' }] })],
+    });
+    expect(onlyClaim(plan)).toMatchObject({ instanceTypes: ['medium', 'large'], requests: { cpu: 4000 } });
+  });
+
+  it('run on types that any alternative of their affinity allows', () => {
+    const term = (name: string) => ({ matchExpressions: [oneOf(INSTANCE_TYPE_LABEL, name)] });
+    const affinity = {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term('small'), term('medium')] },
+      },
+    };
+    const plan = planOf({
+      daemonPods: [daemon('agent', { cpu: '1', affinity })],
+      pendingPods: [pod('web', { cpu: '3500m' })],
+    });
+    expect(onlyClaim(plan)?.instanceTypes).toEqual(['large']);
+  });
+});
+
+describe('host ports', () => {
+  it('keep pods that want the same one apart', () => {
+    const plan = planOf({ pendingPods: replicas(3, 'web', { cpu: '100m', hostPort: 80 }) });
+    expect(podsPerClaim(plan)).toEqual([1, 1, 1]);
+  });
+
+  it('of daemons are taken on every node', () => {
+    const plan = planOf({
+      daemonPods: [daemon('agent', { hostPort: 80 })],
+      pendingPods: [pod('web', { hostPort: 80 })],
+    });
+    expect(plan.refusals.get('default/web')).toMatchObject({ pools: [{ misfit: { code: 'host-port' } }] });
+  });
+
+  it('of running pods are taken on their node', () => {
+    const node = stateNode('n', { pods: [pod('old', { hostPort: 80, nodeName: 'n' })] });
+    const plan = planOf({ nodes: [node], pendingPods: [pod('web', { hostPort: 80 }), pod('other', { hostPort: 81 })] });
+    expect(plan.placements).toEqual([{ node: 'n', providerId: 'aws:///n', pods: ['default/other'] }]);
+  });
+});
+
+describe('existing nodes', () => {
+  it('are filled first, initialised ones before others, then by name', () => {
+    const nodes = [stateNode('b'), stateNode('a', { initialized: false }), stateNode('c')];
+    const plan = planOf({ nodes, pendingPods: replicas(3, 'web', { cpu: '3' }) });
+    expect(plan.placements.map(({ node }) => node)).toEqual(['b', 'c', 'a']);
+    expect(plan.claims).toEqual([]);
+  });
+
+  it('keep room for daemons that are still to come', () => {
+    const agent = daemon('agent', { cpu: '1' });
+    const running = { ...agent, spec: { ...agent.spec, nodeName: 'n' } };
+    const placed = (pods: Snapshot['pendingPods']): number =>
+      planOf({
+        nodes: [stateNode('n', { pods })],
+        daemonPods: [agent],
+        pendingPods: replicas(4, 'web', { cpu: '1' }),
+      }).placements[0]?.pods.length ?? 0;
+    expect(placed([])).toBe(3);
+    expect(placed([running])).toBe(3);
+  });
+
+  it('take nothing while they are overcommitted or about to go', () => {
+    const full = stateNode('full', { pods: [pod('old', { memory: '17Gi', nodeName: 'full' })] });
+    const going = stateNode('going', { markedForDeletion: true });
+    expect(planOf({ nodes: [full, going], pendingPods: [pod('web', { cpu: '1' })] }).placements).toEqual([]);
+  });
+
+  it('lack what their labels lack', () => {
+    const selecting = (nodeSelector: Readonly<Record<string, string>>) =>
+      planOf({ nodes: [stateNode('n')], pendingPods: [pod('web', { nodeSelector })] }).placements.length;
+    expect(selecting({ [ZONE_LABEL]: 'zone-a' })).toBe(1);
+    expect(selecting({ 'kubernetes.io/arch': 'amd64' })).toBe(0);
+  });
+
+  it('are not touched by the pods that they run and that have finished', () => {
+    const done = { ...pod('done', { cpu: '4', nodeName: 'n' }), status: { phase: 'Succeeded' as const } };
+    const plan = planOf({ nodes: [stateNode('n', { pods: [done] })], pendingPods: [pod('web', { cpu: '4' })] });
+    expect(plan.placements).toHaveLength(1);
+  });
+});
+
+describe('minValues', () => {
+  const variety = (minValues: number) => [
+    nodePool('default', { requirements: [{ key: INSTANCE_TYPE_LABEL, operator: 'Exists', minValues }] }),
+  ];
+
+  it('that too few types satisfy refuse a pod', () => {
+    const plan = planOf({ pools: variety(2), pendingPods: [pod('big', { cpu: '5' }), pod('web', { cpu: '3' })] });
+    expect(podsPerClaim(plan)).toEqual([1]);
+    expect(refusalText(plan, 'big')).toMatch(
+      /^minValues requirement is not met for label\(s\) \(label\(s\)=\[node\.kubernetes\.io\/instance-type\]\), requirements=/,
+    );
+  });
+
+  it('stop a claim from growing past the types that it needs', () => {
+    expect(podsPerClaim(planOf({ pools: variety(2), pendingPods: replicas(8, 'web', { cpu: '1' }) }))).toEqual([4, 4]);
+  });
+
+  it('are lowered on a new claim as far as needed under BestEffort', () => {
+    const plan = planOf(
+      { pools: variety(2), pendingPods: [pod('big', { cpu: '5' })] },
+      { minValuesPolicy: 'BestEffort' },
+    );
+    expect(requirement(plan, INSTANCE_TYPE_LABEL)).toEqual({ ...oneOf(INSTANCE_TYPE_LABEL, 'large'), minValues: 1 });
+    expect(onlyClaim(plan)?.annotations['karpenter.sh/nodeclaim-min-values-relaxed']).toBe('true');
+  });
+
+  it('that no pool can satisfy empty it', () => {
+    const plan = planOf({ pools: variety(4), pendingPods: [pod('web')] });
+    expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: true }]);
+  });
+});
+
+describe('features that are not there yet', () => {
+  it('refuse the pods that need them', () => {
+    const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }];
+    const plan = planOf({
+      pendingPods: [pod('stateful', { volumes }), pod('device', { resourceClaims: [{ name: 'd' }] })],
+    });
+    expect(plan.claims).toEqual([]);
+    expect(plan.refusals.get('default/stateful')?.code).toBe('unsupported');
+    expect(refusalText(plan, 'device')).toBe(
+      'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter',
+    );
+  });
+
+  it('leave reserved offerings unused', () => {
+    const offerings = [offering('reserved', 'zone-a', 0.001), offering('on-demand', 'zone-a', 1)];
+    const plan = planOf({ types: [instanceType('t', { offerings })], pendingPods: [pod('web')] });
+    expect(onlyClaim(plan)?.usdPerHour).toBe(1);
+  });
+});
+
+it('compiles the requirements of a type once', () => {
+  const type = instanceType('t');
+  expect(requirementsOf(type)).toBe(requirementsOf(type));
+  expect(resourcesOf(undefined)).toEqual({});
+});
