@@ -68,7 +68,7 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
   });
   const notEvaluated = run(
     scheduler,
-    sortPods(pods.map((pod) => ({ pod, requests: requestsOf(pod) }))),
+    leftOverFirst(sortPods(pods.map((pod) => ({ pod, requests: requestsOf(pod) }))), options.first ?? []),
     refusals,
     options,
   );
@@ -139,6 +139,14 @@ function run(
     queue.pushBack(pod);
   }
   return [];
+}
+
+/** Pods that an earlier solve had no time for go first, so that a large cluster does not starve them for ever. */
+function leftOverFirst<T extends { readonly pod: Pod }>(sorted: readonly T[], first: readonly string[]): readonly T[] {
+  if (first.length === 0) return sorted;
+  const leftOver = new Set(first);
+  const goesFirst = ({ pod }: T): boolean => leftOver.has(podKey(pod));
+  return [...sorted.filter(goesFirst), ...sorted.filter((entry) => !goesFirst(entry))];
 }
 
 function finaliseAll(
