@@ -18,6 +18,7 @@ import { resourcesOf } from '../../engine/resources.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
 import { codeOf, describeError, explainLaunchFailure, LAUNCH_TEMPLATE_NOT_FOUND, launchFailure } from '../errors.ts';
 import type { Instance } from '../instances/instance.ts';
@@ -157,10 +158,23 @@ export class Launcher {
     }
   }
 
-  async #ensureTemplates(launch: Launch): Promise<readonly TemplateConfig[]> {
-    const { cluster, cidr, region, reservedCapacity, templates, log } = this.#options;
+  /** Known since the NodeClass was validated; after a restart it has to be asked for first. */
+  async #serviceCidr(nodeClass: EC2NodeClass): Promise<string | undefined> {
+    const { cidr, log } = this.#options;
+    if (familyOf(nodeClass).name !== 'AL2023') return cidr.known;
     try {
-      const planned = planTemplates({ ...launch, cluster, cidr: cidr.known, region, reservedCapacity, log });
+      return await cidr.resolve();
+    } catch (error) {
+      log.error('failed to detect the cluster CIDR', { error });
+      return undefined;
+    }
+  }
+
+  async #ensureTemplates(launch: Launch): Promise<readonly TemplateConfig[]> {
+    const { cluster, region, reservedCapacity, templates, log } = this.#options;
+    try {
+      const known = await this.#serviceCidr(launch.nodeClass);
+      const planned = planTemplates({ ...launch, cluster, cidr: known, region, reservedCapacity, log });
       await Promise.all(planned.map(({ template }) => templates.ensure(template, launch.nodeClass.metadata.name)));
       return planned.map(({ config }) => config);
     } catch (error) {

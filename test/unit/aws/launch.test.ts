@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../src/api/kinds.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  PRICE_OVERLAY_ANNOTATION,
+  ZONE_LABEL,
+} from '../../../src/api/labels.ts';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound } from '../../../src/cloud/errors.ts';
+import { Account, only } from './support/account.ts';
+
+let account: Account;
+beforeEach(async () => {
+  account = await Account.open();
+});
+afterEach(() => account.close());
+
+const labelsOf = (claim: { metadata: { labels?: Readonly<Record<string, string>> } }) => claim.metadata.labels ?? {};
+const failure = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+const TWO_TYPES = only(INSTANCE_TYPE_LABEL, 'm5.large', 'm5.xlarge');
+const ON_DEMAND = only(CAPACITY_TYPE_LABEL, 'on-demand');
+
+describe('create', () => {
+  it('buys the cheapest instance and describes it', async () => {
+    const created = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    expect(labelsOf(created)).toMatchObject({ [INSTANCE_TYPE_LABEL]: 'm5.large', [CAPACITY_TYPE_LABEL]: 'on-demand' });
+    expect(created.status).toMatchObject({ capacity: { cpu: '2', memory: '7577Mi', pods: '29' } });
+    const [instance] = account.aws.instances.list();
+    expect(created.status?.providerID).toBe(`aws:///${instance?.zone}/${instance?.id}`);
+    expect(instance?.tags).toMatchObject({ 'eks:eks-cluster-name': 'test', 'karpenter.sh/nodepool': 'default' });
+    expect(instance?.userData).toContain('kind: NodeConfig');
+  });
+
+  it('joins claims that come together into one fleet', async () => {
+    const claims = [1, 2, 3].map(() => account.claim(TWO_TYPES, ON_DEMAND));
+    const created = await Promise.all(claims.map((claim) => account.provider.create(claim)));
+    expect(new Set(created.map(({ status }) => status?.providerID)).size).toBe(3);
+    expect(account.aws.calls.counts()).toMatchObject({ CreateFleet: 1 });
+  });
+
+  it('prefers spot when the claim allows both', async () => {
+    const created = await account.provider.create(account.claim(TWO_TYPES));
+    expect(labelsOf(created)[CAPACITY_TYPE_LABEL]).toBe('spot');
+  });
+
+  it('asks for prioritised strategies where prices were overlaid', async () => {
+    const claim = account.claim(TWO_TYPES, ON_DEMAND);
+    const annotations = { [PRICE_OVERLAY_ANNOTATION]: 'true' };
+    await account.provider.create({ ...claim, metadata: { ...claim.metadata, annotations } });
+    const [fleet] = account.aws.calls.recorded('CreateFleet');
+    expect(fleet?.input).toMatchObject({ OnDemandOptions: { AllocationStrategy: 'prioritized' } });
+  });
+
+  it('buys the next best type when the cheapest is out, and remembers that for three minutes', async () => {
+    account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large' });
+    const first = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    expect(labelsOf(first)[INSTANCE_TYPE_LABEL]).toBe('m5.xlarge');
+
+    const askedFor = (): unknown[] =>
+      account.aws.calls
+        .recorded('CreateFleet')
+        .slice(-1)
+        .flatMap(({ input }) => JSON.stringify(input).match(/"InstanceType":"[^"]+"/g) ?? []);
+    await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    expect(new Set(askedFor())).toEqual(new Set(['"InstanceType":"m5.xlarge"']));
+
+    account.aws.faults.clear();
+    account.clock.forward(3 * 60_000 + 1);
+    const later = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    expect(labelsOf(later)[INSTANCE_TYPE_LABEL]).toBe('m5.large');
+  });
+
+  it('reports insufficient capacity when everything is out, then asks no more', async () => {
+    account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.*' });
+    const first = await failure(account.provider.create(account.claim(TWO_TYPES, ON_DEMAND)));
+    expect(causeOf(first, InsufficientCapacity)?.message).toMatch(
+      /^insufficient capacity, with fleet error\(s\), InsufficientInstanceCapacity: /,
+    );
+    const second = await failure(account.provider.create(account.claim(TWO_TYPES, ON_DEMAND)));
+    expect(causeOf(second, InsufficientCapacity)?.message).toBe(
+      'insufficient capacity, all requested instance types were unavailable during launch',
+    );
+    expect(account.aws.calls.counts()).toMatchObject({ CreateFleet: 1 });
+  });
+
+  it('tells that the spot role is missing, and buys on demand from then on', async () => {
+    account.aws.faults.add({ kind: 'no-spot-role' });
+    const error = await failure(account.provider.create(account.claim(TWO_TYPES)));
+    expect(causeOf(error, InsufficientCapacity)?.message).toContain(
+      'with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances',
+    );
+    expect(account.events.map(({ message }) => message)).toContain(
+      'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
+    );
+    const next = await account.provider.create(account.claim(TWO_TYPES));
+    expect(labelsOf(next)[CAPACITY_TYPE_LABEL]).toBe('on-demand');
+  });
+
+  it('gets over throttling', async () => {
+    account.aws.faults.add({ kind: 'throttle', action: 'CreateFleet', times: 2 });
+    await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    expect(account.running()).toHaveLength(1);
+  });
+
+  it('explains a refused request on the claim', async () => {
+    const message = 'You are not authorized to perform this operation.';
+    account.aws.faults.add({ kind: 'error', action: 'CreateFleet', code: 'UnauthorizedOperation', message });
+    const error = causeOf(await failure(account.provider.create(account.claim(TWO_TYPES, ON_DEMAND))), CreateFailed);
+    expect(error?.reason).toBe('Unauthorized');
+    expect(error?.conditionMessage).toBe(
+      'Error creating fleet request: User is not authorized to perform this operation because no identity-based policy allows it',
+    );
+  });
+
+  it('makes launch templates anew that somebody deleted', async () => {
+    await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    const code = 'InvalidLaunchTemplateName.NotFoundException';
+    account.aws.faults.add({ kind: 'error', action: 'CreateFleet', code, times: 1 });
+    await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    expect(account.running()).toHaveLength(2);
+  });
+
+  it('takes only zones that the claim allows', async () => {
+    const zone = `${account.aws.region}b`;
+    const created = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND, only(ZONE_LABEL, zone)));
+    expect(labelsOf(created)[ZONE_LABEL]).toBe(zone);
+  });
+});
+
+describe('after a crash between CreateFleet and the status write', () => {
+  it('gives the claim the instance that was bought for it', async () => {
+    const claims = [account.claim(TWO_TYPES, ON_DEMAND), account.claim(TWO_TYPES, ON_DEMAND)];
+    await Promise.all(claims.map((claim) => account.provider.create(claim)));
+    const bought = account.running();
+
+    await account.restart();
+    const again = await Promise.all(claims.map((claim) => account.provider.create(claim)));
+    expect(account.running()).toEqual(bought);
+    expect(again.map(({ status }) => status?.providerID?.split('/').at(-1)).sort()).toEqual([...bought].sort());
+  });
+
+  it('does not take an instance that another claim owns or that it did not ask for', async () => {
+    const owner = account.claim(TWO_TYPES, ON_DEMAND);
+    account.write(await account.provider.create(owner));
+    const lost = account.claim(only(INSTANCE_TYPE_LABEL, 'c5.large'), ON_DEMAND);
+    await account.provider.create(lost);
+
+    await account.restart();
+    const other = await account.provider.create(account.claim(only(INSTANCE_TYPE_LABEL, 'm5.xlarge'), ON_DEMAND));
+    expect(labelsOf(other)[INSTANCE_TYPE_LABEL]).toBe('m5.xlarge');
+    expect(account.running()).toHaveLength(3);
+  });
+
+  it('leaves the instance to a claim that waits, and collects it when none does', async () => {
+    const claim = account.claim(TWO_TYPES, ON_DEMAND);
+    await account.provider.create(claim);
+    await account.restart();
+    account.clock.forward(31_000);
+    await account.reconcile('instance.garbagecollection');
+    expect(account.running()).toHaveLength(1);
+
+    await account.kube.client.delete(NODE_CLAIM, { name: claim.metadata.name });
+    await account.reconcile('instance.garbagecollection');
+    expect(account.running()).toHaveLength(0);
+  });
+});
+
+describe('the rest of an instance life', () => {
+  it('terminates, then says that the instance is gone', async () => {
+    const claim = account.write(await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND)));
+    await account.provider.delete(claim);
+    expect(account.running()).toHaveLength(0);
+    let error: unknown;
+    for (let tries = 0; error === undefined && tries < 100; tries++) {
+      error = await failure(account.provider.delete(claim));
+      if (error === undefined) await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(causeOf(error, NodeClaimNotFound)).toBeDefined();
+  });
+
+  it('lists and gets instances as claims', async () => {
+    const claim = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    const [listed] = await account.provider.list();
+    expect(listed?.status?.providerID).toBe(claim.status?.providerID);
+    expect(labelsOf(listed ?? claim)).toMatchObject({
+      [INSTANCE_TYPE_LABEL]: 'm5.large',
+      'kubernetes.io/arch': 'amd64',
+    });
+    const got = await account.provider.get(claim.status?.providerID ?? '');
+    expect(got.status?.allocatable).toEqual(claim.status?.allocatable);
+    await expect(account.provider.get('aws:///us-west-2a/i-0123456789abcdef0')).rejects.toThrow('nodeclaim not found');
+    await expect(account.provider.get('nonsense')).rejects.toThrow('provider id does not match known format');
+  });
+
+  it('finds no drift in a fresh claim, and the reason when something changed', async () => {
+    const claim = account.write(await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND)));
+    expect(await account.provider.isDrifted(claim)).toBeUndefined();
+    const moved = { ...claim, status: { ...claim.status, imageID: 'ami-0000000000000000f' } };
+    expect(await account.provider.isDrifted(moved)).toBe('AMIDrift');
+    const annotations = {
+      'karpenter.k8s.aws/ec2nodeclass-hash': '1',
+      'karpenter.k8s.aws/ec2nodeclass-hash-version': 'v6',
+    };
+    const { metadata } = account.nodeClass();
+    account.kube.put(EC2_NODE_CLASS, { ...account.nodeClass(), metadata: { ...metadata, annotations } });
+    expect(await account.provider.isDrifted(claim)).toBe('NodeClassDrift');
+  });
+});

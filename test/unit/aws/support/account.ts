@@ -1,0 +1,186 @@
+/** The provider on the local AWS, over real HTTP, with Kubernetes objects in memory. */
+import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
+import { awsProvider } from '../../../../src/aws/index.ts';
+import type { AwsProvider } from '../../../../src/aws/options.ts';
+import type { Clock } from '../../../../src/kube/clock.ts';
+import { realClock } from '../../../../src/kube/clock.ts';
+import type { EventNote } from '../../../../src/kube/events.ts';
+import type { Outcome } from '../../../../src/kube/reconciler.ts';
+import { type LocalAws, startAws } from '../../../../src/local/aws/server.ts';
+import type { Logger } from '../../../../src/observe/logger.ts';
+import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
+import { parseSettings } from '../../../../src/observe/settings.ts';
+import { FakeKube } from './kube.ts';
+
+const CLUSTER = 'test';
+
+/** A clock that can be put forward. Waiting goes by real time. */
+export interface ShiftedClock extends Clock {
+  forward(ms: number): void;
+}
+
+export function shiftedClock(): ShiftedClock {
+  const real = realClock();
+  let shift = 0;
+  return {
+    now: () => real.now() + shift,
+    sleep: real.sleep,
+    after: real.after,
+    forward: (ms) => {
+      shift += ms;
+    },
+  };
+}
+
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'error';
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+const recordingLog = (lines: LogLine[]): Logger => {
+  const write =
+    (level: LogLine['level']) =>
+    (message: string, fields = {}): void => {
+      lines.push({ level, message, fields });
+    };
+  const log: Logger = { debug: write('debug'), info: write('info'), error: write('error'), with: () => log };
+  return log;
+};
+
+export class Account {
+  readonly clock: ShiftedClock;
+  readonly kube = new FakeKube();
+  readonly events: EventNote[] = [];
+  readonly lines: LogLine[] = [];
+  readonly aws: LocalAws;
+  #provider: AwsProvider | undefined;
+  #metrics: Metrics = createMetrics();
+  #claims = 0;
+
+  private constructor(aws: LocalAws, clock: ShiftedClock) {
+    this.aws = aws;
+    this.clock = clock;
+  }
+
+  static async open(): Promise<Account> {
+    const clock = shiftedClock();
+    const aws = await startAws({ clock, clusterName: CLUSTER, startDelayMs: 10, stopDelayMs: 10 });
+    const account = new Account(aws, clock);
+    Object.assign(process.env, aws.env());
+    account.kube.put(EC2_NODE_CLASS, {
+      apiVersion: 'karpenter.k8s.aws/v1',
+      kind: 'EC2NodeClass',
+      metadata: { name: 'default' },
+      spec: {
+        amiSelectorTerms: [{ alias: 'al2023@latest' }],
+        role: `KarpenterNodeRole-${CLUSTER}`,
+        subnetSelectorTerms: [{ tags: { 'karpenter.sh/discovery': CLUSTER } }],
+        securityGroupSelectorTerms: [{ tags: { 'karpenter.sh/discovery': CLUSTER } }],
+      },
+    });
+    account.kube.put(NODE_POOL, {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodePool',
+      metadata: { name: 'default' },
+      spec: {
+        template: {
+          spec: {
+            nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+            requirements: [],
+          },
+        },
+      },
+    });
+    await account.restart();
+    await account.reconcile('providers.pricing');
+    await account.reconcileNodeClass();
+    account.aws.calls.clear();
+    return account;
+  }
+
+  /** A new process on the same AWS account and cluster: everything remembered is gone. */
+  async restart(): Promise<void> {
+    this.#metrics = createMetrics();
+    this.#provider = await awsProvider({
+      settings: parseSettings([`--cluster-name=${CLUSTER}`, `--interruption-queue=${CLUSTER}`], {}),
+      client: this.kube.client,
+      informers: this.kube.informers,
+      events: { publish: (...notes) => void this.events.push(...notes) },
+      clock: this.clock,
+      log: recordingLog(this.lines),
+      metrics: this.#metrics,
+      kubernetesVersion: async () => '1.34',
+    });
+  }
+
+  get provider(): AwsProvider['provider'] {
+    if (this.#provider === undefined) throw new Error('not started');
+    return this.#provider.provider;
+  }
+
+  metricsText(): Promise<string> {
+    return this.#metrics.text();
+  }
+
+  #context() {
+    return { signal: AbortSignal.timeout(20_000), log: recordingLog(this.lines) };
+  }
+
+  /** One pass of a singleton controller. */
+  async reconcile(name: string): Promise<Outcome> {
+    const found = this.#provider?.controllers().find((each) => each.name === name);
+    if (found === undefined || !('singleton' in found)) throw new Error(`no controller ${name}`);
+    return found.reconcile(this.#context());
+  }
+
+  async reconcileNodeClass(name = 'default'): Promise<Outcome> {
+    const found = this.#provider?.controllers().find((each) => each.name === 'nodeclass');
+    const nodeClass = this.kube.find(EC2_NODE_CLASS, name);
+    if (found === undefined || !('watches' in found) || nodeClass === undefined) throw new Error('no NodeClass');
+    return found.reconcile(nodeClass, this.#context());
+  }
+
+  nodeClass(name = 'default') {
+    const found = this.kube.find(EC2_NODE_CLASS, name);
+    if (found === undefined) throw new Error(`no NodeClass ${name}`);
+    return found;
+  }
+
+  claim(...requirements: readonly NodeClaimRequirement[]): NodeClaim {
+    return this.kube.put(NODE_CLAIM, {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: {
+        name: `default-${this.#claims++}`,
+        labels: { 'karpenter.sh/nodepool': 'default' },
+        // EC2 tells launch times in whole seconds.
+        creationTimestamp: new Date(Math.floor(this.clock.now() / 1000) * 1000).toISOString(),
+      },
+      spec: {
+        nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+        requirements,
+        resources: { requests: { cpu: '1', memory: '1Gi', pods: '3' } },
+      },
+    });
+  }
+
+  /** What the launch controller does with the provider's answer. */
+  write(claim: NodeClaim): NodeClaim {
+    return this.kube.put(NODE_CLAIM, claim);
+  }
+
+  running(): readonly string[] {
+    return this.aws.instances
+      .list()
+      .filter(({ state }) => state === 'pending' || state === 'running')
+      .map(({ id }) => id);
+  }
+
+  close(): Promise<void> {
+    return this.aws.close();
+  }
+}
+
+export const only = (key: string, ...values: string[]): NodeClaimRequirement => ({ key, operator: 'In', values });
