@@ -2,7 +2,7 @@
 import { NODE, POD } from '../../../api/kinds.ts';
 import type { InstanceState, LocalInstance, LocalInstances } from '../../aws/types.ts';
 import { isGone } from '../../client.ts';
-import type { Parts } from '../../parts.ts';
+import { eventReporter, type Parts } from '../../parts.ts';
 import { startAttachments } from './attachments.ts';
 import { Kubelet, type KubeletContext } from './kubelet.ts';
 import { providerIdOf } from './nodeobject.ts';
@@ -55,6 +55,7 @@ export async function startKubelets(setup: KubeletsOptions): Promise<Kubelets> {
     region: setup.region,
     kubeletVersion: setup.kubeletVersion,
     random,
+    report: eventReporter('kubelet', parts),
     nextPodIp: () => {
       pods = (pods + 1) % 0x3f_0000;
       return `100.${64 + (pods >> 16)}.${(pods >> 8) & 255}.${pods & 255}`;

@@ -5,7 +5,7 @@ import type { LocalInstance } from '../../aws/types.ts';
 import { ApiFailure, isConflict, isGone } from '../../client.ts';
 import { microTimestamp, timestamp } from '../../clock.ts';
 import { withConditions } from '../../conditions.ts';
-import type { Parts } from '../../parts.ts';
+import type { Parts, Report } from '../../parts.ts';
 import { devices, resourcesOf } from './capacity.ts';
 import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './nodeobject.ts';
 import type { KubeletOptions } from './options.ts';
@@ -23,6 +23,7 @@ export interface KubeletContext {
   /** A number in [0, 1). */
   random(): number;
   nextPodIp(): string;
+  readonly report: Report;
 }
 
 type Stage = 'starting' | 'running' | 'stopping';
@@ -65,6 +66,7 @@ export class Kubelet {
     await parts.clock.sleep(options.readyMs, this.#signal);
     await this.#persist('readiness', () => this.#report());
     this.#ready = true;
+    this.#announceReady();
     this.#syncPods();
     void this.#offerDevices();
     let sinceStatusMs = 0;
@@ -115,6 +117,12 @@ export class Kubelet {
   hang(hangs: boolean): void {
     this.#hangs = hangs;
     if (!hangs) this.#syncPods();
+  }
+
+  #announceReady(): void {
+    const node = this.#context.parts.caches.of(NODE).get({ name: this.nodeName });
+    const message = `Node ${this.nodeName} status is now: NodeReady`;
+    if (node && !this.#signal.aborted) this.#context.report(node, 'Normal', 'NodeReady', message);
   }
 
   #pods(): readonly Pod[] {
@@ -225,6 +233,8 @@ export class Kubelet {
     );
     if (!isStarting()) return;
     this.#stages.set(uid, 'running');
+    for (const { name } of pod.spec.containers)
+      this.#context.report(pod, 'Normal', 'Started', `Started container ${name}`);
     if ((pod.spec.restartPolicy ?? 'Always') === 'Always') return;
     await parts.clock.sleep(durationMs(pod), this.#signal);
     const isRunning = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'running';
@@ -245,6 +255,8 @@ export class Kubelet {
   async #stopPod(pod: Pod): Promise<void> {
     const { parts, options } = this.#context;
     const graceMs = 1000 * (pod.metadata.deletionGracePeriodSeconds ?? 30);
+    for (const { name } of pod.spec.containers)
+      this.#context.report(pod, 'Normal', 'Killing', `Stopping container ${name}`);
     await parts.clock.sleep(Math.min(graceMs, options.podStopMs), this.#signal);
     if (this.#hangs) this.#stages.delete(pod.metadata.uid ?? '');
     else if (!this.#signal.aborted) await this.#persist('pod', () => this.#deletePod(pod));

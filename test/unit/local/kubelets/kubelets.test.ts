@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   CSI_NODE,
+  EVENT,
   LEASE,
   NODE,
   PERSISTENT_VOLUME,
@@ -169,6 +170,9 @@ describe('pods on a kubelet', () => {
     expect(running.status?.containerStatuses).toMatchObject([{ name: 'main', ready: true }]);
     const trueOnes = running.status?.conditions?.filter(({ status }) => status === 'True').map(({ type }) => type);
     expect(trueOnes).toEqual(expect.arrayContaining(['PodScheduled', 'Initialized', 'ContainersReady', 'Ready']));
+    const reasons = async () => (await cluster.list(EVENT)).map(({ reason }) => reason);
+    await cluster.until('the events', async () => (await reasons()).includes('Started'));
+    expect(await reasons()).toContain('NodeReady');
   });
 
   it('end gracefully when they are deleted', async () => {
