@@ -24,11 +24,12 @@ export function apiName(family: Family, size: string): string {
   return `${family.name}.${long}`;
 }
 
+const SMALL: Readonly<Record<string, number>> = { na: 1 / 32, mi: 1 / 16, sm: 1 / 8, md: 1 / 4, lg: 1 / 2, xl: 1 };
+
 /** Size in xlarge units (medium ¼, large ½, xlarge 1, 2xlarge 2 …); metal counts as the machine that it is. */
 export function comparableSize(family: Family, size: string): number {
-  if (size === 'md') return 0.25;
-  if (size === 'lg') return 0.5;
-  if (size === 'xl') return 1;
+  const small = SMALL[size];
+  if (small) return small;
   const named = /^metal-(\d+)xl$/.exec(size);
   if (named) return Number(named[1]);
   if (!isMetal(size)) return Number(size);

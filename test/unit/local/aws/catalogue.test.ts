@@ -74,6 +74,18 @@ describe('the rule-built catalogue', () => {
     expect(info(type).NetworkInfo?.EfaInfo?.MaximumEfaInterfaces).toBe(efa);
   });
 
+  it('holds whole counts and sizes, and finite figures, throughout', () => {
+    const figures = (value: unknown, path: string): [string, number][] => {
+      if (typeof value === 'number') return [[path, value]];
+      if (typeof value !== 'object' || value === null) return [];
+      return Object.entries(value).flatMap(([key, item]) => figures(item, `${path}.${key}`));
+    };
+    const fractions = /Gbps|Ghz|MBps/;
+    const all = catalogue.types.flatMap((each) => figures(each, String(each.InstanceType)));
+    expect(all.filter(([, value]) => !Number.isFinite(value) || value < 0)).toEqual([]);
+    expect(all.filter(([path, value]) => !fractions.test(path) && !Number.isInteger(value))).toEqual([]);
+  });
+
   it('offers the main families everywhere and leaves some out of a zone', () => {
     expect(catalogue.zonesOf('m5.large')).toEqual(zones.map((zone) => zone.name));
     expect(catalogue.zonesOf('p5.48xlarge')).toEqual(['us-west-2a', 'us-west-2c']);
