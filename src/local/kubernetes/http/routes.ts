@@ -27,7 +27,7 @@ export const VERSION: Json = {
 };
 
 const HEALTH = new Set(['healthz', 'livez', 'readyz']);
-const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
 /** @throws StatusError for everything that the server refuses */
 export function route(call: Call, watches: Watches): undefined {

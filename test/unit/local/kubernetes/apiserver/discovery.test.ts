@@ -43,6 +43,15 @@ describe('documents and tables of the local API server', () => {
     expect(patch.parameters.map(({ name }: Body) => name)).toContain('fieldValidation');
   });
 
+  it('has an OpenAPI version 2 document in the protobuf that kubectl falls back to for kinds that are not served', async () => {
+    const response = await fetch(`${api.server.url}/openapi/v2`, {
+      headers: { accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' },
+    });
+    // Go's media type parser takes no @, so the answer is spelled differently
+    expect(response.headers.get('content-type')).toBe('application/com.github.proto-openapi.spec.v2.v1.0+protobuf');
+    expect(Buffer.from(await response.arrayBuffer()).toString('latin1')).toContain('Kubernetes');
+  });
+
   it('answers unknown paths with a Status', async () => {
     expect(await api.call('GET', '/apis/nope/v1/things')).toMatchObject({
       status: 404,
