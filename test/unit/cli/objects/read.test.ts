@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readInstanceTypes } from '../../../../src/cli/objects/catalogue.ts';
+import { parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
+import { type World, worldOf } from '../../../../src/cli/objects/snapshot.ts';
+
+const worldIn = (text: string): World =>
+  worldOf(parseManifests(text, 'test.yaml'), { instanceTypes: () => [], nowMs: 0 });
+const deployment = (replicas: number | string, extra = ''): string => `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: ${replicas}
+  template:
+    spec:
+      containers:
+        - name: app
+          resources: {limits: {cpu: 1}, requests: {memory: 1Gi}}
+      ${extra}
+`;
+
+describe('manifests', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'manifests-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('are read from folders in name order, whatever their form', () => {
+    writeFileSync(join(folder, 'b.json'), '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"two"}}');
+    writeFileSync(join(folder, 'a.yaml'), 'apiVersion: v1\nkind: Pod\nmetadata: {name: one}\n---\n# nothing\n');
+    writeFileSync(join(folder, 'notes.txt'), 'not a manifest');
+    expect(readManifests([folder]).map(({ object }) => object.metadata.name)).toEqual(['one', 'two']);
+  });
+
+  it('in Lists are unpacked', () => {
+    const list = '{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}]}';
+    expect(parseManifests(list, 'f')).toMatchObject([{ where: 'f, document 1, items[0], Pod p' }]);
+  });
+
+  it.each([
+    ['kind: Pod\nmetadata: {name: p}', 'test.yaml, document 1: apiVersion is missing'],
+    ['apiVersion: v1\nmetadata: {name: p}', 'test.yaml, document 1: kind is missing'],
+    ['apiVersion: v1\nkind: Pod', 'test.yaml, document 1, Pod: metadata.name is missing'],
+    ['a: [', 'test.yaml, document 1: not valid YAML'],
+    ['{"a": 1}\n---\njust text', 'test.yaml, document 1: kind is missing'],
+    ['42', 'test.yaml, document 1: expected a Kubernetes object'],
+    [deployment('many'), 'Deployment web: spec.replicas: must be a whole number from 0 on, not "many"'],
+    [deployment(1, 'nodeSelector: {a: 1}'), 'Deployment web: spec.template.spec.nodeSelector.a: must be text, not 1'],
+    [deployment(1, 'tolerations: [{effect: Never}]'), 'spec.template.spec.tolerations[0].effect: must be one of'],
+    [deployment(1).replace('1Gi', '1GiB'), 'containers[0].resources.requests.memory: "1GiB" is not a quantity'],
+    [`${deployment(1)}---${deployment(1)}`, 'given twice; the first is in test.yaml, document 1, Deployment web'],
+    ['apiVersion: v1\nkind: Pod\nmetadata: {name: p}', 'Pod p: spec: is required'],
+    ['apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {weight: 101}', 'NodePool p: spec'],
+  ])('that are wrong are refused by name: %#', (text, message) => {
+    expect(() => worldIn(text)).toThrow(message);
+  });
+
+  it('that are missing are named', () => {
+    expect(() => readManifests([join(folder, 'none.yaml')])).toThrow('none.yaml: no such file or folder');
+    expect(() => readManifests([folder])).toThrow('the folder holds no .yaml, .yml or .json file');
+  });
+
+  it('of instance types name the type and the field', () => {
+    const file = join(folder, 'types.json');
+    writeFileSync(file, '{"instanceTypes":[{"name":"t","requirements":[],"capacity":{"cpu":"x"},"offerings":[]}]}');
+    expect(() => readInstanceTypes(file)).toThrow('instanceTypes[0].capacity.cpu: "x" is not a quantity');
+    writeFileSync(file, 'nonsense');
+    expect(() => readInstanceTypes(file)).toThrow('types.json: not valid JSON');
+  });
+});
+
+describe('a world', () => {
+  it('has a pending pod for every replica, with requests where there are only limits', () => {
+    const { pendingPods } = worldIn(deployment(2)).snapshot;
+    expect(pendingPods.map(({ metadata }) => metadata.name)).toEqual(['web-0', 'web-1']);
+    expect(pendingPods[0]).toMatchObject({
+      metadata: { namespace: 'default', ownerReferences: [{ kind: 'ReplicaSet', name: 'web' }] },
+      spec: { containers: [{ resources: { requests: { cpu: 1, memory: '1Gi' } } }] },
+    });
+    expect(String(pendingPods[0]?.metadata.uid) < String(pendingPods[1]?.metadata.uid)).toBe(true);
+  });
+
+  it('has as many pods of a Job as run at a time', () => {
+    const job = deployment(1).replace('kind: Deployment', 'kind: Job').replace('apps/v1', 'batch/v1');
+    const pods = (fields: string): number => worldIn(job.replace('replicas: 1', fields)).snapshot.pendingPods.length;
+    expect(pods('completions: 5')).toBe(1);
+    expect(pods('parallelism: 3')).toBe(3);
+    expect(pods('parallelism: 3\n  completions: 2')).toBe(2);
+  });
+
+  it('joins nodes, claims and the pods that run on them', () => {
+    const { nodes, pendingPods } = worldIn(`
+apiVersion: v1
+kind: Node
+metadata: {name: n, labels: {karpenter.sh/registered: 'true'}}
+spec: {providerID: 'aws:///i-1'}
+status: {allocatable: {cpu: 4}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: c}
+spec: {}
+status: {providerID: 'aws:///i-1', allocatable: {memory: 8Gi}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: not-launched}
+spec: {}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {nodeName: n, containers: [{name: a}]}
+`).snapshot;
+    expect(pendingPods).toEqual([]);
+    expect(nodes).toHaveLength(1);
+    expect(nodes[0]).toMatchObject({ name: 'n', allocatable: { cpu: 4000, memory: 2 ** 33 }, initialized: false });
+    expect(nodes[0]?.pods.map(({ metadata }) => metadata.name)).toEqual(['p']);
+  });
+
+  it('notes the kinds that it ignores', () => {
+    expect(worldIn('apiVersion: v1\nkind: Secret\nmetadata: {name: s}').notes).toEqual([
+      'test.yaml, document 1, Secret s: kind Secret plays no part here and is ignored',
+    ]);
+  });
+});

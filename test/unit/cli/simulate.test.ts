@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { simulationText } from '../../../src/cli/render/simulation.ts';
+import { simulate } from '../../../src/cli/simulate.ts';
+
+const POOL = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+        - {key: karpenter.k8s.aws/instance-family, operator: In, values: [m7g]}
+`;
+const PODS = (cpu: string): string => `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  template: {spec: {containers: [{name: app, resources: {requests: {cpu: ${cpu}}}}]}}
+`;
+
+describe('simulate', () => {
+  let folder: string;
+  const write = (name: string, text: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'simulate-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('buys from the built-in catalogue when it is given no other', async () => {
+    const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
+    const { simulation } = await simulate({ filename, nowMs: 0 });
+    expect(simulation.nodeClaims).toHaveLength(1);
+    expect(simulation.nodeClaims[0]).toMatchObject({ pods: ['default/web-0', 'default/web-1', 'default/web-2'] });
+    expect(simulation.nodeClaims[0]?.instanceTypes.every((name) => name.startsWith('m7g.'))).toBe(true);
+    expect(simulation.totalPrice).toBeGreaterThan(0);
+    expect(simulationText(simulation)).toMatch(/^NODEPOOL +CHEAPEST .*\ndefault +m7g\./);
+  });
+
+  it('explains per pool why pods stay pending', async () => {
+    const filename = [write('pool.yaml', POOL), write('huge.yaml', PODS('9999'))];
+    const { simulation } = await simulate({ filename, explain: true, nowMs: 0 });
+    expect(simulation.explanations?.['default/web-0']).toMatchObject({
+      code: 'no-fit',
+      pools: [{ nodePool: 'default', misfit: { code: 'instance-types', tooSmall: true } }],
+    });
+    const text = simulationText(simulation);
+    expect(text).toContain('default/web-0 and 2 others: no instance type has enough resources');
+    expect(text).toContain('    default: instance-types: no instance type has enough resources');
+    expect(text).toContain('0 new nodes for $0.0000/h, 3 pods unschedulable');
+  });
+});
