@@ -11,6 +11,7 @@ import type { Deps } from '../deps.ts';
 import { withInstanceTypes } from '../provisioning/pools.ts';
 import { setAllowance } from './measures.ts';
 import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './notes.ts';
+import { publishProtection } from './podnotes.ts';
 import type { DisruptionQueue } from './queue.ts';
 import type { Simulate } from './simulate.ts';
 
@@ -47,6 +48,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
       podDisruptionBudgets: cluster.stores.podDisruptionBudgets.list(),
     };
     return cluster.nodes().flatMap((stateNode) => {
+      if (stateNode.nodeClaim) publishProtection(events, stateNode.pods, context.nowMs);
       const result = candidateOf(stateNode, context);
       if (!isBlock(result)) return [result];
       const isTold = result.code !== 'in-progress' && result.code !== 'unmanaged';
