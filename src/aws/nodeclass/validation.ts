@@ -85,13 +85,19 @@ export function staticFailure(nodeClass: EC2NodeClass, nodeClassCel: boolean): F
   const structural = kubeletErrors(raw);
   if (structural.length > 0) return { reason: 'InvalidKubeletConfiguration', message: structural.join('; ') };
   const kubelet = parseKubelet(raw);
-  if (hasExpressions(kubelet) && !nodeClassCel)
-    return {
-      reason: 'KubeletExpressionsDisabled',
-      message: 'spec.kubelet contains a CEL expression, but the NodeClassCEL feature gate is disabled',
-      error: new Error('kubelet expressions are disabled'),
-      terminal: true,
-    };
+  if (hasExpressions(kubelet))
+    return nodeClassCel
+      ? {
+          reason: 'KubeletExpressionInvalid',
+          message: 'CEL expressions in spec.kubelet are not supported by this version, use fixed values',
+          terminal: true,
+        }
+      : {
+          reason: 'KubeletExpressionsDisabled',
+          message: 'spec.kubelet contains a CEL expression, but the NodeClassCEL feature gate is disabled',
+          error: new Error('kubelet expressions are disabled'),
+          terminal: true,
+        };
   const unsupported = unsupportedKubelet(raw, kubelet, familyOf(nodeClass));
   if (unsupported.length > 0)
     return { reason: 'UnsupportedKubeletConfiguration', message: unsupported.join('; '), terminal: true };

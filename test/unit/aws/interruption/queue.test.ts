@@ -35,7 +35,7 @@ describe('the interruption queue', () => {
     expect(await account.metricsText()).toContain(
       'karpenter_interruption_received_messages_total{message_type="spot_interrupted"} 1',
     );
-    expect(account.lines.some(({ fields }) => fields['reason'] === 'spot_interrupted')).toBe(true);
+    expect(account.lines.some(({ fields }) => fields.reason === 'spot_interrupted')).toBe(true);
   });
 
   it('only tells about a rebalance recommendation', async () => {

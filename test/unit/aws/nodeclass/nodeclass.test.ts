@@ -1,0 +1,165 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { getCondition } from '../../../../src/api/conditions.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { Account, only } from '../support/account.ts';
+
+let account: Account;
+beforeEach(async () => {
+  account = await Account.open();
+});
+afterEach(() => account.close());
+
+/** Another NodeClass like the default one, with some of its spec replaced. */
+function another(spec: Partial<EC2NodeClass['spec']>): void {
+  const { metadata: _, status: __, ...rest } = account.nodeClass();
+  account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { name: 'other' }, spec: { ...rest.spec, ...spec } });
+}
+
+const condition = (type: string, name = 'other') => {
+  const found = getCondition(account.nodeClass(name), type);
+  return found && { status: found.status, reason: found.reason, message: found.message };
+};
+
+describe('a NodeClass', () => {
+  it('becomes ready with what its selectors match', () => {
+    const { status, metadata } = account.nodeClass();
+    expect(status?.subnets).toHaveLength(3);
+    expect(status?.amis).toHaveLength(5);
+    expect(status?.instanceProfile).toMatch(/^test_\d+$/);
+    expect(condition('Ready', 'default')?.status).toBe('True');
+    expect(metadata.finalizers).toEqual(['karpenter.k8s.aws/termination']);
+  });
+
+  it('says which selector matches nothing, and waits with validation', async () => {
+    another({ subnetSelectorTerms: [{ tags: { nobody: 'has' } }], securityGroupSelectorTerms: [{ name: 'nobody' }] });
+    await account.reconcileNodeClass('other');
+    expect(condition('SubnetsReady')).toEqual({
+      status: 'False',
+      reason: 'SubnetsNotFound',
+      message: 'SubnetSelector did not match any Subnets',
+    });
+    expect(condition('SecurityGroupsReady')?.reason).toBe('SecurityGroupsNotFound');
+    expect(condition('ValidationSucceeded')).toMatchObject({ status: 'False', reason: 'DependenciesNotReady' });
+    expect(condition('Ready')?.status).toBe('False');
+  });
+
+  it('keeps its status when AWS does not answer', async () => {
+    const before = account.nodeClass().status?.securityGroups;
+    const code = 'UnauthorizedOperation';
+    account.aws.faults.add({ kind: 'error', action: 'DescribeSecurityGroups', code, status: 403 });
+    account.clock.forward(61_000);
+    await expect(account.reconcileNodeClass()).rejects.toThrow('getting security groups, ');
+    expect(account.nodeClass().status?.securityGroups).toEqual(before);
+    expect(condition('SecurityGroupsReady', 'default')?.status).toBe('True');
+  });
+
+  it.each([
+    'CreateLaunchTemplate',
+    'CreateFleet',
+    'RunInstances',
+  ])('is refused when %s is not allowed', async (action) => {
+    account.aws.faults.add({ kind: 'error', action, code: 'UnauthorizedOperation', status: 403 });
+    another({ tags: { team: 'a' } });
+    await account.reconcileNodeClass('other');
+    expect(condition('ValidationSucceeded')).toEqual({
+      status: 'False',
+      reason: `${action}AuthCheckFailed`,
+      message: `Controller isn't authorized to call ec2:${action}: User is not authorized to perform this operation because no identity-based policy allows it`,
+    });
+    // The verdict is remembered, so that the calls are not repeated every minute.
+    account.aws.calls.clear();
+    await account.reconcileNodeClass('other');
+    expect(account.aws.calls.counts()[action]).toBeUndefined();
+  });
+
+  it('tries again when a dry run is throttled', async () => {
+    account.aws.faults.add({ kind: 'throttle', action: 'RunInstances', times: 3 });
+    another({ tags: { team: 'b' } });
+    expect(await account.reconcileNodeClass('other')).toEqual({ kind: 'after', waitMs: 1000 });
+    expect(condition('ValidationSucceeded')?.status).toBe('Unknown');
+    account.aws.faults.clear();
+    await account.reconcileNodeClass('other');
+    expect(condition('ValidationSucceeded')?.status).toBe('True');
+  });
+
+  it('reports a role that does not exist', async () => {
+    another({ role: 'no-such-role' });
+    await expect(account.reconcileNodeClass('other')).rejects.toThrow(/creating instance profile, .*role/);
+    expect(condition('InstanceProfileReady')?.status).toBe('Unknown');
+  });
+
+  it('makes a new profile when the role changes', async () => {
+    account.aws.seed.role('second');
+    const before = account.nodeClass().status?.instanceProfile;
+    const nodeClass = account.nodeClass();
+    account.kube.put(EC2_NODE_CLASS, { ...nodeClass, spec: { ...nodeClass.spec, role: 'second' } });
+    await account.reconcileNodeClass();
+    expect(account.nodeClass().status?.instanceProfile).toMatch(/^test_\d+$/);
+    expect(account.nodeClass().status?.instanceProfile).not.toBe(before);
+  });
+
+  it.each<[string, NonNullable<EC2NodeClass['spec']['kubelet']>, string]>([
+    ['unknown', { podsPerCPU: 3 }, 'InvalidKubeletConfiguration'],
+    ['an expression', { maxPods: 'vcpus * 10' }, 'KubeletExpressionsDisabled'],
+  ])('refuses a kubelet setting that is %s', async (_, kubelet, reason) => {
+    another({ kubelet });
+    await account.reconcileNodeClass('other');
+    expect(condition('ValidationSucceeded')).toMatchObject({ status: 'False', reason });
+  });
+
+  it('takes images from SSM, a given profile and user data as they are, as kOps does', async () => {
+    const id = account.aws.seed.image({ name: 'ubuntu-noble-24.04-amd64', architecture: 'x86_64' });
+    account.aws.seed.parameter('/kops/ubuntu/ami-id', id);
+    account.aws.seed.role('nodes.example');
+    account.aws.seed.instanceProfile({ name: 'nodes.example', role: 'nodes.example' });
+    const { spec } = account.nodeClass();
+    const { role: _, ...without } = spec;
+    account.kube.put(EC2_NODE_CLASS, {
+      apiVersion: 'karpenter.k8s.aws/v1',
+      kind: 'EC2NodeClass',
+      metadata: { name: 'default' },
+      spec: {
+        ...without,
+        amiFamily: 'Custom',
+        amiSelectorTerms: [{ ssmParameter: '/kops/ubuntu/ami-id' }],
+        instanceProfile: 'nodes.example',
+        userData: '#!/bin/bash\n/opt/kops/nodeup\n',
+      },
+    });
+    await account.reconcileNodeClass();
+    expect(condition('Ready', 'default')?.status).toBe('True');
+    const claim = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'), only(CAPACITY_TYPE_LABEL, 'on-demand'));
+    await account.provider.create(claim);
+    const [instance] = account.aws.instances.list();
+    expect(instance).toMatchObject({
+      imageId: id,
+      instanceProfile: 'nodes.example',
+      userData: '#!/bin/bash\n/opt/kops/nodeup\n',
+    });
+  });
+});
+
+describe('a NodeClass that is deleted', () => {
+  const remove = (): Promise<void> => account.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });
+
+  it('waits for its claims', async () => {
+    account.claim();
+    await remove();
+    await account.reconcileNodeClass();
+    expect(account.events.map(({ reason }) => reason)).toContain('WaitingOnNodeClaimTermination');
+    expect(account.kube.find(EC2_NODE_CLASS, 'default')).toBeDefined();
+  });
+
+  it('takes its profile and launch templates with it', async () => {
+    const claim = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'));
+    await account.provider.create(claim);
+    await account.kube.client.delete(NODE_CLAIM, { name: claim.metadata.name });
+    await remove();
+    await account.reconcileNodeClass();
+    expect(account.kube.find(EC2_NODE_CLASS, 'default')).toBeUndefined();
+    expect(account.aws.calls.counts()).toMatchObject({ DeleteInstanceProfile: 1 });
+    expect(account.aws.calls.counts().DeleteLaunchTemplate).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,62 @@
+import { describe, expect, it } from '@jest/globals';
+import { UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+
+const KEY = { instanceType: 'm5.large', zone: 'a', capacityType: 'spot' };
+
+function shortages() {
+  let now = 0;
+  const unavailable = new UnavailableOfferings(
+    { now: () => now, sleep: async () => undefined, after: () => () => undefined },
+    silent,
+  );
+  const forward = (ms: number): void => {
+    now += ms;
+    unavailable.sweep();
+  };
+  return { unavailable, forward };
+}
+
+describe('UnavailableOfferings', () => {
+  it('forgets after three minutes, and says that something changed', () => {
+    const { unavailable, forward } = shortages();
+    const before = unavailable.sequence('m5.large');
+    unavailable.mark('x', KEY);
+    const marked = unavailable.sequence('m5.large');
+    expect(marked).not.toBe(before);
+    expect(unavailable.isUnavailable(KEY)).toBe(true);
+    forward(179_999);
+    expect(unavailable.isUnavailable(KEY)).toBe(true);
+    forward(1);
+    expect(unavailable.isUnavailable(KEY)).toBe(false);
+    expect(unavailable.sequence('m5.large')).not.toBe(marked);
+  });
+
+  it('counts from the last mark', () => {
+    const { unavailable, forward } = shortages();
+    unavailable.mark('x', KEY);
+    forward(120_000);
+    unavailable.mark('x', KEY);
+    forward(120_000);
+    expect(unavailable.isUnavailable(KEY)).toBe(true);
+  });
+
+  it('keeps types, zones and placement groups apart', () => {
+    const { unavailable } = shortages();
+    unavailable.mark('x', { ...KEY, placementGroup: { id: 'pg-1' } });
+    expect(unavailable.isUnavailable(KEY)).toBe(false);
+    expect(unavailable.isUnavailable({ ...KEY, placementGroup: { id: 'pg-1' } })).toBe(true);
+    expect(unavailable.isUnavailable({ ...KEY, zone: 'b', placementGroup: { id: 'pg-1' } })).toBe(false);
+  });
+
+  it('rules a whole capacity type out, and a zone when all its subnets are full', () => {
+    const { unavailable } = shortages();
+    unavailable.markCapacityType('x', 'spot');
+    expect(unavailable.isUnavailable({ ...KEY, zone: 'c' })).toBe(true);
+    const onDemand = { ...KEY, capacityType: 'on-demand' };
+    unavailable.markSubnet('x', 'subnet-1');
+    expect(unavailable.isUnavailable(onDemand, ['subnet-1', 'subnet-2'])).toBe(false);
+    expect(unavailable.isUnavailable(onDemand, ['subnet-1'])).toBe(true);
+    expect(unavailable.isUnavailable(onDemand, [])).toBe(false);
+  });
+});
