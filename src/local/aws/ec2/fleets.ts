@@ -13,7 +13,8 @@ import type { Account, StoredTemplate } from '../state/account.ts';
 import type { Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dryrun.ts';
-import { type LaunchPlan, type LaunchRequest, launch, planLaunch } from './launch.ts';
+import { launch } from './launch.ts';
+import { type LaunchPlan, type LaunchRequest, planLaunch } from './plan.ts';
 import { specifiedTags } from './tags.ts';
 import { findTemplate } from './templates.ts';
 

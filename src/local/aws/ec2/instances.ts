@@ -25,7 +25,8 @@ import { AwsError, invalidCombination, missingParameter } from '../wire/error.ts
 import { refuseDryRun } from './dryrun.ts';
 import { byIds, notFound } from './ids.ts';
 import { instanceView, stateCode } from './instanceview.ts';
-import { launch, planLaunch } from './launch.ts';
+import { launch } from './launch.ts';
+import { planLaunch } from './plan.ts';
 import { specifiedTags, tagList } from './tags.ts';
 import { findTemplate } from './templates.ts';
 

@@ -248,6 +248,19 @@ describe('an empty account', () => {
     }));
 });
 
+describe('a partition group', () => {
+  it('fills its partitions evenly unless the template names one', () =>
+    within({}, async ({ aws, template, fleet }) => {
+      const group = aws.seed.placementGroup({ name: 'racks', strategy: 'partition', partitions: 3 });
+      const even = await template('even', { Placement: { GroupId: group } });
+      await fleet({ template: even, types: ['m5.large'], count: 6 });
+      expect(aws.instances.list().map((instance) => instance.partition)).toEqual([1, 2, 3, 1, 2, 3]);
+      const named = await template('named', { Placement: { GroupId: group, PartitionNumber: 2 } });
+      await fleet({ template: named, types: ['m5.large'] });
+      expect(aws.instances.list().at(-1)?.partition).toBe(2);
+    }));
+});
+
 describe('a port', () => {
   it('that is taken is refused, and one that was closed is free again', async () => {
     const first = await startFixture();

@@ -1,0 +1,91 @@
+/** Whether there is room for a planned machine: roles, quotas, groups and reservations. */
+import type { Account, StoredReservation } from '../state/account.ts';
+import { isAlive } from '../state/machines.ts';
+import type { CapacityType } from '../types.ts';
+import { AwsError } from '../wire/error.ts';
+import { isReservedOnly, type LaunchPlan } from './plan.ts';
+
+/** A spread group holds at most so many machines in a zone. */
+const SPREAD_LIMIT = 7;
+
+export function checkSpotRole(account: Account, capacityType: CapacityType): void {
+  if (capacityType !== 'spot' || !account.faults.isSpotRoleMissing()) return;
+  throw new AwsError(
+    'AuthFailure.ServiceLinkedRoleCreationNotPermitted',
+    'The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.',
+    403,
+  );
+}
+
+export function checkQuota(account: Account, { capacityType, info }: LaunchPlan): void {
+  const { quotas } = account.options;
+  const isSpot = capacityType === 'spot';
+  const limit = isSpot ? quotas?.spotVcpus : quotas?.onDemandVcpus;
+  if (limit === undefined) return;
+  const used = account.machines
+    .all()
+    .filter((machine) => isAlive(machine) && (machine.capacityType === 'spot') === isSpot)
+    .reduce((sum, machine) => sum + (machine.hardware.VCpuInfo?.DefaultVCpus ?? 0), 0);
+  if (used + (info.VCpuInfo?.DefaultVCpus ?? 0) <= limit) return;
+  throw isSpot
+    ? new AwsError('MaxSpotInstanceCountExceeded', 'Max spot instance count exceeded')
+    : new AwsError(
+        'VcpuLimitExceeded',
+        `You have requested more vCPU capacity than your current vCPU limit of ${limit} allows for the instance bucket ` +
+          'that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to ' +
+          'request an adjustment to this limit.',
+      );
+}
+
+/** The reservation that was named, else an open one with room unless the request opted out. */
+export function reservationFor(
+  account: Account,
+  { request, reservation, instanceType, subnet }: LaunchPlan,
+): StoredReservation | undefined {
+  const { data, market } = request;
+  const opensUp = market !== 'spot' && data.CapacityReservationSpecification?.CapacityReservationPreference !== 'none';
+  const found =
+    reservation ??
+    [...account.reservations.values()].find(
+      (each) =>
+        opensUp &&
+        each.facts.InstanceMatchCriteria === 'open' &&
+        each.instanceType === instanceType &&
+        each.zone === subnet.zone &&
+        each.available > 0,
+    );
+  if (found ? found.available > 0 : !isReservedOnly(data)) return found;
+  throw new AwsError(
+    'ReservationCapacityExceeded',
+    'The requested reservation does not have sufficient compatible and available capacity for this request.',
+  );
+}
+
+export function checkSpread(account: Account, { placementGroup, subnet }: LaunchPlan): void {
+  if (placementGroup?.facts.Strategy !== 'spread') return;
+  const members = account.machines
+    .all()
+    .filter((machine) => isAlive(machine) && machine.placementGroup === placementGroup && machine.zone === subnet.zone);
+  if (members.length < SPREAD_LIMIT) return;
+  throw new AwsError(
+    'InsufficientInstanceCapacity',
+    'You have reached the limit of instances in this spread placement group in this Availability Zone.',
+    500,
+  );
+}
+
+/** A partition group takes the partition that the request names, else the emptiest. */
+export function choosePartition(
+  account: Account,
+  { request, placementGroup }: LaunchPlan,
+): { readonly partition?: number } {
+  if (placementGroup?.facts.Strategy !== 'partition') return {};
+  const named = request.data.Placement?.PartitionNumber;
+  if (named !== undefined) return { partition: named };
+  const members = (partition: number): number =>
+    account.machines
+      .all()
+      .filter((each) => isAlive(each) && each.placementGroup === placementGroup && each.partition === partition).length;
+  const partitions = Array.from({ length: placementGroup.facts.PartitionCount ?? 1 }, (_, index) => index + 1);
+  return { partition: partitions.reduce((best, each) => (members(each) < members(best) ? each : best), 1) };
+}
