@@ -2,8 +2,10 @@
 import { type ApiObject, at, equal, isRecord, type Json, record, records, text } from '../json.ts';
 import type { Resource } from '../resources.ts';
 import { objectSelector } from '../selectors.ts';
-import { type Cause, duplicate, fieldForbidden, invalidValue, required } from '../status.ts';
-import { labelKeyError, labelNameError, labelValueError, pathSegmentError, subdomainError } from './names.ts';
+import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, required } from '../status.ts';
+import { labelCauses } from './labels.ts';
+import { labelKeyError, labelNameError, pathSegmentError, subdomainError } from './names.ts';
+import { podSpecCauses } from './podspec.ts';
 
 /** Resources whose names must be DNS labels. */
 const LABEL_NAMED: ReadonlySet<string> = new Set(['namespaces', 'services']);
@@ -12,17 +14,6 @@ const LOOSELY_NAMED = /\.rbac\.authorization\.k8s\.io$/;
 function nameError(resource: Resource, name: string): string | undefined {
   if (LOOSELY_NAMED.test(resource.storage)) return pathSegmentError(name);
   return LABEL_NAMED.has(resource.storage) ? labelNameError(name) : subdomainError(name);
-}
-
-function labelCauses(labels: unknown, path: string): Cause[] {
-  const causes: Cause[] = [];
-  for (const [key, value] of Object.entries(record(labels))) {
-    const wrongKey = labelKeyError(key);
-    if (wrongKey) causes.push(invalidValue(path, key, wrongKey));
-    const wrongValue = labelValueError(text(value));
-    if (wrongValue) causes.push(invalidValue(path, value, wrongValue));
-  }
-  return causes;
 }
 
 /** What is wrong with an object's metadata. */
@@ -43,30 +34,6 @@ export function metadataCauses(resource: Resource, { metadata }: ApiObject): Cau
       if (!owner[field]) causes.push(invalidValue(`metadata.ownerReferences[${i}].${field}`, '', 'must not be empty'));
     }
   }
-  return causes;
-}
-
-function podSpecCauses(spec: unknown, path: string): Cause[] {
-  if (!isRecord(spec)) return [required(path)];
-  const containers = records(spec.containers);
-  if (containers.length === 0) return [required(`${path}.containers`)];
-  const seen = new Set<string>();
-  return [
-    ...containers.flatMap((c, i) => containerCauses(c, `${path}.containers[${i}]`, seen)),
-    ...records(spec.initContainers).flatMap((c, i) => containerCauses(c, `${path}.initContainers[${i}]`, seen)),
-    ...labelCauses(spec.nodeSelector, `${path}.nodeSelector`),
-  ];
-}
-
-function containerCauses(container: Json, path: string, seen: Set<string>): Cause[] {
-  const name = text(container.name);
-  const causes: Cause[] = [];
-  const wrong = name === '' ? undefined : labelNameError(name);
-  if (name === '') causes.push(required(`${path}.name`));
-  else if (wrong) causes.push(invalidValue(`${path}.name`, name, wrong));
-  else if (seen.has(name)) causes.push(duplicate(`${path}.name`, name));
-  seen.add(name);
-  if (text(container.image) === '') causes.push(required(`${path}.image`));
   return causes;
 }
 
@@ -158,16 +125,47 @@ function budgetCauses(budget: ApiObject): Cause[] {
   return causes;
 }
 
+const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+/** Each key and effect once, and effects that exist. */
+function taintCauses(node: ApiObject): Cause[] {
+  const seen = new Set<string>();
+  return records(at(node, 'spec', 'taints')).flatMap((taint, i) => {
+    const path = `metadata.taints[${i}]`;
+    const causes = EFFECTS.includes(text(taint.effect)) ? [] : [notSupported(`${path}.effect`, taint.effect, EFFECTS)];
+    const wrong = labelKeyError(text(taint.key));
+    if (wrong) causes.push(invalidValue(`${path}.key`, taint.key, wrong));
+    const id = `${text(taint.key)}:${text(taint.effect)}`;
+    if (seen.has(id)) causes.push(duplicate(path, taint));
+    seen.add(id);
+    return causes;
+  });
+}
+
+/** An event stands in the namespace of what it is about, or in default when that has none. */
+function eventCauses(event: ApiObject): Cause[] {
+  const about = text(record(event.involvedObject ?? event.regarding).namespace);
+  const { namespace = '' } = event.metadata;
+  const fits = about === '' ? ['default', 'kube-system'].includes(namespace) : about === namespace;
+  return fits ? [] : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
+}
+
 function nodeCauses(node: ApiObject, old?: ApiObject): Cause[] {
+  const causes = taintCauses(node);
   const before = text(at(old, 'spec', 'providerID'));
-  const changed = before !== '' && text(at(node, 'spec', 'providerID')) !== before;
-  return changed
-    ? [fieldForbidden('spec.providerID', 'node updates may not change providerID except from "" to valid')]
-    : [];
+  if (before === '' || text(at(node, 'spec', 'providerID')) === before) return causes;
+  return [
+    ...causes,
+    fieldForbidden('spec.providerID', 'node updates may not change providerID except from "" to valid'),
+  ];
 }
 
 function jobCauses(job: ApiObject, old?: ApiObject): Cause[] {
   const causes = podSpecCauses(at(job, 'spec', 'template', 'spec'), 'spec.template.spec');
+  const restart = at(job, 'spec', 'template', 'spec', 'restartPolicy');
+  if (restart !== 'OnFailure' && restart !== 'Never') {
+    causes.push(notSupported('spec.template.spec.restartPolicy', restart, ['OnFailure', 'Never']));
+  }
   if (old && !equal(at(old, 'spec', 'template'), at(job, 'spec', 'template'))) {
     causes.push(invalidValue('spec.template', at(job, 'spec', 'template'), 'field is immutable'));
   }
@@ -202,6 +200,7 @@ function definitionCauses(definition: ApiObject): Cause[] {
 const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Cause[]>> = {
   pods: podCauses,
   nodes: nodeCauses,
+  events: eventCauses,
   'deployments.apps': workloadCauses,
   'replicasets.apps': workloadCauses,
   'statefulsets.apps': workloadCauses,

@@ -62,6 +62,49 @@ describe('objects of the local API server', () => {
     expect(answer.body.message).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
   });
 
+  it.each([
+    {
+      when: 'a request is above its limit',
+      path: PODS,
+      object: pod('greedy', {
+        spec: {
+          containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '2' }, limits: { cpu: '1500m' } } }],
+        },
+      }),
+      message:
+        'spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1500m',
+    },
+    {
+      when: 'a node has a taint twice',
+      path: '/api/v1/nodes',
+      object: {
+        metadata: { name: 'n' },
+        spec: {
+          taints: [
+            { key: 'a', effect: 'NoSchedule' },
+            { key: 'a', effect: 'NoSchedule' },
+          ],
+        },
+      },
+      message: 'metadata.taints[1]: Duplicate value',
+    },
+    {
+      when: 'an event is about an object in another namespace',
+      path: '/api/v1/namespaces/default/events',
+      object: { metadata: { name: 'e' }, involvedObject: { kind: 'Pod', name: 'p', namespace: 'kube-system' } },
+      message: 'involvedObject.namespace: Invalid value: "kube-system": does not match event.namespace',
+    },
+    {
+      when: 'a job would run for ever',
+      path: '/apis/batch/v1/namespaces/default/jobs',
+      object: { metadata: { name: 'j' }, spec: { template: { spec: pod('p').spec } } },
+      message: 'spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "OnFailure", "Never"',
+    },
+  ])('refuses an object when $when', async ({ path, object, message }) => {
+    const answer = await api.call('POST', path, object);
+    expect(answer).toMatchObject({ status: 422, body: { message: expect.stringContaining(message) } });
+  });
+
   it('refuses objects in a namespace that does not exist', async () => {
     const answer = await api.call('POST', '/api/v1/namespaces/nowhere/pods', pod('lost'));
     expect(answer).toMatchObject({
