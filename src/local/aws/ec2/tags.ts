@@ -9,6 +9,7 @@ import type {
 } from '@aws-sdk/client-ec2';
 import { applyFilters, page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
+import type { Machine } from '../state/machines.ts';
 import type { Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dryrun.ts';
@@ -64,35 +65,62 @@ const holder = (id: string, object: { tags: Tags }): Taggable => ({
   },
 });
 
+const visible = (account: Account): readonly Machine[] => {
+  const now = account.clock.now();
+  return account.machines.all().filter((machine) => machine.visibleAt <= now);
+};
+
+const volumeHolder = ({ volumeTags }: Machine, id: string): Taggable => ({
+  id,
+  read: () => volumeTags.get(id) ?? {},
+  write: (tags) => {
+    volumeTags.set(id, tags);
+  },
+});
+
+type Store = ReadonlyMap<string, { tags: Tags }>;
+
+const stores = (account: Account): readonly Store[] => [
+  account.subnets,
+  account.securityGroups,
+  account.vpcs,
+  account.images,
+  account.templates,
+  account.reservations,
+  account.placementGroups,
+];
+
 /** Everything that carries tags, in a fixed order. New machines are hidden until they are visible everywhere. */
 function taggables(account: Account): Taggable[] {
-  const now = account.clock.now();
-  const machines = account.machines.all().filter((machine) => machine.visibleAt <= now);
-  const stores = [account.subnets, account.securityGroups, account.vpcs, account.images, account.templates];
-  const others = [...stores, account.reservations, account.placementGroups].flatMap((store) =>
-    [...(store as ReadonlyMap<string, { tags: Tags }>)].map(([id, object]) => holder(id, object)),
-  );
+  const machines = visible(account);
   return [
     ...machines.map((machine) => holder(machine.id, machine)),
     ...machines.flatMap((machine) => machine.interfaces.map((each) => holder(each.id, each))),
-    ...machines.flatMap(({ volumeTags }) =>
-      [...volumeTags.keys()].map((id) => ({
-        id,
-        read: () => volumeTags.get(id) ?? {},
-        write: (tags: Tags) => {
-          volumeTags.set(id, tags);
-        },
-      })),
-    ),
-    ...others,
+    ...machines.flatMap((machine) => machine.volumes.map((volume) => volumeHolder(machine, volume.id))),
+    ...stores(account).flatMap((store) => [...store].map(([id, object]) => holder(id, object))),
   ];
+}
+
+/** One thing by id. Machines come first and without a search: operators tag each of them. */
+function findTaggable(account: Account, id: string): Taggable | undefined {
+  const machine = account.machines.machine(id);
+  if (machine) return machine.visibleAt <= account.clock.now() ? holder(id, machine) : undefined;
+  for (const store of stores(account)) {
+    const object = store.get(id);
+    if (object) return holder(id, object);
+  }
+  for (const owner of visible(account)) {
+    const own = owner.interfaces.find((each) => each.id === id);
+    if (own) return holder(id, own);
+    if (owner.volumeTags.has(id)) return volumeHolder(owner, id);
+  }
+  return undefined;
 }
 
 function pick(account: Account, ids: readonly string[] | undefined): Taggable[] {
   if (!ids || ids.length === 0) throw missingParameter('ResourceId');
-  const known = new Map(taggables(account).map((each) => [each.id, each]));
   return ids.map((id) => {
-    const found = known.get(id);
+    const found = findTaggable(account, id);
     if (found) return found;
     const prefix = prefixOf(id);
     if (!prefix) throw new AwsError('InvalidID', `The ID '${id}' is not valid`);

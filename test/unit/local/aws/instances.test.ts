@@ -239,4 +239,20 @@ describe('tags', () => {
     expect(await list()).toEqual({ t2: 'c' });
     expect(await codeOf(tag({ 'aws:mine': 'x' }))).toBe('InvalidParameterValue');
   });
+
+  it.each(['volume', 'network-interface', 'launch-template', 'subnet'])('can be put on a %s', async (kind) => {
+    const instance = await describeOne(await buy());
+    const ids: Record<string, string | undefined> = {
+      volume: instance?.BlockDeviceMappings?.[0]?.Ebs?.VolumeId,
+      'network-interface': instance?.NetworkInterfaces?.[0]?.NetworkInterfaceId,
+      'launch-template': instance?.Tags?.find((tag) => tag.Key === 'aws:ec2launchtemplate:id')?.Value,
+      subnet: instance?.SubnetId,
+    };
+    const tagIt = (id: string): Promise<unknown> =>
+      fixture.ec2.send(new CreateTagsCommand({ Resources: [id], Tags: [{ Key: 'mine', Value: kind }] }));
+    await tagIt(String(ids[kind]));
+    const { Tags } = await fixture.ec2.send(new DescribeTagsCommand({ Filters: [{ Name: 'key', Values: ['mine'] }] }));
+    expect(Tags).toEqual([{ ResourceId: ids[kind], ResourceType: kind, Key: 'mine', Value: kind }]);
+    expect(await codeOf(tagIt(`${ids[kind]}0`))).toMatch(/NotFound$/);
+  });
 });
