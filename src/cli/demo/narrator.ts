@@ -1,0 +1,77 @@
+/** Tells each step in the life of NodeClaims and nodes once, as it is seen. */
+import { isTrue } from '../../api/conditions.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { World } from '../../local/world.ts';
+import { type Screen, usd } from './screen.ts';
+import type { View } from './view.ts';
+
+export interface Narrator {
+  /** Seconds from the creation of the slowest pod of the last scale-up to its Ready condition, as the demo saw it. */
+  slowestStartMs(): number;
+  /** Forgets pod timings, so that the next stage is measured alone. */
+  startTiming(): void;
+  readonly bought: number;
+  readonly podsStarted: number;
+}
+
+const instanceIdOf = (claim: NodeClaim): string => claim.status?.providerID?.split('/').at(-1) ?? '';
+
+export function narrate(view: View, world: World, screen: Screen): Narrator {
+  const told = new Set<string>();
+  const created = new Map<string, number>();
+  const startMs: number[] = [];
+  let bought = 0;
+  let podsStarted = 0;
+
+  const once = (claim: NodeClaim, step: string, text: () => string): void => {
+    const key = `${claim.metadata.uid} ${step}`;
+    if (told.has(key)) return;
+    told.add(key);
+    screen.line(text());
+  };
+
+  view.claims.subscribe((claim, before) => {
+    if (claim === undefined) {
+      if (before) once(before, 'gone', () => `gone        ${before.metadata.name}: node drained, instance terminated`);
+      return;
+    }
+    const { labels, name } = claim.metadata;
+    if (isTrue(claim, 'Launched'))
+      once(claim, 'launched', () => {
+        bought += 1;
+        const price = world.aws.instances.get(instanceIdOf(claim))?.usdPerHour ?? 0;
+        return `bought      ${name}: ${labels?.[INSTANCE_TYPE_LABEL]} in ${labels?.[ZONE_LABEL]}, ${labels?.[CAPACITY_TYPE_LABEL]}, ${usd(price)} an hour`;
+      });
+    if (isTrue(claim, 'Registered'))
+      once(claim, 'registered', () => `joined      ${name}: node ${claim.status?.nodeName}`);
+    if (claim.metadata.deletionTimestamp)
+      once(claim, 'deleting', () => `draining    ${name}: node ${claim.status?.nodeName ?? 'not joined'}`);
+  });
+
+  const seePod = (pod: Pod): void => {
+    const uid = pod.metadata.uid ?? '';
+    if (!created.has(uid)) created.set(uid, performance.now());
+    if (!isTrue(pod, 'Ready') || told.has(uid)) return;
+    told.add(uid);
+    podsStarted += 1;
+    startMs.push(performance.now() - (created.get(uid) ?? 0));
+  };
+  view.pods.subscribe((pod) => {
+    if (pod?.metadata.labels?.app === 'inflate') seePod(pod);
+  });
+
+  return {
+    slowestStartMs: () => Math.max(0, ...startMs),
+    startTiming: () => {
+      startMs.length = 0;
+    },
+    get bought() {
+      return bought;
+    },
+    get podsStarted() {
+      return podsStarted;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/** Prints the demo: plain lines in a pipe, one live line below them in a terminal. */
+export interface Screen {
+  /** Opens a stage with a heading. */
+  stage(title: string): void;
+  /** One finished line, after the time since the start. */
+  line(text: string): void;
+  /** What is going on now. A terminal shows the latest; a pipe shows none. */
+  progress(text: string): void;
+  /** Text without a time. */
+  plain(text: string): void;
+}
+
+interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+const CLEAR_LINE = '\r\u001b[2K';
+const BOLD = ['\u001b[1m', '\u001b[22m'] as const;
+const DIM = ['\u001b[2m', '\u001b[22m'] as const;
+
+export function screen(output: Output, elapsedMs: () => number): Screen {
+  const live = output.isTTY === true;
+  let shown = false;
+  const style = (text: string, [on, off]: readonly [string, string]): string => (live ? on + text + off : text);
+  const stamp = (): string => style(`${(elapsedMs() / 1000).toFixed(1).padStart(5)}s  `, DIM);
+  const print = (text: string): void => {
+    if (shown) output.write(CLEAR_LINE);
+    shown = false;
+    output.write(`${text}\n`);
+  };
+  return {
+    stage: (title) => print(`\n${style(title, BOLD)}`),
+    line: (text) => print(stamp() + text),
+    plain: print,
+    progress(text) {
+      if (!live) return;
+      const room = (output.columns ?? 80) - 10;
+      output.write(CLEAR_LINE + stamp() + style(text.slice(0, room), DIM));
+      shown = true;
+    },
+  };
+}
+
+/** Lays rows out in columns, two spaces apart; numbers align right. */
+export function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows)
+    row.forEach((cell, at) => {
+      widths[at] = Math.max(widths[at] ?? 0, cell.length);
+    });
+  const isNumber = (cell: string): boolean => /^[-$]?[\d.,]+%?$/.test(cell);
+  return rows.map((row) =>
+    row
+      .map((cell, at) => (isNumber(cell) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export const usd = (amount: number, digits = 4): string => `$${amount.toFixed(digits)}`;

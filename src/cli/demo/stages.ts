@@ -1,0 +1,129 @@
+/** The demo's stages, in order. Each does what a user would do and waits until the cluster shows the effect. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments } from 'yaml';
+import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../api/kinds.ts';
+import type { KubeObject } from '../../api/kubernetes.ts';
+import type { LocalInstance } from '../../local/aws/types.ts';
+import { collectionPath } from '../../local/client.ts';
+import type { World } from '../../local/world.ts';
+import type { Narrator } from './narrator.ts';
+import { type Screen, usd } from './screen.ts';
+import type { View } from './view.ts';
+
+export interface Stage {
+  readonly world: World;
+  readonly view: View;
+  readonly screen: Screen;
+  readonly narrator: Narrator;
+}
+
+export const REPLICAS = 20;
+const KINDS: Readonly<Record<string, Kind>> = {
+  NodePool: NODE_POOL,
+  EC2NodeClass: EC2_NODE_CLASS,
+  Deployment: DEPLOYMENT,
+};
+const EXAMPLES = ['ec2nodeclass.yaml', 'nodepool.yaml', 'inflate.yaml'];
+/** Real time after which a stage counts as failed. */
+const LIMIT_MS = 60_000;
+
+const exampleFile = (name: string): string => {
+  const bundled = new URL(`../examples/${name}`, import.meta.url);
+  const source = new URL(`../../../examples/${name}`, import.meta.url);
+  return fileURLToPath(import.meta.url.endsWith('.ts') ? source : bundled);
+};
+
+/** `kubectl apply --server-side -f examples/` */
+export async function applyExamples({ world, view, screen }: Stage): Promise<void> {
+  screen.stage('kubectl apply -f examples/');
+  for (const file of EXAMPLES) {
+    const text = readFileSync(exampleFile(file), 'utf8').replaceAll(
+      'KarpenterNodeRole-local',
+      `KarpenterNodeRole-${world.clusterName}`,
+    );
+    for (const document of parseAllDocuments(text)) {
+      const object = document.toJS() as KubeObject;
+      const kind = KINDS[object.kind];
+      if (kind === undefined) throw new Error(`examples/${file}: the demo does not know kind ${object.kind}`);
+      const path = `${collectionPath(kind, kind.namespaced ? 'default' : undefined)}/${object.metadata.name}`;
+      await world.kube.client.raw(
+        'PATCH',
+        `${path}?fieldManager=demo&force=true`,
+        object,
+        'application/apply-patch+yaml',
+      );
+      screen.line(`applied     ${object.kind} ${object.metadata.name}`);
+    }
+  }
+  const isReady = (kind: Kind): boolean => view.isReady(kind, 'default');
+  await view.until(
+    'Ready EC2NodeClass',
+    () => isReady(EC2_NODE_CLASS),
+    LIMIT_MS,
+    () => screen.progress('the EC2NodeClass finds its subnets, security groups, AMIs and instance profile'),
+  );
+  await view.until('Ready NodePool', () => isReady(NODE_POOL), LIMIT_MS);
+  screen.line('ready       EC2NodeClass default and NodePool default');
+}
+
+const scale = (world: World, replicas: number): Promise<unknown> =>
+  world.kube.client.patch(DEPLOYMENT, { name: 'inflate', namespace: 'default' }, { spec: { replicas } });
+
+/** Scales the workload up from nothing: nodes are bought and pods start. */
+export async function scaleUp({ world, view, screen, narrator }: Stage): Promise<void> {
+  screen.stage(`kubectl scale deployment inflate --replicas=${REPLICAS}`);
+  narrator.startTiming();
+  await scale(world, REPLICAS);
+  await view.until(
+    `${REPLICAS} running pods`,
+    () => view.running().length === REPLICAS,
+    LIMIT_MS,
+    () => screen.progress(`${view.running().length} of ${REPLICAS} pods running on ${view.nodeCount()} nodes`),
+  );
+  screen.line(
+    `running     ${REPLICAS} of ${REPLICAS} pods on ${view.nodeCount()} nodes; the slowest took ${(narrator.slowestStartMs() / 1000).toFixed(1)} s from pending to running`,
+  );
+}
+
+const isAlive = (instance: LocalInstance): boolean => instance.state === 'pending' || instance.state === 'running';
+
+/** Interrupts a spot instance: its node is drained before the two minutes are over, and replaced. */
+export async function interruptSpot({ world, view, screen, narrator }: Stage): Promise<void> {
+  const victim = world.aws.instances.list().find((instance) => instance.capacityType === 'spot' && isAlive(instance));
+  if (victim === undefined) {
+    screen.stage('No spot instance to interrupt: the cheapest offerings were on-demand');
+    return;
+  }
+  screen.stage(`EC2 takes back spot instance ${victim.id} in two minutes`);
+  narrator.startTiming();
+  world.aws.faults.interrupt(victim.id);
+  screen.line(`warning     ${victim.type} in ${victim.zone}, sent to queue ${world.aws.queue.name}`);
+  const isGone = (): boolean => !view.claims.list().some((claim) => claim.status?.providerID?.endsWith(victim.id));
+  await view.until(
+    'replacement of the interrupted node',
+    () => isGone() && view.running().length === REPLICAS,
+    LIMIT_MS,
+    () => screen.progress(`${view.running().length} of ${REPLICAS} pods running`),
+  );
+  screen.line(
+    `replaced    all ${REPLICAS} pods run again; the slowest took ${(narrator.slowestStartMs() / 1000).toFixed(1)} s`,
+  );
+}
+
+/** Scales to zero: empty nodes are given back. */
+export async function scaleToZero({ world, view, screen }: Stage): Promise<void> {
+  screen.stage('kubectl scale deployment inflate --replicas=0');
+  const before = world.aws.spending.usdPerHour();
+  await scale(world, 0);
+  await view.until(
+    'consolidation of the empty nodes',
+    () => view.claims.list().length === 0,
+    LIMIT_MS,
+    () =>
+      screen.progress(
+        `${view.claims.list().length} nodes left; empty nodes are checked again after 15 s before they go`,
+      ),
+  );
+  screen.line(`given back  every node: ${usd(before)} an hour before, ${usd(world.aws.spending.usdPerHour())} now`);
+}

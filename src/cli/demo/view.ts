@@ -1,0 +1,77 @@
+/** What the demo sees of the cluster: the same objects that `kubectl get -w` shows. */
+import { isTrue } from '../../api/conditions.ts';
+import { DEPLOYMENT, EC2_NODE_CLASS, EVENT, type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../api/kinds.ts';
+import type { KubeObject, Pod } from '../../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { type Cache, startCaches } from '../../local/cache.ts';
+import type { World } from '../../local/world.ts';
+
+export interface View {
+  readonly pods: Cache<Pod>;
+  readonly claims: Cache<NodeClaim>;
+  /** Pods of the demo's workload that are not on their way out. */
+  workload(): readonly Pod[];
+  running(): readonly Pod[];
+  /** Nodes that the operator bought and that are still there. */
+  nodeCount(): number;
+  isReady(kind: Kind, name: string): boolean;
+  /** Latest text of a Warning event on an object, to explain a wait. */
+  lastWarning(): string | undefined;
+  /** Waits until `done` holds; checks at every change of anything watched. @throws Error after `limitMs` of real time */
+  until(what: string, done: () => boolean, limitMs: number, during?: () => void): Promise<void>;
+  synced(): Promise<void>;
+}
+
+const APP = 'inflate';
+/** How often a wait looks again when nothing changed, so that live progress moves. */
+const TICK_MS = 100;
+
+const isRunning = (pod: Pod): boolean => pod.status?.phase === 'Running' && isTrue(pod, 'Ready');
+
+export function watchWorld(world: World, signal: AbortSignal): View {
+  const caches = startCaches({ client: world.kube.client, clock: world.clock, signal, log: () => {} });
+  const pods = caches.of(POD);
+  const nodes = caches.of(NODE);
+  const claims = caches.of(NODE_CLAIM);
+  const events = caches.of(EVENT);
+  const conditioned: readonly Cache<KubeObject>[] = [NODE_POOL, EC2_NODE_CLASS, DEPLOYMENT].map((kind) =>
+    caches.of(kind as Kind),
+  );
+
+  const workload = (): readonly Pod[] =>
+    pods.list().filter((pod) => pod.metadata.labels?.app === APP && !pod.metadata.deletionTimestamp);
+
+  return {
+    pods,
+    claims,
+    workload,
+    running: () => workload().filter(isRunning),
+    nodeCount: () => nodes.list().filter((node) => node.metadata.labels?.[NODEPOOL_LABEL]).length,
+    isReady: (kind, name) => {
+      const object = caches.of(kind).get({ name });
+      return object !== undefined && isTrue(object, 'Ready');
+    },
+    lastWarning: () =>
+      events
+        .list()
+        .filter((event) => event.type === 'Warning')
+        .sort((a, b) => (a.lastTimestamp ?? '').localeCompare(b.lastTimestamp ?? ''))
+        .at(-1)?.message,
+    async until(what, done, limitMs, during) {
+      const started = performance.now();
+      while (!done()) {
+        if (signal.aborted) throw new Error(`interrupted while waiting for ${what}`);
+        if (performance.now() - started > limitMs)
+          throw new Error(
+            `no ${what} after ${limitMs / 1000} s${this.lastWarning() ? `; last warning: ${this.lastWarning()}` : ''}`,
+          );
+        during?.();
+        await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+      }
+    },
+    synced: async () => {
+      await Promise.all([pods, nodes, claims, events, ...conditioned].map((cache) => cache.synced));
+    },
+  };
+}

@@ -1,0 +1,233 @@
+/**
+ * The operator's entry point: settings → wiring → run. The one file that sees everything.
+ *
+ *   starting ──endpoints, client, AWS discovery──▶ standby ──lease won──▶ leading ──stop or lease lost──▶ stopped
+ */
+import { pathToFileURL } from 'node:url';
+import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
+import { awsProvider } from './aws/index.ts';
+import { controllers } from './controllers/index.ts';
+import { type Clock, realClock } from './kube/clock.ts';
+import type { EventRecorder } from './kube/events.ts';
+import { connect, type HttpKubeClient } from './kube/http.ts';
+import { startInformers } from './kube/informers.ts';
+import { electLeader } from './kube/lease.ts';
+import { eventRecorder } from './kube/recorder.ts';
+import { runControllers } from './kube/runtime.ts';
+import { createLogger } from './observe/createLogger.ts';
+import { type Endpoints, serveEndpoints } from './observe/health.ts';
+import type { Logger } from './observe/logger.ts';
+import { createMetrics, type Metrics } from './observe/metrics.ts';
+import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
+import { ClusterState } from './state/cluster.ts';
+import { VERSION } from './version.ts';
+
+export interface OperatorOptions {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Default: real time. */
+  readonly clock?: Clock;
+  /** Takes log lines instead of the configured outputs. */
+  readonly write?: (line: string) => void;
+}
+
+export interface Operator {
+  readonly settings: Settings;
+  readonly metricsPort: number;
+  readonly healthProbePort: number;
+  readonly metrics: Metrics;
+  /** Settles when the operator has ended: by `stop`, or by losing its lease. */
+  readonly done: Promise<'stopped' | 'lease lost'>;
+  /** Finishes the steps in hand, releases the lease, closes everything. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts an operator and answers when it serves its endpoints and stands by for the lease.
+ * @throws SettingsError, or the error of the step of starting up that failed
+ */
+export async function startOperator({ argv, env, clock = realClock(), write }: OperatorOptions): Promise<Operator> {
+  const settings = parseSettings(argv, env);
+  const log = createLogger({
+    level: settings.logLevel,
+    outputPaths: settings.logOutputPaths,
+    errorOutputPaths: settings.logErrorOutputPaths,
+    commit: env.SOURCE_REVISION ?? revision,
+    now: clock.now,
+    ...(write ? { write } : {}),
+  });
+  log.debug('discovered karpenter version', { version: VERSION });
+  if (settings.defaultTopologySpreadConstraints.length > 0) {
+    log.info('scheduler-config is set: pods without topology spread constraints get the default ones', {
+      'default-topology-spread-constraints': settings.defaultTopologySpreadConstraints,
+    });
+  }
+  const metrics = createMetrics();
+  const client = connect({
+    kubeconfig: env.KUBECONFIG,
+    clock,
+    qps: settings.kubeClientQps,
+    burst: settings.kubeClientBurst,
+    userAgent: `karpenter/${VERSION}`,
+    log,
+    metrics,
+  });
+  // Ends the watches: after the controllers, whose steps in hand still read from the stores.
+  const closing = new AbortController();
+  const informers = startInformers({ client, clock, log, signal: closing.signal });
+  const endpoints = await serveEndpoints({
+    metricsPort: settings.metricsPort,
+    healthProbePort: settings.healthProbePort,
+    metrics,
+    profiling: settings.enableProfiling,
+    ready: {
+      manager: (signal) => informers.synced(signal),
+      crd: () => crdsServed(client),
+    },
+    log,
+  });
+  try {
+    return await run({ settings, env, clock, log, metrics, client, informers, endpoints, closing });
+  } catch (error) {
+    closing.abort();
+    await endpoints.close();
+    client.close();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly settings: Settings;
+  readonly env: OperatorOptions['env'];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly client: HttpKubeClient;
+  readonly informers: ReturnType<typeof startInformers>;
+  readonly endpoints: Endpoints;
+  readonly closing: AbortController;
+}
+
+async function run(parts: Parts): Promise<Operator> {
+  const { settings, clock, log, metrics, client, informers, endpoints, closing } = parts;
+  const events = eventRecorder({ client, clock, log });
+  const working = new AbortController();
+  const aws = await awsProvider({
+    settings,
+    client,
+    informers,
+    events,
+    clock,
+    log,
+    metrics,
+    ...(client.caBundle === undefined ? {} : { apiServerCa: client.caBundle }),
+    kubernetesVersion: () => serverVersion(client),
+    signal: working.signal,
+  });
+  const cluster = new ClusterState({
+    informers,
+    clock,
+    manages: ({ group, kind }) =>
+      aws.provider.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
+  });
+  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
+  const all = [...controllers(deps), ...aws.controllers()];
+  const work = (): Promise<void> =>
+    runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
+
+  const life = settings.disableLeaderElection
+    ? work().then(() => 'stopped' as const)
+    : lead(parts, events, working, work);
+  const done = life.finally(async () => {
+    await events.stop();
+    closing.abort();
+    await endpoints.close();
+    client.close();
+  });
+  return {
+    settings,
+    metricsPort: endpoints.metricsPort,
+    healthProbePort: endpoints.healthProbePort,
+    metrics,
+    done,
+    async stop() {
+      working.abort();
+      await done;
+    },
+  };
+}
+
+/** Works while it holds the lease. The lease is released only when the work in hand is finished. */
+async function lead(
+  parts: Parts,
+  events: EventRecorder,
+  working: AbortController,
+  work: () => Promise<void>,
+): Promise<'stopped' | 'lease lost'> {
+  const { settings, clock, log, metrics } = parts;
+  const releasing = new AbortController();
+  // A client of its own, so that load on the other never costs the lease.
+  const client = connect({ kubeconfig: parts.env.KUBECONFIG, clock, userAgent: `karpenter/${VERSION}`, log });
+  const election = electLeader({
+    client,
+    clock,
+    log,
+    metrics,
+    events,
+    namespace: leaseNamespace(parts),
+    name: settings.leaderElectionName,
+    signal: releasing.signal,
+  });
+  const stopped = new Promise<void>((resolve) => {
+    if (working.signal.aborted) resolve();
+    working.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await Promise.race([election.elected, stopped]);
+  void election.ended.then(() => working.abort());
+  if (!working.signal.aborted) await work();
+  releasing.abort();
+  const end = await election.ended;
+  client.close();
+  return end === 'lost' ? 'lease lost' : 'stopped';
+}
+
+/** @throws SettingsError outside a cluster when no setting names the namespace */
+function leaseNamespace({ settings, client }: Parts): string {
+  const namespace = settings.leaderElectionNamespace || settings.systemNamespace || client.namespace;
+  if (namespace) return namespace;
+  throw new SettingsError(
+    'unable to find the namespace of the leader election lease, set LEADER_ELECTION_NAMESPACE or SYSTEM_NAMESPACE',
+  );
+}
+
+async function crdsServed(client: HttpKubeClient): Promise<void> {
+  await Promise.all([client.list(NODE_POOL, { limit: 1 }), client.list(NODE_CLAIM, { limit: 1 })]);
+}
+
+/** `major.minor` of the API server. */
+async function serverVersion(client: HttpKubeClient): Promise<string> {
+  const { major, minor } = (await client.raw('/version')) as { readonly major: string; readonly minor: string };
+  return `${major}.${minor.replace(/\D.*$/, '')}`;
+}
+
+/** Baked in by the bundler; absent in a checkout. */
+const revision = process.env.SOURCE_REVISION;
+
+/** Runs until a signal or a lost lease ends it; answers the exit code. */
+async function main(): Promise<number> {
+  let operator: Operator;
+  try {
+    operator = await startOperator({ argv: process.argv.slice(2), env: process.env });
+  } catch (error) {
+    if (error instanceof HelpRequested) {
+      process.stdout.write(`${error.message}\n`);
+      return 0;
+    }
+    process.stderr.write(`Cannot start: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void operator.stop());
+  return (await operator.done) === 'stopped' ? 0 : 1;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) process.exit(await main());

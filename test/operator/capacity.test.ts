@@ -1,0 +1,111 @@
+/** What the operator does when EC2 does not sell what was planned. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+
+let scenario: Scenario;
+const begin = async (): Promise<Scenario> => {
+  scenario = await startScenario();
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...scenario.example('nodepool.yaml'));
+  return scenario;
+};
+afterEach(async () => {
+  await scenario.stop();
+});
+
+const MINUTE = 60_000;
+const typesOf = async (): Promise<(string | undefined)[]> =>
+  (await scenario.claims()).map((claim) => claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
+
+describe('a shortage', () => {
+  it('of the cheapest offering leads to the next best, and is remembered for three minutes', async () => {
+    const { world } = await begin();
+    await scenario.apply(deployment('probe', 1));
+    await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
+    const [first] = scenario.instances();
+    if (first === undefined) throw new Error('nothing was bought');
+    await scenario.scale('probe', 0);
+    await scenario.until('no instance', () => scenario.instances().length === 0);
+
+    // Every pool of the type that was cheapest runs dry.
+    world.aws.faults.add({ kind: 'capacity', instanceType: first.type });
+    await scenario.scale('probe', 1);
+    await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
+    expect(await typesOf()).not.toContain(first.type);
+
+    // Capacity is back, but the shortage is still remembered: a second node of the same shape avoids it, too.
+    world.aws.faults.clear();
+    const fleets = world.aws.calls.recorded('CreateFleet').length;
+    await scenario.apply(deployment('second', 1, {}, { cpu: '3' }));
+    await scenario.until('a second running pod', async () => (await scenario.running('second')).length === 1);
+    if (world.aws.calls.recorded('CreateFleet').length > fleets) expect(await typesOf()).not.toContain(first.type);
+
+    await scenario.pass(3.5 * MINUTE);
+    await scenario.scale('probe', 0);
+    await scenario.scale('second', 0);
+    await scenario.until('no instance', () => scenario.instances().length === 0);
+    await scenario.scale('probe', 1);
+    await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
+    expect(await typesOf()).toContain(first.type);
+  }, 120_000);
+
+  it('of everything removes the claim, says why, and succeeds when capacity is back', async () => {
+    const { world } = await begin();
+    const fault = world.aws.faults.add({ kind: 'capacity' });
+    await scenario.apply(deployment('web', 2));
+
+    const [event] = await scenario.until('an event about the shortage', async () => {
+      const events = await scenario.events('InsufficientCapacityError');
+      return events.length > 0 && events;
+    });
+    expect(event?.type).toBe('Warning');
+    expect(event?.message).toMatch(/insufficient capacity/i);
+    expect(scenario.log.some((line) => line.message === 'failed launching nodeclaim')).toBe(true);
+    await scenario.until('the claim to be removed', async () => (await scenario.claims()).length === 0);
+    expect(scenario.instances()).toEqual([]);
+
+    world.aws.faults.clear(fault);
+    await scenario.pass(3 * MINUTE);
+    await scenario.until('two running pods', async () => (await scenario.running('web')).length === 2, 60_000);
+  }, 120_000);
+});
+
+describe('throttling', () => {
+  it('delays a launch and loses nothing', async () => {
+    const { world } = await begin();
+    world.aws.faults.add({ kind: 'throttle', action: 'CreateFleet', times: 3 });
+    world.aws.faults.add({ kind: 'throttle', action: 'DescribeInstances', times: 2 });
+    await scenario.apply(deployment('web', 3));
+    await scenario.until('three running pods', async () => (await scenario.running('web')).length === 3);
+    expect(scenario.instances()).toHaveLength((await scenario.claims()).length);
+  }, 60_000);
+});
+
+describe('a missing service-linked role for spot', () => {
+  it('is named on the claim and in the log', async () => {
+    const { world } = await begin();
+    world.aws.faults.add({ kind: 'no-spot-role' });
+    await scenario.apply(deployment('web', 1));
+    const text = await scenario.until('the error', () =>
+      scenario.log.map((line) => JSON.stringify(line)).find((line) => line.includes('ServiceLinkedRole')),
+    );
+    expect(text).toContain('AuthFailure.ServiceLinkedRoleCreationNotPermitted');
+    expect(text).toContain(
+      'The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances',
+    );
+  }, 60_000);
+});
+
+describe('an instance that never joins', () => {
+  it('is removed by the registration time-out, and its pods get another', async () => {
+    const { world } = await begin();
+    world.aws.faults.add({ kind: 'never-joins', times: 1 });
+    await scenario.apply(deployment('web', 1));
+    const [lost] = await scenario.until('an instance', () => scenario.instances().length > 0 && scenario.instances());
+    // Liveness gives up on a registration after 15 minutes.
+    await scenario.pass(15.5 * MINUTE);
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    expect(scenario.instances().map((instance) => instance.id)).not.toContain(lost?.id);
+    expect(scenario.instances()).toHaveLength(1);
+  }, 150_000);
+});

@@ -1,0 +1,228 @@
+/**
+ * The whole operator in the local world, through real HTTP on both sides. World and operator share one clock that runs
+ * faster than real time, so that minutes of a scenario take seconds.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { isTrue } from '../../src/api/conditions.ts';
+import {
+  DAEMON_SET,
+  DEPLOYMENT,
+  EC2_NODE_CLASS,
+  EVENT,
+  type Kind,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+  POD_DISRUPTION_BUDGET,
+} from '../../src/api/kinds.ts';
+import type { KubeEvent, KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
+import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import type { LocalInstance } from '../../src/local/aws/types.ts';
+import { collectionPath, type KubeApi } from '../../src/local/client.ts';
+import { startWorld, type World, type WorldOptions } from '../../src/local/world.ts';
+import { type Operator, startOperator } from '../../src/main.ts';
+import { scenarioClock } from './clock.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../examples');
+const KINDS: readonly Kind[] = [NODE_POOL, EC2_NODE_CLASS, DEPLOYMENT, DAEMON_SET, NODE, POD, POD_DISRUPTION_BUDGET];
+
+/** How fast time passes while a scenario only waits for it. */
+const FAST = 60;
+
+export interface ScenarioOptions extends WorldOptions {
+  /** Default 10. */
+  readonly timeScale?: number;
+  readonly argv?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Several operators share a lease; give such a scenario a small time scale, or a busy moment loses the lease. */
+  readonly leaderElection?: boolean;
+  /** False: the test starts operators itself. Default true. */
+  readonly operator?: boolean;
+}
+
+export interface Scenario {
+  readonly world: World;
+  readonly kube: KubeApi;
+  /** JSON log lines of every operator that the scenario started, oldest first. */
+  readonly log: readonly LogLine[];
+  startOperator(extra?: { readonly env?: Readonly<Record<string, string>> }): Promise<Operator>;
+  apply(...objects: readonly KubeObject[]): Promise<void>;
+  /** The objects of a file in examples/. */
+  example(file: string): readonly KubeObject[];
+  scale(name: string, replicas: number): Promise<void>;
+  pods(app?: string): Promise<readonly Pod[]>;
+  running(app?: string): Promise<readonly Pod[]>;
+  claims(): Promise<readonly NodeClaim[]>;
+  /** Nodes that belong to a NodePool. */
+  nodes(): Promise<readonly Node[]>;
+  events(reason?: string): Promise<readonly KubeEvent[]>;
+  /** Instances that are pending or running. */
+  instances(): readonly LocalInstance[];
+  /** Waits until `holds` answers something true. Fails, with what it last saw, after 25 s of real time. */
+  until<T>(what: string, holds: () => T | Promise<T>, limitMs?: number): Promise<Exclude<T, false | undefined>>;
+  /** Lets this much of the scenario's time pass, quickly. */
+  pass(ms: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly [field: string]: unknown;
+}
+
+export async function startScenario(options: ScenarioOptions = {}): Promise<Scenario> {
+  const clock = scenarioClock(options.timeScale ?? 10);
+  const world = await startWorld({ clusterName: 'test', clock, ...options });
+  const kube = world.kube.client;
+  const operators: Operator[] = [];
+  const log: LogLine[] = [];
+
+  // The SDK looks for its region, endpoint and credentials in the process's own environment.
+  Object.assign(process.env, world.aws.env());
+  const startOne: Scenario['startOperator'] = async (extra = {}) => {
+    const operator = await startOperator({
+      argv: options.argv ?? [],
+      env: {
+        ...world.env(),
+        METRICS_PORT: '0',
+        HEALTH_PROBE_PORT: '0',
+        DISABLE_LEADER_ELECTION: String(!(options.leaderElection ?? false)),
+        ...options.env,
+        ...extra.env,
+      },
+      clock,
+      write: (line) => log.push(JSON.parse(line) as LogLine),
+    });
+    operators.push(operator);
+    return operator;
+  };
+
+  const scenario: Scenario = {
+    world,
+    kube,
+    log,
+    startOperator: startOne,
+    async apply(...objects) {
+      for (const object of objects) await applyOne(kube, object);
+    },
+    example: (file) =>
+      parseAllDocuments(
+        readFileSync(join(EXAMPLES, file), 'utf8')
+          .replaceAll('discovery: local', 'discovery: test')
+          .replaceAll('NodeRole-local', 'NodeRole-test'),
+      ).map((document) => document.toJS() as KubeObject),
+    scale: async (name, replicas) => {
+      await kube.patch(DEPLOYMENT, { name, namespace: 'default' }, { spec: { replicas } });
+    },
+    pods: async (app) =>
+      (await kube.list(POD)).items.filter(
+        (pod) => !pod.metadata.deletionTimestamp && (app === undefined || pod.metadata.labels?.app === app),
+      ),
+    running: async (app) =>
+      (await scenario.pods(app)).filter((pod) => pod.status?.phase === 'Running' && isTrue(pod, 'Ready')),
+    claims: async () => (await kube.list(NODE_CLAIM)).items,
+    nodes: async () => (await kube.list(NODE)).items.filter((node) => node.metadata.labels?.[NODEPOOL_LABEL]),
+    events: async (reason) =>
+      (await kube.list(EVENT)).items.filter((event) => reason === undefined || event.reason === reason),
+    instances: () => world.aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running'),
+    async until(what, holds, limitMs = 25_000) {
+      const started = performance.now();
+      for (;;) {
+        const seen = await holds();
+        if (seen) return seen as Exclude<typeof seen, false | undefined>;
+        if (performance.now() - started > limitMs)
+          throw new Error(`no ${what} after ${limitMs / 1000} s\n${await describeWorld(scenario)}`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    },
+    async pass(ms) {
+      const before = clock.speed(FAST);
+      await clock.sleep(ms);
+      clock.speed(before);
+    },
+    async stop() {
+      for (const operator of operators) await operator.stop();
+      await world.stop();
+    },
+  };
+  try {
+    if (options.operator ?? true) await startOne();
+  } catch (error) {
+    await scenario.stop();
+    throw error;
+  }
+  return scenario;
+}
+
+async function applyOne(kube: KubeApi, object: KubeObject): Promise<void> {
+  const kind = KINDS.find((candidate) => candidate.kind === object.kind);
+  if (kind === undefined) throw new Error(`the harness does not know kind ${object.kind}`);
+  const namespace = kind.namespaced ? (object.metadata.namespace ?? 'default') : undefined;
+  const path = `${collectionPath(kind, namespace)}/${object.metadata.name}?fieldManager=test&force=true`;
+  await kube.raw('PATCH', path, object, 'application/apply-patch+yaml');
+}
+
+/** What a failed wait prints: enough to see where the chain broke. */
+async function describeWorld(scenario: Scenario): Promise<string> {
+  const [claims, nodes, pods, events] = await Promise.all([
+    scenario.claims(),
+    scenario.nodes(),
+    scenario.pods(),
+    scenario.events(),
+  ]);
+  const conditions = (object: { status?: unknown }): string =>
+    (
+      (object.status as { conditions?: readonly { type: string; status: string; reason?: string }[] } | undefined)
+        ?.conditions ?? []
+    )
+      .map(({ type, status, reason }) => `${type}=${status}(${reason})`)
+      .join(' ');
+  return [
+    ...claims.map(
+      (claim) =>
+        `claim ${claim.metadata.name} ${claim.status?.providerID ?? '-'} ${claim.metadata.deletionTimestamp ?? ''} ${conditions(claim)}`,
+    ),
+    ...nodes.map((node) => `node ${node.metadata.name} ${JSON.stringify(node.spec?.taints ?? [])} ${conditions(node)}`),
+    ...pods
+      .slice(0, 5)
+      .map((pod) => `pod ${pod.metadata.name} on ${pod.spec.nodeName ?? '-'} ${pod.status?.phase} ${conditions(pod)}`),
+    ...events
+      .slice(-8)
+      .map((event) => `event ${event.reason} ${event.involvedObject.name}: ${event.message.slice(0, 200)}`),
+    ...scenario.log
+      .filter(({ level }) => level === 'ERROR')
+      .slice(-6)
+      .map((line) => `log ${JSON.stringify(line).slice(0, 400)}`),
+  ].join('\n');
+}
+
+/** A Deployment of pods that ask for CPU and memory. */
+export function deployment(
+  name: string,
+  replicas: number,
+  pod: Record<string, unknown> = {},
+  requests: Record<string, string> = { cpu: '1' },
+): KubeObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name } },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: 'main', image: 'pause', resources: { requests } }],
+          ...pod,
+        },
+      },
+    },
+  } as KubeObject;
+}

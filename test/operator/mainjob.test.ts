@@ -1,0 +1,76 @@
+/** The main job: pending pods become EC2 nodes, and leave again. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
+import { type Scenario, startScenario } from './harness.ts';
+
+describe('the main job', () => {
+  let scenario: Scenario;
+  beforeAll(async () => {
+    scenario = await startScenario();
+    await scenario.apply(
+      ...scenario.example('ec2nodeclass.yaml'),
+      ...scenario.example('nodepool.yaml'),
+      ...scenario.example('inflate.yaml'),
+    );
+  });
+  afterAll(async () => {
+    await scenario.stop();
+  });
+
+  it('buys nodes for pending pods, which then run on them', async () => {
+    await scenario.scale('inflate', 20);
+    await scenario.until('20 running pods', async () => (await scenario.running('inflate')).length === 20);
+
+    const [claims, nodes] = [await scenario.claims(), await scenario.nodes()];
+    expect(nodes).toHaveLength(claims.length);
+    expect(scenario.instances()).toHaveLength(claims.length);
+    const providerIds = new Set(claims.map((claim) => claim.status?.providerID));
+    expect(new Set(nodes.map((node) => node.spec?.providerID))).toEqual(providerIds);
+    for (const pod of await scenario.running('inflate'))
+      expect(nodes.map((node) => node.metadata.name)).toContain(pod.spec.nodeName);
+  });
+
+  it('tells about each step in its log', () => {
+    const messages = new Set(scenario.log.map((line) => line.message));
+    for (const message of [
+      'found provisionable pod(s)',
+      'computed new nodeclaim(s) to fit pod(s)',
+      'created nodeclaim',
+      'launched nodeclaim',
+      'registered nodeclaim',
+      'initialized nodeclaim',
+    ])
+      expect(messages).toContain(message);
+    expect(scenario.log.filter((line) => line.level === 'ERROR')).toEqual([]);
+  });
+
+  it('drains and replaces an interrupted spot node', async () => {
+    const spot = scenario.instances().find((instance) => instance.capacityType === 'spot');
+    if (spot === undefined) throw new Error('no spot instance was bought');
+    scenario.world.aws.faults.interrupt(spot.id);
+    await scenario.until('the interrupted claim to go', async () =>
+      (await scenario.claims()).every((claim) => !claim.status?.providerID?.endsWith(spot.id)),
+    );
+    await scenario.until('20 running pods', async () => (await scenario.running('inflate')).length === 20);
+
+    expect(scenario.instances().map((instance) => instance.id)).not.toContain(spot.id);
+    expect((await scenario.events('SpotInterrupted')).length).toBeGreaterThan(0);
+    // The shortage that an interruption announces is remembered: the same offering is not bought again at once.
+    const again = (await scenario.claims()).filter((claim) => claim.metadata.labels?.[CAPACITY_TYPE_LABEL] === 'spot');
+    const same = again.filter(
+      (claim) =>
+        claim.metadata.labels?.['node.kubernetes.io/instance-type'] === spot.type &&
+        claim.metadata.labels?.['topology.kubernetes.io/zone'] === spot.zone &&
+        Date.parse(claim.metadata.creationTimestamp ?? '') > spot.launchedAt + 1000 * 60,
+    );
+    expect(same).toEqual([]);
+  });
+
+  it('gives every node back when the pods are gone', async () => {
+    await scenario.scale('inflate', 0);
+    await scenario.until('no claims', async () => (await scenario.claims()).length === 0);
+    await scenario.until('no instances', () => scenario.instances().length === 0);
+    expect(await scenario.nodes()).toEqual([]);
+    expect(scenario.log.map((line) => line.message)).toContain('disrupting node(s)');
+  });
+});

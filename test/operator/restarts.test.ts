@@ -1,0 +1,163 @@
+/** The operator loses its connection, its life or its lease; the cluster loses nothing. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { LEASE } from '../../src/api/kinds.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+
+let scenario: Scenario;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+const setUp = async (options: Parameters<typeof startScenario>[0] = {}): Promise<void> => {
+  scenario = await startScenario(options);
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...scenario.example('nodepool.yaml'));
+};
+
+/** One instance per claim, one claim per instance. */
+const expectNothingLeaked = async (): Promise<void> => {
+  const ids = (await scenario.claims()).map((claim) => claim.status?.providerID?.split('/').at(-1)).sort();
+  expect(
+    scenario
+      .instances()
+      .map((instance) => instance.id)
+      .sort(),
+  ).toEqual(ids);
+};
+
+describe('the connection to the API server', () => {
+  it('may drop with its history expired in the middle of provisioning', async () => {
+    await setUp();
+    const { faults } = scenario.world.kube.server;
+    await scenario.apply(deployment('web', 12));
+    // Again and again while claims are created, launched and registered.
+    for (let round = 0; round < 6; round += 1) {
+      faults.expireHistory();
+      faults.dropWatches();
+      await scenario.pass(2_000);
+    }
+    await scenario.until('12 running pods', async () => (await scenario.running('web')).length === 12);
+    await expectNothingLeaked();
+    const uids = (await scenario.pods('web')).map((pod) => pod.metadata.uid);
+    expect(new Set(uids).size).toBe(12);
+  }, 60_000);
+
+  it('may refuse requests for a while', async () => {
+    await setUp();
+    scenario.world.kube.server.faults.failRequests({
+      match: /nodeclaims/,
+      status: 503,
+      reason: 'ServiceUnavailable',
+      times: 8,
+    });
+    scenario.world.kube.server.faults.failRequests({
+      match: /nodeclaims/,
+      status: 429,
+      reason: 'TooManyRequests',
+      times: 4,
+      retryAfterSeconds: 1,
+    });
+    await scenario.apply(deployment('web', 4));
+    await scenario.until('4 running pods', async () => (await scenario.running('web')).length === 4);
+    await expectNothingLeaked();
+  }, 60_000);
+});
+
+describe('an operator that is killed', () => {
+  it('between CreateFleet and the status write neither leaks nor doubles an instance', async () => {
+    // The first operator is a process of its own, to be killed; it runs in real time, like its world.
+    await setUp({
+      operator: false,
+      leaderElection: true,
+      timeScale: 1,
+      kubelets: { bootMs: 500, readyMs: 200, podStartMs: [100, 200] },
+    });
+    const { world } = scenario;
+    const first = spawn(process.execPath, [MAIN], {
+      env: {
+        PATH: process.env.PATH,
+        ...world.env(),
+        METRICS_PORT: '0',
+        HEALTH_PROBE_PORT: '0',
+        LOG_OUTPUT_PATHS: 'stderr',
+        BATCH_IDLE_DURATION: '200ms',
+      },
+      stdio: 'ignore',
+    });
+    const ended = once(first, 'exit');
+    // The kill comes while EC2 has bought the instance and before the answer reaches the operator.
+    const bought = new Promise<string>((resolve) => {
+      world.aws.instances.subscribe((instance, previous) => {
+        if (previous !== undefined) return;
+        first.kill('SIGKILL');
+        resolve(instance.id);
+      });
+    });
+    await scenario.apply(deployment('web', 1));
+    const id = await bought;
+    await ended;
+    const claim = (await scenario.claims())[0];
+    expect(claim?.status?.providerID).toBeUndefined();
+
+    await scenario.startOperator({ env: { BATCH_IDLE_DURATION: '200ms' } });
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1, 50_000);
+    await expectNothingLeaked();
+    expect(scenario.instances()).toHaveLength(1);
+    // The instance that was paid for is used.
+    expect(scenario.instances()[0]?.id).toBe(id);
+  }, 120_000);
+});
+
+describe('two operators', () => {
+  it('take turns: one leads, the other takes over when it is gone', async () => {
+    await setUp({ operator: false, leaderElection: true, timeScale: 4 });
+    const one = await scenario.startOperator();
+    const lease = async () =>
+      scenario.kube.find(LEASE, {
+        name: 'karpenter-leader-election',
+        namespace: scenario.world.env().SYSTEM_NAMESPACE ?? '',
+      });
+    const holder = await scenario.until('a leader', async () => (await lease())?.spec?.holderIdentity);
+    await scenario.startOperator();
+    await scenario.apply(deployment('web', 2));
+    await scenario.until('2 running pods', async () => (await scenario.running('web')).length === 2);
+    expect((await lease())?.spec?.holderIdentity).toBe(holder);
+
+    await one.stop();
+    await scenario.until('another leader', async () => {
+      const now = (await lease())?.spec?.holderIdentity;
+      return now !== undefined && now !== '' && now !== holder;
+    });
+    await scenario.scale('web', 9);
+    await scenario.until('9 running pods', async () => (await scenario.running('web')).length === 9);
+    await expectNothingLeaked();
+  }, 90_000);
+
+  it('take over from one that was cut off without releasing the lease', async () => {
+    await setUp({ operator: false, leaderElection: true, timeScale: 4 });
+    // A holder that never renews: what a killed process leaves behind.
+    const namespace = scenario.world.env().SYSTEM_NAMESPACE ?? '';
+    const now = new Date(scenario.world.clock.now()).toISOString().replace('Z', '000Z');
+    await scenario.kube.create(LEASE, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'karpenter-leader-election', namespace },
+      spec: {
+        holderIdentity: 'gone_1',
+        leaseDurationSeconds: 15,
+        acquireTime: now,
+        renewTime: now,
+        leaseTransitions: 0,
+      },
+    });
+    const started = scenario.world.clock.now();
+    await scenario.startOperator();
+    await scenario.apply(deployment('web', 1));
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    expect(scenario.world.clock.now() - started).toBeGreaterThan(15_000);
+  }, 60_000);
+});
