@@ -134,7 +134,8 @@ function statusOf(code: string): number {
   return 400;
 }
 
-const matchesPool = (match: PoolMatch, pool: Pool): boolean =>
+/** Whether a pool is one of those that the rule means. */
+export const matchesPool = (match: PoolMatch, pool: Pool): boolean =>
   wildcard(match.instanceType ?? '*')(pool.instanceType) &&
   wildcard(match.zone ?? '*')(pool.zone) &&
   (match.capacityType === undefined || match.capacityType === pool.capacityType);

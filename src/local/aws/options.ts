@@ -1,7 +1,7 @@
 /** What `startAws` takes and answers. */
 import type { _InstanceType, CapacityReservation, Image, InstanceTypeInfo, PlacementGroup } from '@aws-sdk/client-ec2';
 import type { Clock } from '../clock.ts';
-import type { CallLog, Faults, InterruptionQueue, LocalInstances, Spending, Tags } from './types.ts';
+import type { CallLog, Faults, InterruptionQueue, LocalInstances, PoolMatch, Spending, Tags } from './types.ts';
 
 /** Instance types, where they are offered, and what they cost. */
 export interface Catalogue {
@@ -161,6 +161,8 @@ export interface LocalAws {
   readonly calls: CallLog;
   readonly spending: Spending;
   readonly seed: Seed;
+  /** Makes fleets try these pools first, whatever their strategy says: fixes a choice that EC2 leaves open. */
+  prefer(...pools: readonly PoolMatch[]): void;
   /** The environment in which an unmodified SDK or `aws` command talks to this server. */
   env(): Readonly<Record<string, string>>;
   close(): Promise<void>;

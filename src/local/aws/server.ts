@@ -67,6 +67,9 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
     calls: account.calls,
     spending: money,
     seed: seeder(account),
+    prefer: (...pools) => {
+      account.preferred = pools;
+    },
     env: () => ({
       AWS_ENDPOINT_URL: base,
       AWS_REGION: account.region,

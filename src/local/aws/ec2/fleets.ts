@@ -8,6 +8,7 @@ import type {
   FleetLaunchTemplateOverridesRequest,
   LaunchTemplateAndOverridesResponse,
 } from '@aws-sdk/client-ec2';
+import { matchesPool } from '../faults.ts';
 import { chance } from '../random.ts';
 import type { Account, StoredTemplate } from '../state/account.ts';
 import type { Tags } from '../types.ts';
@@ -131,7 +132,13 @@ function arrange(
   });
   const compare = ORDERS[strategyOf(input, market)];
   if (!compare) throw new AwsError('InvalidParameterValue', `Unknown allocation strategy for ${market} capacity`);
-  return priced.sort((left, right) => compare(left, right) || left.position - right.position);
+  const rank = ({ plan }: Priced): number => {
+    const pool = { instanceType: plan.instanceType, zone: plan.subnet.zone, capacityType: plan.capacityType };
+    return account.preferred.some((match) => matchesPool(match, pool)) ? 0 : 1;
+  };
+  return priced.sort(
+    (left, right) => rank(left) - rank(right) || compare(left, right) || left.position - right.position,
+  );
 }
 
 type Order = (left: Priced, right: Priced) => number;

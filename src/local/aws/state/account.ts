@@ -13,7 +13,7 @@ import type { EventBus } from '../events.ts';
 import type { FaultBook } from '../faults.ts';
 import type { AwsOptions, Catalogue, Zone } from '../options.ts';
 import type { Random } from '../random.ts';
-import type { Tags } from '../types.ts';
+import type { PoolMatch, Tags } from '../types.ts';
 import type { Machines } from './machines.ts';
 import type { SecurityGroup, Subnet, Vpc } from './network.ts';
 import type { Queues } from './queues.ts';
@@ -110,6 +110,8 @@ export interface Account {
   readonly faults: FaultBook;
   readonly calls: CallBook;
   readonly answers: Map<string, RememberedAnswer>;
+  /** Pools that fleets try before all others. */
+  preferred: readonly PoolMatch[];
 }
 
 export const zoneId = (account: Account, zone: string): string =>

@@ -71,6 +71,7 @@ export function openAccount(options: AwsOptions): Account {
     faults: faultBook(random),
     calls: callBook(),
     answers: new Map(),
+    preferred: [],
   };
   const seed = seeder(account);
   if (options.publicImages ?? true) seedPublicImages(seed, options.kubernetesVersion);

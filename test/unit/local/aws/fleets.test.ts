@@ -68,6 +68,15 @@ describe('an instant fleet', () => {
     expect(local?.usdPerHour).toBe(fixture.aws.catalogue.spotUsd('m5.large', String(local?.zone), fixture.clock.now()));
   });
 
+  it('tries preferred pools before all others', async () => {
+    fixture.aws.prefer({ instanceType: 'm5.xlarge', zone: 'us-west-2c' });
+    const answer = await fixture.fleet({ template, types: ['c5.large', 'm5.xlarge'] });
+    expect(fixture.aws.instances.get(String(instanceIds(answer)[0]))).toMatchObject({
+      type: 'm5.xlarge',
+      zone: 'us-west-2c',
+    });
+  });
+
   it('turns to the next best when a pool is short, and reports the short one', async () => {
     fixture.aws.faults.add({ kind: 'capacity', instanceType: 'c5.large', zone: 'us-west-2a', remaining: 1 });
     const answer = await fixture.fleet({ template, types: ['c5.large'], count: 3 });
