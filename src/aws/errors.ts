@@ -171,3 +171,14 @@ export function explainRefusal(error: unknown): string {
   if (text.includes('Not authorized for images')) return 'User is not authorized for AMI used in instance launch';
   return 'User is not authorized to perform this operation because no identity-based policy allows it';
 }
+
+/** Several failures as one, said to have happened while doing something. */
+export function combined(context: string, failures: readonly unknown[]): Error {
+  const [only] = failures;
+  if (failures.length === 1 && only instanceof Error) return new Error(`${context}, ${only.message}`, { cause: only });
+  return new AggregateError(failures, context);
+}
+
+/** What failed of a number of settled promises. */
+export const rejections = (results: readonly PromiseSettledResult<unknown>[]): readonly unknown[] =>
+  results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));

@@ -3,6 +3,7 @@ import { DescribeInstanceTypesCommand } from '@aws-sdk/client-ec2';
 import { assemble } from './assembly.ts';
 import { type Clients, createClients } from './clients.ts';
 import { describeError, isDryRun } from './errors.ts';
+import { instrument } from './instrument.ts';
 import type { AwsOptions, AwsProvider } from './options.ts';
 
 export type { AwsOptions, AwsProvider, AwsSettings } from './options.ts';
@@ -23,6 +24,8 @@ async function probe({ ec2 }: Clients): Promise<void> {
  */
 export async function awsProvider(options: AwsOptions): Promise<AwsProvider> {
   const clients = await createClients();
+  const { ec2, ec2Once, sqs, ssm, iam, eks, pricing } = clients;
+  instrument([ec2, ec2Once, sqs, ssm, iam, eks, pricing], options.metrics);
   options.log.debug('discovered region', { region: clients.region });
   await probe(clients);
   return assemble(options, clients);

@@ -1,6 +1,7 @@
 /** Joins equal CreateFleet requests into one with a higher target. */
 import {
   CreateFleetCommand,
+  type CreateFleetCommandOutput,
   type CreateFleetError,
   type CreateFleetInstance,
   type EC2Client,
@@ -87,19 +88,15 @@ export class Fleets {
       TargetCapacitySpecification: { ...request.TargetCapacitySpecification, TotalTargetCapacity: orders.length },
       ClientToken: this.#token(orders),
     });
-    let fleet: Awaited<ReturnType<typeof this.send>>;
+    let fleet: CreateFleetCommandOutput;
     try {
-      fleet = await this.send(command);
+      fleet = await this.#options.ec2.send(command);
     } catch (error) {
       if (error instanceof Error && '$metadata' in error) this.#answered(orders);
       throw error;
     }
     this.#answered(orders);
     return this.#distribute(orders, fleet.FleetId ?? '', fleet.Instances ?? [], fleet.Errors ?? []);
-  }
-
-  send(command: CreateFleetCommand) {
-    return this.#options.ec2.send(command);
   }
 
   #distribute(

@@ -6,6 +6,7 @@ import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { combined, rejections } from '../errors.ts';
 import { claimedAt } from './adoption.ts';
 import { type Instance, isTerminating, providerId } from './instance.ts';
 import type { Instances } from './instances.ts';
@@ -84,10 +85,8 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
           if (!isNotFound(error)) throw error;
         }
       };
-      const failed = (await Promise.allSettled(garbage.map(collect))).flatMap((result) =>
-        result.status === 'rejected' ? [result.reason] : [],
-      );
-      if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('; '));
+      const failed = rejections(await Promise.allSettled(garbage.map(collect)));
+      if (failed.length > 0) throw combined('collecting instances', failed);
       passes++;
       return after(passes <= FIRST_PASSES ? FIRST_PERIOD_MS : PERIOD_MS);
     },

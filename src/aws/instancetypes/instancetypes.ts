@@ -66,7 +66,7 @@ export class InstanceTypes {
   #offeredIn: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   #allZones: readonly string[] = [];
   readonly #resolved: TtlCache<string, readonly Resolved[]>;
-  readonly #offerings: TtlCache<string, { sequence: number; type: InstanceType }>;
+  readonly #offerings: TtlCache<string, { sequence: string; type: InstanceType }>;
   readonly #discoveredMemory: TtlCache<string, number>;
 
   constructor(options: InstanceTypesOptions) {
@@ -202,11 +202,12 @@ export class InstanceTypes {
 
   /** The same object as before where nothing changed, so that what solvers derive from a type stays valid. */
   #withOfferings(type: Resolved, view: View): InstanceType {
-    const { unavailable, reservations, reservedCapacity } = this.#options;
+    const { pricing, unavailable, reservations, reservedCapacity } = this.#options;
     const info = this.#infos.get(type.name) ?? {};
     const context = this.#offeringContext(info, view);
     const cacheKey = `${type.name}:${view.scope}`;
-    const sequence = unavailable.sequence(type.name);
+    // Shortages and prices that changed make what is cached wrong.
+    const sequence = `${unavailable.sequence(type.name)}/${pricing.version}`;
     let cached = this.#offerings.get(cacheKey);
     if (cached === undefined || cached.sequence !== sequence) {
       const offerings = expandPartitions(baseOfferings(info, context), view.group);

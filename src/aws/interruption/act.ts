@@ -15,6 +15,7 @@ import { type Informers, isNotFound, type KubeClient } from '../../kube/client.t
 import type { Clock } from '../../kube/clock.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { combined, rejections } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { Reservations } from '../reservations/reservations.ts';
@@ -157,7 +158,7 @@ async function deleteClaim(
 
 /**
  * Tells the user, remembers shortages and deletes the NodeClaims of the instances. Instances of others are ignored.
- * @throws AggregateError with what failed; the other instances are done
+ * @throws Error with what failed; the other instances are done
  */
 export async function act(
   kind: InterruptionKind,
@@ -185,6 +186,6 @@ export async function act(
       await deleteClaim(kind, { claim, node, action: response.action }, options, log);
     }),
   );
-  const failed = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-  if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('; '));
+  const failed = rejections(results);
+  if (failed.length > 0) throw combined(`acting on ${kind}`, failed);
 }

@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { type Singleton, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { combined, rejections } from '../errors.ts';
 import { type ActOptions, act } from './act.ts';
 import { type Message, parseMessage } from './messages.ts';
 
@@ -83,9 +84,8 @@ export function interruption(options: InterruptionOptions): Singleton {
         throw error;
       }
       const results = await Promise.allSettled(messages.map((message) => handle(message, log)));
-      const failed = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-      if (failed.length > 0)
-        throw new AggregateError(failed, `handling interruption messages, ${failed.map(String).join('; ')}`);
+      const failed = rejections(results);
+      if (failed.length > 0) throw combined('handling interruption messages', failed);
       return settled;
     },
   };

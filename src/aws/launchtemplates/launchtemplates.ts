@@ -13,7 +13,7 @@ import { EC2_NODECLASS_LABEL } from '../../api/labels.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { isNotFound } from '../errors.ts';
+import { combined, isNotFound } from '../errors.ts';
 import { decimalFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
@@ -149,7 +149,7 @@ export class LaunchTemplates {
     }
   }
 
-  /** Deletes every template of a NodeClass. @throws AggregateError when some remain */
+  /** Deletes every template of a NodeClass. @throws Error when some remain */
   async deleteAll(nodeClass: EC2NodeClass): Promise<void> {
     const { clusterName, ec2, metrics, log } = this.#options;
     const templates = await this.#list([
@@ -166,8 +166,7 @@ export class LaunchTemplates {
       }
     }
     metrics.userDataBytes.remove({ nodeclass: nodeClass.metadata.name });
-    if (failures.length > 0)
-      throw new AggregateError(failures, `deleting launch templates, ${failures.map(String).join('; ')}`);
+    if (failures.length > 0) throw combined('deleting launch templates', failures);
     if (templates.length > 0)
       log.debug('deleted launch templates', { launchTemplates: templates.map(({ name }) => name) });
   }

@@ -73,12 +73,13 @@ export function nodeClassController({
   };
 }
 
-/** @throws AggregateError with what failed, unless trying again is pointless */
+/** @throws Error with what failed, unless trying again is pointless */
 function outcomeOf(results: readonly StepResult[], log: Logger): Outcome {
   const errors = results.flatMap(({ error }) => (error === undefined ? [] : [error]));
   if (errors.length > 0) {
-    const text = errors.map((error) => (error instanceof Error ? error.message : String(error))).join('; ');
-    const failure = errors.length === 1 && errors[0] instanceof Error ? errors[0] : new AggregateError(errors, text);
+    const [only] = errors;
+    const failure =
+      errors.length === 1 && only instanceof Error ? only : new AggregateError(errors, 'resolving the NodeClass');
     if (!results.some(({ terminal }) => terminal === true)) throw failure;
     log.error('Reconciler error', { error: failure });
     return settled;

@@ -6,6 +6,7 @@ import { requirementsOf } from '../../engine/instancetypes.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import type { Informers } from '../../kube/client.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { combined } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 
 const PERIOD_MS = 60_000;
@@ -58,7 +59,7 @@ export const offeringMetrics = (
       metrics.offeringAvailable.set(labels, available ? 1 : 0);
       metrics.offeringPrice.set(labels, price);
     }
-    if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('; '));
+    if (failed.length > 0) throw combined('resolving instance types', failed);
     return after(PERIOD_MS);
   },
 });

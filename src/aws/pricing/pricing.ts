@@ -4,6 +4,7 @@ import type { PricingClient } from '@aws-sdk/client-pricing';
 import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { combined, rejections } from '../errors.ts';
 import { fallbackPrices } from './fallback.ts';
 import { fetchOnDemandPrices } from './ondemand.ts';
 import { fetchSpotPrices } from './spot.ts';
@@ -26,9 +27,15 @@ export class Pricing {
   readonly #spot = new Map<string, Map<string, number>>();
   #spotKnown = false;
   #skipLogged = false;
+  #version = 0;
 
   constructor(options: PricingOptions) {
     this.#options = options;
+  }
+
+  /** Changes whenever some price did. */
+  get version(): number {
+    return this.#version;
   }
 
   onDemandPrice(instanceType: string): number | undefined {
@@ -53,7 +60,9 @@ export class Pricing {
       changed ||= this.#onDemand.get(type) !== price;
       this.#onDemand.set(type, price);
     }
-    if (changed) log.debug('updated on-demand pricing', { 'instance-type-count': this.#onDemand.size });
+    if (!changed) return;
+    this.#version++;
+    log.debug('updated on-demand pricing', { 'instance-type-count': this.#onDemand.size });
   }
 
   async updateSpot(): Promise<void> {
@@ -70,11 +79,12 @@ export class Pricing {
       offerings += known.size;
     }
     this.#spotKnown = true;
-    if (changed)
-      log.debug('updated spot pricing with instance types and offerings', {
-        'instance-type-count': this.#spot.size,
-        'offering-count': offerings,
-      });
+    if (!changed) return;
+    this.#version++;
+    log.debug('updated spot pricing with instance types and offerings', {
+      'instance-type-count': this.#spot.size,
+      'offering-count': offerings,
+    });
   }
 }
 
@@ -84,8 +94,8 @@ export function pricingController(pricing: Pricing): Singleton {
     singleton: true,
     async reconcile() {
       const results = await Promise.allSettled([pricing.updateSpot(), pricing.updateOnDemand()]);
-      const failed = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-      if (failed.length > 0) throw new AggregateError(failed, `updating pricing, ${failed.map(String).join('; ')}`);
+      const failed = rejections(results);
+      if (failed.length > 0) throw combined('updating pricing', failed);
       return after(REFRESH_MS);
     },
   };

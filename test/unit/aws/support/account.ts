@@ -142,6 +142,13 @@ export class Account {
     return found.reconcile(nodeClass, this.#context());
   }
 
+  /** One reconcile of a controller of NodeClaims. */
+  async reconcileClaim(name: string, claim: NodeClaim): Promise<Outcome> {
+    const found = this.#provider?.controllers().find((each) => each.name === name);
+    if (found === undefined || !('watches' in found)) throw new Error(`no controller ${name}`);
+    return found.reconcile(claim, this.#context());
+  }
+
   nodeClass(name = 'default') {
     const found = this.kube.find(EC2_NODE_CLASS, name);
     if (found === undefined) throw new Error(`no NodeClass ${name}`);

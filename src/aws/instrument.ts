@@ -1,0 +1,63 @@
+/** Counts and times the calls that SDK clients make, and says on failures which call it was. */
+import type { Metrics } from '../observe/metrics.ts';
+import { codeOf } from './errors.ts';
+
+/** What the middleware needs of any SDK client. */
+interface Instrumented {
+  readonly middlewareStack: {
+    add(
+      middleware: (
+        next: (args: never) => Promise<{ readonly output: object }>,
+        context: { readonly clientName?: string; readonly commandName?: string },
+      ) => (args: never) => Promise<{ readonly output: object }>,
+      options: { readonly step: 'initialize'; readonly name: string; readonly priority: 'high' },
+    ): void;
+  };
+}
+
+const LABELS = ['service', 'action', 'code'];
+
+function attemptsOf(answer: unknown): number {
+  if (typeof answer !== 'object' || answer === null || !('$metadata' in answer)) return 1;
+  const { attempts } = answer.$metadata as { readonly attempts?: number };
+  return attempts ?? 1;
+}
+
+/** Instruments every client of a list. */
+export function instrument(clients: readonly Instrumented[], metrics: Metrics): void {
+  const requests = metrics.counter('aws_sdk_go_request_total', 'Calls to AWS', LABELS);
+  const attempts = metrics.counter('aws_sdk_go_request_attempt_total', 'Calls to AWS, retries included', LABELS);
+  const seconds = metrics.histogram('aws_sdk_go_request_duration_seconds', 'Duration of calls to AWS', LABELS);
+  const retries = metrics.histogram(
+    'aws_sdk_go_request_retry_count',
+    'Retries of a call to AWS',
+    LABELS,
+    [0, 1, 2, 3, 4, 5, 10],
+  );
+  for (const client of clients)
+    client.middlewareStack.add(
+      (next, { clientName = '', commandName = '' }) => {
+        const call = { service: clientName.replace(/Client$/, ''), action: commandName.replace(/Command$/, '') };
+        return async (args) => {
+          const started = performance.now();
+          const note = (code: string, tries: number): void => {
+            const labels = { ...call, code };
+            requests.inc(labels);
+            attempts.inc(labels, tries);
+            retries.observe(labels, tries - 1);
+            seconds.observe(labels, (performance.now() - started) / 1000);
+          };
+          try {
+            const answer = await next(args);
+            note('', attemptsOf(answer.output));
+            return answer;
+          } catch (error) {
+            note(codeOf(error), attemptsOf(error));
+            if (error instanceof Error) Object.assign(error, { $service: call.service, $operation: call.action });
+            throw error;
+          }
+        };
+      },
+      { step: 'initialize', name: 'instrument', priority: 'high' },
+    );
+}
