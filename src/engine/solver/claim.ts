@@ -37,34 +37,46 @@ export class ClaimState {
   }
 
   /** With one more pod that topology leaves free; or why that cannot be. */
-  with(podClass: PodClass, options: JoinOptions): ClaimState | Refusal {
+  with(podClass: PodClass, volume: Requirements, options: JoinOptions): ClaimState | Refusal {
+    if (volume !== Requirements.EMPTY) return this.withNarrowed(podClass, volume, Requirements.EMPTY, options);
     let next = this.#next.get(podClass);
     if (next === undefined) {
-      next = join(this, podClass, Requirements.EMPTY, options);
+      next = join(this, podClass, volume, Requirements.EMPTY, options);
       this.#next.set(podClass, next);
     }
     return next;
   }
 
-  /** With one more pod, where topology narrows the node to some requirements. */
-  withNarrowed(podClass: PodClass, topology: Requirements, options: JoinOptions): ClaimState | Refusal {
-    if (topology === Requirements.EMPTY) return this.with(podClass, options);
-    const id = `${podClass.id} ${topology.identity}`;
+  /** With one more pod, where one of its volume's alternatives and topology narrow the node to some requirements. */
+  withNarrowed(
+    podClass: PodClass,
+    volume: Requirements,
+    topology: Requirements,
+    options: JoinOptions,
+  ): ClaimState | Refusal {
+    const id = `${podClass.id} ${volume.identity} | ${topology.identity}`;
     let next = this.#nextNarrowed.get(id);
     if (next === undefined) {
-      next = join(this, podClass, topology, options);
+      next = join(this, podClass, volume, topology, options);
       this.#nextNarrowed.set(id, next);
     }
     return next;
   }
 
-  /** Requirements with those of a pod, before topology has its say; or why they clash. */
-  narrowed(podClass: PodClass): Shape | Refusal {
+  /** Requirements with those of a pod and its volume, before topology has its say; or why they clash. */
+  narrowed(podClass: PodClass, volume: Requirements): Shape | Refusal {
     const [taint] = untolerated(podClass.pod.spec.tolerations, this.template.taints);
     if (taint !== undefined) return new Refusal(() => ({ code: 'taint', taint }));
     const shape = this.shape.narrow(podClass.requirements);
-    return 'code' in shape ? new Refusal(() => shape) : shape;
+    if ('code' in shape) return new Refusal(() => shape);
+    const there = volume === Requirements.EMPTY ? shape : shape.narrow(volume);
+    return 'code' in there ? new Refusal(() => volumeMisfit(there)) : there;
   }
+}
+
+function volumeMisfit(clash: Misfit): Misfit {
+  const text = clash.code === 'requirements' ? clash.text.replace('incompatible requirements, ', '') : '';
+  return { code: 'volume', text: `incompatible volume requirements, ${text}` };
 }
 
 export interface JoinOptions {
@@ -93,10 +105,11 @@ export class Refusal {
 function join(
   state: ClaimState,
   podClass: PodClass,
+  volume: Requirements,
   topology: Requirements,
   { lowerMinValues }: JoinOptions,
 ): ClaimState | Refusal {
-  const own = state.narrowed(podClass);
+  const own = state.narrowed(podClass, volume);
   if (own instanceof Refusal) return own;
   const narrowed = own.narrow(topology);
   if ('code' in narrowed) return new Refusal(() => narrowed);

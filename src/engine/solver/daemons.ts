@@ -7,9 +7,9 @@ import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirem
 import { addResources, podRequests } from '../resources.ts';
 import { toleratesAll } from '../taints.ts';
 import type { BitSet } from './bitset.ts';
-import type { Catalogue } from './catalogue.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax, toleratePreferences } from './relax.ts';
+import type { Template } from './template.ts';
 
 /** A DaemonSet's pod, with one set of requirements per alternative of its node affinity. */
 export interface Daemon {
@@ -58,7 +58,7 @@ export interface DaemonGroup {
  */
 export function daemonGroups(
   daemons: readonly Daemon[],
-  template: { readonly taints: readonly Taint[]; readonly requirements: Requirements; readonly catalogue: Catalogue },
+  template: Pick<Template, 'taints' | 'catalogue' | 'rows'> & { readonly requirements: Requirements },
   dimensions: Dimensions,
 ): readonly DaemonGroup[] {
   const { catalogue } = template;
@@ -74,7 +74,9 @@ export function daemonGroups(
       .filter(({ alternatives }) => alternatives.some((requirements) => requirementsOf(type).intersects(requirements)))
       .map(({ daemon }) => daemon);
   const groups = new Map<string, { daemons: readonly Daemon[]; types: Set<InstanceType> }>();
-  for (const type of catalogue.types) {
+  for (const position of catalogue.typesOf(template.rows)) {
+    const type = catalogue.types[position];
+    if (type === undefined) continue;
     const running = runsOn(type);
     const id = running.map((daemon) => daemons.indexOf(daemon)).join();
     const group = groups.get(id);

@@ -8,9 +8,17 @@ import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { Requirements, STRICT } from '../requirements.ts';
 import { addResources, maxResources, podRequests, subtractResources } from '../resources.ts';
 import { toleratesAll } from '../taints.ts';
+import { VolumeSlots, type Volumes } from '../volumes.ts';
 import { type Daemon, daemonRequestsOn } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import type { PodClass } from './podclass.ts';
+
+/** What of a solve nodes are compiled with. */
+export interface NodeContext {
+  readonly daemons: readonly Daemon[];
+  readonly dimensions: Dimensions;
+  readonly volumes: Volumes;
+}
 
 export class ExistingNode {
   readonly index: number;
@@ -20,10 +28,11 @@ export class ExistingNode {
   /** Where the node has no word of a resource it has none of it. */
   readonly #remaining: Amounts;
   readonly #ports: HostPort[];
+  readonly #slots: VolumeSlots;
   /** A negative amount says that the node is overcommitted already: it takes nothing. */
   readonly #overcommitted: boolean;
 
-  constructor(index: number, node: StateNode, daemons: readonly Daemon[], dimensions: Dimensions) {
+  constructor(index: number, node: StateNode, { daemons, dimensions, volumes }: NodeContext) {
     this.index = index;
     this.node = node;
     const hostname = node.labels[HOSTNAME_LABEL] ?? node.name;
@@ -34,7 +43,12 @@ export class ExistingNode {
     );
     this.#overcommitted = Object.values(remaining).some((amount) => amount < 0);
     this.#remaining = dimensions.amounts(remaining);
-    this.#ports = runningOn(node).flatMap(hostPortsOf);
+    const running = runningOn(node);
+    this.#ports = running.flatMap(hostPortsOf);
+    this.#slots = new VolumeSlots(
+      node.csiNode,
+      running.map((pod) => volumes.of(pod)),
+    );
   }
 
   get hostname(): string {
@@ -42,12 +56,13 @@ export class ExistingNode {
   }
 
   /** Whether a pod can be put here, topology aside. Once false, false for good: nothing is ever taken away. */
-  admits({ pod, amounts, ports, requirements }: PodClass): boolean {
+  admits({ pod, amounts, ports, requirements, volumes }: PodClass): boolean {
     return (
       this.#holds(amounts) &&
       toleratesAll(pod.spec.tolerations, this.node.taints) &&
       portConflict(ports, this.#ports) === undefined &&
-      this.requirements.compatible(requirements, STRICT)
+      this.requirements.compatible(requirements, STRICT) &&
+      this.#slots.hasRoomFor(volumes.claims)
     );
   }
 
@@ -57,9 +72,10 @@ export class ExistingNode {
     return true;
   }
 
-  add(pod: Pod, { amounts, ports }: PodClass): void {
+  add(pod: Pod, { amounts, ports, volumes }: PodClass): void {
     for (let at = 0; at < amounts.length; at++) this.#remaining[at] = (this.#remaining[at] ?? 0) - (amounts[at] ?? 0);
     this.#ports.push(...ports);
+    this.#slots.take(volumes.claims);
     this.pods.push(pod);
   }
 }
@@ -78,13 +94,9 @@ function remainingOn(node: StateNode, daemonRequests: Resources): Resources {
 const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));
 
 /** Nodes that stay, in the order in which they are tried: initialised ones first, then by name. */
-export function existingNodes(
-  nodes: readonly StateNode[],
-  daemons: readonly Daemon[],
-  dimensions: Dimensions,
-): readonly ExistingNode[] {
+export function existingNodes(nodes: readonly StateNode[], context: NodeContext): readonly ExistingNode[] {
   return nodes
     .filter((node) => !node.markedForDeletion)
     .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(a.name, b.name))
-    .map((node, index) => new ExistingNode(index, node, daemons, dimensions));
+    .map((node, index) => new ExistingNode(index, node, context));
 }

@@ -6,6 +6,7 @@ import type { Pod, PodSpec } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf } from '../hostports.ts';
 import type { Resources } from '../model.ts';
 import { type Requirements, requirementsOfPod } from '../requirements.ts';
+import { type PodVolumes, Volumes } from '../volumes.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
 
@@ -21,6 +22,7 @@ export interface PodClass {
   /** What its node must satisfy, preferences aside. */
   readonly strict: Requirements;
   readonly ports: readonly HostPort[];
+  readonly volumes: PodVolumes;
 }
 
 export interface PodClassOptions {
@@ -30,6 +32,7 @@ export interface PodClassOptions {
   readonly preferenceTaints: boolean;
   /** Keys of pod labels that some rule of this solve looks at. */
   readonly labelKeys: readonly string[];
+  readonly volumes: Volumes;
   requestsOf(pod: Pod): Resources;
 }
 
@@ -72,12 +75,14 @@ export class PodClasses {
     return this.#relaxed.get(podClass);
   }
 
-  /** What the rules of other pods see of a pod. */
-  #visibleIdentity({ metadata }: Pod): string {
+  /** What the rules of other pods see of a pod, and the claims of its volumes, which can bear its own name. */
+  #visibleIdentity(pod: Pod): string {
+    const { metadata } = pod;
     const { labelKeys } = this.#options;
-    if (labelKeys.length === 0) return '';
+    const claims = Volumes.claimNames(pod);
+    if (labelKeys.length === 0 && claims.length === 0) return '';
     const values = labelKeys.map((key) => metadata.labels?.[key] ?? null);
-    return JSON.stringify([metadata.namespace ?? 'default', values]);
+    return JSON.stringify([metadata.namespace ?? 'default', values, claims]);
   }
 
   #classOf(pod: Pod, visible: string): PodClass {
@@ -85,15 +90,16 @@ export class PodClasses {
     const { dimensions, preferences, requestsOf } = this.#options;
     const requests = requestsOf(pod);
     const ports = hostPortsOf(pod);
-    const { nodeSelector, affinity, tolerations, topologySpreadConstraints, volumes } = spec;
-    const rules = [nodeSelector, affinity, tolerations, topologySpreadConstraints, volumes];
+    const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
+    const rules = [nodeSelector, affinity, tolerations, topologySpreadConstraints];
     const id = JSON.stringify([visible, pod.metadata.namespace, requests, ports, ...rules]);
     let podClass = this.#classes.get(id);
     if (podClass === undefined) {
       const strict = requirementsOfPod(pod);
       const requirements = preferences ? requirementsOfPod(pod, { preferences }) : strict;
       const amounts = dimensions.amounts(requests);
-      podClass = { id: this.#classes.size, pod, requests, amounts, requirements, strict, ports };
+      const volumes = this.#options.volumes.of(pod);
+      podClass = { id: this.#classes.size, pod, requests, amounts, requirements, strict, ports, volumes };
       this.#classes.set(id, podClass);
     }
     return podClass;

@@ -2,7 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import type { Misfit, PodRefusal } from '../model.ts';
 import { Requirements, STRICT } from '../requirements.ts';
-import type { Topology } from '../topology/topology.ts';
+import type { Place, Topology } from '../topology/topology.ts';
 import { ValueSet } from '../valueset.ts';
 import { Claim, ClaimState, hostnameOf, Refusal } from './claim.ts';
 import { Claims } from './claims.ts';
@@ -23,6 +23,15 @@ export interface SchedulerParts {
 }
 
 const NO_TEMPLATES = 'nodepool requirements filtered out all available instance types';
+
+/** For a list of alternatives that is empty, which volumes never have. */
+const NO_PLACE: Misfit = { code: 'volume', text: 'incompatible volume requirements' };
+
+/** A claim that a pod may join, or a new one. */
+interface Candidate {
+  readonly hostname: string;
+  readonly isNew: boolean;
+}
 
 /** What is known of one class of pods: refusals that will never turn into acceptance. */
 interface Knowledge {
@@ -98,16 +107,21 @@ export class Scheduler {
       knowledge.closedNodes[node.index] = 1;
       return false;
     }
-    const place = { hostname: node.hostname, requirements: node.requirements, taints: node.node.taints };
-    const narrowed = topology.narrow(podClass, place, (_, domains) => domains[0]);
-    if (!(narrowed instanceof Requirements)) {
-      if (narrowed.permanent) knowledge.closedNodes[node.index] = 1;
-      return false;
-    }
-    if (!node.requirements.compatible(narrowed, STRICT)) return false;
+    const { alternatives } = podClass.volumes;
+    const reachable = alternatives.filter((volume) => node.requirements.compatible(volume, STRICT));
+    if (reachable.length === 0) knowledge.closedNodes[node.index] = 1;
+    // the node's labels are settled: alternatives that it satisfies leave topology the same choice
+    if (reachable.length === 0 || !this.#topologyAllows(node, podClass, knowledge)) return false;
     node.add(pod, podClass);
-    topology.record(podClass, place);
+    topology.record(podClass, placeOf(node));
     return true;
+  }
+
+  #topologyAllows(node: ExistingNode, podClass: PodClass, knowledge: Knowledge): boolean {
+    const narrowed = this.#parts.topology.narrow(podClass, placeOf(node), (_, domains) => domains[0]);
+    if (narrowed instanceof Requirements) return node.requirements.compatible(narrowed, STRICT);
+    if (narrowed.permanent) knowledge.closedNodes[node.index] = 1;
+    return false;
   }
 
   #onClaim(pod: Pod, podClass: PodClass): boolean {
@@ -116,7 +130,7 @@ export class Scheduler {
     for (let position = 0; position < order.length; position++) {
       const claim = order[position];
       if (claim === undefined || knowledge.closedClaims[claim.index] === 1) continue;
-      const state = this.#joined(claim.state, claim.hostname, podClass, false);
+      const state = this.#joined(claim.state, { hostname: claim.hostname, isNew: false }, podClass);
       if (state instanceof ClaimState) {
         this.#put(pod, podClass, claim, state);
         this.claims.grown(position);
@@ -127,22 +141,42 @@ export class Scheduler {
     return false;
   }
 
-  /** What a claim comes to with a pod more. */
-  #joined(state: ClaimState, hostname: string, podClass: PodClass, lowerMinValues: boolean): ClaimState | Refusal {
-    const { topology } = this.#parts;
-    const options = { lowerMinValues };
-    const free = state.with(podClass, options);
-    if (free instanceof Refusal || topology.isFree(podClass)) return free;
-    const own = state.narrowed(podClass);
-    if (own instanceof Refusal) return own;
-    const { requirements } = own;
-    const place = { hostname, requirements, taints: state.template.taints };
-    const narrowed = topology.narrow(podClass, place, (key, domains) => cheapestDomain(free, key, domains));
-    if (narrowed instanceof Requirements) {
-      const joined = state.withNarrowed(podClass, narrowed, options);
-      return joined instanceof Refusal ? new Refusal(joined.misfit, false) : joined;
+  /** What a claim comes to with a pod more: the first of its volumes' alternatives that works decides. */
+  #joined(state: ClaimState, candidate: Candidate, podClass: PodClass): ClaimState | Refusal {
+    let refusal: Refusal | undefined;
+    let permanent = true;
+    for (const volume of podClass.volumes.alternatives) {
+      const joined = this.#joinedAt(volume, state, candidate, podClass);
+      if (joined instanceof ClaimState) return joined;
+      permanent &&= joined.permanent;
+      refusal = joined;
     }
-    return new Refusal(narrowed.misfit, narrowed.permanent);
+    const last = refusal ?? new Refusal(() => NO_PLACE);
+    return last.permanent === permanent ? last : new Refusal(last.misfit, permanent);
+  }
+
+  #joinedAt(
+    volume: Requirements,
+    state: ClaimState,
+    { hostname, isNew }: Candidate,
+    podClass: PodClass,
+  ): ClaimState | Refusal {
+    const { topology, lowerMinValues } = this.#parts;
+    const options = { lowerMinValues: isNew && lowerMinValues };
+    const free = state.with(podClass, volume, options);
+    const isRefused = free instanceof Refusal;
+    // only reasons of new claims are told, and those name topology before instance types
+    if (topology.isFree(podClass) || (isRefused && !isNew)) return free;
+    const own = state.narrowed(podClass, volume);
+    if (own instanceof Refusal) return own;
+    const place = { hostname, requirements: own.requirements, taints: state.template.taints };
+    const narrowed = topology.narrow(podClass, place, (key, domains) =>
+      isRefused ? domains[0] : cheapestDomain(free, key, domains),
+    );
+    if (!(narrowed instanceof Requirements)) return new Refusal(narrowed.misfit, isRefused || narrowed.permanent);
+    if (narrowed === Requirements.EMPTY) return free;
+    const joined = state.withNarrowed(podClass, volume, narrowed, options);
+    return joined instanceof Refusal ? new Refusal(joined.misfit, isRefused) : joined;
   }
 
   #put(pod: Pod, podClass: PodClass, claim: Claim, state: ClaimState): void {
@@ -155,13 +189,13 @@ export class Scheduler {
   }
 
   #onNewClaim(pod: Pod, podClass: PodClass): PodRefusal | undefined {
-    const { templates, lowerMinValues } = this.#parts;
+    const { templates } = this.#parts;
     const misfits: { nodePool: string; misfit: Misfit }[] = [];
     const index = this.claims.all.length;
-    const hostname = hostnameOf(index);
     for (const template of templates) {
       const start = this.#startOf(template);
-      const state = start instanceof Refusal ? start : this.#joined(start, hostname, podClass, lowerMinValues);
+      const state =
+        start instanceof Refusal ? start : this.#joined(start, { hostname: hostnameOf(index), isNew: true }, podClass);
       if (state instanceof Refusal) {
         misfits.push({ nodePool: template.name, misfit: state.misfit() });
         continue;
@@ -190,6 +224,12 @@ export class Scheduler {
     return state;
   }
 }
+
+const placeOf = ({ hostname, requirements, node }: ExistingNode): Place => ({
+  hostname,
+  requirements,
+  taints: node.taints,
+});
 
 /** Whether a new claim asks for less variety than its pool and its first pod do. */
 function isLowered({ root }: Template, { requirements }: PodClass, { shape }: ClaimState): boolean {

@@ -86,7 +86,7 @@ export function compileTemplates(
       continue;
     }
     const taints = pool.spec.template.spec.taints ?? [];
-    const groups = daemonGroups(daemons, { taints, requirements: root.requirements, catalogue }, dimensions);
+    const groups = daemonGroups(daemons, { taints, requirements: root.requirements, catalogue, rows }, dimensions);
     const limits = new PoolLimits(pool, snapshot.nodes);
     const hash = nodePoolHash(pool);
     templates.push({ name: pool.metadata.name, pool, hash, catalogue, taints, root, rows, groups, limits });

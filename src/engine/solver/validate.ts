@@ -2,11 +2,11 @@
 import type { Container, Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_BUFFER_FAKE_POD_ANNOTATION, NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
 import type { PodRefusal } from '../model.ts';
+import type { Volumes } from '../volumes.ts';
 import type { PodClass } from './podclass.ts';
 
 const OPTED_OUT = `configured to not run on a Karpenter provisioned node (requirement=${NODEPOOL_LABEL} DoesNotExist)`;
 const DRA = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter';
-const VOLUMES = 'pod has persistent volume claims, which are not yet supported by this version';
 
 function requirementTexts({ spec }: Pod): readonly string[] {
   const selector = Object.entries(spec.nodeSelector ?? {}).map(([key, value]) => ({
@@ -28,13 +28,13 @@ function usesDevices({ spec }: Pod): boolean {
   );
 }
 
+const volumeTexts = (error: string | undefined): readonly string[] => (error === undefined ? [] : [error]);
+
 /** Why the pods of a class take no part in solving, if they don't. */
-export function refusalOf({ pod, requirements }: PodClass): PodRefusal | undefined {
+export function refusalOf({ pod, requirements }: PodClass, volumes: Volumes): PodRefusal | undefined {
   if (usesDevices(pod)) return { code: 'unsupported', text: DRA };
   if (pod.metadata.annotations?.[CAPACITY_BUFFER_FAKE_POD_ANNOTATION] === 'true') return undefined;
   const optedOut = requirements.has(NODEPOOL_LABEL) && requirements.get(NODEPOOL_LABEL).operator === 'DoesNotExist';
-  const errors = [...(optedOut ? [OPTED_OUT] : []), ...requirementTexts(pod)];
-  if (errors.length > 0) return { code: 'ignored', text: errors.join('; '), optedOut };
-  const persistent = (pod.spec.volumes ?? []).some((volume) => volume.persistentVolumeClaim ?? volume.ephemeral);
-  return persistent ? { code: 'unsupported', text: VOLUMES } : undefined;
+  const errors = [...(optedOut ? [OPTED_OUT] : []), ...requirementTexts(pod), ...volumeTexts(volumes.errorOf(pod))];
+  return errors.length > 0 ? { code: 'ignored', text: errors.join('; '), optedOut } : undefined;
 }

@@ -402,12 +402,11 @@ describe('minValues', () => {
 
 describe('features that are not there yet', () => {
   it('refuse the pods that need them', () => {
-    const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }];
     const plan = planOf({
-      pendingPods: [pod('stateful', { volumes }), pod('device', { resourceClaims: [{ name: 'd' }] })],
+      pendingPods: [pod('device', { resourceClaims: [{ name: 'd' }] })],
     });
     expect(plan.claims).toEqual([]);
-    expect(plan.refusals.get('default/stateful')?.code).toBe('unsupported');
+    expect(plan.refusals.get('default/device')?.code).toBe('unsupported');
     expect(refusalText(plan, 'device')).toBe(
       'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter',
     );

@@ -1,0 +1,177 @@
+/** What the persistent volumes of pods ask of nodes: to be where the volume is, and to have a slot left to attach it. */
+import type {
+  CSINode,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodVolume,
+  StorageClass,
+} from '../api/kubernetes.ts';
+import { HOSTNAME_LABEL } from '../api/labels.ts';
+import type { Snapshot } from './model.ts';
+import { Requirements } from './requirements.ts';
+
+/** Claims by driver, as `namespace/name`: a claim that several pods share takes one slot. */
+export type ClaimsByDriver = ReadonlyMap<string, ReadonlySet<string>>;
+
+export interface PodVolumes {
+  /** Requirements of which the node must satisfy one; a single empty one when the volumes do not care. */
+  readonly alternatives: readonly Requirements[];
+  readonly claims: ClaimsByDriver;
+}
+
+const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
+const EBS_DRIVER = 'ebs.csi.aws.com';
+/** Provisioners that were part of Kubernetes, by the driver that took over. */
+const IN_TREE: Readonly<Record<string, string>> = { 'kubernetes.io/aws-ebs': EBS_DRIVER };
+
+const ANYWHERE: readonly Requirements[] = [Requirements.EMPTY];
+const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, claims: new Map() };
+
+/** The name of the claim behind a volume; undefined for volumes that need none. */
+const claimNameOf = (pod: Pod, { name, persistentVolumeClaim, ephemeral }: PodVolume): string | undefined =>
+  persistentVolumeClaim?.claimName ?? (ephemeral === undefined ? undefined : `${pod.metadata.name}-${name}`);
+
+const namespaceOf = (pod: Pod): string => pod.metadata.namespace ?? 'default';
+
+export class Volumes {
+  readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>;
+  readonly #volumes: ReadonlyMap<string, PersistentVolume>;
+  readonly #classes: ReadonlyMap<string, StorageClass>;
+
+  constructor(snapshot: Snapshot) {
+    const { persistentVolumeClaims, persistentVolumes, storageClasses } = snapshot;
+    this.#claims = new Map(
+      persistentVolumeClaims.map((claim) => [`${claim.metadata.namespace ?? 'default'}/${claim.metadata.name}`, claim]),
+    );
+    this.#volumes = new Map(persistentVolumes.map((volume) => [volume.metadata.name, volume]));
+    this.#classes = new Map(storageClasses.map((storageClass) => [storageClass.metadata.name, storageClass]));
+  }
+
+  /** Names of a pod's claims, in order. Pods that agree on them and on their namespace have the same volumes. */
+  static claimNames(pod: Pod): readonly string[] {
+    return (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? []);
+  }
+
+  /** Why a pod's volumes cannot be used, if they cannot. */
+  errorOf(pod: Pod): string | undefined {
+    for (const name of Volumes.claimNames(pod)) {
+      const error = this.#claimError(namespaceOf(pod), name);
+      if (error !== undefined) return error;
+    }
+    return undefined;
+  }
+
+  #claimError(namespace: string, name: string): string | undefined {
+    const claim = this.#claims.get(`${namespace}/${name}`);
+    if (claim === undefined) return `getting persistent volume claim, persistentvolumeclaims "${name}" not found`;
+    if (claim.metadata.deletionTimestamp !== undefined) return 'persistentvolumeclaim is being deleted';
+    if (claim.status?.phase === 'Lost') return 'persistentvolumeclaim bound to non-existent persistentvolume';
+    return claim.spec.volumeName ? this.#boundError(claim, claim.spec.volumeName) : this.#unboundError(claim);
+  }
+
+  #boundError(claim: PersistentVolumeClaim, volumeName: string): string | undefined {
+    const volume = this.#volumes.get(volumeName);
+    if (volume === undefined) return `failed to validate pvc, persistentvolumes "${volumeName}" not found`;
+    if (volume.metadata.deletionTimestamp !== undefined)
+      return 'failed to validate pvc, persistentvolume is being deleted';
+    if (claim.metadata.annotations?.[BIND_COMPLETED] === undefined)
+      return 'pvc is considered unbound because it does not contain annotation';
+    return undefined;
+  }
+
+  #unboundError({ spec }: PersistentVolumeClaim): string | undefined {
+    if (!spec.storageClassName) return 'unbound pvc must define a storage class';
+    const storageClass = this.#classes.get(spec.storageClassName);
+    if (storageClass === undefined)
+      return `getting storage class, storageclasses.storage.k8s.io "${spec.storageClassName}" not found`;
+    if ((storageClass.volumeBindingMode ?? 'Immediate') === 'Immediate')
+      return 'pvc with immediate volume binding mode must be bound';
+    return undefined;
+  }
+
+  /** What the volumes of a pod come to. Claims that do not exist are passed over. */
+  of(pod: Pod): PodVolumes {
+    const names = Volumes.claimNames(pod);
+    if (names.length === 0) return NO_VOLUMES;
+    let alternatives = ANYWHERE;
+    const claims = new Map<string, Set<string>>();
+    for (const name of names) {
+      const id = `${namespaceOf(pod)}/${name}`;
+      const claim = this.#claims.get(id);
+      if (claim === undefined) continue;
+      alternatives = combined(alternatives, this.#placesOf(claim));
+      const driver = this.#driverOf(claim);
+      if (driver !== undefined) claims.set(driver, (claims.get(driver) ?? new Set()).add(id));
+    }
+    return { alternatives, claims };
+  }
+
+  /** Where one claim's volume is, or may be made. */
+  #placesOf({ spec }: PersistentVolumeClaim): readonly Requirements[] {
+    if (spec.volumeName) {
+      const volume = this.#volumes.get(spec.volumeName);
+      return volume === undefined ? ANYWHERE : placesOfVolume(volume);
+    }
+    const terms = this.#classes.get(spec.storageClassName ?? '')?.allowedTopologies ?? [];
+    const places = terms.map(({ matchLabelExpressions = [] }) =>
+      Requirements.fromRequirements(matchLabelExpressions.map(({ key, values }) => ({ key, operator: 'In', values }))),
+    );
+    return places.length === 0 ? ANYWHERE : places;
+  }
+
+  #driverOf({ spec }: PersistentVolumeClaim): string | undefined {
+    if (spec.volumeName) {
+      const volume = this.#volumes.get(spec.volumeName)?.spec;
+      return volume?.csi?.driver ?? (volume?.awsElasticBlockStore === undefined ? undefined : EBS_DRIVER);
+    }
+    const provisioner = this.#classes.get(spec.storageClassName ?? '')?.provisioner;
+    return provisioner === undefined ? undefined : (IN_TREE[provisioner] ?? provisioner);
+  }
+}
+
+/** A local volume names its host, which no other node can be: what else it asks for still counts. */
+function placesOfVolume({ spec }: PersistentVolume): readonly Requirements[] {
+  const onHost = spec.local !== undefined || spec.hostPath !== undefined;
+  const places = (spec.nodeAffinity?.required?.nodeSelectorTerms ?? [])
+    .filter(({ matchExpressions = [] }) => matchExpressions.length > 0)
+    .map(({ matchExpressions = [] }) =>
+      Requirements.fromRequirements(matchExpressions.filter(({ key }) => !(onHost && key === HOSTNAME_LABEL))),
+    );
+  return places.length === 0 ? ANYWHERE : places;
+}
+
+/** Both at once, in every combination that is possible; if none is, all of them, so that the pod fails with a reason. */
+function combined(a: readonly Requirements[], b: readonly Requirements[]): readonly Requirements[] {
+  const pairs = a.flatMap((left) => b.map((right) => [left, right] as const));
+  const possible = pairs.filter(([left, right]) => left.intersects(right));
+  return (possible.length > 0 ? possible : pairs).map(([left, right]) => left.intersect(right));
+}
+
+/** Slots for volumes on a node that exists. Nodes to buy are taken to have enough. */
+export class VolumeSlots {
+  readonly #used = new Map<string, Set<string>>();
+  readonly #limits: ReadonlyMap<string, number>;
+
+  constructor(csiNode: CSINode | undefined, running: readonly PodVolumes[]) {
+    const drivers = csiNode?.spec.drivers ?? [];
+    this.#limits = new Map(
+      drivers.flatMap(({ name, allocatable }) =>
+        allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
+      ),
+    );
+    for (const { claims } of running) this.take(claims);
+  }
+
+  hasRoomFor(claims: ClaimsByDriver): boolean {
+    for (const [driver, wanted] of claims) {
+      const limit = this.#limits.get(driver);
+      if (limit !== undefined && (this.#used.get(driver) ?? new Set()).union(wanted).size > limit) return false;
+    }
+    return true;
+  }
+
+  take(claims: ClaimsByDriver): void {
+    for (const [driver, taken] of claims) this.#used.set(driver, (this.#used.get(driver) ?? new Set()).union(taken));
+  }
+}
