@@ -88,7 +88,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
       totals: poolTotals(cluster.nodes(), all, pools),
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
       unseenPools,
-      simulate: (gone, options) => simulate(gone, options, log),
+      simulate,
       elapsedMs: () => clock.now() - nowMs,
       refresh: () => deliberate(question),
     };

@@ -17,6 +17,8 @@ const POLL_MS = 10_000;
 const UNSYNCED_MS = 1000;
 const ABNORMAL_MS = 15 * 60_000;
 const AT_ONCE = 20;
+/** A command that fails to start leaves marks, which the next pass must clean up soon, but not in a tight loop. */
+const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
 const LOOP = 'disruption-loop';
 
 export interface DisruptionParts {
@@ -55,6 +57,7 @@ export function disruption(deps: Deps, { queue, methods, simulate }: DisruptionP
   return {
     name: 'disruption',
     singleton: true,
+    backOff: BACK_OFF,
     async reconcile(context) {
       const { log } = context;
       warnOfGaps(log);

@@ -8,7 +8,7 @@ import {
   type SimulationOptions,
   withoutCandidates,
 } from '../../engine/disruption/simulation.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { silent } from '../../observe/logger.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import type { Deps } from '../deps.ts';
 import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
@@ -18,7 +18,6 @@ import { type Solver, solveOptions } from '../solver.ts';
 export type Simulate = (
   candidates: readonly Candidate[],
   options: SimulationOptions,
-  log: Logger,
 ) => Promise<Simulation | undefined>;
 
 /** Longest time for one experiment. What is not placed by then counts as not placeable. */
@@ -26,8 +25,9 @@ const DEADLINE_MS = 60_000;
 
 export function simulator(deps: Deps, solver: Solver): Simulate {
   const { cluster, clock, settings } = deps;
-  return async (candidates, options, log) => {
-    const pools = await withInstanceTypes(deps, activePools(deps, log), log);
+  return async (candidates, options) => {
+    // Experiments come by the hundred; what is wrong with pools is told where decisions are made.
+    const pools = await withInstanceTypes(deps, activePools(deps, silent), silent);
     const nodes = cluster.nodes();
     const parts = { nowMs: clock.now(), pools, nodes, pendingPods: pendingPods(cluster) };
     const experiment: Experiment | undefined = withoutCandidates(takeSnapshot(cluster, parts), candidates, options);

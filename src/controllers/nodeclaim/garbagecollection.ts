@@ -31,6 +31,7 @@ export function garbageCollection(deps: Deps): Singleton {
   return {
     name: 'nodeclaim.garbagecollection',
     singleton: true,
+    backOff: { baseMs: 1000, maxMs: INTERVAL_MS },
     async reconcile({ log }) {
       // Claims before instances: an instance that is bought in between must not look like a claim without one.
       const claims = cluster.stores.nodeClaims.list();

@@ -6,22 +6,34 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import type { Deps } from '../deps.ts';
+import { retried } from '../retry.ts';
 
 const TYPE = 'NodeRegistrationHealthy';
 
-/** @throws Requeue when the NodePool was written meanwhile: the outcome is not recorded then */
+/**
+ * Many nodes of a pool may register at the same moment, so a write that loses the race is tried again on the pool as it
+ * is then.
+ * @throws Requeue when it keeps losing: the outcome is not recorded then
+ */
 export async function recordRegistration(deps: Deps, claim: NodeClaim, success: boolean): Promise<void> {
-  const pool = poolOf(deps, claim);
-  const uid = pool?.metadata.uid;
-  if (pool === undefined || uid === undefined) return;
-  const health = deps.cluster.registrationHealth;
-  const update = success
-    ? recovered(pool, health.statusWith(uid, true))
-    : broken(pool, claim, health.statusWith(uid, false));
-  if (update) {
-    const after = setCondition(pool, NODEPOOL_CONDITIONS, update, deps.clock.now());
-    await writeChanges(deps.client, NODE_POOL, { before: pool, after }, { part: 'status', lock: true });
-  }
+  const { client, clock, cluster } = deps;
+  const known = poolOf(deps, claim);
+  const uid = known?.metadata.uid;
+  if (known === undefined || uid === undefined) return;
+  const health = cluster.registrationHealth;
+  let pool: NodePool | undefined = known;
+  await retried(clock, async () => {
+    pool ??= await client.find(NODE_POOL, { name: known.metadata.name });
+    const before = pool;
+    pool = undefined;
+    if (before?.metadata.uid !== uid) return;
+    const update = success
+      ? recovered(before, health.statusWith(uid, true))
+      : broken(before, claim, health.statusWith(uid, false));
+    if (update === undefined) return;
+    const after = setCondition(before, NODEPOOL_CONDITIONS, update, clock.now());
+    await writeChanges(client, NODE_POOL, { before, after }, { part: 'status', lock: true });
+  });
   health.record(uid, success);
 }
 

@@ -12,6 +12,7 @@ export function stateGarbageCollection({ client, cluster }: Deps): Singleton {
   return {
     name: 'state.nodeclaimgc',
     singleton: true,
+    backOff: { baseMs: 1000, maxMs: AGE_MS },
     async reconcile() {
       for (const name of cluster.trackedLongerThan(AGE_MS)) {
         if (!(await client.find(NODE_CLAIM, { name }))) cluster.untrack(name);

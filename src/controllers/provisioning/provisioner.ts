@@ -17,6 +17,8 @@ import { pendingPods, podsOfDeletingNodes } from './workload.ts';
 
 /** Longest time that one solve may take; what it has then is used, the rest goes first in the next run. */
 const DEADLINE_MS = 60_000;
+/** Pods wait while it lasts: failures must not add up to minutes. */
+const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 const NO_POOLS = 'no dynamic nodepools found';
 const CONTROLLER = { controller: 'provisioner' };
 
@@ -77,6 +79,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
   return {
     name: 'provisioner',
     singleton: true,
+    backOff: BACK_OFF,
     async reconcile(context) {
       if (!(await batcher.wait(context.signal))) return settled;
       if (!cluster.synced()) {
