@@ -182,6 +182,18 @@ describe('a NodeClaim', () => {
     expect(world.nodes.every(({ spec }) => spec?.taints?.some(({ key }) => key === UNREGISTERED_TAINT.key))).toBe(true);
   });
 
+  it('registers beside many others at the same moment', async () => {
+    world.joining = false;
+    await withPendingPods(8 * 7, {});
+    await world.pass(6);
+    expect(world.cloud.instances.size).toBe(8);
+    world.joinInstances();
+    await world.pass(4);
+
+    expect(world.claims.map((claim) => conditionOf(claim, 'Initialized'))).toEqual(Array(8).fill('True/Initialized'));
+    expect(await world.metrics.text()).toMatch(/nodes_created_total\{nodepool="default",zone="zone-a"\} 8/);
+  });
+
   it('is ended with its Node, its pods and its instance when it is deleted', async () => {
     await withPendingPods();
     await world.pass(15);

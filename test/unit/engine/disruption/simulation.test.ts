@@ -1,0 +1,165 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { type Candidate, candidateOf, isBlock } from '../../../../src/engine/disruption/candidates.ts';
+import {
+  interpret,
+  type Simulation,
+  type SimulationOptions,
+  strandedText,
+  withoutCandidates,
+} from '../../../../src/engine/disruption/simulation.ts';
+import type { PoolInput, Snapshot, StateNode } from '../../../../src/engine/model.ts';
+import { solve } from '../../../../src/engine/solve.ts';
+import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
+
+const types = [instanceType('m.large', 2, 0.1)];
+const quietPool: PoolInput = { nodePool: pool('default', { consolidateAfter: '10m' }), instanceTypes: types };
+
+const busy = (name: string, cpu = '100m'): Pod =>
+  pod(name, { spec: { nodeName: 'x', containers: [{ name: 'main', resources: { requests: { cpu } } }] } });
+const pending = (name: string): Pod =>
+  pod(name, {
+    spec: { nodeName: '', containers: [{ name: 'main', resources: { requests: { cpu: '100m' } } }] },
+    status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
+  });
+
+function candidate(node: StateNode): Candidate {
+  const found = candidateOf(node, {
+    nowMs: NOW,
+    class: 'eventual',
+    inProgress: new Set(),
+    pools: new Map([['default', quietPool]]),
+    podDisruptionBudgets: [],
+  });
+  if (isBlock(found)) throw new Error(found.text);
+  return found;
+}
+
+interface Scene {
+  readonly gone: StateNode;
+  readonly others?: readonly StateNode[];
+  readonly pendingPods?: readonly Pod[];
+  readonly pools?: readonly PoolInput[];
+  readonly more?: Partial<Snapshot>;
+}
+
+function simulate(
+  { gone, others = [], pendingPods = [], pools = [quietPool], more = {} }: Scene,
+  options: SimulationOptions = { sparesQuietNodes: false },
+): Simulation | undefined {
+  const base: Snapshot = {
+    nowMs: NOW,
+    pools,
+    nodes: [gone, ...others],
+    pendingPods,
+    daemonPods: [],
+    namespaces: [],
+    podDisruptionBudgets: [],
+    persistentVolumeClaims: [],
+    persistentVolumes: [],
+    storageClasses: [],
+    ...more,
+  };
+  const experiment = withoutCandidates(base, [candidate(gone)], options);
+  if (experiment === undefined) return undefined;
+  const plan = solve(experiment.snapshot, {
+    preferencePolicy: 'Respect',
+    minValuesPolicy: 'Strict',
+    reservedMode: 'off',
+    ignoreDraRequests: true,
+  });
+  return interpret(plan, experiment);
+}
+
+/** Initialised so long ago. */
+const initialized = (name: string, agoMs: number) =>
+  claim(name, {
+    status: {
+      providerID: `aws:///${name}`,
+      conditions: [{ type: 'Initialized', status: 'True', lastTransitionTime: at(NOW - agoMs) }],
+    },
+  });
+
+describe('a simulation', () => {
+  it('moves pods to nodes with room', () => {
+    const found = simulate({ gone: stateNode('a', { pods: [busy('p')] }), others: [stateNode('b')] });
+    expect(found?.claims).toEqual([]);
+    expect(found?.plan.placements).toMatchObject([{ node: 'b', pods: ['default/p'] }]);
+    expect(found?.stranded.size).toBe(0);
+  });
+
+  it('buys nodes where there is no room', () => {
+    const full = stateNode('b', { pods: [busy('q', '1800m')] });
+    const found = simulate({ gone: stateNode('a', { pods: [busy('p', '500m')] }), others: [full] });
+    expect(found?.claims).toMatchObject([{ nodePool: 'default', pods: ['default/p'] }]);
+  });
+
+  it('tells which running pods would be stranded, and cares not for those that wait anyway', () => {
+    const unsold = { ...quietPool, instanceTypes: [] };
+    const found = simulate({
+      gone: stateNode('a', { pods: [busy('p')] }),
+      pendingPods: [pending('w')],
+      pools: [unsold],
+    });
+    expect([...(found?.stranded.keys() ?? [])]).toEqual(['default/p']);
+    expect(found?.plan.refusals.has('default/w')).toBe(true);
+  });
+
+  it('does not count on nodes that are not initialised', () => {
+    const coming = stateNode('b', { state: { initialized: false } });
+    const found = simulate({ gone: stateNode('a', { pods: [busy('p')] }), others: [coming] });
+    expect(found?.stranded.get('default/p')).toBe('would schedule against uninitialized nodeclaim/b, node/b');
+  });
+
+  it('lets pods of nodes that go anyway count on them', () => {
+    const coming = stateNode('b', { state: { initialized: false } });
+    const going = stateNode('c', { pods: [busy('q')], state: { markedForDeletion: true } });
+    const found = simulate({ gone: stateNode('a'), others: [coming, going] });
+    expect(found?.plan.placements).toMatchObject([{ node: 'b', pods: ['default/q'] }]);
+    expect(found?.stranded.size).toBe(0);
+  });
+
+  it('leaves pods out that cannot be moved at all', () => {
+    const fixed = { ...busy('p'), metadata: { name: 'p', namespace: 'default', labels: { app: 'db' } } };
+    const found = simulate({
+      gone: stateNode('a', { pods: [fixed] }),
+      more: { podDisruptionBudgets: [budget('db', { selector: { matchLabels: { app: 'db' } }, maxUnavailable: 0 })] },
+    });
+    expect([...(found?.pods.keys() ?? [])]).toEqual([]);
+  });
+
+  it('is called off when the candidate is being deleted', () => {
+    const going = stateNode('a', { state: { markedForDeletion: true } });
+    const base = simulate({ gone: stateNode('a'), others: [going] });
+    expect(base).toBeUndefined();
+  });
+
+  const others = [stateNode('b', { claim: initialized('b', 60_000) })];
+  it.each([
+    { pool: '10m', spares: true, to: 'a new node' },
+    { pool: '10m', spares: false, to: 'b' },
+    { pool: '30s', spares: true, to: 'b' },
+    { pool: 'Never', spares: true, to: 'b' },
+  ])('moves pods to $to within $pool of quiet, sparing: $spares', ({ pool: consolidateAfter, spares, to }) => {
+    const pools = [{ ...quietPool, nodePool: pool('default', { consolidateAfter }) }];
+    const scene = { gone: stateNode('a', { pods: [busy('p')] }), others, pools };
+    const found = simulate(scene, { sparesQuietNodes: spares });
+    expect(found?.claims).toHaveLength(to === 'b' ? 0 : 1);
+    expect(found?.plan.placements.map(({ node }) => node)).toEqual(to === 'b' ? ['b'] : []);
+  });
+
+  it('spares quiet nodes from moved pods, not from pending ones', () => {
+    const scene = { gone: stateNode('a'), others, pendingPods: [pending('w')] };
+    const found = simulate(scene, { sparesQuietNodes: true });
+    expect(found?.plan.placements).toMatchObject([{ node: 'b', pods: ['default/w'] }]);
+  });
+});
+
+describe('strandedText', () => {
+  it('names five pods', () => {
+    const stranded = new Map(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [`ns/${name}`, 'no']));
+    expect(strandedText(stranded)).toBe(
+      'not all pods would schedule, ns/a => no; ns/b => no; ns/c => no; ns/d => no; ns/e => no and 2 other(s)',
+    );
+  });
+});
