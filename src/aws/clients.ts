@@ -7,7 +7,11 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 
 /** With the SDK's standard mode: throttling and transient errors are retried with jittered back-off. */
-const RETRIES = { retryMode: 'standard', maxAttempts: 6 } as const;
+const RETRIES = {
+  retryMode: 'standard',
+  maxAttempts: 6,
+  requestHandler: { connectionTimeout: 5_000 },
+} as const;
 
 export interface Clients {
   readonly ec2: EC2Client;

@@ -4,6 +4,7 @@ import { getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { causeOf } from '../../cloud/errors.ts';
 import type { Informers } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -18,6 +19,7 @@ import { planTemplates } from '../launchtemplates/plan.ts';
 import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
 import { launchTags, restrictedTags } from '../tags.ts';
 import { TtlCache } from '../ttlcache.ts';
+import { InvalidUserData } from '../userdata/input.ts';
 import { claimToTry, judge, tenancyToTry, tryFleet, tryInstance, typeToTry, type Verdict } from './dryrun.ts';
 import { parseKubelet } from './kubelet.ts';
 import { hasExpressions, kubeletErrors, unsupportedKubelet } from './kubeletvalidation.ts';
@@ -203,7 +205,10 @@ export function validationStep({ setCondition }: StepTools, options: ValidationO
       if (verdict.kind === 'passed' || (verdict.kind === 'refused' && verdict.remember)) cache.set(nodeClass, verdict);
       return applied(nodeClass, verdict);
     } catch (error) {
-      return { nodeClass, error };
+      const invalid = causeOf(error, InvalidUserData);
+      if (invalid === undefined) return { nodeClass, error };
+      const message = `spec.userData is not what the ${familyOf(nodeClass).name} AMI family understands: ${invalid.message}`;
+      return fail(nodeClass, { reason: 'InvalidUserData', message, error: invalid, terminal: true });
     }
   };
 }

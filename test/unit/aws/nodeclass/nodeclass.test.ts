@@ -109,6 +109,14 @@ describe('a NodeClass', () => {
     expect(condition('ValidationSucceeded')).toMatchObject({ status: 'False', reason });
   });
 
+  it('says that its user data is not what its family understands', async () => {
+    another({ amiSelectorTerms: [{ alias: 'bottlerocket@latest' }], userData: '#!/bin/bash\necho hello\n' });
+    await account.reconcileNodeClass('other');
+    const validation = condition('ValidationSucceeded');
+    expect(validation).toMatchObject({ status: 'False', reason: 'InvalidUserData' });
+    expect(validation?.message).toMatch(/^spec\.userData is not what the Bottlerocket AMI family understands: /);
+  });
+
   it('takes images from SSM, a given profile and user data as they are, as kOps does', async () => {
     const id = account.aws.seed.image({ name: 'ubuntu-noble-24.04-amd64', architecture: 'x86_64' });
     account.aws.seed.parameter('/kops/ubuntu/ami-id', id);
