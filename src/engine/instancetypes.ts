@@ -32,7 +32,7 @@ export function allocatable(type: InstanceType, offering?: Offering): Resources 
     rest[name] = amount - (reserved[name] ?? 0);
     if (name.startsWith('hugepages-')) hugePages += amount;
   }
-  if (hugePages > 0 && rest['memory'] !== undefined) rest['memory'] = Math.max(0, rest['memory'] - hugePages);
+  if (hugePages > 0 && rest.memory !== undefined) rest.memory = Math.max(0, rest.memory - hugePages);
   return rest;
 }
 

@@ -132,6 +132,7 @@ export interface PlannedClaim {
   readonly pods: readonly string[];
   /** All types that can hold the pods, cheapest first. */
   readonly instanceTypes: readonly string[];
+  /** What the NodeClaim to create asks for: the instance types by name and the capacity types are among it. */
   readonly requirements: readonly Requirement[];
   /** Pods' requests and the least daemon overhead. */
   readonly requests: Resources;

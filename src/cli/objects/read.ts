@@ -93,7 +93,7 @@ function objectsIn(value: unknown, where: string): readonly Manifest[] {
   }
   if (typeof apiVersion !== 'string' || apiVersion === '') throw new InputError(where, 'apiVersion is missing');
   const { metadata } = value;
-  if (!isRecord(metadata) || typeof metadata['name'] !== 'string' || metadata['name'] === '') {
+  if (!isRecord(metadata) || typeof metadata.name !== 'string' || metadata.name === '') {
     throw new InputError(`${where}, ${kind}`, 'metadata.name is missing');
   }
   const object = value as unknown as KubeObject;

@@ -120,8 +120,9 @@ function schemaOf(kind: string): StructuralSchema | undefined {
 function nodePoolOf({ object, where }: Manifest): NodePool {
   const schema = schemaOf(object.kind);
   const pool = schema === undefined ? object : schema.applyDefaults(object);
-  const [cause] = schema?.validate(pool) ?? [];
-  if (cause !== undefined) throw new InputError(where, `${cause.field}: ${cause.message}`);
+  const causes = schema?.validate(pool) ?? [];
+  if (causes.length > 0)
+    throw new InputError(where, causes.map(({ field, message }) => `${field}: ${message}`).join('; '));
   const errors = nodePoolErrors(pool as NodePool);
   if (errors.length > 0) throw new InputError(where, errors.join('; '));
   return pool as NodePool;

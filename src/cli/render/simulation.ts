@@ -18,8 +18,8 @@ function claimRows(claims: readonly SimulatedClaim[]): readonly (readonly string
       valuesOf(claim, ZONE_LABEL),
       valuesOf(claim, CAPACITY_TYPE_LABEL),
       String(pods.length),
-      requests['cpu'] ?? '0',
-      requests['memory'] ?? '0',
+      requests.cpu ?? '0',
+      requests.memory ?? '0',
       usdPerHour(price),
     ];
   });

@@ -111,7 +111,7 @@ export function instanceTypesMisfit(question: Question): Misfit {
   const tally = tallyOf(question);
   let text = phrase(tally) + context(question);
   const onlyTooSmall = tally.compatible && tally.offered && !tally.fits;
-  if (onlyTooSmall && (question.podClass.requests['cpu'] ?? 0) >= TYPO_CPU)
+  if (onlyTooSmall && (question.podClass.requests.cpu ?? 0) >= TYPO_CPU)
     text += ' (CPU request >= 1 Million, m vs M typo?)';
   if (question.groups.length === 0) return { code: 'host-port', text };
   const [incompatible, tooSmall, notOffered] = [!tally.compatible, !tally.fits, !tally.offered];

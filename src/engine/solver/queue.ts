@@ -15,8 +15,8 @@ export function sortPods<T extends QueuedPod>(pods: readonly T[]): readonly T[] 
   return pods
     .map((pod) => ({
       pod,
-      cpu: pod.requests['cpu'] ?? 0,
-      memory: pod.requests['memory'] ?? 0,
+      cpu: pod.requests.cpu ?? 0,
+      memory: pod.requests.memory ?? 0,
       created: createdAt(pod),
       uid: pod.pod.metadata.uid ?? '',
     }))

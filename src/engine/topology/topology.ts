@@ -185,7 +185,9 @@ export class Topology {
       };
       const allowed = group.allowed(question);
       if (allowed.length === 0) {
-        const permanent = group.isByHost && group.rule.type !== 'pod affinity';
+        // counts only grow: what is taken stays taken, while levels that rise elsewhere can reopen a zone to spread
+        const permanent =
+          group.rule.type === 'pod anti-affinity' || (group.isByHost && group.rule.type === 'topology spread');
         return { misfit: () => misfitOf(group, question.pod, node), permanent };
       }
       if (!group.isByHost) narrowed = narrowed.and(key, ValueSet.in(allowed));

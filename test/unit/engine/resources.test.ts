@@ -66,15 +66,15 @@ describe('podRequests', () => {
     const requests = podRequests(
       withSpec({ containers: [container('a', '1')], initContainers: [container('i', '4')] }),
     );
-    expect(requests['cpu']).toBe(4000);
+    expect(requests.cpu).toBe(4000);
   });
 
   it('counts sidecars with the containers and with later init containers', () => {
     const sidecar = container('s', '1', 'Always');
     const containers = [container('a', '1')];
-    expect(podRequests(withSpec({ containers, initContainers: [sidecar, container('i', '4')] }))['cpu']).toBe(5000);
-    expect(podRequests(withSpec({ containers, initContainers: [container('i', '4'), sidecar] }))['cpu']).toBe(4000);
-    expect(podRequests(withSpec({ containers, initContainers: [sidecar] }))['cpu']).toBe(2000);
+    expect(podRequests(withSpec({ containers, initContainers: [sidecar, container('i', '4')] })).cpu).toBe(5000);
+    expect(podRequests(withSpec({ containers, initContainers: [container('i', '4'), sidecar] })).cpu).toBe(4000);
+    expect(podRequests(withSpec({ containers, initContainers: [sidecar] })).cpu).toBe(2000);
   });
 
   it('prefers requests of the whole pod, and adds overhead', () => {
@@ -91,7 +91,7 @@ describe('podRequests', () => {
       { containers: [container('a', '1')] },
       { containerStatuses: [{ name: 'a', allocatedResources: { cpu: '2' } }] },
     );
-    expect(podRequests(resized)['cpu']).toBe(2000);
+    expect(podRequests(resized).cpu).toBe(2000);
   });
 });
 

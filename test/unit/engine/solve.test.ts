@@ -105,8 +105,8 @@ describe('solve', () => {
           const total = { cpu: 0, memory: 0, pods: 0 };
           for (const key of claim.pods) {
             const requests = byKey.get(key) ?? {};
-            total.cpu += requests['cpu'] ?? 0;
-            total.memory += requests['memory'] ?? 0;
+            total.cpu += requests.cpu ?? 0;
+            total.memory += requests.memory ?? 0;
             total.pods += 1;
           }
           for (const name of claim.instanceTypes) {
