@@ -88,7 +88,7 @@ export class DisruptionQueue {
     const order = this.#orders.get(id);
     if (order === undefined) return settled;
     try {
-      const finished = await this.#attempt(order);
+      const finished = await this.#attempt(order, log);
       this.#checkTime(order);
       if (!finished) return after(POLL_MS);
       log.debug('command succeeded', order.fields);
@@ -101,13 +101,16 @@ export class DisruptionQueue {
   }
 
   /** Answers whether the command is carried out. @throws Unrecoverable when it never will be */
-  async #attempt(order: Order): Promise<boolean> {
+  async #attempt(order: Order, log: Logger): Promise<boolean> {
     const waiting = order.replacements.filter((name) => !this.#isReady(order, name));
     if (waiting.length > 0) return false;
     const results = await Promise.allSettled(
       order.command.candidates.map((candidate) => this.#deleteCandidate(order, candidate)),
     );
-    return results.every(({ status }) => status === 'fulfilled');
+    const failures = results.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
+    if (failures.length > 0)
+      log.debug('failed deleting disrupted nodeclaims, trying again', { error: failures.join('; ') });
+    return failures.length === 0;
   }
 
   #isReady({ command }: Order, name: string): boolean {

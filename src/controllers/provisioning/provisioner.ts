@@ -12,6 +12,7 @@ import { type Solver, solveOptions } from '../solver.ts';
 import { firstFew } from '../text.ts';
 import type { Batcher } from './batcher.ts';
 import { activePools, withInstanceTypes } from './pools.ts';
+import { preferenceWarnings } from './preferences.ts';
 import { recordResults, type Solved } from './results.ts';
 import { pendingPods, podsOfDeletingNodes } from './workload.ts';
 
@@ -27,6 +28,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
   const duration = metrics.histogram('scheduler_scheduling_duration_seconds', 'Duration of scheduling runs', [
     'controller',
   ]);
+  const warnOfPreferences = preferenceWarnings(clock);
   /** Pods that the last solve had no time for. */
   let first: readonly string[] = [];
 
@@ -49,6 +51,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
       for (const key of pods.keys()) cluster.podTimings.refused(key, nowMs);
       return undefined;
     }
+    if (settings.preferencePolicy === 'Respect') warnOfPreferences(all, log);
     const pools = await withInstanceTypes(deps, active, log);
     const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, pendingPods: all });
     return {

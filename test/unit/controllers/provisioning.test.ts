@@ -100,6 +100,25 @@ describe('provisioning', () => {
     expect(ready).toMatchObject({ status: 'False', reason: 'NodeClassNotFound' });
   });
 
+  it('warns once of preferences that will get in the way of consolidation', async () => {
+    world.nodePool('default', { limits: { cpu: '1' } });
+    world.start();
+    await world.pass(2);
+    const [pod] = world.pending(1);
+    const labelSelector = { matchLabels: { app: 'web' } };
+    const constraint = {
+      maxSkew: 1,
+      topologyKey: 'topology.kubernetes.io/zone',
+      whenUnsatisfiable: 'ScheduleAnyway',
+      labelSelector,
+    };
+    world.kube.patch(POD, pod?.metadata ?? { name: '' }, { spec: { topologySpreadConstraints: [constraint] } });
+    await world.pass(60);
+
+    expect(messages('pod(s) have a preferred TopologySpreadConstraint which can prevent consolidation')).toBe(1);
+    expect(messages('pod(s) have a preferred Anti-Affinity which can prevent consolidation')).toBe(0);
+  });
+
   it('keeps to the limits of a NodePool', async () => {
     world.nodePool('default', { limits: { cpu: '2' } });
     world.start();

@@ -1,0 +1,37 @@
+/** Tells, once an hour for the same pods, which preferences will keep nodes from being consolidated. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { podKey } from '../../engine/pods.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { firstFew } from '../text.ts';
+
+const AGAIN_MS = 60 * 60_000;
+const SHOWN = 10;
+
+const prefersDistance = ({ spec }: Pod): boolean =>
+  (spec.affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).length > 0;
+
+const prefersSpread = ({ spec }: Pod): boolean =>
+  (spec.topologySpreadConstraints ?? []).some(({ whenUnsatisfiable }) => whenUnsatisfiable === 'ScheduleAnyway');
+
+const PREFERENCES: readonly { readonly has: (pod: Pod) => boolean; readonly message: string }[] = [
+  { has: prefersDistance, message: 'pod(s) have a preferred Anti-Affinity which can prevent consolidation' },
+  { has: prefersSpread, message: 'pod(s) have a preferred TopologySpreadConstraint which can prevent consolidation' },
+];
+
+export type WarnOfPreferences = (pods: readonly Pod[], log: Logger) => void;
+
+export function preferenceWarnings(clock: Clock): WarnOfPreferences {
+  const toldMs = new Map<string, number>();
+  return (pods, log) => {
+    const nowMs = clock.now();
+    for (const [id, ms] of toldMs) if (nowMs - ms >= AGAIN_MS) toldMs.delete(id);
+    for (const { has, message } of PREFERENCES) {
+      const names = pods.filter(has).map(podKey).sort();
+      const id = `${message} ${names.join(' ')}`;
+      if (names.length === 0 || toldMs.has(id)) continue;
+      toldMs.set(id, nowMs);
+      log.info(message, { pods: firstFew(names, SHOWN) });
+    }
+  };
+}
