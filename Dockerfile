@@ -11,4 +11,5 @@ ENV NODE_ENV=production
 COPY --from=build /src/dist /app
 USER 65532:65532
 # The root file system may be read-only: nothing is written at run time.
-ENTRYPOINT ["node", "--enable-source-maps", "/app/main.js"]
+# The heap may take 90 % of the container's memory limit (MEMORY_LIMIT tells the operator of it, V8 reads the cgroup).
+ENTRYPOINT ["node", "--max-old-space-size-percentage=90", "--enable-source-maps", "/app/main.js"]

@@ -56,7 +56,7 @@ function advice({ aws, kube }: World): string {
 The cluster answers at ${kube.url}, AWS at ${aws.url}. In another terminal, copy the exports above, then:
 
   kubectl get nodes                                   look around
-  node src/main.ts                                    start the operator (Ctrl-C stops it)
+  npm start                                           start the operator (Ctrl-C stops it)
   kubectl apply -f examples/                          a NodePool, an EC2NodeClass and a workload
   kubectl scale deployment inflate --replicas 20      pods that need nodes
   kubectl get nodeclaims,nodes,pods -w                watch them come

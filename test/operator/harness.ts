@@ -60,6 +60,8 @@ export interface Scenario {
   /** Nodes that belong to a NodePool. */
   nodes(): Promise<readonly Node[]>;
   events(reason?: string): Promise<readonly KubeEvent[]>;
+  /** What the latest operator's metrics endpoint serves. */
+  metrics(): Promise<string>;
   /** Instances that are pending or running. */
   instances(): readonly LocalInstance[];
   /** Waits until `holds` answers something true. Fails, with what it last saw, after 25 s of real time. */
@@ -129,6 +131,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     nodes: async () => (await kube.list(NODE)).items.filter((node) => node.metadata.labels?.[NODEPOOL_LABEL]),
     events: async (reason) =>
       (await kube.list(EVENT)).items.filter((event) => reason === undefined || event.reason === reason),
+    metrics: async () => (await fetch(`http://127.0.0.1:${operators.at(-1)?.metricsPort}/metrics`)).text(),
     instances: () => world.aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running'),
     async until(what, holds, limitMs = 25_000) {
       const started = performance.now();
