@@ -45,9 +45,6 @@ export interface AwsOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What the provider's controllers share with the rest of the operator. All of it came with the options. */
-export type AwsDeps = Pick<AwsOptions, 'client' | 'informers' | 'events' | 'clock' | 'log' | 'metrics'>;
-
 export interface AwsProvider {
   readonly provider: CloudProvider;
   readonly controllers: () => readonly Controller[];

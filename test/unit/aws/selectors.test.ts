@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { securityGroupQueries } from '../../../src/aws/securitygroups/securitygroups.ts';
+import { subnetQueries } from '../../../src/aws/subnets/subnets.ts';
+import { launchTags, restrictedTags } from '../../../src/aws/tags.ts';
+
+describe('subnetQueries', () => {
+  it('asks per term with tags, and once for all ids; an id rules its tags out', () => {
+    const terms = [{ id: 'subnet-1', tags: { a: 'b' } }, { tags: { a: '*', c: 'd' } }, { id: 'subnet-2' }];
+    expect(subnetQueries(terms)).toEqual([
+      [
+        { Name: 'tag-key', Values: ['a'] },
+        { Name: 'tag:c', Values: ['d'] },
+      ],
+      [{ Name: 'subnet-id', Values: ['subnet-1', 'subnet-2'] }],
+    ]);
+    expect(subnetQueries([])).toEqual([]);
+  });
+});
+
+describe('securityGroupQueries', () => {
+  it('takes the id before the name before the tags', () => {
+    const terms = [{ name: 'nodes' }, { id: 'sg-1', name: 'x' }, { tags: { a: 'b' } }];
+    expect(securityGroupQueries(terms)).toEqual([
+      [{ Name: 'tag:a', Values: ['b'] }],
+      [{ Name: 'group-id', Values: ['sg-1'] }],
+      [{ Name: 'group-name', Values: ['nodes'] }],
+    ]);
+  });
+});
+
+describe('tags', () => {
+  it('of the provider win over those of the NodeClass', () => {
+    const nodeClass = {
+      metadata: { name: 'class' },
+      spec: { tags: { team: 'a', 'karpenter.sh/nodepool': 'forged' } },
+    } as unknown as Parameters<typeof launchTags>[0];
+    expect(launchTags(nodeClass, 'prod', 'pool')).toEqual({
+      team: 'a',
+      'kubernetes.io/cluster/prod': 'owned',
+      'karpenter.sh/nodepool': 'pool',
+      'eks:eks-cluster-name': 'prod',
+      'karpenter.k8s.aws/ec2nodeclass': 'class',
+    });
+  });
+
+  it('that only the provider may set are found', () => {
+    const tags = {
+      team: 'a',
+      'kubernetes.io/cluster/x': '',
+      'kubernetes.io/cluster/': '',
+      'eks:eks-cluster-name': 'x',
+    };
+    expect(restrictedTags(tags)).toEqual(['eks:eks-cluster-name', 'kubernetes.io/cluster/x']);
+  });
+});
