@@ -240,28 +240,31 @@ function isLowered({ root }: Template, { requirements }: PodClass, { shape }: Cl
   );
 }
 
-/** Among domains that topology holds for equal, the one where the claim costs least; the first of equals. */
+/**
+ * Among domains that topology holds for equal, the one with the lowest price level; the first of equals. The level is
+ * taken over the types that remain and that every domain offers, because a claim often grows until only large ones do;
+ * where there is no such type, the cheapest one counts.
+ */
 function cheapestDomain(state: ClaimState, key: string, domains: readonly string[]): string | undefined {
-  let best = domains[0];
-  if (domains.length < 2) return best;
-  let bestPrice = Number.POSITIVE_INFINITY;
-  for (const domain of domains) {
-    const price = priceIn(state, Requirements.EMPTY.and(key, ValueSet.in([domain])));
-    if (price < bestPrice) {
+  if (domains.length < 2) return domains[0];
+  const { catalogue } = state.template;
+  const options = domains.flatMap((domain) => {
+    const shape = state.shape.narrow(Requirements.EMPTY.and(key, ValueSet.in([domain])));
+    return 'code' in shape ? [] : [{ domain, shape, rows: state.rows.clone().and(shape.possible) }];
+  });
+  const common = state.rows.clone();
+  for (const { rows } of options) common.and(rows);
+  let best: string | undefined;
+  let lowest = Number.POSITIVE_INFINITY;
+  for (const { domain, shape, rows } of options) {
+    const priceOf = (row: number): number => shape.offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY;
+    const level = common.isEmpty
+      ? Math.min(...[...rows].map(priceOf))
+      : [...common].reduce((sum, row) => sum + priceOf(row), 0);
+    if (level < lowest) {
       best = domain;
-      bestPrice = price;
+      lowest = level;
     }
   }
-  return best;
-}
-
-function priceIn(state: ClaimState, requirements: Requirements): number {
-  const shape = state.shape.narrow(requirements);
-  if ('code' in shape) return Number.POSITIVE_INFINITY;
-  const { catalogue } = state.template;
-  let least = Number.POSITIVE_INFINITY;
-  for (const row of state.rows.clone().and(shape.possible)) {
-    least = Math.min(least, shape.offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY);
-  }
-  return least;
+  return best ?? domains[0];
 }
