@@ -83,8 +83,16 @@ export function simulateCommand(): Command {
     .option('--instance-types <file>', 'JSON file with instance types, in place of the built-in catalogue')
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .option('--explain', 'add the structured reason per pod and NodePool')
-    .addOption(new Option('--preference-policy <policy>').choices(['Respect', 'Ignore']).default('Respect'))
-    .addOption(new Option('--min-values-policy <policy>').choices(['Strict', 'BestEffort']).default('Strict'))
+    .addOption(
+      new Option('--preference-policy <policy>', 'whether preferences of pods count')
+        .choices(['Respect', 'Ignore'])
+        .default('Respect'),
+    )
+    .addOption(
+      new Option('--min-values-policy <policy>', 'whether minValues may be missed')
+        .choices(['Strict', 'BestEffort'])
+        .default('Strict'),
+    )
     .option('--now <time>', 'the time at which it plays', time)
     .action(async (flags: SimulateOptions & { readonly output: Format; readonly now?: number }, command: Command) => {
       if (flags.filename.length === 0)
