@@ -73,6 +73,8 @@ describe('the interruption queue', () => {
   });
 
   it('forcefully ends an instance that fails its status checks', async () => {
+    // EC2 checks the status of running instances only.
+    await account.started(id);
     account.aws.faults.impair(id);
     account.clock.forward(3 * 60_000);
     await account.reconcile('interruption.instancestatus');

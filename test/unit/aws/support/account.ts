@@ -178,6 +178,18 @@ export class Account {
     return this.kube.put(NODE_CLAIM, claim);
   }
 
+  /** Resolves when the instance has left `pending`. */
+  async started(id: string): Promise<void> {
+    if (this.aws.instances.get(id)?.state !== 'pending') return;
+    await new Promise<void>((resolve) => {
+      const stop = this.aws.instances.subscribe((instance) => {
+        if (instance.id !== id || instance.state === 'pending') return;
+        stop();
+        resolve();
+      });
+    });
+  }
+
   running(): readonly string[] {
     return this.aws.instances
       .list()
