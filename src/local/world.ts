@@ -6,7 +6,7 @@ import { customResourceDefinitions } from '../api/crds.ts';
 import type { AwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';
 import { startCaches } from './cache.ts';
-import { connect, type KubeApi } from './client.ts';
+import { type Credentials, connect, type KubeApi } from './client.ts';
 import { type Clock, scaledClock } from './clock.ts';
 import { createClusterObjects } from './clusterobjects.ts';
 import { type Kubelets, startKubelets } from './kubernetes/kubelets/index.ts';
@@ -39,7 +39,18 @@ export interface WorldOptions {
   readonly log?: (message: string) => void;
 }
 
-export interface World {
+/** A cluster that runs already, with an API server, a scheduler and controllers of its own. */
+export interface ExistingCluster {
+  /** Of its API server. */
+  readonly url: string;
+  /** Of somebody who may do anything: the kubelets work with them. */
+  readonly credentials: Credentials;
+  /** The text of the kubeconfig that the operator gets. */
+  readonly kubeconfig: string;
+}
+
+/** AWS and kubelets around some cluster. */
+export interface Surroundings {
   readonly clock: Clock;
   readonly clusterName: string;
   readonly kube: {
@@ -47,7 +58,6 @@ export interface World {
     /** The text of a kubeconfig for this cluster. */
     kubeconfig(): string;
     readonly client: KubeApi;
-    readonly server: LocalApiServer;
   };
   readonly aws: LocalAws;
   /** Faults of single kubelets. */
@@ -61,69 +71,124 @@ export interface World {
   stop(): Promise<void>;
 }
 
+export interface World extends Surroundings {
+  readonly kube: Surroundings['kube'] & { readonly server: LocalApiServer };
+}
+
 /** Starts a world on loopback addresses. @throws Error when a port is taken */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const { clusterName = 'local', systemNodes = 0, log = () => {} } = options;
   const clock = options.clock ?? scaledClock(options.timeScale);
+  const server = await startApiServer({ clock, host: '127.0.0.1', ...portOf(options.kubePort) });
+  const cluster = { url: server.url, credentials: {}, kubeconfig: server.kubeconfig() };
+  const surroundings = await surround(
+    cluster,
+    { ...options, clock },
+    {
+      startControllers: async (parts) => {
+        for (const crd of customResourceDefinitions()) server.install(crd);
+        await startWorkloads(parts);
+        await startScheduler(parts);
+      },
+      stopped: () => server.close(),
+    },
+  );
+  return { ...surroundings, kube: { ...surroundings.kube, server } };
+}
+
+/**
+ * Puts AWS and kubelets around a cluster that runs already. Its CustomResourceDefinitions are left to whoever installs
+ * them; its clock is real time. `stop` leaves the cluster running.
+ */
+export function joinCluster(
+  cluster: ExistingCluster,
+  options: Omit<WorldOptions, 'kubePort' | 'timeScale' | 'clock'> = {},
+): Promise<Surroundings> {
+  return surround(
+    cluster,
+    { ...options, clock: scaledClock() },
+    {
+      startControllers: async () => {},
+      stopped: async () => {},
+    },
+  );
+}
+
+interface Inside {
+  /** What the cluster does not bring itself. */
+  startControllers(parts: Parts): Promise<void>;
+  /** Called when everything around the cluster has ended. */
+  stopped(): Promise<void>;
+}
+
+async function surround(
+  cluster: ExistingCluster,
+  options: WorldOptions & { readonly clock: Clock },
+  inside: Inside,
+): Promise<Surroundings> {
+  const { clock, clusterName = 'local', systemNodes = 0, log = () => {} } = options;
   const life = new AbortController();
   const { signal } = life;
-  const folder = await mkdtemp(join(tmpdir(), 'karpenter-local-'));
-  const cleanups: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const cleanups: (() => Promise<unknown>)[] = [() => inside.stopped()];
   const stop = async (): Promise<void> => {
     life.abort();
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
 
   try {
-    const server = await startApiServer({ clock, host: '127.0.0.1', ...portOf(options.kubePort) });
-    cleanups.push(() => server.close());
-    for (const crd of customResourceDefinitions()) server.install(crd);
+    const folder = await mkdtemp(join(tmpdir(), 'karpenter-local-'));
+    cleanups.push(() => rm(folder, { recursive: true, force: true }));
     const aws = await startAws({
       clock,
       clusterName,
-      clusterEndpoint: server.url,
+      clusterEndpoint: cluster.url,
+      ...caOf(cluster),
       ...options.aws,
       ...options.instances,
       ...portOf(options.awsPort),
       ...(options.region === undefined ? {} : { region: options.region }),
     });
     cleanups.push(() => aws.close());
-    const client = connect(server.url);
+    const client = connect(cluster.url, cluster.credentials);
     cleanups.push(async () => client.close());
     await createClusterObjects(client);
 
     const source = { client, clock, signal, log };
     const parts: Parts = { ...source, caches: startCaches(source) };
-    await startWorkloads(parts);
-    await startScheduler(parts);
+    await inside.startControllers(parts);
     const version = (await client.raw('GET', '/version')) as { gitVersion?: string };
-    const resident = systemInstances(systemNodes, aws, server.url, clock.now());
+    const resident = systemInstances(systemNodes, aws, cluster.url, clock.now());
     const kubelets = await startKubelets({
       parts,
       instances: { ...aws.instances, list: () => [...resident, ...aws.instances.list()] },
       region: aws.region,
       clusterName,
-      endpoint: server.url,
+      endpoint: cluster.url,
       kubeletVersion: version.gitVersion ?? 'v1.34.0',
       options: options.kubelets,
     });
 
     const kubeconfigFile = join(folder, 'kubeconfig');
-    await writeFile(kubeconfigFile, server.kubeconfig(), { mode: 0o600 });
+    await writeFile(kubeconfigFile, cluster.kubeconfig, { mode: 0o600 });
     const env = (): Record<string, string> => ({
       ...aws.env(),
       KUBECONFIG: kubeconfigFile,
       CLUSTER_NAME: clusterName,
-      CLUSTER_ENDPOINT: server.url,
+      CLUSTER_ENDPOINT: cluster.url,
       INTERRUPTION_QUEUE: aws.queue.name,
       SYSTEM_NAMESPACE: 'kube-system',
     });
-    const kube = { url: server.url, kubeconfig: () => server.kubeconfig(), client, server };
+    const kube = { url: cluster.url, kubeconfig: () => cluster.kubeconfig, client };
     return { clock, clusterName, kube, aws, kubelets, env, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
+
+/** What DescribeCluster says of the API server's certificate. */
+const caOf = ({ credentials }: ExistingCluster): { readonly clusterCaBase64?: string } =>
+  credentials.certificateAuthority === undefined
+    ? {}
+    : { clusterCaBase64: Buffer.from(credentials.certificateAuthority).toString('base64') };
 
 const portOf = (port: number | undefined): { readonly port?: number } => (port === undefined ? {} : { port });

@@ -1,0 +1,182 @@
+/**
+ * A control plane and helm that others wrote, built from their Go modules and kept outside the checkout, one folder per
+ * version. The first build takes minutes; later calls answer at once.
+ */
+import { execFile } from 'node:child_process';
+import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export const KUBERNETES_VERSION = '1.36.3';
+export const ETCD_VERSION = '3.6.16';
+export const HELM_VERSION = '3.22.0';
+
+const BUILD_LIMIT_MS = 30 * 60_000;
+
+/** Paths of the executables. */
+export interface Binaries {
+  readonly etcd: string;
+  readonly apiServer: string;
+  readonly scheduler: string;
+  readonly controllerManager: string;
+  readonly helm: string;
+}
+
+interface Source {
+  readonly tool: string;
+  readonly version: string;
+  readonly module: string;
+  /** Executable name → the package of its main function. */
+  readonly commands: Readonly<Record<string, string>>;
+  readonly linkerFlags: readonly string[];
+  /** Modules that `module` replaces by its own folders, and that are published under this version. */
+  readonly stagingVersion?: string;
+}
+
+const [, kubernetesMinor = '', kubernetesPatch = ''] = KUBERNETES_VERSION.split('.');
+
+const KUBERNETES: Source = {
+  tool: 'kubernetes',
+  version: KUBERNETES_VERSION,
+  module: 'k8s.io/kubernetes',
+  commands: {
+    'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
+    'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
+    'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
+  },
+  linkerFlags: [
+    `-X k8s.io/component-base/version.gitVersion=v${KUBERNETES_VERSION}`,
+    '-X k8s.io/component-base/version.gitMajor=1',
+    `-X k8s.io/component-base/version.gitMinor=${kubernetesMinor}`,
+  ],
+  stagingVersion: `v0.${kubernetesMinor}.${kubernetesPatch}`,
+};
+
+const ETCD: Source = {
+  tool: 'etcd',
+  version: ETCD_VERSION,
+  module: 'go.etcd.io/etcd/server/v3',
+  commands: { etcd: 'go.etcd.io/etcd/server/v3' },
+  linkerFlags: [],
+};
+
+const HELM: Source = {
+  tool: 'helm',
+  version: HELM_VERSION,
+  module: 'helm.sh/helm/v3',
+  commands: { helm: 'helm.sh/helm/v3/cmd/helm' },
+  linkerFlags: [`-X helm.sh/helm/v3/internal/version.version=v${HELM_VERSION}`],
+};
+
+/** Where builds are kept: `$XDG_CACHE_HOME/karpenter-ts`, by default under `~/.cache`. */
+export const cacheFolder = (): string =>
+  join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'karpenter-ts', 'cluster');
+
+/**
+ * Answers the executables and builds those that the cache does not have.
+ * @throws Error that says what to install when there is no Go toolchain
+ */
+export async function binaries(progress: (message: string) => void = () => {}): Promise<Binaries> {
+  // One after the other: each build uses every core, and their memory would add up.
+  const etcd = await built(ETCD, progress);
+  const kubernetes = await built(KUBERNETES, progress);
+  const helm = await built(HELM, progress);
+  return {
+    etcd: join(etcd, 'etcd'),
+    apiServer: join(kubernetes, 'kube-apiserver'),
+    scheduler: join(kubernetes, 'kube-scheduler'),
+    controllerManager: join(kubernetes, 'kube-controller-manager'),
+    helm: join(helm, 'helm'),
+  };
+}
+
+/** The folder that holds a source's executables. */
+async function built(source: Source, progress: (message: string) => void): Promise<string> {
+  const folder = join(cacheFolder(), `${source.tool}-${source.version}-${process.platform}-${process.arch}`);
+  if (await exists(folder)) return folder;
+  const started = performance.now();
+  progress(`building ${source.tool} ${source.version} (once; later runs reuse ${folder})`);
+  await requireGo();
+  await mkdir(dirname(folder), { recursive: true });
+  const work = await mkdtemp(`${folder}.building-`);
+  try {
+    await build(source, work);
+    await publish(join(work, 'bin'), folder);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  progress(`built ${source.tool} ${source.version} in ${Math.round((performance.now() - started) / 1000)} s`);
+  return folder;
+}
+
+/** A folder appears under its final name only when it is whole; two builders at once do no harm. */
+async function publish(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!(await exists(to))) throw error;
+  }
+}
+
+async function build(source: Source, work: string): Promise<void> {
+  const { commands, linkerFlags } = source;
+  await writeFile(join(work, 'go.mod'), await wrapperModule(source, work));
+  // Go keeps requirements that some file of the module imports, whatever its build tags.
+  const imports = Object.values(commands).map((path) => `import _ "${path}"`);
+  await writeFile(join(work, 'tools.go'), `//go:build tools\n\npackage tools\n\n${imports.join('\n')}\n`);
+  for (const [name, path] of Object.entries(commands)) {
+    const flags = ['-mod=mod', '-trimpath', '-ldflags', ['-s', '-w', ...linkerFlags].join(' ')];
+    await go(work, 'build', ...flags, '-o', join(work, 'bin', name), path);
+  }
+}
+
+/** A module of our own around the source: its replacements by local folders do not count outside its repository. */
+async function wrapperModule({ module, version, stagingVersion }: Source, work: string): Promise<string> {
+  const lines = ['module wrapper', '', 'go 1.26', '', `require ${module} v${version}`];
+  if (stagingVersion !== undefined) {
+    await writeFile(join(work, 'go.mod'), 'module wrapper\n');
+    const { GoMod } = JSON.parse(await go(work, 'mod', 'download', '-json', `${module}@v${version}`)) as {
+      readonly GoMod: string;
+    };
+    const staged = (await readFile(GoMod, 'utf8')).matchAll(/^\s*(?:replace )?(\S+) => \.\/staging\//gm);
+    for (const [, name] of staged) lines.push(`replace ${name} => ${name} ${stagingVersion}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+async function go(folder: string, ...argv: readonly string[]): Promise<string> {
+  const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '-buildvcs=false' };
+  try {
+    const { stdout } = await run('go', argv, {
+      cwd: folder,
+      env,
+      timeout: BUILD_LIMIT_MS,
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return stdout;
+  } catch (error) {
+    const { stderr = '' } = error as { readonly stderr?: string };
+    throw new Error(`go ${argv.join(' ')} failed:\n${stderr.split('\n').slice(-30).join('\n')}`, { cause: error });
+  }
+}
+
+async function requireGo(): Promise<void> {
+  try {
+    await run('go', ['version']);
+  } catch (error) {
+    throw new Error(
+      'No Go toolchain: `go version` failed. The cluster suite builds a Kubernetes control plane from source; ' +
+        'install Go 1.26 or newer (https://go.dev/dl) and put its bin folder on the PATH.',
+      { cause: error },
+    );
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

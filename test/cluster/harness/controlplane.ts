@@ -1,0 +1,306 @@
+/**
+ * A Kubernetes control plane that others wrote, on the loopback interface with RBAC: etcd, kube-apiserver,
+ * kube-scheduler, kube-controller-manager, each a child process.
+ */
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Credentials, connect, type KubeApi } from '../../../src/local/client.ts';
+import { type Binaries, binaries } from './binaries.ts';
+import { writeKubeconfig } from './kubeconfig.ts';
+import { eventually, freePorts, logTails, type Process, requireRunning, startProcess } from './processes.ts';
+
+const START_LIMIT_MS = 60_000;
+const TRIES = 3;
+
+/** Controllers that need a cloud, or hardware that is not there. */
+const NO_CONTROLLERS = [
+  'node-ipam-controller',
+  'node-route-controller',
+  'cloud-node-lifecycle-controller',
+  'service-lb-controller',
+  'persistentvolume-attach-detach-controller',
+];
+
+export interface ControlPlaneOptions {
+  /** Audited users: their requests are in `audit()`. */
+  readonly audited?: readonly string[];
+  /** Keeps running when this process ends. */
+  readonly detached?: boolean;
+  readonly progress?: (message: string) => void;
+}
+
+/** One request that an audited user made. */
+export interface AuditedRequest {
+  readonly verb: string;
+  readonly user: { readonly username: string };
+  readonly userAgent?: string;
+  readonly objectRef?: {
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly apiGroup?: string;
+  };
+  readonly requestURI: string;
+  readonly responseStatus?: { readonly code?: number; readonly reason?: string; readonly message?: string };
+}
+
+export interface ControlPlane {
+  readonly url: string;
+  /** PEM file of the API server's certificate authority. */
+  readonly certificateAuthority: string;
+  /** Of a member of system:masters. */
+  readonly credentials: Credentials;
+  /** A client with those credentials. */
+  readonly client: KubeApi;
+  /** Path of a kubeconfig with those credentials. */
+  readonly kubeconfig: string;
+  readonly binaries: Binaries;
+  /** Logs and data; `stop` removes it. */
+  readonly folder: string;
+  readonly processes: Readonly<Record<'etcd' | 'apiServer' | 'scheduler' | 'controllerManager', Process>>;
+  audit(): Promise<readonly AuditedRequest[]>;
+  /** The last lines of the components' logs. */
+  tails(): string;
+  /** Ends the API server's process, waits `downMs`, and starts it anew on the same port and data. */
+  restartApiServer(downMs?: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Builds what is not in the cache, starts it, and answers when the API server is ready and its controllers work.
+ * @throws Error with the tails of the components' logs
+ */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const executables = await binaries(options.progress);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startOnce(executables, options);
+    } catch (error) {
+      // Another process may take a port between our look and the component's start.
+      const isPortTaken = String(error).includes('address already in use');
+      if (!isPortTaken || attempt === TRIES) throw error;
+    }
+  }
+}
+
+async function startOnce(executables: Binaries, options: ControlPlaneOptions): Promise<ControlPlane> {
+  const folder = await mkdtemp(join(tmpdir(), 'karpenter-cluster-'));
+  const [port = 0, etcdPort = 0, peerPort = 0] = await freePorts(3);
+  const files = await writeFiles(folder, port, options);
+  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+  const start = (name: string, path: string, argv: readonly string[]): Promise<Process> =>
+    startProcess({ name, path, argv, folder, detached: options.detached ?? false });
+  const startApiServer = (): Promise<Process> =>
+    start('kube-apiserver', executables.apiServer, apiServerFlags(files, port, etcdUrl));
+  const running: { -readonly [name in keyof ControlPlane['processes']]?: Process } = {};
+  const all = (): readonly Process[] => Object.values(running);
+  const stopProcesses = async (): Promise<void> => {
+    // The reverse of the order in which they depend on each other.
+    for (const one of [running.scheduler, running.controllerManager, running.apiServer, running.etcd])
+      await one?.stop();
+  };
+
+  try {
+    running.etcd = await start('etcd', executables.etcd, etcdFlags(folder, etcdUrl, `http://127.0.0.1:${peerPort}`));
+    running.apiServer = await startApiServer();
+    const connection = await reachable(files, running.apiServer);
+    const { client } = connection;
+    await ready(client, running.apiServer);
+    running.controllerManager = await start(
+      'kube-controller-manager',
+      executables.controllerManager,
+      controllerManagerFlags(files),
+    );
+    running.scheduler = await start('kube-scheduler', executables.scheduler, schedulerFlags(files));
+    await eventually(
+      'the service account controller',
+      () => client.raw('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
+      START_LIMIT_MS,
+    );
+    const processes = running as ControlPlane['processes'];
+    return {
+      ...connection,
+      certificateAuthority: files.certificateAuthority,
+      kubeconfig: files.adminKubeconfig,
+      binaries: executables,
+      folder,
+      processes,
+      audit: () => readAudit(files.auditLog),
+      tails: () => logTails(all()),
+      async restartApiServer(downMs = 0) {
+        await processes.apiServer.stop();
+        await new Promise((resolve) => setTimeout(resolve, downMs));
+        running.apiServer = await startApiServer();
+        await ready(client, running.apiServer);
+      },
+      async stop() {
+        client.close();
+        await stopProcesses();
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    const tails = logTails(all());
+    await stopProcesses();
+    await rm(folder, { recursive: true, force: true });
+    throw new Error(`Cannot start the control plane: ${String(error)}\n${tails}`, { cause: error });
+  }
+}
+
+interface Files {
+  readonly folder: string;
+  readonly url: string;
+  readonly adminToken: string;
+  readonly certificateAuthority: string;
+  readonly adminKubeconfig: string;
+  readonly schedulerKubeconfig: string;
+  readonly controllerManagerKubeconfig: string;
+  readonly tokens: string;
+  readonly serviceAccountKey: string;
+  readonly auditPolicy: string;
+  readonly auditLog: string;
+}
+
+async function writeFiles(folder: string, port: number, { audited = [] }: ControlPlaneOptions): Promise<Files> {
+  const url = `https://127.0.0.1:${port}`;
+  const inFolder = (name: string): string => join(folder, name);
+  // The API server signs a certificate for itself at its first start, and keeps its authority in the same file.
+  const certificateAuthority = inFolder('certificates/apiserver.crt');
+  await mkdir(inFolder('certificates'));
+  const tokens = { admin: newToken(), scheduler: newToken(), controllerManager: newToken() };
+  const files: Files = {
+    folder,
+    url,
+    adminToken: tokens.admin,
+    certificateAuthority,
+    adminKubeconfig: inFolder('admin.kubeconfig'),
+    schedulerKubeconfig: inFolder('scheduler.kubeconfig'),
+    controllerManagerKubeconfig: inFolder('controllermanager.kubeconfig'),
+    tokens: inFolder('tokens.csv'),
+    serviceAccountKey: inFolder('serviceaccount.key'),
+    auditPolicy: inFolder('auditpolicy.json'),
+    auditLog: inFolder('audit.log'),
+  };
+  const rows = [
+    `${tokens.admin},admin,admin,system:masters`,
+    `${tokens.scheduler},system:kube-scheduler,scheduler`,
+    `${tokens.controllerManager},system:kube-controller-manager,controllermanager`,
+  ];
+  const { privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+  });
+  const policy = {
+    apiVersion: 'audit.k8s.io/v1',
+    kind: 'Policy',
+    omitStages: ['RequestReceived'],
+    rules: [...(audited.length > 0 ? [{ level: 'Metadata', users: audited }] : []), { level: 'None' }],
+  };
+  const access = (token: string) => ({ url, certificateAuthority, token });
+  await Promise.all([
+    writeFile(files.tokens, `${rows.join('\n')}\n`, { mode: 0o600 }),
+    writeFile(files.serviceAccountKey, privateKey, { mode: 0o600 }),
+    writeFile(files.auditPolicy, JSON.stringify(policy)),
+    writeFile(files.auditLog, ''),
+    writeKubeconfig(files.adminKubeconfig, access(tokens.admin)),
+    writeKubeconfig(files.schedulerKubeconfig, access(tokens.scheduler)),
+    writeKubeconfig(files.controllerManagerKubeconfig, access(tokens.controllerManager)),
+  ]);
+  return files;
+}
+
+const newToken = (): string => randomBytes(24).toString('hex');
+
+const etcdFlags = (folder: string, clientUrl: string, peerUrl: string): readonly string[] => [
+  `--data-dir=${join(folder, 'etcd')}`,
+  `--listen-client-urls=${clientUrl}`,
+  `--advertise-client-urls=${clientUrl}`,
+  `--listen-peer-urls=${peerUrl}`,
+  `--initial-advertise-peer-urls=${peerUrl}`,
+  `--initial-cluster=default=${peerUrl}`,
+  '--log-level=warn',
+  // Nothing here has to outlive the machine.
+  '--unsafe-no-fsync',
+];
+
+const apiServerFlags = (files: Files, port: number, etcdUrl: string): readonly string[] => [
+  `--etcd-servers=${etcdUrl}`,
+  '--bind-address=127.0.0.1',
+  '--advertise-address=127.0.0.1',
+  // Its own address may not be an endpoint of a service, being loopback.
+  '--endpoint-reconciler-type=none',
+  `--secure-port=${port}`,
+  `--cert-dir=${join(files.folder, 'certificates')}`,
+  `--token-auth-file=${files.tokens}`,
+  '--authorization-mode=RBAC,Node',
+  '--service-account-issuer=https://kubernetes.default.svc',
+  `--service-account-key-file=${files.serviceAccountKey}`,
+  `--service-account-signing-key-file=${files.serviceAccountKey}`,
+  // Nobody mounts tokens into containers that do not run.
+  '--disable-admission-plugins=ServiceAccount',
+  '--service-cluster-ip-range=172.20.0.0/16',
+  '--allow-privileged=true',
+  `--audit-policy-file=${files.auditPolicy}`,
+  `--audit-log-path=${files.auditLog}`,
+];
+
+const controllerManagerFlags = (files: Files): readonly string[] => [
+  `--kubeconfig=${files.controllerManagerKubeconfig}`,
+  '--use-service-account-credentials=true',
+  `--service-account-private-key-file=${files.serviceAccountKey}`,
+  `--root-ca-file=${files.certificateAuthority}`,
+  `--controllers=*,${NO_CONTROLLERS.map((name) => `-${name}`).join(',')}`,
+  '--leader-elect=false',
+  '--secure-port=0',
+  '--kube-api-qps=300',
+  '--kube-api-burst=500',
+];
+
+const schedulerFlags = (files: Files): readonly string[] => [
+  `--kubeconfig=${files.schedulerKubeconfig}`,
+  '--leader-elect=false',
+  '--secure-port=0',
+  '--kube-api-qps=300',
+  '--kube-api-burst=500',
+];
+
+type Connected = Pick<ControlPlane, 'url' | 'credentials' | 'client'>;
+
+/** Answers when the API server has written its certificate. */
+async function reachable({ certificateAuthority, url, adminToken }: Files, apiServer: Process): Promise<Connected> {
+  const pem = await eventually(
+    "the API server's certificate",
+    async () => {
+      requireRunning(apiServer);
+      return (await readFile(certificateAuthority, 'utf8')) || undefined;
+    },
+    START_LIMIT_MS,
+  );
+  const credentials = { token: adminToken, certificateAuthority: pem };
+  return { url, credentials, client: connect(url, credentials) };
+}
+
+async function ready(client: KubeApi, apiServer: Process): Promise<void> {
+  await eventually(
+    'the API server to be ready',
+    async () => {
+      requireRunning(apiServer);
+      // What it bootstraps itself comes last: roles, priority classes, namespaces.
+      await client.raw('GET', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:kube-scheduler');
+      return client.raw('GET', '/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical');
+    },
+    START_LIMIT_MS,
+  );
+  await eventually('its namespaces', () => client.raw('GET', '/api/v1/namespaces/kube-system'), START_LIMIT_MS);
+}
+
+async function readAudit(file: string): Promise<readonly AuditedRequest[]> {
+  const text = await readFile(file, 'utf8');
+  // The last line may still be being written.
+  const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as AuditedRequest);
+}
