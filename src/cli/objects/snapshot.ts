@@ -17,7 +17,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
 import { type StructuralSchema, structuralSchema } from '../../api/schema/structural.ts';
-import type { InstanceType, Snapshot, StateNode } from '../../engine/model.ts';
+import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
 import { stateNode } from '../../state/node.ts';
 import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
 import { InputError } from './errors.ts';
@@ -26,6 +26,8 @@ import { daemonPodOf, podsOf, standalonePod, type Uids, uidsInOrder } from './wo
 
 export interface World {
   readonly snapshot: Snapshot;
+  /** Every NodePool, those too that buy nothing for pods: the static ones, and those being deleted. */
+  readonly allPools: readonly PoolInput[];
   /** What was passed over, for the user to know. */
   readonly notes: readonly string[];
 }
@@ -55,7 +57,10 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
     manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object as T);
   const uids = uidsInOrder();
   const pods = manifests.flatMap((manifest) => podsIn(manifest, uids));
-  const pools = manifests.filter(({ object }) => object.kind === 'NodePool').map(nodePoolOf);
+  const allPools = manifests
+    .filter(({ object }) => object.kind === 'NodePool')
+    .map(nodePoolOf)
+    .map((nodePool) => ({ nodePool, instanceTypes: options.instanceTypes(nodePool) }));
   const nodes = nodesOf(
     manifests,
     pods.filter(({ spec }) => Boolean(spec.nodeName)),
@@ -65,11 +70,12 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
   for (const { object, where } of daemonSets) checkWorkload(new Field(where, object));
   return {
     notes,
+    allPools,
     snapshot: {
       nowMs: options.nowMs,
-      pools: pools
-        .filter((pool) => pool.spec.replicas === undefined && pool.metadata.deletionTimestamp === undefined)
-        .map((nodePool) => ({ nodePool, instanceTypes: options.instanceTypes(nodePool) })),
+      pools: allPools.filter(
+        ({ nodePool: { spec, metadata } }) => spec.replicas === undefined && metadata.deletionTimestamp === undefined,
+      ),
       nodes,
       pendingPods: pods.filter(({ spec, status }) => !spec.nodeName && status?.phase === 'Pending'),
       daemonPods: daemonSets.map(({ object }) => daemonPodOf(object as DaemonSet, uids)),
