@@ -71,6 +71,27 @@ function time(text: string): number {
   return ms;
 }
 
+interface Flags extends SimulateOptions {
+  readonly output: Format;
+  readonly now?: number;
+  readonly disruption?: boolean;
+  readonly options?: string;
+}
+
+/** Policies that were not asked for on the command line are left to the file of `--options`. */
+async function runDisruption(command: Command, parsed: Flags): Promise<void> {
+  const { now, preferencePolicy, minValuesPolicy, ...flags } = parsed;
+  const isSet = (name: string): boolean => command.getOptionValueSource(name) === 'cli';
+  const given = {
+    ...flags,
+    ...(now === undefined ? {} : { nowMs: now }),
+    ...(isSet('preferencePolicy') && preferencePolicy !== undefined ? { preferencePolicy } : {}),
+    ...(isSet('minValuesPolicy') && minValuesPolicy !== undefined ? { minValuesPolicy } : {}),
+  };
+  const verb = await import('./disruption.ts');
+  await verb.runDisruption(given, (manifests, nowMs) => typesFor(flags, manifests, nowMs));
+}
+
 export function simulateCommand(): Command {
   return new Command('simulate')
     .description('Show which nodes would be bought for the pods in some manifests, and why the rest stays pending')
@@ -94,10 +115,19 @@ export function simulateCommand(): Command {
         .default('Strict'),
     )
     .option('--now <time>', 'the time at which it plays', time)
-    .action(async (flags: SimulateOptions & { readonly output: Format; readonly now?: number }, command: Command) => {
+    .option('--disruption', 'show which nodes would be given back or replaced instead')
+    .addOption(
+      new Option('--consolidation <mode>', 'how disruption looks for cheaper nodes')
+        .choices(['compatible'])
+        .default('compatible'),
+    )
+    .option('--options <file>', 'JSON file with now, featureGates and policies for --disruption')
+    .action(async (flags: Flags, command: Command) => {
       if (flags.filename.length === 0)
         command.error('error: name at least one file or folder with -f, or - for standard input');
       const { now } = flags;
+      if (flags.disruption) return runDisruption(command, flags);
+      if (flags.options !== undefined) command.error('error: --options goes with --disruption only');
       const { simulation, notes } = await simulate({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
       for (const note of notes) process.stderr.write(`note: ${note}\n`);
       process.stdout.write(await print(simulation, flags.output));

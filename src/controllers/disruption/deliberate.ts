@@ -5,6 +5,7 @@ import { poolTotals } from '../../engine/disruption/balance.ts';
 import { allowances } from '../../engine/disruption/budgets.ts';
 import { type Candidate, candidateOf, isBlock } from '../../engine/disruption/candidates.ts';
 import type { Deliberation, Method } from '../../engine/disruption/method.ts';
+import { claimCounts } from '../../engine/disruption/staticdrift.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
@@ -87,6 +88,8 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
       budgets: candidates.length === 0 ? new Map() : budgetsFor(method),
       totals: poolTotals(cluster.nodes(), all, pools),
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
+      pools,
+      claims: claimCounts(cluster.nodes(), queue.providerIds),
       unseenPools,
       simulate,
       elapsedMs: () => clock.now() - nowMs,

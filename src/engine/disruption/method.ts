@@ -1,10 +1,12 @@
 /** The contract of the algorithms that decide which nodes to disrupt. */
 import type { NodePool } from '../../api/nodepool.ts';
+import type { PoolInput } from '../model.ts';
 import type { Evaluation, PoolTotals } from './balance.ts';
 import type { Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
 import type { DisruptionClass, DisruptionReason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulation.ts';
+import type { ClaimCounts } from './staticdrift.ts';
 
 /** Something to tell the user about a candidate, or about a NodePool. */
 export interface Note {
@@ -72,6 +74,10 @@ export interface Deliberation {
   readonly spotToSpot: boolean;
   /** NodePools that an earlier search of the method had no time for. */
   readonly unseenPools: ReadonlySet<string>;
+  /** Managed NodePools that have instance types, by name. */
+  readonly pools: ReadonlyMap<string, PoolInput>;
+  /** Claims of the NodePools that have any, by name. */
+  readonly claims: ReadonlyMap<string, ClaimCounts>;
   /** The same question asked again now. */
   readonly refresh: () => Promise<Deliberation>;
 }

@@ -149,6 +149,8 @@ export function deliberationOf(candidates: readonly Candidate[], more: Partial<D
     candidates,
     budgets: new Map([['default', 100]]),
     totals: new Map(),
+    pools: new Map(),
+    claims: new Map(),
     spotToSpot: false,
     unseenPools: new Set(),
     simulate: async () => undefined,

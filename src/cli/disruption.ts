@@ -1,0 +1,120 @@
+/** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
+import { METHODS, type Review, review, type Scene } from '../engine/disruption/review.ts';
+import type { SolveOptions } from '../engine/model.ts';
+import { solve } from '../engine/solve.ts';
+import { Field } from './objects/check.ts';
+import { InputError, messageOf } from './objects/errors.ts';
+import { type Manifest, readManifests, readText } from './objects/read.ts';
+import { type WorldOptions, worldOf } from './objects/snapshot.ts';
+import { type Disruption, disruptionOf, disruptionText } from './render/commands.ts';
+import type { SimulateOptions } from './simulate.ts';
+
+/** What a file of `--options` may set. */
+export interface CaseOptions {
+  /** The time at which it plays. */
+  readonly now?: string;
+  readonly featureGates?: Readonly<Record<string, boolean>>;
+  readonly preferencePolicy?: SolveOptions['preferencePolicy'];
+  readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
+}
+
+/** @throws InputError that names the field */
+export function readCaseOptions(file: string): CaseOptions {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readText(file));
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    throw new InputError(file, `not valid JSON: ${messageOf(error)}`, { cause: error });
+  }
+  const options = new Field(file, parsed).object();
+  options.at('preferencePolicy').oneOf('Respect', 'Ignore');
+  options.at('minValuesPolicy').oneOf('Strict', 'BestEffort');
+  options.at('featureGates').object();
+  options.at('now').text();
+  const { now, featureGates = {} } = parsed as CaseOptions;
+  if (now !== undefined && Number.isNaN(Date.parse(now)))
+    options.at('now').fail(`"${now}" is not a time such as 2026-06-03T10:30:00Z`);
+  for (const [gate, value] of Object.entries(featureGates))
+    if (typeof value !== 'boolean') options.at('featureGates').at(gate).fail('must be true or false');
+  return parsed as CaseOptions;
+}
+
+/** Finds the instance types that the NodePools among some manifests see. */
+export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promise<WorldOptions['instanceTypes']>;
+
+export interface DisruptionOptions {
+  /** Files, folders, or `-` for standard input. */
+  readonly filename: readonly string[];
+  readonly instanceTypes: TypesFor;
+  readonly nowMs: number;
+  readonly preferencePolicy: SolveOptions['preferencePolicy'];
+  readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
+  readonly featureGates: Readonly<Record<string, boolean>>;
+  /** Ask every method, not only up to the first that has a command. */
+  readonly everyMethod: boolean;
+}
+
+export interface DisruptionResult {
+  readonly disruption: Disruption;
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError that names the document and the field */
+export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
+  const { nowMs, everyMethod } = options;
+  const manifests = readManifests(options.filename);
+  const instanceTypes = await options.instanceTypes(manifests, nowMs);
+  const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs });
+  const { featureGates, preferencePolicy, minValuesPolicy } = options;
+  const startedMs = performance.now();
+  const scene: Scene = {
+    snapshot,
+    pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
+    inProgress: new Set(),
+    spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
+    solve: (experiment) =>
+      solve(experiment, {
+        preferencePolicy,
+        minValuesPolicy,
+        reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
+        ignoreDraRequests: true,
+      }),
+    elapsedMs: () => performance.now() - startedMs,
+  };
+  const reviews: Review[] = [];
+  for (const method of METHODS) {
+    const found = await review(method, scene);
+    reviews.push(found);
+    if (found.findings.commands.length > 0 && !everyMethod) break;
+  }
+  return { disruption: disruptionOf(reviews, { everyMethod }), notes };
+}
+
+/** What the command line says. */
+export interface DisruptionFlags extends SimulateOptions {
+  readonly options?: string;
+  readonly output: 'table' | 'json' | 'yaml';
+}
+
+/** Runs the verb and prints. What the command line says goes before what the file of `--options` says. */
+export async function runDisruption(flags: DisruptionFlags, instanceTypes: TypesFor): Promise<void> {
+  const file = flags.options === undefined ? {} : readCaseOptions(flags.options);
+  const { disruption, notes } = await simulateDisruption({
+    filename: flags.filename,
+    instanceTypes,
+    nowMs: flags.nowMs ?? (file.now === undefined ? Date.now() : Date.parse(file.now)),
+    preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',
+    minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
+    featureGates: file.featureGates ?? {},
+    everyMethod: flags.explain ?? false,
+  });
+  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  process.stdout.write(await print(disruption, flags.output));
+}
+
+async function print(disruption: Disruption, output: DisruptionFlags['output']): Promise<string> {
+  if (output === 'json') return `${JSON.stringify(disruption)}\n`;
+  if (output === 'yaml') return (await import('yaml')).stringify(disruption);
+  return disruptionText(disruption);
+}

@@ -1,0 +1,122 @@
+/** Disruption commands in the form of `karpenter simulate --disruption -o json`, which is public, and for people. */
+import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import { type Command, type Decision, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
+import type { Method } from '../../engine/disruption/method.ts';
+import type { Review } from '../../engine/disruption/review.ts';
+import type { PlannedClaim, Requirement } from '../../engine/model.ts';
+import { counted, table, usdPerHour } from './table.ts';
+
+export interface SimulatedReplacement {
+  readonly nodePool: string;
+  readonly pods: readonly string[];
+  /** Cheapest first; none where the NodePool alone decides. */
+  readonly instanceTypes: readonly string[];
+  readonly requirements: readonly Requirement[];
+  readonly capacityTypes: readonly string[];
+  readonly cheapest: string;
+  /** USD per hour. */
+  readonly cheapestPrice: number;
+}
+
+export interface SimulatedCommand {
+  readonly decision: Decision;
+  /** Names of nodes. */
+  readonly candidates: readonly string[];
+  readonly replacements: readonly SimulatedReplacement[];
+  /** USD per hour. */
+  readonly savings: number;
+}
+
+export interface MethodResult {
+  readonly method: string;
+  readonly reason: string;
+  readonly commands: readonly SimulatedCommand[];
+}
+
+export interface Disruption {
+  /** The first method that has a command, in the operator's order. */
+  readonly first: MethodResult | null;
+  /** Every method on its own, with the nodes that it would consider and how many its budgets let go. */
+  readonly methods?: readonly (MethodResult & {
+    readonly candidates: readonly string[];
+    readonly budgets: Readonly<Record<string, number>>;
+  })[];
+}
+
+/** `multi-node-consolidation`. */
+export const methodName = ({ name }: Method): string => name.replaceAll(' ', '-');
+
+/** Prices are sums of list prices: more digits than this are noise of the addition. */
+const rounded = (usd: number): number => Number(usd.toFixed(6));
+
+function replacementOf(claim: PlannedClaim): SimulatedReplacement {
+  const { nodePool, pods, instanceTypes, requirements, cheapest, usdPerHour: cheapestPrice } = claim;
+  const capacityTypes = requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values ?? [];
+  return {
+    nodePool,
+    pods: [...pods].sort(),
+    instanceTypes,
+    requirements,
+    capacityTypes,
+    cheapest,
+    cheapestPrice,
+  };
+}
+
+const commandOf = (command: Command): SimulatedCommand => ({
+  decision: decisionOf(command),
+  candidates: command.candidates.map(({ name }) => name),
+  replacements: command.replacements.map(replacementOf),
+  savings: rounded(savingsOf(command)),
+});
+
+const resultOf = ({ method, findings }: Review): MethodResult => ({
+  method: methodName(method),
+  reason: method.reason,
+  commands: findings.commands.map(commandOf),
+});
+
+export function disruptionOf(
+  reviews: readonly Review[],
+  { everyMethod }: { readonly everyMethod: boolean },
+): Disruption {
+  const first = reviews.find(({ findings }) => findings.commands.length > 0);
+  return {
+    first: first === undefined ? null : resultOf(first),
+    ...(everyMethod ? { methods: reviews.map(inFull) } : {}),
+  };
+}
+
+const inFull = (review: Review): NonNullable<Disruption['methods']>[number] => ({
+  ...resultOf(review),
+  candidates: review.candidates.map(({ name }) => name).sort(),
+  budgets: Object.fromEntries(review.budgets),
+});
+
+const HEADINGS = ['DECISION', 'NODES', 'REPLACEMENT', 'OTHERS', 'CAPACITY', 'PRICE', 'SAVINGS'];
+
+function commandRow({ decision, candidates, replacements, savings }: SimulatedCommand): readonly string[] {
+  const [replacement] = replacements;
+  const nodes = candidates.join(',');
+  if (replacement === undefined) return [decision, nodes, '', '', '', '', usdPerHour(savings)];
+  const { cheapest, nodePool, instanceTypes, capacityTypes } = replacement;
+  const price = replacements.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0);
+  const others = replacements.length > 1 ? ` and ${counted(replacements.length - 1, 'more node')}` : '';
+  return [
+    decision,
+    nodes,
+    `${cheapest || `as NodePool ${nodePool}`}${others}`,
+    instanceTypes.length > 1 ? `+${instanceTypes.length - 1}` : '',
+    capacityTypes.join(','),
+    usdPerHour(price),
+    usdPerHour(savings),
+  ];
+}
+
+const section = ({ method, commands }: MethodResult): string =>
+  commands.length === 0 ? `${method}: nothing to do` : `${method}\n${table(HEADINGS, commands.map(commandRow))}`;
+
+export function disruptionText({ first, methods }: Disruption): string {
+  if (methods !== undefined) return `${methods.map(section).join('\n\n')}\n`;
+  return first === null ? 'no node would be disrupted\n' : `${section(first)}\n`;
+}

@@ -1,0 +1,107 @@
+/** Asks the disruption methods about a snapshot, as the operator asks them about the cluster. */
+import type { Plan, PoolInput, Snapshot } from '../model.ts';
+import { poolTotals } from './balance.ts';
+import { allowances } from './budgets.ts';
+import { type Block, type Candidate, candidateOf, isBlock } from './candidates.ts';
+import { drift } from './drift.ts';
+import { emptiness } from './emptiness.ts';
+import type { Deliberation, Findings, Method } from './method.ts';
+import { multiNode } from './multi.ts';
+import { interpret, withoutCandidates } from './simulation.ts';
+import { singleNode } from './single.ts';
+import { claimCounts, staticDrift } from './staticdrift.ts';
+
+/** In the order in which they are asked; the first that has a command ends the pass. */
+export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
+
+/** A cluster at a moment. */
+export interface Scene {
+  /** Its pools are those that buy nodes for pods. */
+  readonly snapshot: Snapshot;
+  /** Every managed NodePool, by name. */
+  readonly pools: ReadonlyMap<string, PoolInput>;
+  /** Provider ids that commands are working on. */
+  readonly inProgress: ReadonlySet<string>;
+  /** Feature gate SpotToSpotConsolidation. */
+  readonly spotToSpot: boolean;
+  readonly solve: (snapshot: Snapshot) => Plan;
+  /** Milliseconds since the scene was set, for the deadlines of the methods. */
+  readonly elapsedMs: () => number;
+}
+
+/** What one method makes of a scene. */
+export interface Review {
+  readonly method: Method;
+  /** Nodes that are no candidates of any method of this class, by provider id. */
+  readonly blocks: ReadonlyMap<string, Block>;
+  /** Candidates that this method does not take, by provider id, with its words for it if it has any. */
+  readonly declined: ReadonlyMap<string, string | undefined>;
+  readonly candidates: readonly Candidate[];
+  /** How many more nodes each NodePool lets go for the method's reason. */
+  readonly budgets: ReadonlyMap<string, number>;
+  readonly findings: Findings;
+}
+
+const NOTHING: Findings = { commands: [], exhausted: true, notes: [] };
+
+export async function review(method: Method, scene: Scene): Promise<Review> {
+  const { snapshot, pools, inProgress } = scene;
+  const { nodes, nowMs, podDisruptionBudgets } = snapshot;
+  const context = { nowMs, class: method.class, inProgress, pools: withTypes(pools), podDisruptionBudgets };
+  const blocks = new Map<string, Block>();
+  const declined = new Map<string, string | undefined>();
+  const all: Candidate[] = [];
+  const candidates: Candidate[] = [];
+  for (const node of nodes) {
+    const result = candidateOf(node, context);
+    if (isBlock(result)) {
+      blocks.set(node.providerId, result);
+      continue;
+    }
+    all.push(result);
+    const { eligible, because } = method.filter(result);
+    if (eligible) candidates.push(result);
+    else declined.set(node.providerId, because);
+  }
+  const found = allowances(
+    nodes,
+    [...pools.values()].map(({ nodePool }) => nodePool),
+    { reason: method.reason, nowMs },
+  );
+  const budgets = new Map([...found].map(([name, { remaining }]) => [name, remaining]));
+  const findings =
+    candidates.length === 0 ? NOTHING : await method.decide(deliberationOn(scene, { all, candidates, budgets }));
+  return { method, blocks, declined, candidates, budgets, findings };
+}
+
+/** A pool without instance types counts as unknown: what its nodes cost and could become cannot be told. */
+const withTypes = (pools: ReadonlyMap<string, PoolInput>): ReadonlyMap<string, PoolInput> =>
+  new Map([...pools].filter(([, { instanceTypes }]) => instanceTypes.length > 0));
+
+interface Found {
+  /** Candidates before the method's filter. */
+  readonly all: readonly Candidate[];
+  readonly candidates: readonly Candidate[];
+  readonly budgets: ReadonlyMap<string, number>;
+}
+
+function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deliberation {
+  const { snapshot, pools, inProgress, spotToSpot, solve, elapsedMs } = scene;
+  const deliberation: Deliberation = {
+    nowMs: snapshot.nowMs,
+    candidates,
+    budgets,
+    totals: poolTotals(snapshot.nodes, all, pools),
+    pools: withTypes(pools),
+    claims: claimCounts(snapshot.nodes, inProgress),
+    spotToSpot,
+    unseenPools: new Set(),
+    elapsedMs,
+    simulate: async (gone, options) => {
+      const experiment = withoutCandidates(snapshot, gone, options);
+      return experiment && interpret(solve(experiment.snapshot), experiment);
+    },
+    refresh: async () => deliberation, // nothing moves in a snapshot
+  };
+  return deliberation;
+}

@@ -1,0 +1,102 @@
+/** Replaces drifted nodes of NodePools that hold a fixed number of nodes: one for one, whatever runs on them. */
+import { isTrue } from '../../api/conditions.ts';
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
+import {
+  HOSTNAME_LABEL,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  NODEPOOL_LABEL,
+} from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { cheapestPrice } from '../instancetypes.ts';
+import type { PlannedClaim, PoolInput, StateNode } from '../model.ts';
+import { resourcesOf } from '../resources.ts';
+import { SIMULATION_ONLY, templateLabels, templateRequirements } from '../solver/template.ts';
+import type { Candidate } from './candidates.ts';
+import type { Command } from './command.ts';
+import type { Deliberation, Findings, Method } from './method.ts';
+
+export const staticDrift: Method = {
+  name: 'static drift',
+  reason: 'Drifted',
+  class: 'eventual',
+  consolidationType: '',
+  filter: ({ nodePool, nodeClaim }) => ({
+    eligible: nodePool.spec.replicas !== undefined && isTrue(nodeClaim, 'Drifted'),
+  }),
+  decide,
+};
+
+/** Claims of a NodePool by what is to become of them. Each claim is in one of the three. */
+export interface ClaimCounts {
+  /** Those that stay. */
+  readonly active: number;
+  /** Those that a command is about to take, once their replacements are there. */
+  readonly pending: number;
+  readonly deleting: number;
+}
+
+const NO_CLAIMS: ClaimCounts = { active: 0, pending: 0, deleting: 0 };
+
+/** The claims of every NodePool; `inProgress` holds the provider ids that commands are working on. */
+export function claimCounts(
+  nodes: readonly StateNode[],
+  inProgress: ReadonlySet<string>,
+): ReadonlyMap<string, ClaimCounts> {
+  const counts = new Map<string, ClaimCounts>();
+  for (const { nodeClaim, labels, providerId, markedForDeletion } of nodes) {
+    const pool = labels[NODEPOOL_LABEL];
+    if (nodeClaim === undefined || pool === undefined) continue;
+    const before = counts.get(pool) ?? NO_CLAIMS;
+    const isDeleting = nodeClaim.metadata.deletionTimestamp !== undefined;
+    const kind = !isDeleting && inProgress.has(providerId) ? 'pending' : markedForDeletion ? 'deleting' : 'active';
+    counts.set(pool, { ...before, [kind]: before[kind] + 1 });
+  }
+  return counts;
+}
+
+async function decide({ candidates, budgets, claims, pools }: Deliberation): Promise<Findings> {
+  const commands: Command[] = [];
+  for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
+    const pool = pools.get(name);
+    if (pool === undefined) continue;
+    const count = granted(pool.nodePool, own.length, budgets.get(name) ?? 0, claims.get(name) ?? NO_CLAIMS);
+    const planned = fromTemplate(pool);
+    for (const candidate of inOrder(own).slice(0, count)) {
+      commands.push({ reason: 'Drifted', candidates: [candidate], replacements: [planned] });
+    }
+  }
+  return { commands, exhausted: false, notes: [] };
+}
+
+const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
+  [...candidates].sort((a, b) => (a.name < b.name ? -1 : 1));
+
+/** How many nodes may be replaced now: each needs room for its replacement within the pool's limit of nodes. */
+function granted(pool: NodePool, wanted: number, budget: number, claims: ClaimCounts): number {
+  const { active, pending, deleting } = claims;
+  if (active + pending > (pool.spec.replicas ?? 0)) return 0; // a replacement is there and what it replaces is not gone
+  const limit = resourcesOf(pool.spec.limits).nodes ?? Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.min(budget, wanted, limit - (active + pending + deleting)));
+}
+
+/** A claim as the pool describes it, without regard to any pod. Its price is the least that it can cost. */
+function fromTemplate({ nodePool, instanceTypes }: PoolInput): PlannedClaim {
+  const requirements = templateRequirements(nodePool).without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
+  const price = Math.min(...instanceTypes.map((type) => cheapestPrice(type, requirements)));
+  return {
+    nodePool: nodePool.metadata.name,
+    pods: [],
+    instanceTypes: [],
+    requirements: requirements.toApi(),
+    requests: {},
+    labels: templateLabels(nodePool),
+    annotations: {
+      ...nodePool.spec.template.metadata?.annotations,
+      [NODEPOOL_HASH_ANNOTATION]: nodePoolHash(nodePool),
+      [NODEPOOL_HASH_VERSION_ANNOTATION]: NODEPOOL_HASH_VERSION,
+    },
+    cheapest: '',
+    usdPerHour: Number.isFinite(price) ? price : 0,
+  };
+}
