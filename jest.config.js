@@ -14,6 +14,7 @@ const project = (name, extra = {}) => ({
 });
 
 export default {
-  projects: [project('architecture'), project('unit'), project('operator'), project('conformance')],
+  // `npm test` leaves out `cluster`, which needs a Go toolchain: `npm run test:cluster`.
+  projects: [project('architecture'), project('unit'), project('operator'), project('conformance'), project('cluster')],
   testTimeout: 30_000,
 };

@@ -22,6 +22,7 @@ export interface Binaries {
   readonly apiServer: string;
   readonly scheduler: string;
   readonly controllerManager: string;
+  readonly kubectl: string;
   readonly helm: string;
 }
 
@@ -55,6 +56,13 @@ const KUBERNETES: Source = {
   stagingVersion: `v0.${kubernetesMinor}.${kubernetesPatch}`,
 };
 
+/** Apart from the control plane, because it is of use without. */
+const KUBECTL: Source = {
+  ...KUBERNETES,
+  tool: 'kubectl',
+  commands: { kubectl: 'k8s.io/kubernetes/cmd/kubectl' },
+};
+
 const ETCD: Source = {
   tool: 'etcd',
   version: ETCD_VERSION,
@@ -83,12 +91,14 @@ export async function binaries(progress: (message: string) => void = () => {}): 
   // One after the other: each build uses every core, and their memory would add up.
   const etcd = await built(ETCD, progress);
   const kubernetes = await built(KUBERNETES, progress);
+  const kubectl = await built(KUBECTL, progress);
   const helm = await built(HELM, progress);
   return {
     etcd: join(etcd, 'etcd'),
     apiServer: join(kubernetes, 'kube-apiserver'),
     scheduler: join(kubernetes, 'kube-scheduler'),
     controllerManager: join(kubernetes, 'kube-controller-manager'),
+    kubectl: join(kubectl, 'kubectl'),
     helm: join(helm, 'helm'),
   };
 }

@@ -1,0 +1,268 @@
+/**
+ * A real control plane with our charts installed by real helm, the local AWS and kubelets around it, and operators that
+ * work as the chart's ServiceAccount.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { DEPLOYMENT, SERVICE } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeApi } from '../../../src/local/client.ts';
+import { joinCluster, type Surroundings, type WorldOptions } from '../../../src/local/world.ts';
+import { type AuditedRequest, type ControlPlane, startControlPlane } from './controlplane.ts';
+import { kubeconfigText } from './kubeconfig.ts';
+import { eventually } from './processes.ts';
+
+const run = promisify(execFile);
+
+export const ROOT = resolve(import.meta.dirname, '../../..');
+export const NAMESPACE = 'kube-system';
+export const CLUSTER_NAME = 'test';
+/** The identity of the operator's requests. */
+export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:karpenter`;
+
+const HELM_LIMIT_MS = 120_000;
+
+/** Machines that start at once: the control plane keeps real time. */
+const QUICK: Pick<WorldOptions, 'instances' | 'kubelets'> = {
+  instances: { startDelayMs: 300, stopDelayMs: 500 },
+  kubelets: { bootMs: 500, readyMs: 200, podStartMs: [50, 150], podStopMs: 100, leaseMs: 10_000 },
+};
+
+export type Values = Readonly<Record<string, unknown>>;
+
+export const VALUES: Values = {
+  settings: { clusterName: CLUSTER_NAME, interruptionQueue: CLUSTER_NAME },
+  controller: { resources: { requests: { cpu: '200m', memory: '256Mi' }, limits: { memory: '1Gi' } } },
+};
+
+export interface Cluster {
+  readonly plane: ControlPlane;
+  /** With the rights of an administrator. */
+  readonly kube: KubeApi;
+  readonly world: Surroundings;
+  /** Runs helm as the administrator; answers its standard output. @throws Error with what helm said */
+  helm(...argv: readonly string[]): Promise<string>;
+  /** `helm upgrade --install` of one of the charts with these values. */
+  install(chart: 'karpenter' | 'karpenter-crd', values: Values, ...argv: readonly string[]): Promise<string>;
+  /** Writes values where helm can read them; answers the path. */
+  valuesFile(values: Values): Promise<string>;
+  kubectl(...argv: readonly string[]): Promise<string>;
+  /** A new token for the chart's ServiceAccount takes the place of the operators' present one. */
+  renewToken(seconds?: number): Promise<void>;
+  /** What the chart's Deployment gives its container, with this world's AWS and a kubeconfig of the ServiceAccount. */
+  operatorEnv(): Promise<Record<string, string>>;
+  /** What operators asked of the API server. */
+  audit(): Promise<readonly AuditedRequest[]>;
+  stop(): Promise<void>;
+}
+
+export interface ClusterOptions {
+  /** Null leaves the charts to the test. */
+  readonly values?: Values | null;
+  readonly world?: Omit<WorldOptions, 'kubePort' | 'timeScale' | 'clock'>;
+  /** Takes what the world's parts report as wrong. */
+  readonly log?: (message: string) => void;
+}
+
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const plane = await startControlPlane({ audited: [OPERATOR_USER] });
+  const { client: kube, folder, url, certificateAuthority } = plane;
+  const tokenFile = join(folder, 'operator.token');
+  const stops: (() => Promise<void>)[] = [() => plane.stop()];
+  const stop = async (): Promise<void> => {
+    for (const one of stops.splice(0).reverse()) await one();
+  };
+  try {
+    await kube.create(SERVICE, KUBE_DNS);
+    const kubeconfig = kubeconfigText({ url, certificateAuthority, tokenFile });
+    const world = await joinCluster(
+      { url, credentials: plane.credentials, kubeconfig },
+      {
+        clusterName: CLUSTER_NAME,
+        systemNodes: 2,
+        ...QUICK,
+        ...(options.log ? { log: options.log } : {}),
+        ...options.world,
+      },
+    );
+    stops.push(() => world.stop());
+    const tools = await startTools(plane);
+    const cluster: Cluster = {
+      plane,
+      kube,
+      world,
+      ...tools,
+      renewToken: async (seconds = 3_600) => {
+        await writeFile(tokenFile, await newToken(kube, seconds), { mode: 0o600 });
+      },
+      operatorEnv: async () => ({
+        ...(await chartEnv(kube)),
+        ...world.env(),
+        // Several operators share this machine.
+        METRICS_PORT: '0',
+        HEALTH_PROBE_PORT: '0',
+      }),
+      audit: () => plane.audit(),
+      stop,
+    };
+    const values = options.values === undefined ? VALUES : options.values;
+    if (values !== null) {
+      await cluster.install('karpenter-crd', {});
+      await cluster.install('karpenter', values, '--skip-crds');
+      await cluster.renewToken();
+    }
+    return cluster;
+  } catch (error) {
+    const tails = plane.tails();
+    await stop();
+    throw new Error(`Cannot set up the cluster: ${String(error)}\n${tails}`, { cause: error });
+  }
+}
+
+/** The operator asks it for the cluster's DNS address. */
+const KUBE_DNS = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'kube-dns', namespace: NAMESPACE },
+  spec: { clusterIP: '172.20.0.10', ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] },
+} as KubeObject;
+
+/** helm and kubectl, with folders of their own so that the user's settings stay out. */
+async function startTools(plane: ControlPlane): Promise<Pick<Cluster, 'helm' | 'install' | 'valuesFile' | 'kubectl'>> {
+  const home = join(plane.folder, 'home');
+  await mkdir(home);
+  const env = {
+    ...process.env,
+    HOME: home,
+    KUBECONFIG: plane.kubeconfig,
+    HELM_CONFIG_HOME: home,
+    HELM_CACHE_HOME: home,
+    HELM_DATA_HOME: home,
+  };
+  const call = async (path: string, argv: readonly string[]): Promise<string> => {
+    try {
+      const { stdout } = await run(path, argv, { env, timeout: HELM_LIMIT_MS, maxBuffer: 64 * 1024 * 1024 });
+      return stdout;
+    } catch (error) {
+      const { stderr = '', stdout = '' } = error as { readonly stderr?: string; readonly stdout?: string };
+      throw new Error(`${path} ${argv.join(' ')}: ${stderr || stdout || String(error)}`, { cause: error });
+    }
+  };
+  let files = 0;
+  const valuesFile = async (values: Values): Promise<string> => {
+    files += 1;
+    const file = join(home, `values-${files}.json`);
+    await writeFile(file, JSON.stringify(values));
+    return file;
+  };
+  return {
+    helm: (...argv) => call(plane.binaries.helm, argv),
+    kubectl: (...argv) => call(plane.binaries.kubectl, argv),
+    valuesFile,
+    install: async (chart, values, ...argv) =>
+      call(plane.binaries.helm, [
+        'upgrade',
+        '--install',
+        chart,
+        join(ROOT, 'charts', chart),
+        '--namespace',
+        NAMESPACE,
+        '--values',
+        await valuesFile(values),
+        ...argv,
+      ]),
+  };
+}
+
+/** Asks the TokenRequest API, as the kubelet does for a pod. */
+async function newToken(kube: KubeApi, expirationSeconds: number): Promise<string> {
+  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/karpenter/token`;
+  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
+  const answer = (await kube.raw('POST', path, request)) as { readonly status: { readonly token: string } };
+  return answer.status.token;
+}
+
+interface EnvVar {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } };
+}
+
+/** The plain values of the container's environment, as a kubelet would set them. */
+async function chartEnv(kube: KubeApi): Promise<Record<string, string>> {
+  const found = await kube.find(DEPLOYMENT, { name: 'karpenter', namespace: NAMESPACE });
+  const template = (found?.spec as { template?: { spec: { containers: readonly { env?: readonly EnvVar[] }[] } } })
+    ?.template;
+  const env = template?.spec.containers[0]?.env ?? [];
+  return Object.fromEntries(
+    env.flatMap(({ name, value, valueFrom }): [string, string][] => {
+      if (valueFrom?.fieldRef?.fieldPath === 'metadata.namespace') return [[name, NAMESPACE]];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** Waits for a state of the cluster; a failure shows what the components wrote last. */
+export async function until<T>(
+  cluster: Cluster,
+  what: string,
+  probe: () => Promise<T | undefined | false> | T | undefined | false,
+  limitMs = 60_000,
+): Promise<T> {
+  try {
+    return await eventually(what, async () => (await probe()) || undefined, limitMs, 200);
+  } catch (error) {
+    throw new Error(`${String(error)}\n${await describe(cluster)}\n${cluster.plane.tails()}`, { cause: error });
+  }
+}
+
+/** The objects that a failed wait is about, as kubectl's columns. */
+async function describe({ kube }: Cluster): Promise<string> {
+  const paths = [
+    '/apis/karpenter.sh/v1/nodeclaims',
+    '/api/v1/nodes',
+    '/api/v1/namespaces/default/pods',
+    '/api/v1/events',
+  ];
+  const lists = await Promise.all(
+    paths.map(async (path) => {
+      const { items } = (await kube.raw('GET', path)) as { readonly items: readonly KubeObject[] };
+      return [path, ...items.slice(-12).map(summary)].join('\n  ');
+    }),
+  );
+  return lists.join('\n');
+}
+
+function summary(object: KubeObject): string {
+  const { metadata, spec, status, reason, message } = object as KubeObject & Record<string, unknown>;
+  const { conditions = [], phase } = (status ?? {}) as {
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string }[];
+    readonly phase?: string;
+  };
+  return [
+    metadata.name,
+    metadata.deletionTimestamp ? 'deleting' : '',
+    (spec as { readonly nodeName?: string } | undefined)?.nodeName ?? '',
+    phase ?? '',
+    ...conditions.map((one) => `${one.type}=${one.status}${one.reason ? `(${one.reason})` : ''}`),
+    reason ?? '',
+    String(message ?? '').slice(0, 200),
+  ]
+    .filter((part) => part !== '')
+    .join(' ');
+}
+
+/** The text of an example, with this cluster's name. */
+export const exampleText = async (file: string): Promise<string> =>
+  (await readFile(join(ROOT, 'examples', file), 'utf8'))
+    .replaceAll('discovery: local', `discovery: ${CLUSTER_NAME}`)
+    .replaceAll('NodeRole-local', `NodeRole-${CLUSTER_NAME}`);
+
+/** Applies every object of a YAML text with kubectl, server-side. */
+export async function applyText(cluster: Cluster, text: string): Promise<void> {
+  const file = join(cluster.plane.folder, 'home', `objects-${text.length}.yaml`);
+  await writeFile(file, text);
+  await cluster.kubectl('apply', '--server-side', '-f', file);
+}

@@ -1,0 +1,54 @@
+/** The operator as a process of its own, as it runs in a pod, with its log read line by line. */
+import { join } from 'node:path';
+import { type Cluster, ROOT } from './cluster.ts';
+import { type Process, startProcess } from './processes.ts';
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly [field: string]: unknown;
+}
+
+export interface OperatorProcess {
+  readonly process: Process;
+  /** What it has logged so far. */
+  lines(): readonly LogLine[];
+  stop(): Promise<void>;
+}
+
+let started = 0;
+
+export async function startOperatorProcess(
+  cluster: Cluster,
+  env: Readonly<Record<string, string>> = {},
+): Promise<OperatorProcess> {
+  started += 1;
+  const process_ = await startProcess({
+    name: `operator-${started}`,
+    path: process.execPath,
+    argv: [join(ROOT, 'src/main.ts')],
+    folder: cluster.plane.folder,
+    env: { ...inherited(), ...(await cluster.operatorEnv()), ...env },
+  });
+  return {
+    process: process_,
+    lines: () => process_.log().split('\n').flatMap(parsed),
+    stop: () => process_.stop(),
+  };
+}
+
+/** Jest's own settings of Node, and credentials of whoever runs the tests, are not the operator's business. */
+const inherited = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => name !== 'NODE_OPTIONS' && !/^(AWS|KUBE|JEST|NODE_ENV)/.test(name)),
+  );
+
+/** The last line may still be being written; warnings of Node itself are no log lines. */
+function parsed(line: string): readonly LogLine[] {
+  if (!line.startsWith('{')) return [];
+  try {
+    return [JSON.parse(line) as LogLine];
+  } catch {
+    return [];
+  }
+}

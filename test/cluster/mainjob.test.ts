@@ -1,0 +1,129 @@
+/**
+ * The main job on a control plane that others wrote: kube-scheduler binds, the real eviction API drains, RBAC forbids
+ * whatever the chart does not allow.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isTrue } from '../../src/api/conditions.ts';
+import { DEPLOYMENT, EVENT, NODE, NODE_CLAIM, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
+import type { KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
+import type { LocalInstance } from '../../src/local/aws/types.ts';
+import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
+import { forbidden, grantedRules, unusedGrants } from './harness/rbac.ts';
+
+const REPLICAS = 20;
+
+describe('the main job on a real control plane', () => {
+  let cluster: Cluster;
+  let operator: OperatorProcess;
+  const trouble: string[] = [];
+
+  beforeAll(async () => {
+    cluster = await startCluster({ log: (message) => trouble.push(message) });
+    operator = await startOperatorProcess(cluster);
+    for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml', 'inflate.yaml'])
+      await applyText(cluster, await exampleText(file));
+  }, 180_000);
+  afterAll(async () => {
+    await operator?.stop();
+    await cluster?.stop();
+  }, 60_000);
+
+  const pods = async (): Promise<readonly Pod[]> =>
+    (await cluster.kube.list(POD, { labelSelector: 'app=inflate' })).items.filter(
+      ({ metadata }) => !metadata.deletionTimestamp,
+    );
+  const running = async (): Promise<readonly Pod[]> =>
+    (await pods()).filter((pod) => pod.status?.phase === 'Running' && isTrue(pod, 'Ready'));
+  const nodes = async (): Promise<readonly Node[]> =>
+    (await cluster.kube.list(NODE, { labelSelector: NODEPOOL_LABEL })).items;
+  const instances = (): readonly LocalInstance[] =>
+    cluster.world.aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running');
+  const scale = (replicas: number): Promise<KubeObject> =>
+    cluster.kube.patch(DEPLOYMENT, { name: 'inflate', namespace: 'default' }, { spec: { replicas } });
+  const wait = <T>(what: string, probe: Parameters<typeof until<T>>[2]): Promise<T> =>
+    until(cluster, what, probe).catch((error: unknown) => {
+      const last = operator.lines().slice(-20);
+      throw new Error(`${String(error)}\n--- operator\n${last.map((line) => JSON.stringify(line)).join('\n')}`);
+    });
+  const allRunning = (): Promise<boolean> =>
+    wait(`${REPLICAS} running pods`, async () => (await running()).length === REPLICAS);
+
+  it('buys nodes for pending pods, and kube-scheduler binds them all', async () => {
+    await scale(REPLICAS);
+    await allRunning();
+
+    const claims = (await cluster.kube.list(NODE_CLAIM)).items;
+    expect(await nodes()).toHaveLength(claims.length);
+    expect(instances()).toHaveLength(claims.length);
+    const names = (await nodes()).map(({ metadata }) => metadata.name);
+    for (const pod of await running()) expect(names).toContain(pod.spec.nodeName);
+    await wait('initialized claims', async () =>
+      (await cluster.kube.list(NODE_CLAIM)).items.every((claim) => isTrue(claim, 'Initialized')),
+    );
+    const bound = (await cluster.kube.list(EVENT, { fieldSelector: 'reason=Scheduled' })).items;
+    expect(bound.length).toBeGreaterThanOrEqual(REPLICAS);
+  }, 120_000);
+
+  it('shows what it did to kubectl', async () => {
+    const table = await cluster.kubectl('get', 'nodeclaims,nodepools,ec2nodeclasses');
+    expect(table).toMatch(/^NAME +TYPE +CAPACITY +ZONE +NODE +READY +AGE/m);
+    expect(table).toMatch(/nodeclaim\S+ +\S+ +spot +us-west-2\w +ip-\S+ +True/);
+    expect(table).toMatch(/nodepool\S+default +default +\d+ +True/);
+    const [claim] = (await cluster.kube.list(NODE_CLAIM)).items;
+    const told = await cluster.kubectl('describe', 'nodeclaim', claim?.metadata.name ?? '');
+    expect(told).toContain(`Provider ID:  ${claim?.status?.providerID}`);
+    expect(told).toContain('Status condition transitioned, Type: Launched');
+  }, 60_000);
+
+  it('drains an interrupted spot node no faster than a disruption budget allows, and replaces it', async () => {
+    await cluster.kube.create(POD_DISRUPTION_BUDGET, {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'inflate', namespace: 'default' },
+      spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'inflate' } } },
+    });
+    await wait('the budget to be observed', async () => {
+      const budget = await cluster.kube.find(POD_DISRUPTION_BUDGET, { name: 'inflate', namespace: 'default' });
+      return (budget?.status?.disruptionsAllowed ?? 0) === 1;
+    });
+    const spot = instances().find(({ capacityType }) => capacityType === 'spot');
+    if (spot === undefined) throw new Error('no spot instance was bought');
+    let fewest = REPLICAS;
+    cluster.world.aws.faults.interrupt(spot.id);
+    await wait('the interrupted claim to go', async () => {
+      fewest = Math.min(fewest, (await running()).length);
+      const claims = (await cluster.kube.list(NODE_CLAIM)).items;
+      return claims.every((claim) => !claim.status?.providerID?.endsWith(spot.id));
+    });
+    await allRunning();
+
+    expect(fewest).toBeGreaterThanOrEqual(REPLICAS - 1);
+    expect(instances().map(({ id }) => id)).not.toContain(spot.id);
+    const evictions = (await cluster.audit()).filter(({ objectRef }) => objectRef?.subresource === 'eviction');
+    expect(evictions.length).toBeGreaterThan(0);
+    const told = await cluster.kube.list(EVENT, { fieldSelector: 'reason=SpotInterrupted' });
+    expect(told.items.length).toBeGreaterThan(0);
+  }, 120_000);
+
+  it('gives every node back when the pods are gone', async () => {
+    await scale(0);
+    await wait('no claims', async () => (await cluster.kube.list(NODE_CLAIM)).items.length === 0);
+    await wait('no instances', () => instances().length === 0);
+    await wait('no nodes', async () => (await nodes()).length === 0);
+  }, 120_000);
+
+  it('was never refused by RBAC, and logged no error', async () => {
+    const requests = await cluster.audit();
+    expect(requests.length).toBeGreaterThan(100);
+    expect(forbidden(requests)).toEqual([]);
+    expect(operator.lines().filter(({ level }) => level === 'ERROR')).toEqual([]);
+    expect(trouble).toEqual([]);
+  });
+
+  it('used every rule that the chart grants, but for those of features that were not at work', async () => {
+    const unused = unusedGrants(await grantedRules(cluster), await cluster.audit());
+    expect(unused).toEqual([]);
+  });
+});
