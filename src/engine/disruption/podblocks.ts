@@ -1,6 +1,7 @@
 /** What keeps a pod where it is: its own annotation, and PodDisruptionBudgets. */
 import { getCondition } from '../../api/conditions.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
+import { compareText } from '../instancetypes.ts';
 import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../pods.ts';
 import { selects } from '../selectors.ts';
 
@@ -47,9 +48,10 @@ export function podBlock(
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
 ): string | undefined {
-  const untouchable = pods.find((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
+  const inOrder = pods.toSorted((a, b) => compareText(podKey(a), podKey(b))); // of several, name the same one each time
+  const untouchable = inOrder.find((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
   if (untouchable) return `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=${podKey(untouchable)})`;
-  for (const pod of pods) {
+  for (const pod of inOrder) {
     const blocking = blockingBudgets(pod, budgets, { nowMs, test: 'no-disruption-now' });
     if (blocking.length === 1) return `pdb prevents pod evictions (PodDisruptionBudget=[${blocking[0]}])`;
     if (blocking.length > 1) {
