@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { DEPLOYMENT, SERVICE } from '../../../src/api/kinds.ts';
+import { DEPLOYMENT, NODE, SERVICE } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { KubeApi } from '../../../src/local/client.ts';
 import { joinCluster, type Surroundings, type WorldOptions } from '../../../src/local/world.ts';
@@ -29,6 +29,9 @@ const QUICK: Pick<WorldOptions, 'instances' | 'kubelets'> = {
   instances: { startDelayMs: 300, stopDelayMs: 500 },
   kubelets: { bootMs: 500, readyMs: 200, podStartMs: [50, 150], podStopMs: 100, leaseMs: 10_000 },
 };
+
+/** For the chart's two replicas, which want different zones. */
+const SYSTEM_NODES = 2;
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -81,7 +84,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       { url, credentials: plane.credentials, kubeconfig },
       {
         clusterName: CLUSTER_NAME,
-        systemNodes: 2,
+        systemNodes: SYSTEM_NODES,
         ...QUICK,
         ...(options.log ? { log: options.log } : {}),
         ...options.world,
@@ -89,6 +92,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     );
     stops.push(() => world.stop());
     const tools = await startTools(plane);
+    await reserveSystemNodes(kube, options.world?.systemNodes ?? SYSTEM_NODES);
     const cluster: Cluster = {
       plane,
       kube,
@@ -119,6 +123,21 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     await stop();
     throw new Error(`Cannot set up the cluster: ${String(error)}\n${tails}`, { cause: error });
   }
+}
+
+/** Keeps workloads off the nodes that are there from the start. */
+async function reserveSystemNodes(kube: KubeApi, count: number): Promise<void> {
+  const nodes = await eventually(
+    'the system nodes',
+    async () => {
+      const { items } = await kube.list(NODE);
+      return items.length === count ? items : undefined;
+    },
+    30_000,
+  );
+  const taint = { key: 'CriticalAddonsOnly', value: 'true', effect: 'NoSchedule' };
+  for (const { metadata } of nodes)
+    await kube.patch(NODE, metadata, { spec: { taints: [taint] } }, { type: 'strategic' });
 }
 
 /** The operator asks it for the cluster's DNS address. */

@@ -1,0 +1,262 @@
+/** The charts with real helm on a real API server: install, upgrade, uninstall, and every value once. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import {
+  applyText,
+  type Cluster,
+  exampleText,
+  NAMESPACE,
+  ROOT,
+  startCluster,
+  VALUES,
+  type Values,
+} from './harness/cluster.ts';
+
+const CRDS = [
+  'capacitybuffers.autoscaling.x-k8s.io',
+  'ec2nodeclasses.karpenter.k8s.aws',
+  'nodeclaims.karpenter.sh',
+  'nodeoverlays.karpenter.sh',
+  'nodepools.karpenter.sh',
+];
+
+/** Values as users of Karpenter 1.x write them, beyond those that every installation has. */
+const MATRIX: readonly (readonly [string, Values])[] = [
+  ['defaults', {}],
+  [
+    'values of older releases, which are ignored',
+    { webhook: { enabled: true, port: 8443 }, logConfig: { enabled: true }, settings: { aws: { clusterName: 'old' } } },
+  ],
+  [
+    'an IAM role for the service account, labels and annotations everywhere',
+    {
+      serviceAccount: { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::111122223333:role/karpenter' } },
+      additionalLabels: { team: 'platform' },
+      additionalAnnotations: { note: 'ours: {yes}' },
+      service: { annotations: { scrape: 'true' } },
+      podLabels: { tier: 'system' },
+      podAnnotations: { 'prometheus.io/scrape': 'true' },
+    },
+  ],
+  [
+    'another place for the pods',
+    {
+      replicas: 1,
+      hostNetwork: true,
+      dnsPolicy: 'Default',
+      dnsConfig: { options: [{ name: 'ndots', value: '2' }] },
+      priorityClassName: 'system-node-critical',
+      nodeSelector: { 'kubernetes.io/os': 'linux', role: 'infra' },
+      tolerations: [{ operator: 'Exists' }],
+      affinity: {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 1, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname' } },
+          ],
+        },
+      },
+      topologySpreadConstraints: [
+        { maxSkew: 2, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },
+      ],
+      terminationGracePeriodSeconds: 20,
+      strategy: { type: 'Recreate' },
+    },
+  ],
+  [
+    'other containers, volumes and security',
+    {
+      imagePullSecrets: [{ name: 'registry' }],
+      podSecurityContext: null,
+      extraVolumes: [{ name: 'more', emptyDir: {} }],
+      initContainers: [{ name: 'init', image: 'busybox' }],
+      controller: {
+        containerName: 'karpenter',
+        image: { repository: 'registry.example.com/karpenter', tag: 'mine', digest: '' },
+        env: [{ name: 'GODEBUG', value: 'x' }],
+        envFrom: [{ configMapRef: { name: 'extra', optional: true } }],
+        securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+        extraVolumeMounts: [{ name: 'more', mountPath: '/more' }],
+        sidecarContainer: [{ name: 'side', image: 'busybox' }],
+        sidecarVolumeMounts: [{ name: 'more', mountPath: '/side' }],
+        metrics: { port: 9090 },
+        healthProbe: { port: 9091 },
+      },
+    },
+  ],
+  [
+    'every setting',
+    {
+      logLevel: 'debug',
+      logOutputPaths: ['stdout', '/tmp/log'],
+      settings: {
+        batchMaxDuration: '20s',
+        batchIdleDuration: '2s',
+        preferencePolicy: 'Ignore',
+        minValuesPolicy: 'BestEffort',
+        clusterCABundle: 'YQ==',
+        clusterEndpoint: 'https://example.com',
+        isolatedVPC: true,
+        eksControlPlane: true,
+        vmMemoryOverheadPercent: 0,
+        interruptionQueue: 'queue',
+        reservedENIs: '1',
+        ignoreDRARequests: false,
+        disableClusterStateObservability: true,
+        disableDryRun: true,
+        amiRefreshInterval: '5m',
+        featureGates: { nodeRepair: true, spotToSpotConsolidation: true, nodeOverlay: true },
+        awsFeatureGates: { nodeClassCEL: true },
+      },
+    },
+  ],
+  [
+    'names of its own and more rights',
+    {
+      fullnameOverride: 'scaler',
+      podDisruptionBudget: { name: 'scaler', maxUnavailable: '50%' },
+      serviceAccount: { create: false, name: 'existing' },
+      additionalClusterRoleRules: [{ apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] }],
+      serviceMonitor: { enabled: true, additionalLabels: { a: 'b' }, sampleLimit: 0 },
+    },
+  ],
+];
+
+describe('the charts', () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await startCluster({ values: null });
+  }, 180_000);
+  afterAll(async () => {
+    await cluster?.stop();
+  }, 60_000);
+
+  const exists = async (path: string): Promise<boolean> =>
+    cluster.kube.raw('GET', path).then(
+      () => true,
+      () => false,
+    );
+  const crd = (name: string): string => `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
+  const rendered = async (values: Values): Promise<readonly KubeObject[]> => {
+    const text = await cluster.helm(
+      'template',
+      'karpenter',
+      join(ROOT, 'charts/karpenter'),
+      '--skip-crds',
+      '--namespace',
+      NAMESPACE,
+      '--set',
+      'settings.clusterName=test',
+      '--values',
+      await cluster.valuesFile(values),
+    );
+    return parseAllDocuments(text).flatMap((document) => (document.toJS() ? [document.toJS() as KubeObject] : []));
+  };
+
+  it('refuse to install without the name of the cluster', async () => {
+    await expect(cluster.install('karpenter', {}, '--skip-crds')).rejects.toThrow(
+      'Chart cannot be installed without a valid settings.clusterName!',
+    );
+  }, 60_000);
+
+  it('install on a real cluster, whose pods all become available', async () => {
+    await cluster.install('karpenter-crd', { webhook: { enabled: true, serviceName: 'old' } });
+    const notes = await cluster.install('karpenter', VALUES, '--skip-crds', '--wait', '--timeout', '60s');
+    expect(notes).toContain('STATUS: deployed');
+    expect(notes).toMatch(/NodePool/);
+    for (const name of CRDS) expect(await exists(crd(name))).toBe(true);
+    const table = await cluster.kubectl('get', 'deployment', 'karpenter', '-n', NAMESPACE);
+    expect(table).toMatch(/karpenter +2\/2 +2 +2/);
+  }, 120_000);
+
+  it.each(MATRIX)(
+    'render objects that the server takes, with %s',
+    async (_, values) => {
+      const objects = await rendered(values);
+      expect(objects.length).toBeGreaterThan(8);
+      for (const object of objects) {
+        const known = object.kind === 'ServiceMonitor' ? [] : [object];
+        for (const one of known) await dryRun(one);
+      }
+    },
+    60_000,
+  );
+
+  const dryRun = async (object: KubeObject): Promise<void> => {
+    const file = await cluster.valuesFile(object as unknown as Values);
+    // Strict: a field that the server does not know is a mistake of the template.
+    await cluster.kubectl(
+      'apply',
+      '--server-side',
+      '--force-conflicts',
+      '--dry-run=server',
+      '--validate=strict',
+      '-f',
+      file,
+    );
+  };
+
+  it('upgrade in place when values and CRDs change', async () => {
+    const old = await cluster.kube.raw('GET', crd('nodepools.karpenter.sh'));
+    await cluster.install('karpenter-crd', {
+      additionalAnnotations: { 'argocd.argoproj.io/sync-options': 'Prune=false' },
+    });
+    await cluster.install(
+      'karpenter',
+      {
+        ...VALUES,
+        replicas: 1,
+        logLevel: 'debug',
+        settings: { ...(VALUES.settings as Values), batchIdleDuration: '3s' },
+      },
+      '--skip-crds',
+      '--wait',
+      '--timeout',
+      '60s',
+    );
+    const now = (await cluster.kube.raw('GET', crd('nodepools.karpenter.sh'))) as KubeObject;
+    expect(now.metadata.uid).toBe((old as KubeObject).metadata.uid);
+    expect(now.metadata.annotations).toMatchObject({ 'argocd.argoproj.io/sync-options': 'Prune=false' });
+    const env = await cluster.operatorEnv();
+    expect(env).toMatchObject({ LOG_LEVEL: 'debug', BATCH_IDLE_DURATION: '3s' });
+  }, 120_000);
+
+  it('leave CRDs and what users made when the operator is uninstalled', async () => {
+    for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml']) await applyText(cluster, await exampleText(file));
+    await cluster.helm('uninstall', 'karpenter', '--namespace', NAMESPACE, '--wait');
+    expect(await exists('/apis/karpenter.sh/v1/nodepools/default')).toBe(true);
+    expect(await exists('/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default')).toBe(true);
+    const left = await cluster.kubectl(
+      'get',
+      'all,sa,pdb,role,rolebinding,clusterrole,clusterrolebinding',
+      '-A',
+      '-l',
+      'app.kubernetes.io/instance=karpenter',
+      '--ignore-not-found',
+      '-o',
+      'name',
+    );
+    expect(left.split('\n').filter((line) => line !== '' && !line.startsWith('pod/'))).toEqual([]);
+  }, 60_000);
+
+  it('take the CRDs and what is of them away with the CRD chart', async () => {
+    await cluster.helm('uninstall', 'karpenter-crd', '--namespace', NAMESPACE, '--wait');
+    for (const name of CRDS) expect(await exists(crd(name))).toBe(false);
+  }, 60_000);
+
+  it('adopt CRDs that the main chart brought, when they are labelled as helm asks', async () => {
+    await cluster.install('karpenter', VALUES);
+    for (const name of CRDS) expect(await exists(crd(name))).toBe(true);
+    await expect(cluster.install('karpenter-crd', {})).rejects.toThrow('invalid ownership metadata');
+    await cluster.kubectl('label', 'crd', ...CRDS, 'app.kubernetes.io/managed-by=Helm', '--overwrite');
+    await cluster.kubectl(
+      'annotate',
+      'crd',
+      ...CRDS,
+      'meta.helm.sh/release-name=karpenter-crd',
+      `meta.helm.sh/release-namespace=${NAMESPACE}`,
+    );
+    expect(await cluster.install('karpenter-crd', {})).toContain('STATUS: deployed');
+  }, 60_000);
+});
