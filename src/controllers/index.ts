@@ -1,9 +1,7 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
-import { drift } from '../engine/disruption/drift.ts';
-import { emptiness } from '../engine/disruption/emptiness.ts';
-import { multiNode } from '../engine/disruption/multi.ts';
-import { singleNode } from '../engine/disruption/single.ts';
+import { METHODS } from '../engine/disruption/review.ts';
+import { staticDrift } from '../engine/disruption/staticdrift.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
 import { disruption } from './disruption/loop.ts';
@@ -34,6 +32,7 @@ export function controllers(deps: Deps): readonly Controller[] {
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
   const solver = localSolver();
   const queue = new DisruptionQueue(deps);
+  const methods = METHODS.filter((method) => method !== staticDrift || settings.featureGates.staticCapacity);
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
@@ -51,7 +50,7 @@ export function controllers(deps: Deps): readonly Controller[] {
     readiness(deps),
     validation(deps),
     registrationHealth(deps),
-    disruption(deps, { queue, methods: [emptiness, drift, multiNode, singleNode], simulate: simulator(deps, solver) }),
+    disruption(deps, { queue, methods, simulate: simulator(deps, solver) }),
     queue.worker,
     ...nodeControllers(deps),
     ...metricsControllers(deps),

@@ -109,6 +109,15 @@ export interface Snapshot {
   readonly persistentVolumeClaims: readonly PersistentVolumeClaim[];
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
+  readonly quiet?: Quiet;
+}
+
+/** Nodes that existing pods may not be moved onto, because they were promised some quiet. */
+export interface Quiet {
+  /** Their provider ids. */
+  readonly nodes: ReadonlySet<string>;
+  /** Namespaced names of the pods that may go there all the same: they need a place in any case. */
+  readonly exempt: ReadonlySet<string>;
 }
 
 export interface SolveOptions {

@@ -68,6 +68,7 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
     templates,
     noAmounts: dimensions.amounts({}),
     lowerMinValues: !strictMinValues,
+    quiet: snapshot.quiet,
   });
   const notEvaluated = run(
     scheduler,

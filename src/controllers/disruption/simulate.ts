@@ -30,7 +30,12 @@ export function simulator(deps: Deps, solver: Solver): Simulate {
     const pools = await withInstanceTypes(deps, activePools(deps, silent), silent);
     const nodes = cluster.nodes();
     const parts = { nowMs: clock.now(), pools, nodes, pendingPods: pendingPods(cluster) };
-    const experiment: Experiment | undefined = withoutCandidates(takeSnapshot(cluster, parts), candidates, options);
+    const experiment: Experiment | undefined = withoutCandidates(
+      takeSnapshot(cluster, parts),
+      candidates,
+      options,
+      cluster.stores.nodePools.list(),
+    );
     if (experiment === undefined) return undefined;
     const plan = await solver(experiment.snapshot, { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS });
     return interpret(plan, experiment);

@@ -87,6 +87,7 @@ interface Found {
 
 function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deliberation {
   const { snapshot, pools, inProgress, spotToSpot, solve, elapsedMs } = scene;
+  const nodePools = [...pools.values()].map(({ nodePool }) => nodePool);
   const deliberation: Deliberation = {
     nowMs: snapshot.nowMs,
     candidates,
@@ -98,7 +99,7 @@ function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deli
     unseenPools: new Set(),
     elapsedMs,
     simulate: async (gone, options) => {
-      const experiment = withoutCandidates(snapshot, gone, options);
+      const experiment = withoutCandidates(snapshot, gone, options, nodePools);
       return experiment && interpret(solve(experiment.snapshot), experiment);
     },
     refresh: async () => deliberation, // nothing moves in a snapshot

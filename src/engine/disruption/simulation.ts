@@ -1,6 +1,7 @@
 /** What would happen to the pods if some nodes were gone: the solver's answer on a snapshot without them. */
-import type { Pod, Taint } from '../../api/kubernetes.ts';
+import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
 import type { Plan, PlannedClaim, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { isProvisionable, podKey } from '../pods.ts';
 import type { Candidate } from './candidates.ts';
@@ -33,12 +34,13 @@ export interface Simulation {
 
 /**
  * Takes candidates out of a snapshot whose pending pods are those waiting now. Undefined when a candidate is being
- * deleted meanwhile.
+ * deleted meanwhile. `nodePools` are all that nodes may belong to, those too that buy nothing for pods.
  */
 export function withoutCandidates(
   base: Snapshot,
   candidates: readonly Candidate[],
   { sparesQuietNodes }: SimulationOptions,
+  nodePools: readonly NodePool[],
 ): Experiment | undefined {
   const names = new Set(candidates.map(({ name }) => name));
   const deleting = base.nodes.filter(({ markedForDeletion }) => markedForDeletion);
@@ -46,41 +48,33 @@ export function withoutCandidates(
   const movable = (pod: Pod): boolean => currentlyReschedulable(pod, base.podDisruptionBudgets, base.nowMs);
   const displaced = deleting.filter(({ node }) => node !== undefined).flatMap(({ pods }) => pods.filter(movable));
   const moved = candidates.flatMap(({ stateNode }) => stateNode.pods.filter(movable));
-  const remaining = base.nodes.filter(({ name }) => !names.has(name));
-  const isExempt = new Set(displaced.map(podKey));
   const all = [...base.pendingPods, ...moved, ...displaced];
+  const isDisplaced = new Set(displaced.map(podKey));
+  const inAnyCase = all.filter((pod) => pod.status?.phase === 'Pending' || isDisplaced.has(podKey(pod)));
   return {
     snapshot: {
       ...base,
-      nodes: sparesQuietNodes ? remaining.map((node) => shielded(node, base)) : remaining,
-      pendingPods: sparesQuietNodes
-        ? all.map((pod) => (pod.status?.phase === 'Pending' || isExempt.has(podKey(pod)) ? admitted(pod) : pod))
-        : all,
+      // still there for the pods that stay on them to the end
+      nodes: base.nodes.map((node) => (names.has(node.name) ? { ...node, markedForDeletion: true } : node)),
+      pendingPods: all,
+      ...(sparesQuietNodes
+        ? { quiet: { nodes: quietNodes(base, nodePools), exempt: new Set(inAnyCase.map(podKey)) } }
+        : {}),
     },
     pods: new Map(all.map((pod) => [podKey(pod), pod])),
-    displaced: isExempt,
+    displaced: isDisplaced,
   };
 }
 
-/** Exists in simulations alone: keeps running pods off nodes that were promised some quiet. */
-const QUIET: Taint = { key: 'karpenter.sh/consolidate-after', effect: 'NoSchedule' };
-
-function shielded(node: StateNode, { pools, nowMs }: Snapshot): StateNode {
-  const pool = poolOf(node, pools)?.nodePool;
-  if (pool === undefined || node.nodeClaim === undefined) return node;
-  return isUnderConsolidateAfter(node.nodeClaim, pool, nowMs) ? { ...node, taints: [...node.taints, QUIET] } : node;
+/** Nodes that are within their pool's `consolidateAfter` window, by provider id. */
+function quietNodes({ nodes, nowMs }: Snapshot, nodePools: readonly NodePool[]): ReadonlySet<string> {
+  const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
+  const quiet = nodes.filter(({ nodeClaim, labels }) => {
+    const pool = byName.get(labels[NODEPOOL_LABEL] ?? '');
+    return pool !== undefined && nodeClaim !== undefined && isUnderConsolidateAfter(nodeClaim, pool, nowMs);
+  });
+  return new Set(quiet.map(({ providerId }) => providerId));
 }
-
-const poolOf = ({ labels }: StateNode, pools: readonly PoolInput[]): PoolInput | undefined =>
-  pools.find(({ nodePool }) => nodePool.metadata.name === labels[NODEPOOL_LABEL]);
-
-const admitted = (pod: Pod): Pod => ({
-  ...pod,
-  spec: {
-    ...pod.spec,
-    tolerations: [...(pod.spec.tolerations ?? []), { key: QUIET.key, operator: 'Exists', effect: QUIET.effect }],
-  },
-});
 
 /** Reads the solver's answer. Pods may not count on nodes that are not initialised: those may never come to be. */
 export function interpret(plan: Plan, { snapshot, pods, displaced }: Experiment): Simulation {

@@ -1,6 +1,7 @@
 /** One solve at work: where each pod goes, pod by pod. */
 import type { Pod } from '../../api/kubernetes.ts';
-import type { Misfit, PodRefusal } from '../model.ts';
+import type { Misfit, PodRefusal, Quiet } from '../model.ts';
+import { podKey } from '../pods.ts';
 import { Requirements, STRICT } from '../requirements.ts';
 import type { Place, Topology } from '../topology/topology.ts';
 import { ValueSet } from '../valueset.ts';
@@ -20,6 +21,7 @@ export interface SchedulerParts {
   readonly noAmounts: Amounts;
   /** Under `BestEffort`, a new claim's `minValues` are lowered to what can be had. */
   readonly lowerMinValues: boolean;
+  readonly quiet?: Quiet | undefined;
 }
 
 const NO_TEMPLATES = 'nodepool requirements filtered out all available instance types';
@@ -88,11 +90,13 @@ export class Scheduler {
   }
 
   #onNode(pod: Pod, podClass: PodClass): boolean {
-    const { nodes } = this.#parts;
+    const { nodes, quiet } = this.#parts;
+    const isBarred = quiet !== undefined && !quiet.exempt.has(podKey(pod));
     const knowledge = this.#knowledgeOf(podClass);
     for (let at = knowledge.firstNode; at < nodes.length; at++) {
       const node = nodes[at];
       if (node === undefined || knowledge.closedNodes[at] === 1) continue;
+      if (isBarred && quiet.nodes.has(node.node.providerId)) continue;
       if (this.#joinNode(node, pod, podClass, knowledge)) return true;
     }
     while (knowledge.firstNode < nodes.length && knowledge.closedNodes[knowledge.firstNode] === 1) {

@@ -128,7 +128,7 @@ export class Topology {
     const { key, filter } = group.rule;
     for (const domain of this.#domains.visible(key, tolerations)) group.register(domain);
     for (const node of this.#snapshot.nodes) {
-      if (node.node === undefined) continue;
+      if (node.node === undefined || node.markedForDeletion) continue;
       const domain = key === HOSTNAME_LABEL ? hostOf(node) : node.labels[key];
       if (domain !== undefined && passes(filter, placeOf(node))) group.register(domain);
     }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { ZONE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { type Candidate, candidateOf, isBlock } from '../../../../src/engine/disruption/candidates.ts';
 import {
   interpret,
@@ -40,11 +42,13 @@ interface Scene {
   readonly others?: readonly StateNode[];
   readonly pendingPods?: readonly Pod[];
   readonly pools?: readonly PoolInput[];
+  /** Of nodes that belong to pools which buy nothing for pods. */
+  readonly otherPools?: readonly NodePool[];
   readonly more?: Partial<Snapshot>;
 }
 
 function simulate(
-  { gone, others = [], pendingPods = [], pools = [quietPool], more = {} }: Scene,
+  { gone, others = [], pendingPods = [], pools = [quietPool], otherPools = [], more = {} }: Scene,
   options: SimulationOptions = { sparesQuietNodes: false },
 ): Simulation | undefined {
   const base: Snapshot = {
@@ -60,7 +64,10 @@ function simulate(
     storageClasses: [],
     ...more,
   };
-  const experiment = withoutCandidates(base, [candidate(gone)], options);
+  const experiment = withoutCandidates(base, [candidate(gone)], options, [
+    ...pools.map(({ nodePool }) => nodePool),
+    ...otherPools,
+  ]);
   if (experiment === undefined) return undefined;
   const plan = solve(experiment.snapshot, {
     preferencePolicy: 'Respect',
@@ -146,6 +153,49 @@ describe('a simulation', () => {
     const found = simulate(scene, { sparesQuietNodes: spares });
     expect(found?.claims).toHaveLength(to === 'b' ? 0 : 1);
     expect(found?.plan.placements.map(({ node }) => node)).toEqual(to === 'b' ? ['b'] : []);
+  });
+
+  it('spares quiet nodes from pods that tolerate everything', () => {
+    const anywhere = busy('p');
+    const tolerant = { ...anywhere, spec: { ...anywhere.spec, tolerations: [{ operator: 'Exists' as const }] } };
+    const found = simulate({ gone: stateNode('a', { pods: [tolerant] }), others }, { sparesQuietNodes: true });
+    expect(found?.claims).toMatchObject([{ pods: ['default/p'] }]);
+  });
+
+  it('spares quiet nodes of pools that buy nothing for pods', () => {
+    const quiet = stateNode('b', { pool: 'static', claim: initialized('b', 60_000) });
+    const scene = { gone: stateNode('a', { pods: [busy('p')] }), others: [quiet] };
+    const otherPools = [pool('static', { consolidateAfter: '10m' })];
+    expect(simulate({ ...scene, otherPools }, { sparesQuietNodes: true })?.claims).toHaveLength(1);
+    expect(simulate(scene, { sparesQuietNodes: true })?.claims).toHaveLength(0);
+  });
+
+  it('counts the pods that stay on the candidate to the end', () => {
+    const labels = { app: 'web' };
+    const spread = {
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: ZONE_LABEL,
+          whenUnsatisfiable: 'DoNotSchedule' as const,
+          labelSelector: { matchLabels: labels },
+        },
+      ],
+    };
+    const web = (name: string, annotations = {}): Pod => ({
+      ...busy(name),
+      metadata: { name, namespace: 'default', labels, annotations },
+      spec: { ...busy(name).spec, ...spread },
+    });
+    const stays = web('stays', { 'karpenter.sh/do-not-disrupt': 'true' });
+    const cleared = claim('a', { spec: { terminationGracePeriod: '1h' } });
+    const gone = stateNode('a', { pods: [stays, web('moves')], claim: cleared });
+    const found = simulate({ gone, others: [stateNode('c')] });
+    // zone-a has `stays` and its node `c` has room, but then zone-b would be two behind
+    expect(found?.plan.placements).toEqual([]);
+    expect(found?.claims.flatMap(({ requirements }) => requirements)).toContainEqual(
+      expect.objectContaining({ key: ZONE_LABEL, values: ['zone-b'] }),
+    );
   });
 
   it('spares quiet nodes from moved pods, not from pending ones', () => {
