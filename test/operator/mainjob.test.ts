@@ -1,6 +1,7 @@
 /** The main job: pending pods become EC2 nodes, and leave again. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
+import { allowedActions } from '../unit/examples/iam.ts';
 import { type Scenario, startScenario } from './harness.ts';
 
 describe('the main job', () => {
@@ -72,5 +73,12 @@ describe('the main job', () => {
     await scenario.until('no instances', () => scenario.instances().length === 0);
     expect(await scenario.nodes()).toEqual([]);
     expect(scenario.log.map((line) => line.message)).toContain('disrupting node(s)');
+  });
+
+  it('asks AWS for nothing that the documented policies do not allow', () => {
+    const asked = new Set(scenario.world.aws.calls.recorded().map(({ service, action }) => `${service}:${action}`));
+    const allowed = allowedActions();
+    expect(asked.size).toBeGreaterThan(10);
+    expect([...asked].filter((action) => !allowed.has(action))).toEqual([]);
   });
 });
