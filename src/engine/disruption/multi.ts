@@ -1,8 +1,8 @@
 /** Removes several nodes at once, with at most one new node in their place. */
 
-import { compatibleOfferings } from '../instancetypes.ts';
+import { requirementsOf } from '../instancetypes.ts';
 import type { InstanceType } from '../model.ts';
-import { Requirements } from '../requirements.ts';
+import { LOOSE, Requirements } from '../requirements.ts';
 import { type Evaluation, evaluate, isApproved } from './balance.ts';
 import { bySavings, type Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
@@ -103,8 +103,10 @@ function withoutOwnTypes(command: Command, types: readonly InstanceType[]): Comm
   const prices = new Map<string, number>();
   for (const { instanceType, stateNode } of command.candidates) {
     if (instanceType === undefined) continue;
-    const offerings = compatibleOfferings(instanceType, Requirements.fromLabels(stateNode.labels));
-    const price = offerings.length === 0 ? 0 : Math.min(...offerings.map(({ usdPerHour }) => usdPerHour));
+    const labels = Requirements.fromLabels(stateNode.labels);
+    // sold out or not: the node is there
+    const own = instanceType.offerings.filter((offering) => labels.compatible(requirementsOf(offering), LOOSE));
+    const price = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
     prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
   }
   const limit = Math.min(...planned.instanceTypes.flatMap((name) => prices.get(name) ?? []));

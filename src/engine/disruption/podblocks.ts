@@ -1,6 +1,6 @@
 /** What keeps a pod where it is: its own annotation, and PodDisruptionBudgets. */
 import { getCondition } from '../../api/conditions.ts';
-import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
+import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
 import { compareText } from '../instancetypes.ts';
 import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../pods.ts';
 import { selects } from '../selectors.ts';
@@ -20,13 +20,16 @@ export function blockingBudgets(
   if (!isEvictable(pod, nowMs)) return [];
   const matching = budgets.filter(
     ({ metadata, spec }) =>
-      metadata.namespace === pod.metadata.namespace && selects(spec.selector, pod.metadata.labels),
+      namespaceOf(metadata) === namespaceOf(pod.metadata) && selects(spec.selector, pod.metadata.labels),
   );
   const [budget, ...others] = matching;
   if (budget === undefined) return [];
   const blocked = others.length > 0 || (!sparesUnhealthy(budget, pod) && blocks(budget, test));
-  return blocked ? matching.map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`) : [];
+  return blocked ? matching.map(({ metadata }) => `${namespaceOf(metadata)}/${metadata.name}`) : [];
 }
+
+/** Manifests may leave it to the user's context, which is taken to be the default. */
+const namespaceOf = ({ namespace }: ObjectMeta): string => namespace ?? 'default';
 
 const sparesUnhealthy = (budget: PodDisruptionBudget, pod: Pod): boolean =>
   budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && getCondition(pod, 'Ready')?.status === 'False';

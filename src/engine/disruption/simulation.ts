@@ -42,9 +42,9 @@ export function withoutCandidates(
   { sparesQuietNodes }: SimulationOptions,
   nodePools: readonly NodePool[],
 ): Experiment | undefined {
-  const names = new Set(candidates.map(({ name }) => name));
+  const gone = new Set(candidates.map(({ providerId }) => providerId));
   const deleting = base.nodes.filter(({ markedForDeletion }) => markedForDeletion);
-  if (deleting.some(({ name }) => names.has(name))) return undefined;
+  if (deleting.some(({ providerId }) => gone.has(providerId))) return undefined;
   const movable = (pod: Pod): boolean => currentlyReschedulable(pod, base.podDisruptionBudgets, base.nowMs);
   const displaced = deleting.filter(({ node }) => node !== undefined).flatMap(({ pods }) => pods.filter(movable));
   const moved = candidates.flatMap(({ stateNode }) => stateNode.pods.filter(movable));
@@ -55,7 +55,7 @@ export function withoutCandidates(
     snapshot: {
       ...base,
       // still there for the pods that stay on them to the end
-      nodes: base.nodes.map((node) => (names.has(node.name) ? { ...node, markedForDeletion: true } : node)),
+      nodes: base.nodes.map((node) => (gone.has(node.providerId) ? { ...node, markedForDeletion: true } : node)),
       pendingPods: all,
       ...(sparesQuietNodes
         ? { quiet: { nodes: quietNodes(base, nodePools), exempt: new Set(inAnyCase.map(podKey)) } }

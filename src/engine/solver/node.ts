@@ -93,10 +93,14 @@ function remainingOn(node: StateNode, daemonRequests: Resources): Resources {
 
 const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));
 
+/** Until it registers, a node is known by the name of its claim. */
+const nameOf = ({ name, registered, nodeClaim }: StateNode): string =>
+  registered || nodeClaim === undefined ? name : nodeClaim.metadata.name;
+
 /** Nodes that stay, in the order in which they are tried: initialised ones first, then by name. */
 export function existingNodes(nodes: readonly StateNode[], context: NodeContext): readonly ExistingNode[] {
   return nodes
     .filter((node) => !node.markedForDeletion)
-    .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(a.name, b.name))
+    .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(nameOf(a), nameOf(b)))
     .map((node, index) => new ExistingNode(index, node, context));
 }

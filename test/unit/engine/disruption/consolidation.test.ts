@@ -251,6 +251,19 @@ describe('multi-node consolidation', () => {
     expect(commands).toEqual([]);
   });
 
+  it('compares with what its nodes cost even when that is sold out now', async () => {
+    const soldOut = types.map((type) => ({
+      ...type,
+      offerings: type.offerings.map((offering, at) => ({ ...offering, available: at > 1 })), // the nodes' zone
+    }));
+    const nodes = ['a', 'b'].map((name) => candidate(name));
+    const gone = nodes.map((node) => ({ ...node, instanceType: soldOut.find(({ name }) => name === 'm.4') }));
+    const { commands } = await multiNode.decide(
+      asking(gone, () => solved([planned(['m.2', 'm.4'], ['on-demand'])], [], soldOut)),
+    );
+    expect(commands[0]?.replacements[0]?.instanceTypes).toEqual(['m.2']);
+  });
+
   it('does not replace nodes by one of their own type', async () => {
     const mixed = [candidate('a', { type: 'm.4' }), candidate('b', { type: 'm.4' }), candidate('c', { type: 'm.1' })];
     const run = async (names: readonly string[]) =>

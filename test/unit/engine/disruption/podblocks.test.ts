@@ -31,6 +31,11 @@ describe('blockingBudgets', () => {
     expect(now([{ ...budget('b', everything, 0), metadata: { name: 'b', namespace: 'other' } }])).toEqual([]);
   });
 
+  it('takes a missing namespace for the default one', () => {
+    const unplaced = { ...budget('b', everything, 0), metadata: { name: 'b' } };
+    expect(now([unplaced])).toEqual(['default/b']);
+  });
+
   it('spares unhealthy pods where the budget says so', () => {
     const unhealthy = pod('a', { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } });
     expect(now([budget('b', { ...everything, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 0)], unhealthy)).toEqual([]);
