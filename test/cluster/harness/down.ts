@@ -1,0 +1,6 @@
+/** `npm run cluster:down`: ends the control plane of `npm run cluster:up`. */
+import { end, kept } from './kept.ts';
+
+const one = await kept();
+if (one) await end(one);
+process.stderr.write(one ? `ended ${one.url}\n` : 'no control plane was left running\n');

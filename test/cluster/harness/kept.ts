@@ -1,0 +1,73 @@
+/** The control plane that `npm run cluster:up` leaves running, and how `npm run cluster:down` finds it. */
+import { execFile } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { cacheFolder } from './binaries.ts';
+import type { ControlPlane } from './controlplane.ts';
+import { eventually } from './processes.ts';
+
+const run = promisify(execFile);
+const STOP_LIMIT_MS = 10_000;
+
+export interface Kept {
+  readonly url: string;
+  readonly folder: string;
+  readonly kubeconfig: string;
+  /** In the order in which they are to be stopped. */
+  readonly processes: readonly { readonly name: string; readonly pid: number }[];
+}
+
+const stateFile = (): string => join(cacheFolder(), 'running.json');
+
+export async function keep({ url, folder, kubeconfig, processes }: ControlPlane): Promise<Kept> {
+  const { etcd, apiServer, scheduler, controllerManager } = processes;
+  const kept: Kept = {
+    url,
+    folder,
+    kubeconfig,
+    processes: [scheduler, controllerManager, apiServer, etcd].map(({ name, pid }) => ({ name, pid })),
+  };
+  await writeFile(stateFile(), JSON.stringify(kept, undefined, 2));
+  return kept;
+}
+
+/** The one that was kept, running or not. */
+export async function kept(): Promise<Kept | undefined> {
+  try {
+    return JSON.parse(await readFile(stateFile(), 'utf8')) as Kept;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the process with this id is still ours: ids are used again. */
+async function isOurs({ folder }: Kept, pid: number): Promise<boolean> {
+  try {
+    const { stdout } = await run('ps', ['-o', 'command=', '-p', String(pid)]);
+    return stdout.includes(folder);
+  } catch {
+    return false;
+  }
+}
+
+export async function isRunning(one: Kept): Promise<boolean> {
+  const alive = await Promise.all(one.processes.map(({ pid }) => isOurs(one, pid)));
+  return alive.every(Boolean);
+}
+
+/** Ends its processes by their ids and removes its folder. */
+export async function end(one: Kept): Promise<void> {
+  for (const { name, pid } of one.processes) {
+    if (!(await isOurs(one, pid))) continue;
+    process.kill(pid, 'SIGTERM');
+    const isGone = async (): Promise<true | undefined> => ((await isOurs(one, pid)) ? undefined : true);
+    try {
+      await eventually(`the end of ${name}`, isGone, STOP_LIMIT_MS);
+    } catch {
+      process.kill(pid, 'SIGKILL');
+    }
+  }
+  await rm(one.folder, { recursive: true, force: true });
+  await rm(stateFile(), { force: true });
+}
