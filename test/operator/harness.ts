@@ -50,6 +50,8 @@ export interface Scenario {
   /** JSON log lines of every operator that the scenario started, oldest first. */
   readonly log: readonly LogLine[];
   startOperator(extra?: { readonly env?: Readonly<Record<string, string>> }): Promise<Operator>;
+  /** Stops the latest operator in good order and starts another. */
+  restartOperator(): Promise<Operator>;
   apply(...objects: readonly KubeObject[]): Promise<void>;
   /** The objects of a file in examples/. */
   example(file: string): readonly KubeObject[];
@@ -66,8 +68,8 @@ export interface Scenario {
   instances(): readonly LocalInstance[];
   /** Waits until `holds` answers something true. Fails, with what it last saw, after 25 s of real time. */
   until<T>(what: string, holds: () => T | Promise<T>, limitMs?: number): Promise<Exclude<T, false | undefined>>;
-  /** Lets this much of the scenario's time pass, quickly. */
-  pass(ms: number): Promise<void>;
+  /** Lets this much of the scenario's time pass, at `factor` (default 60) times real time. */
+  pass(ms: number, factor?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -109,6 +111,10 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     kube,
     log,
     startOperator: startOne,
+    async restartOperator() {
+      await operators.at(-1)?.stop();
+      return startOne();
+    },
     async apply(...objects) {
       for (const object of objects) await applyOne(kube, object);
     },
@@ -143,8 +149,8 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
-    async pass(ms) {
-      const before = clock.speed(FAST);
+    async pass(ms, factor = FAST) {
+      const before = clock.speed(factor);
       await clock.sleep(ms);
       clock.speed(before);
     },

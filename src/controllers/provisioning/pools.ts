@@ -17,7 +17,10 @@ export function activePools({ cluster }: Pick<Deps, 'cluster'>, log: Logger): re
   });
 }
 
-/** A pool whose types cannot be found out takes part without any, so that its emptiness is reported. */
+/**
+ * A pool whose types cannot be found out takes part without any, so that its emptiness is reported. Of one that is not
+ * ready nothing else is to be expected.
+ */
 export async function withInstanceTypes(
   { cloud }: Pick<Deps, 'cloud'>,
   pools: readonly NodePool[],
@@ -31,7 +34,8 @@ export async function withInstanceTypes(
         if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
         return { nodePool, instanceTypes };
       } catch (error) {
-        log.error('skipping, unable to resolve instance types', { NodePool, error });
+        const level = isTrue(nodePool, READY) ? 'error' : 'debug';
+        log[level]('skipping, unable to resolve instance types', { NodePool, error });
         return { nodePool, instanceTypes: [] };
       }
     }),

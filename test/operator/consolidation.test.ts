@@ -1,0 +1,168 @@
+/** Pods leave, and the nodes that are left too large are given back or replaced by cheaper ones. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
+import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
+import { BRISK, budgetFor, commands, leaks, type PoolShape, pool } from './pools.ts';
+
+let scenario: Scenario;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+const begin = async (shape: PoolShape, options: ScenarioOptions = {}): Promise<void> => {
+  scenario = await startScenario({ ...BRISK, ...options });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool(shape));
+};
+
+/** Nodes of 8 vCPUs with a pod that fills most of each and small ones beside; then the large pods leave. */
+async function outgrow(nodes: number, small: number): Promise<void> {
+  await scenario.apply(
+    budgetFor('small', 1),
+    deployment('big', nodes, {}, { cpu: '7' }),
+    deployment('small', small, {}, { cpu: '400m' }),
+  );
+  await scenario.until(
+    'all pods running',
+    async () => (await scenario.running('big')).length === nodes && (await scenario.running('small')).length === small,
+  );
+  expect(await scenario.nodes()).toHaveLength(nodes);
+  await scenario.scale('big', 0);
+}
+
+/** Waits for something, and counts all the while how many pods of the app run at the least. */
+async function leastRunning(app: string, what: string, holds: () => Promise<boolean>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  await scenario.until(
+    what,
+    async () => {
+      least = Math.min(least, (await scenario.running(app)).length);
+      return holds();
+    },
+    60_000,
+  );
+  return least;
+}
+
+/** Nothing is drained before every replacement of the first command is initialised. */
+function expectReplacementFirst(): void {
+  const messages = scenario.log.slice(scenario.log.findIndex((line) => line.message === 'disrupting node(s)'));
+  const at = (message: string): number => messages.findIndex((line) => line.message === message);
+  expect(at('initialized nodeclaim')).toBeGreaterThan(0);
+  expect(at('tainted node')).toBeGreaterThan(at('initialized nodeclaim'));
+}
+
+describe('scaling down', () => {
+  it('replaces several nodes by a single cheaper one, which is ready before they are drained', async () => {
+    await begin({ cpus: [2, 4, 8] });
+    await outgrow(2, 3);
+    const before = scenario.world.aws.spending.usdPerHour();
+    const old = scenario.instances().map(({ id }) => id);
+    const least = await leastRunning('small', 'a single new node', async () => {
+      const present = scenario.instances().map(({ id }) => id);
+      return present.length === 1 && !old.includes(present[0] ?? '') && (await scenario.running('small')).length === 3;
+    });
+
+    expect(commands(scenario)).toMatchObject([
+      { decision: 'replace', 'disrupted-node-count': 2, 'replacement-node-count': 1 },
+    ]);
+    expectReplacementFirst();
+    // The pods' own budget lets one be away at a time.
+    expect(least).toBeGreaterThanOrEqual(2);
+    expect(scenario.world.aws.spending.usdPerHour()).toBeLessThan(before);
+    await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0);
+    expect(await scenario.metrics()).toMatch(
+      /karpenter_voluntary_disruption_decisions_total\{decision="replace",reason="underutilized",consolidation_type="multi"\} 1/,
+    );
+  }, 120_000);
+
+  it('replaces a single node by a cheaper one', async () => {
+    await begin({ cpus: [2, 4, 8] });
+    await outgrow(1, 2);
+    const old = scenario.instances()[0]?.id;
+    const least = await leastRunning('small', 'a single new node', async () => {
+      const present = scenario.instances().map(({ id }) => id);
+      return present.length === 1 && present[0] !== old && (await scenario.running('small')).length === 2;
+    });
+    expect(least).toBeGreaterThanOrEqual(1);
+    expect(commands(scenario)).toMatchObject([
+      { decision: 'replace', 'disrupted-node-count': 1, 'replacement-node-count': 1 },
+    ]);
+    expectReplacementFirst();
+    await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0);
+    expect((await scenario.events('DisruptionTerminating')).length).toBeGreaterThan(0);
+  }, 120_000);
+
+  it('deletes a node whose pods fit on the others', async () => {
+    await begin({ cpus: [8] });
+    await outgrow(2, 3);
+    await leastRunning('small', 'one node', async () => {
+      const running = await scenario.running('small');
+      return scenario.instances().length === 1 && running.length === 3;
+    });
+    expect(commands(scenario)).toMatchObject([{ decision: 'delete', 'replacement-node-count': 0 }]);
+    await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0);
+  }, 120_000);
+
+  it('leaves nodes alone that are not empty when the policy says so', async () => {
+    await begin({ cpus: [2, 4, 8], consolidationPolicy: 'WhenEmpty' });
+    await outgrow(1, 1);
+    await scenario.until('an explanation', async () =>
+      (await scenario.events('Unconsolidatable')).some((event) => event.message.includes('policy WhenEmpty')),
+    );
+    await scenario.pass(60_000);
+    expect(commands(scenario)).toEqual([]);
+    await scenario.scale('small', 0);
+    await scenario.until('no instance', () => scenario.instances().length === 0);
+    expect(commands(scenario)).toMatchObject([{ decision: 'delete' }]);
+  }, 120_000);
+});
+
+describe('an interruption during a consolidation', () => {
+  it('of the node to be replaced neither loses pods nor leaks a node', async () => {
+    await begin(
+      { cpus: [2, 4, 8], capacityTypes: ['spot'] },
+      { argv: ['--feature-gates=SpotToSpotConsolidation=true'] },
+    );
+    await outgrow(2, 3);
+    await scenario.until('a consolidation', () => commands(scenario).length > 0, 60_000);
+    const [first] = scenario.instances();
+    expect(first?.capacityType).toBe('spot');
+    scenario.world.aws.faults.interrupt(first?.id ?? '');
+    await scenario.until(
+      'the interrupted instance to go',
+      () => scenario.instances().every(({ id }) => id !== first?.id),
+      60_000,
+    );
+    await scenario.until(
+      'a tidy world with all pods',
+      async () => (await leaks(scenario)).length === 0 && (await scenario.running('small')).length === 3,
+      60_000,
+    );
+    for (const claim of await scenario.claims()) expect(claim.metadata.labels?.[CAPACITY_TYPE_LABEL]).toBe('spot');
+  }, 150_000);
+
+  it('of the replacement puts the marks of the old nodes back', async () => {
+    await begin(
+      { cpus: [2, 4, 8], capacityTypes: ['spot'] },
+      { argv: ['--feature-gates=SpotToSpotConsolidation=true'] },
+    );
+    await outgrow(2, 3);
+    const old = new Set(scenario.instances().map(({ id }) => id));
+    const replacement = await scenario.until(
+      'a replacement',
+      () => scenario.instances().find(({ id }) => !old.has(id)),
+      60_000,
+    );
+    scenario.world.aws.faults.interrupt(replacement.id);
+    await scenario.until(
+      'the replacement to go',
+      () => scenario.instances().every(({ id }) => id !== replacement.id),
+      60_000,
+    );
+    await scenario.until(
+      'a tidy world with all pods',
+      async () => (await leaks(scenario)).length === 0 && (await scenario.running('small')).length === 3,
+      60_000,
+    );
+  }, 150_000);
+});

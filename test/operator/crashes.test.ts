@@ -1,0 +1,121 @@
+/** The operator is killed at each step of replacing a node, and started again: nothing is lost, doubled or left behind. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Moment, SeenRequest } from './cable.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { type DeathTrap, type Mortal, marks, mortalOperator } from './mortal.ts';
+import { BRISK, budgetFor, leaks, pool } from './pools.ts';
+
+let scenario: Scenario;
+let operator: Mortal;
+let tier = 0;
+
+const PODS = 3;
+const edit = (): Promise<void> => {
+  tier += 1;
+  return scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
+};
+
+beforeAll(async () => {
+  scenario = await startScenario({ ...BRISK, operator: false });
+  operator = await mortalOperator(scenario);
+  await scenario.apply(
+    ...scenario.example('ec2nodeclass.yaml'),
+    pool({ cpus: [4], labels: { tier: 't0' } }),
+    budgetFor('web', 1),
+    deployment('web', PODS),
+  );
+  await operator.start();
+  await scenario.until('running pods', async () => (await scenario.running('web')).length === PODS, 60_000);
+}, 90_000);
+afterAll(async () => {
+  await operator.close();
+  await scenario.stop();
+});
+
+/** One node of the present tier, all pods on it, and nothing else. */
+const renewed = (): Promise<true> =>
+  scenario.until(
+    'one renewed node with all pods, and nothing else',
+    async () => {
+      const nodes = await scenario.nodes();
+      return (
+        nodes.length === 1 &&
+        nodes[0]?.metadata.labels?.tier === `t${tier}` &&
+        (await leaks(scenario)).length === 0 &&
+        (await scenario.running('web')).length === PODS
+      );
+    },
+    90_000,
+  );
+
+const at =
+  (wanted: Moment, matches: (request: SeenRequest) => boolean): DeathTrap =>
+  (request, moment) =>
+    moment === wanted && matches(request);
+const taints = ({ method, url, body }: SeenRequest): boolean =>
+  method === 'PATCH' && url.startsWith('/api/v1/nodes/') && body.includes('karpenter.sh/disrupted');
+const tellsReason = ({ method, url, body }: SeenRequest): boolean =>
+  method === 'PATCH' && /\/nodeclaims\/[^/]+\/status/.test(url) && body.includes('DisruptionReason');
+const creates = ({ method, url }: SeenRequest): boolean => method === 'POST' && /\/nodeclaims(\?|$)/.test(url);
+const launches = ({ body }: SeenRequest): boolean => body.includes('Action=CreateFleet');
+const deletes = ({ method, url }: SeenRequest): boolean => method === 'DELETE' && url.includes('/nodeclaims/');
+const deletesNode = ({ method, url }: SeenRequest): boolean => method === 'DELETE' && url.startsWith('/api/v1/nodes/');
+const evicts = ({ method, url }: SeenRequest): boolean => method === 'POST' && url.includes('/eviction');
+const terminates = ({ body }: SeenRequest): boolean => body.includes('Action=TerminateInstances');
+const releases = ({ method, url, body }: SeenRequest): boolean =>
+  method === 'PATCH' && url.includes('/nodeclaims/') && /"finalizers":(null|\[\])/.test(body);
+
+describe('an operator that is killed while it replaces a node', () => {
+  afterEach(() => {
+    expect(operator.hasty).toEqual([]);
+  });
+
+  it.each<[string, DeathTrap]>([
+    ['before it taints the node', at('before', taints)],
+    ['after it tainted the node', at('after', taints)],
+    ['after it wrote the reason', at('after', tellsReason)],
+    ['before it creates the replacement', at('before', creates)],
+    ['after it created the replacement', at('after', creates)],
+    ['after it bought the replacement', at('after', launches)],
+    ['before it deletes the old claim', at('before', deletes)],
+    ['after it deleted the old claim', at('after', deletes)],
+    ['before it deletes the old node', at('before', deletesNode)],
+    ['while it drains', at('after', evicts)],
+    ['before it terminates the instance', at('before', terminates)],
+    ['after it terminated the instance', at('after', terminates)],
+    ['before it lets the old claim go', at('before', releases)],
+  ])(
+    '%s',
+    async (_, trap) => {
+      operator.arm(trap);
+      await edit();
+      await Promise.race([operator.died, scenario.until('death', () => false, 60_000)]);
+      await operator.start();
+      await renewed();
+      expect(await marks(scenario)).toEqual([]);
+    },
+    180_000,
+  );
+
+  it.each<[string, DeathTrap]>([
+    ['when only the taint was set', at('after', taints)],
+    ['when the replacement was there already', at('after', creates)],
+  ])(
+    'takes the marks back if there is no reason any more, %s',
+    async (_, trap) => {
+      const [old] = scenario.instances();
+      operator.arm(trap);
+      await edit();
+      await operator.died;
+      expect(await marks(scenario)).not.toEqual([]);
+      // Meanwhile the user takes the edit back.
+      tier -= 1;
+      await scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
+      await operator.start();
+      await scenario.until('no marks', async () => (await marks(scenario)).length === 0, 60_000);
+      await renewed();
+      expect(scenario.instances().map(({ id }) => id)).toEqual([old?.id]);
+    },
+    180_000,
+  );
+});

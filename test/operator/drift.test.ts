@@ -1,0 +1,214 @@
+/** Nodes that no longer look as their NodePool and node class want them, or that are too old, are replaced. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { getCondition, isTrue } from '../../src/api/conditions.ts';
+import { NODE_POOL } from '../../src/api/kinds.ts';
+import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
+import { apart, BRISK, commands, leaks, type PoolShape, pool, taintedNodes } from './pools.ts';
+
+let scenario: Scenario;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+const begin = async (shape: PoolShape, options: ScenarioOptions = {}): Promise<void> => {
+  scenario = await startScenario({ ...BRISK, ...options });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool(shape));
+};
+
+/** One pod to a node. */
+const spreadOut = async (nodes: number): Promise<void> => {
+  await scenario.apply(deployment('web', nodes, apart('web')));
+  await scenario.until('running pods', async () => (await scenario.running('web')).length === nodes);
+  expect(await scenario.nodes()).toHaveLength(nodes);
+};
+
+/** How many nodes count against a budget: those whose machine is already going do not. */
+const leaving = async (): Promise<number> => {
+  const tainted = await taintedNodes(scenario);
+  const claims = await scenario.claims();
+  return tainted.filter((name) =>
+    claims.some((claim) => claim.status?.nodeName === name && !isTrue(claim, 'InstanceTerminating')),
+  ).length;
+};
+
+const instanceIds = (): readonly string[] => scenario.instances().map(({ id }) => id);
+const settled = (pods: number): Promise<true> =>
+  scenario.until(
+    'a tidy world with all pods',
+    async () => (await leaks(scenario)).length === 0 && (await scenario.running('web')).length === pods,
+    60_000,
+  );
+
+describe('an edit of a NodePool', () => {
+  it('replaces its nodes one after the other when its budget lets one go at a time', async () => {
+    await begin({ cpus: [2], budgets: [{ nodes: '1' }] });
+    await spreadOut(3);
+    const old = new Set(instanceIds());
+
+    await scenario.apply(pool({ cpus: [2], budgets: [{ nodes: '1' }], labels: { tier: 'gold' } }));
+    let [mostLeaving, mostInstances, leastPods] = [0, 0, 3];
+    await scenario.until(
+      'new nodes only',
+      async () => {
+        mostLeaving = Math.max(mostLeaving, await leaving());
+        mostInstances = Math.max(mostInstances, scenario.instances().length);
+        leastPods = Math.min(leastPods, (await scenario.running('web')).length);
+        const present = instanceIds();
+        return present.length === 3 && present.every((id) => !old.has(id));
+      },
+      90_000,
+    );
+    expect(mostLeaving).toBe(1);
+    expect(mostInstances).toBe(4);
+    expect(leastPods).toBeGreaterThanOrEqual(2);
+    for (const node of await scenario.nodes()) expect(node.metadata.labels?.tier).toBe('gold');
+    expect(commands(scenario)).toHaveLength(3);
+    for (const command of commands(scenario)) expect(command.command).toMatch(/^Drifted\/.*replace/);
+    await settled(3);
+    expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 3/);
+  }, 150_000);
+
+  it('that only concerns disruption, limits or weight drifts nothing', async () => {
+    await begin({ cpus: [2] });
+    await spreadOut(1);
+    await scenario.kube.patch(
+      NODE_POOL,
+      { name: 'default' },
+      { spec: { weight: 7, limits: { cpu: '100' }, disruption: { consolidateAfter: '1h' } } },
+    );
+    await scenario.pass(6 * 60_000);
+    expect(commands(scenario)).toEqual([]);
+    expect((await scenario.claims()).map((claim) => getCondition(claim, 'Drifted'))).toEqual([undefined]);
+  }, 90_000);
+
+  it('of its requirements drifts the nodes that no longer meet them', async () => {
+    await begin({ cpus: [2] });
+    await spreadOut(1);
+    await scenario.apply(pool({ cpus: [4] }));
+    await scenario.until('a reason', async () =>
+      (await scenario.claims()).some((claim) => getCondition(claim, 'Drifted')?.reason === 'RequirementsDrifted'),
+    );
+    await scenario.until(
+      'a larger node only',
+      async () => {
+        const cpus = (await scenario.nodes()).map(
+          ({ metadata }) => metadata.labels?.['karpenter.k8s.aws/instance-cpu'],
+        );
+        return cpus.length === 1 && cpus[0] === '4';
+      },
+      60_000,
+    );
+    await settled(1);
+  }, 120_000);
+});
+
+describe('a newer image behind the alias', () => {
+  it('drifts the nodes of the older one', async () => {
+    await begin({ cpus: [2] });
+    await spreadOut(1);
+    const [before] = scenario.instances();
+    const { seed, calls } = scenario.world.aws;
+    const image = seed.image({ name: 'amazon-eks-node-al2023-x86_64-standard-newer', ownerAlias: 'amazon' });
+    for (const { input } of calls.recorded('GetParameter')) {
+      const name = String(input.Name);
+      if (name.includes('/x86_64/standard/')) seed.parameter(name, image);
+    }
+    // The value is remembered for a day; a new process asks again.
+    await scenario.restartOperator();
+    await scenario.until(
+      'a reason',
+      async () => (await scenario.claims()).some((claim) => getCondition(claim, 'Drifted')?.reason === 'AMIDrift'),
+      60_000,
+    );
+    await scenario.until(
+      'only the new image',
+      () => scenario.instances().every(({ imageId }) => imageId === image),
+      60_000,
+    );
+    expect(instanceIds()).not.toContain(before?.id);
+    await settled(1);
+  }, 150_000);
+});
+
+describe('expiry', () => {
+  it('replaces nodes that have reached their age, whatever the budgets say', async () => {
+    await begin({ cpus: [2], expireAfter: '10m', budgets: [{ nodes: '0' }] });
+    await spreadOut(2);
+    const old = new Set(instanceIds());
+    await scenario.pass(9 * 60_000);
+    expect(instanceIds().every((id) => old.has(id))).toBe(true);
+    await scenario.until(
+      'new nodes',
+      () => {
+        const present = instanceIds();
+        return present.length === 2 && present.every((id) => !old.has(id));
+      },
+      60_000,
+    );
+    await settled(2);
+    expect(commands(scenario)).toEqual([]);
+    expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="expired".*\} 2/);
+  }, 120_000);
+});
+
+describe('budgets', () => {
+  it('of zero keep every node, and say so on the NodePool', async () => {
+    await begin({ cpus: [2], budgets: [{ nodes: '0' }] });
+    await spreadOut(2);
+    await scenario.apply(pool({ cpus: [2], budgets: [{ nodes: '0' }], labels: { tier: 'gold' } }));
+    const [event] = await scenario.until('an event on the NodePool', async () => {
+      const events = await scenario.events('DisruptionBlocked');
+      const found = events.filter(({ involvedObject }) => involvedObject.kind === 'NodePool');
+      return found.length > 0 && found;
+    });
+    expect(event?.message).toBe('No allowed disruptions for disruption reason Drifted due to blocking budget');
+    await scenario.pass(2 * 60_000);
+    expect(commands(scenario)).toEqual([]);
+    expect(await taintedNodes(scenario)).toEqual([]);
+    // The nodes go as soon as the budget lets them.
+    await scenario.apply(pool({ cpus: [2], labels: { tier: 'gold' } }));
+    await scenario.until(
+      'new nodes',
+      async () => {
+        const nodes = await scenario.nodes();
+        return nodes.length === 2 && nodes.every(({ metadata }) => metadata.labels?.tier === 'gold');
+      },
+      60_000,
+    );
+    await settled(2);
+  }, 150_000);
+
+  it('of a schedule close their window for the time that they name', async () => {
+    await begin({ cpus: [2] });
+    await spreadOut(1);
+    // A window that began three minutes ago and lasts six.
+    const begun = new Date(scenario.world.clock.now() - 3 * 60_000);
+    const schedule = `${begun.getUTCMinutes()} ${begun.getUTCHours()} * * *`;
+    const window = { nodes: '0', schedule, duration: '6m' };
+    const ends = Math.floor(begun.getTime() / 60_000) * 60_000 + 6 * 60_000;
+    await scenario.apply(pool({ cpus: [2], budgets: [{ nodes: '100%' }, window], labels: { tier: 'gold' } }));
+    await scenario.until('drift', async () =>
+      (await scenario.claims()).some((claim) => getCondition(claim, 'Drifted')?.status === 'True'),
+    );
+    await scenario.until('a command', () => commands(scenario).length > 0, 60_000);
+    expect(Date.parse(String(commands(scenario)[0]?.time))).toBeGreaterThanOrEqual(ends);
+    await settled(1);
+  }, 120_000);
+
+  it('for one reason do not hold back another', async () => {
+    await begin({ cpus: [2], budgets: [{ nodes: '0', reasons: ['Drifted'] }] });
+    await spreadOut(1);
+    await scenario.apply(
+      pool({ cpus: [2], budgets: [{ nodes: '0', reasons: ['Drifted'] }], labels: { tier: 'gold' } }),
+    );
+    await scenario.until('drift', async () =>
+      (await scenario.claims()).some((claim) => getCondition(claim, 'Drifted')?.status === 'True'),
+    );
+    await scenario.pass(60_000);
+    expect(commands(scenario)).toEqual([]);
+    await scenario.scale('web', 0);
+    await scenario.until('no instance', () => scenario.instances().length === 0);
+    expect(commands(scenario)).toHaveLength(1);
+    expect(commands(scenario)[0]?.command).toMatch(/^Empty\/.*delete/);
+  }, 90_000);
+});

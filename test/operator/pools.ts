@@ -1,0 +1,110 @@
+/** NodePools whose purchases a scenario can foresee: on demand, one architecture, few sizes, no waiting. */
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { DISRUPTED_TAINT } from '../../src/api/labels.ts';
+import type { Budget, NodePool } from '../../src/api/nodepool.ts';
+import type { LogLine, Scenario } from './harness.ts';
+
+export interface PoolShape {
+  readonly name?: string;
+  /** vCPUs of the types that may be bought. Default 8. */
+  readonly cpus?: readonly number[];
+  readonly budgets?: readonly Budget[];
+  readonly consolidateAfter?: string;
+  readonly consolidationPolicy?: string;
+  readonly expireAfter?: string;
+  readonly terminationGracePeriod?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly capacityTypes?: readonly string[];
+}
+
+export function pool(shape: PoolShape = {}): KubeObject {
+  const { terminationGracePeriod, labels, cpus = [8] } = shape;
+  const made: Pick<NodePool, 'apiVersion' | 'kind' | 'metadata'> & { readonly spec: unknown } = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name: shape.name ?? 'default' },
+    spec: {
+      template: {
+        metadata: { labels: labels ?? {} },
+        spec: {
+          nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+          expireAfter: shape.expireAfter ?? 'Never',
+          ...(terminationGracePeriod === undefined ? {} : { terminationGracePeriod }),
+          requirements: [
+            { key: 'karpenter.sh/capacity-type', operator: 'In', values: shape.capacityTypes ?? ['on-demand'] },
+            { key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] },
+            { key: 'karpenter.k8s.aws/instance-category', operator: 'In', values: ['c', 'm', 'r'] },
+            { key: 'karpenter.k8s.aws/instance-generation', operator: 'Gt', values: ['4'] },
+            { key: 'karpenter.k8s.aws/instance-cpu', operator: 'In', values: cpus.map(String) },
+          ],
+        },
+      },
+      disruption: {
+        consolidationPolicy: shape.consolidationPolicy ?? 'WhenEmptyOrUnderutilized',
+        consolidateAfter: shape.consolidateAfter ?? '0s',
+        budgets: shape.budgets ?? [{ nodes: '100%' }],
+      },
+    },
+  };
+  return made;
+}
+
+/** Pods of one deployment share no node. */
+export const apart = (app: string): Record<string, unknown> => ({
+  affinity: {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { labelSelector: { matchLabels: { app } }, topologyKey: 'kubernetes.io/hostname' },
+      ],
+    },
+  },
+});
+
+/** Lets no more than this many pods of a deployment be away. */
+export const budgetFor = (app: string, maxUnavailable: number): KubeObject =>
+  ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: app, namespace: 'default' },
+    spec: { maxUnavailable, selector: { matchLabels: { app } } },
+  }) as KubeObject;
+
+/** Starts of disruption commands, oldest first. */
+export const commands = ({ log }: Scenario): readonly LogLine[] =>
+  log.filter((line) => line.message === 'disrupting node(s)');
+
+/** Names of nodes with the disrupted taint. */
+export const taintedNodes = async (scenario: Scenario): Promise<readonly string[]> =>
+  (await scenario.nodes())
+    .filter((node) => node.spec?.taints?.some(({ key }) => key === DISRUPTED_TAINT.key))
+    .map((node) => node.metadata.name);
+
+/** What is wrong with the bookkeeping of a world at rest: things that belong together but do not match; empty is good. */
+export async function leaks(scenario: Scenario): Promise<readonly string[]> {
+  const claims = await scenario.claims();
+  const nodes = await scenario.nodes();
+  const instances = scenario.instances();
+  const claimed = new Set(claims.map((claim) => claim.status?.providerID?.split('/').at(-1)));
+  const joined = new Set(nodes.map((node) => node.spec?.providerID?.split('/').at(-1)));
+  return [
+    ...instances.filter(({ id }) => !claimed.has(id)).map(({ id }) => `instance ${id} has no claim`),
+    ...claims
+      .filter((claim) => !instances.some(({ id }) => claim.status?.providerID?.endsWith(`/${id}`)))
+      .map(({ metadata }) => `claim ${metadata.name} has no instance`),
+    ...instances.filter(({ id }) => !joined.has(id)).map(({ id }) => `instance ${id} has no node`),
+    ...nodes
+      .filter((node) => !claimed.has(node.spec?.providerID?.split('/').at(-1)))
+      .map(({ metadata }) => `node ${metadata.name} has no claim`),
+    ...(await taintedNodes(scenario)).map((name) => `node ${name} is tainted`),
+    ...claims
+      .filter((claim) => claim.status?.conditions?.some(({ type }) => type === 'DisruptionReason'))
+      .map(({ metadata }) => `claim ${metadata.name} has a disruption reason`),
+  ];
+}
+
+/** Machines that come and go quickly, and a fast clock: for scenarios that are not about how long machines take. */
+export const BRISK = {
+  timeScale: 30,
+  instances: { startDelayMs: 2_000, stopDelayMs: 4_000 },
+  kubelets: { bootMs: 6_000, readyMs: 2_000 },
+} as const;
