@@ -60,7 +60,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
 
   function eligible(method: Method, candidate: Candidate): boolean {
     const verdict = method.filter(candidate);
-    if (verdict.because !== undefined) publishUnconsolidatable(events, candidate, verdict.because);
+    if (!verdict.eligible && verdict.isTold) publishUnconsolidatable(events, candidate, verdict.reason.text);
     return verdict.eligible;
   }
 

@@ -94,6 +94,12 @@ export const isApproved = (evaluations: readonly Evaluation[]): boolean =>
 /** Whether taking the node away for nothing in return would pass: if not, no replacement can. */
 export function couldPass(candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): boolean {
   const known = (totals.get(candidate.nodePool.metadata.name)?.usdPerHour ?? 0) > 0;
-  if (!known) return true;
-  return isApproved(evaluate({ reason: 'Underutilized', candidates: [candidate], replacements: [] }, totals));
+  return !known || isApproved(deletion(candidate, totals));
 }
+
+const deletion = (candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): readonly Evaluation[] =>
+  evaluate({ reason: 'Underutilized', candidates: [candidate], replacements: [] }, totals);
+
+/** The most that any command for the node can score; undefined where its NodePool does not score. */
+export const deletionScore = (candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): number | undefined =>
+  deletion(candidate, totals)[0]?.score;

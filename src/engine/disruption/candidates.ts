@@ -14,7 +14,7 @@ import type { InstanceType, PoolInput, StateNode } from '../model.ts';
 import { isReschedulable } from '../pods.ts';
 import { BASE_COST, disruptionCost, nodePrice, rescheduleCost } from './cost.ts';
 import { podBlock } from './podblocks.ts';
-import type { DisruptionClass } from './reasons.ts';
+import type { BlockCode, DisruptionClass, ObjectName, Reason } from './reasons.ts';
 
 /** A node that may be disrupted. */
 export interface Candidate {
@@ -38,24 +38,8 @@ export interface Candidate {
   readonly savingsRatio: number;
 }
 
-/** Why a node is left alone. Codes are public. */
-export type BlockCode =
-  | 'in-progress'
-  | 'unmanaged'
-  | 'no-node'
-  | 'not-initialized'
-  | 'deleting'
-  | 'nominated'
-  | 'do-not-disrupt'
-  | 'no-pool-label'
-  | 'no-pool'
-  | 'pods';
-
-export interface Block {
-  readonly code: BlockCode;
-  /** In the words of the DisruptionBlocked event. */
-  readonly text: string;
-}
+/** Why a node is left alone. */
+export type Block = Reason<BlockCode>;
 
 export interface CandidateContext {
   readonly nowMs: number;
@@ -67,7 +51,11 @@ export interface CandidateContext {
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
 }
 
-const block = (code: BlockCode, text: string): Block => ({ code, text });
+const block = (code: BlockCode, text: string, object?: ObjectName): Block => ({
+  code,
+  text,
+  ...(object === undefined ? {} : { object }),
+});
 
 /** Whether nothing would have to move. */
 export const isEmpty = (candidate: Candidate): boolean => candidate.rescheduleCost <= BASE_COST;
@@ -87,19 +75,26 @@ export function candidateOf(stateNode: StateNode, context: CandidateContext): Ca
   const poolName = labels[NODEPOOL_LABEL];
   if (!poolName) return block('no-pool-label', `node doesn't have required label (label=${NODEPOOL_LABEL})`);
   const pool = context.pools.get(poolName);
-  if (pool === undefined) return block('no-pool', `NodePool not found (NodePool=${poolName})`);
+  if (pool === undefined) {
+    return block('no-pool', `NodePool not found (NodePool=${poolName})`, { kind: 'NodePool', name: poolName });
+  }
   const isCleared = context.class === 'eventual' && nodeClaim.spec.terminationGracePeriod !== undefined;
-  const podText = isCleared ? undefined : podBlock(stateNode.pods, context.podDisruptionBudgets, context.nowMs);
-  if (podText !== undefined) return block('pods', podText);
-  return describe({ stateNode, node, nodeClaim, pool }, context.nowMs);
+  const byPods = isCleared ? undefined : podBlock(stateNode.pods, context.podDisruptionBudgets, context.nowMs);
+  return byPods ?? describe({ stateNode, node, nodeClaim, pool }, context.nowMs);
 }
 
 function blockOfState(stateNode: StateNode, node: Node, nowMs: number): Block | undefined {
   if (node.metadata.labels?.[INITIALIZED_LABEL] !== 'true') return block('not-initialized', "node isn't initialized");
   if (stateNode.markedForDeletion) return block('deleting', 'node is deleting or marked for deletion');
-  if (stateNode.nominatedUntilMs > nowMs) return block('nominated', 'node is nominated for a pending pod');
+  if (stateNode.nominatedUntilMs > nowMs) {
+    const until = `until ${new Date(stateNode.nominatedUntilMs).toISOString()}`;
+    return { ...block('nominated', 'node is nominated for a pending pod'), nearestMiss: until };
+  }
   if (stateNode.annotations[DO_NOT_DISRUPT_ANNOTATION] !== 'true') return undefined;
-  return block('do-not-disrupt', `disruption is blocked through the "${DO_NOT_DISRUPT_ANNOTATION}" annotation`);
+  return block('do-not-disrupt', `disruption is blocked through the "${DO_NOT_DISRUPT_ANNOTATION}" annotation`, {
+    kind: 'Node',
+    name: node.metadata.name,
+  });
 }
 
 interface Parts {

@@ -5,38 +5,49 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/
 import type { InstanceType, PlannedClaim } from '../model.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
 import { type Command, decisionOf, savingsText, shortText } from './command.ts';
-import { type Deliberation, type FilterVerdict, type Note, type Validated, withinBudgets } from './method.ts';
+import {
+  type Deliberation,
+  declined,
+  type FilterVerdict,
+  type Note,
+  unconsolidatable,
+  type Validated,
+  verdictOf,
+  withinBudgets,
+} from './method.ts';
 import { Replacement } from './pricefilter.ts';
-import { strandedText } from './simulation.ts';
+import type { DeclineCode, Reason } from './reasons.ts';
+import { strandedReason } from './simulation.ts';
 
 /** A spot node is replaced by a spot node only when so many cheaper types make it unlikely to happen again soon. */
 const SPOT_FLEXIBILITY = 15;
-
-const no = (because?: string): FilterVerdict => ({ eligible: false, ...(because === undefined ? {} : { because }) });
 
 /** Whether a node may be consolidated while pods run on it. */
 export function consolidationFilter(candidate: Candidate): FilterVerdict {
   const { nodePool, nodeClaim, instanceType, capacityType, zone, stateNode } = candidate;
   const { consolidateAfter, consolidationPolicy } = nodePool.spec.disruption ?? {};
   const pool = `NodePool "${nodePool.metadata.name}"`;
-  if (nodePool.spec.replicas !== undefined) return no();
-  if (instanceType === undefined) {
-    return no(`Instance Type "${stateNode.labels[INSTANCE_TYPE_LABEL] ?? ''}" not found`);
-  }
-  if (!capacityType) return no(`Node does not have label "${CAPACITY_TYPE_LABEL}"`);
-  if (!zone) return no(`Node does not have label "${ZONE_LABEL}"`);
-  if (consolidateAfter === NEVER) return no(`${pool} has consolidation disabled`);
-  if (isEmpty(candidate)) return no();
-  if (consolidationPolicy === 'WhenEmpty') {
-    return no(`${pool} has consolidation policy WhenEmpty, but node is not empty`);
-  }
-  return { eligible: isTrue(nodeClaim, 'Consolidatable') };
+  const type = stateNode.labels[INSTANCE_TYPE_LABEL] ?? '';
+  const whenEmpty = `${pool} has consolidation policy WhenEmpty, but node is not empty`;
+  const unlabelled = (label: string): string => `Node does not have label "${label}"`;
+  return verdictOf([
+    [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
+    [instanceType !== undefined, unconsolidatable('unknown-instance-type', `Instance Type "${type}" not found`)],
+    [Boolean(capacityType), unconsolidatable('no-capacity-type', unlabelled(CAPACITY_TYPE_LABEL))],
+    [Boolean(zone), unconsolidatable('no-zone', unlabelled(ZONE_LABEL))],
+    [consolidateAfter !== NEVER, unconsolidatable('consolidation-disabled', `${pool} has consolidation disabled`)],
+    [!isEmpty(candidate), declined('empty', 'nothing runs on it that needs another place')],
+    [consolidationPolicy !== 'WhenEmpty', unconsolidatable('only-when-empty', whenEmpty)],
+    [isTrue(nodeClaim, 'Consolidatable'), declined('not-consolidatable', 'its NodeClaim is not Consolidatable yet')],
+  ]);
 }
 
 export interface Consolidation {
   readonly command?: Command;
   /** Instance types of the replacement's NodePool. */
   readonly types?: readonly InstanceType[];
+  /** Why there is no command. */
+  readonly reason?: Reason<DeclineCode>;
   readonly notes: readonly Note[];
 }
 
@@ -46,20 +57,24 @@ export async function consolidate(
   { simulate, spotToSpot }: Deliberation,
 ): Promise<Consolidation> {
   const [only, ...others] = candidates;
-  const cannot = (message: string): Consolidation => ({
-    notes: only && others.length === 0 ? [{ kind: 'Unconsolidatable', candidate: only, message }] : [],
+  const cannot = (reason: Reason<DeclineCode>): Consolidation => ({
+    reason,
+    notes: only && others.length === 0 ? [{ kind: 'Unconsolidatable', candidate: only, message: reason.text }] : [],
   });
   const simulation = await simulate(candidates, { sparesQuietNodes: true });
   if (simulation === undefined) return { notes: [] };
   const { claims, plan, pools, stranded } = simulation;
-  if (stranded.size > 0) return cannot(strandedText(stranded));
+  if (stranded.size > 0) return cannot(strandedReason(stranded));
   const base = { reason: 'Underutilized' as const, candidates, plan };
   const [claim] = claims;
   if (claim === undefined) return { command: { ...base, replacements: [] }, notes: [] };
-  if (claims.length > 1) return cannot(`Can't remove without creating ${claims.length} candidates`);
+  if (claims.length > 1) {
+    const text = `Can't remove without creating ${claims.length} candidates`;
+    return cannot({ code: 'several-replacements', text });
+  }
   const types = pools.find(({ nodePool }) => nodePool.metadata.name === claim.nodePool)?.instanceTypes ?? [];
   const found = cheaper(Replacement.of(claim, types), candidates, spotToSpot);
-  if (typeof found === 'string') return cannot(found);
+  if ('code' in found) return cannot(found);
   const command: Command = { ...base, replacements: [found] };
   return {
     command,
@@ -84,31 +99,37 @@ function cheaper(
   replacement: Replacement,
   candidates: readonly Candidate[],
   spotToSpot: boolean,
-): PlannedClaim | string {
+): PlannedClaim | Reason<DeclineCode> {
   const price = candidates.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
   const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
   if (allSpot && replacement.admits('spot')) {
     if (spotToSpot) return cheaperSpot(replacement.only('spot'), price, candidates.length);
-    return "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
+    const text = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
+    return { code: 'spot-to-spot-disabled', text };
   }
   const kept = filtered(replacement, price);
-  if (typeof kept === 'string') return kept;
+  if ('code' in kept) return kept;
   // A spot launch that fails must not fall through to a dearer on-demand node.
   return (kept.admits('spot') && kept.admits('on-demand') ? kept.only('spot') : kept).claim;
 }
 
-function filtered(replacement: Replacement, price: number): Replacement | string {
+function filtered(replacement: Replacement, price: number): Replacement | Reason<DeclineCode> {
   const kept = replacement.cheaperThan(price);
-  if (typeof kept === 'string') return `Filtering by price: ${kept}`;
-  return kept.types.length === 0 ? "Can't replace with a cheaper node" : kept;
+  if (typeof kept === 'string') return { code: 'min-values', text: `Filtering by price: ${kept}` };
+  if (kept.types.length > 0) return kept;
+  const { cheapest, usdPerHour } = replacement.claim;
+  const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h for $${price.toFixed(4)}/h`;
+  return { code: 'not-cheaper', text: "Can't replace with a cheaper node", nearestMiss };
 }
 
-function cheaperSpot(replacement: Replacement, price: number, candidates: number): PlannedClaim | string {
+function cheaperSpot(replacement: Replacement, price: number, candidates: number): PlannedClaim | Reason<DeclineCode> {
   const kept = filtered(replacement, price);
-  if (typeof kept === 'string') return kept;
+  if ('code' in kept) return kept;
   if (candidates > 1) return kept.claim;
-  if (kept.types.length < SPOT_FLEXIBILITY) {
-    return `SpotToSpotConsolidation requires ${SPOT_FLEXIBILITY} cheaper instance type options than the current candidate to consolidate, got ${kept.types.length}`;
+  const count = kept.types.length;
+  if (count < SPOT_FLEXIBILITY) {
+    const text = `SpotToSpotConsolidation requires ${SPOT_FLEXIBILITY} cheaper instance type options than the current candidate to consolidate, got ${count}`;
+    return { code: 'spot-to-spot-flexibility', text, nearestMiss: `${count} of ${SPOT_FLEXIBILITY} types` };
   }
   return kept.first(SPOT_FLEXIBILITY).claim;
 }

@@ -1,17 +1,20 @@
 /** Replaces nodes that are no longer what their NodePool or NodeClass asks for, one at a time. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { Candidate } from './candidates.ts';
-import type { Deliberation, Findings, Method, Note } from './method.ts';
-import { strandedText } from './simulation.ts';
+import { type Deliberation, declined, type Findings, type Method, type Note, overBudget, verdictOf } from './method.ts';
+import type { DeclineCode, Reason } from './reasons.ts';
+import { strandedReason } from './simulation.ts';
 
 export const drift: Method = {
   name: 'drift',
   reason: 'Drifted',
   class: 'eventual',
   consolidationType: '',
-  filter: ({ nodePool, nodeClaim }) => ({
-    eligible: nodePool.spec.replicas === undefined && isTrue(nodeClaim, 'Drifted'),
-  }),
+  filter: ({ nodePool, nodeClaim }) =>
+    verdictOf([
+      [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
+      [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'it is what its NodePool and NodeClass ask for')],
+    ]),
   decide,
 };
 
@@ -26,12 +29,18 @@ function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
 
 async function decide({ candidates, budgets, simulate }: Deliberation): Promise<Findings> {
   const notes: Note[] = [];
+  const reasons = new Map<string, Reason<DeclineCode>>();
   for (const candidate of inOrder(candidates)) {
-    if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) continue;
+    if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
+      reasons.set(candidate.providerId, overBudget(candidate, 'Drifted'));
+      continue;
+    }
     const simulation = await simulate([candidate], { sparesQuietNodes: false });
     if (simulation === undefined) continue;
     if (simulation.stranded.size > 0) {
-      notes.push({ kind: 'DisruptionBlocked', candidate, message: strandedText(simulation.stranded) });
+      const reason = strandedReason(simulation.stranded);
+      reasons.set(candidate.providerId, reason);
+      notes.push({ kind: 'DisruptionBlocked', candidate, message: reason.text });
       continue;
     }
     const { claims, plan } = simulation;
@@ -39,7 +48,8 @@ async function decide({ candidates, budgets, simulate }: Deliberation): Promise<
       commands: [{ reason: 'Drifted', candidates: [candidate], replacements: claims, plan }],
       exhausted: false,
       notes,
+      reasons,
     };
   }
-  return { commands: [], exhausted: false, notes };
+  return { commands: [], exhausted: false, notes, reasons };
 }

@@ -5,11 +5,15 @@ import { bySavings, type Candidate, isEmpty } from './candidates.ts';
 import type { Command } from './command.ts';
 import {
   type Deliberation,
+  declined,
   type FilterVerdict,
   type Findings,
   type Method,
+  overBudgets,
+  unconsolidatable,
   VALIDATION_DELAY_MS,
   type Validated,
+  verdictOf,
   withinBudgets,
 } from './method.ts';
 
@@ -27,18 +31,23 @@ export const emptiness: Method = {
 
 function filter(candidate: Candidate): FilterVerdict {
   const { nodePool, nodeClaim, stateNode, name } = candidate;
-  if (nodePool.spec.replicas !== undefined) return { eligible: false };
-  if (nodePool.spec.disruption?.consolidateAfter === NEVER) {
-    return { eligible: false, because: `NodePool "${nodePool.metadata.name}" has consolidation disabled` };
-  }
-  if (stateNode.bufferPods > 0) return { eligible: false, because: `Node "${name}" has buffer pods` };
-  return { eligible: isEmpty(candidate) && isTrue(nodeClaim, 'Consolidatable') };
+  const { replicas, disruption } = nodePool.spec;
+  const disabled = `NodePool "${nodePool.metadata.name}" has consolidation disabled`;
+  return verdictOf([
+    [replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
+    [disruption?.consolidateAfter !== NEVER, unconsolidatable('consolidation-disabled', disabled)],
+    [stateNode.bufferPods === 0, unconsolidatable('buffer-pods', `Node "${name}" has buffer pods`)],
+    [isEmpty(candidate), declined('not-empty', 'pods that need another place run on it')],
+    [isTrue(nodeClaim, 'Consolidatable'), declined('not-consolidatable', 'its NodeClaim is not Consolidatable yet')],
+  ]);
 }
 
 async function decide({ candidates, budgets }: Deliberation): Promise<Findings> {
-  const { taken, constrained } = withinBudgets(bySavings(candidates), budgets);
-  if (taken.length === 0) return { commands: [], exhausted: !constrained, notes: [] };
-  return { commands: [{ reason: 'Empty', candidates: taken, replacements: [] }], exhausted: false, notes: [] };
+  const { taken, skipped, constrained } = withinBudgets(bySavings(candidates), budgets);
+  const reasons = overBudgets(skipped, 'Empty');
+  if (taken.length === 0) return { commands: [], exhausted: !constrained, notes: [], reasons };
+  const command: Command = { reason: 'Empty', candidates: taken, replacements: [] };
+  return { commands: [command], exhausted: false, notes: [], reasons };
 }
 
 /** What is still empty, not expecting pods, and within the budgets as they are by then. */

@@ -4,7 +4,7 @@ import type { PoolInput } from '../model.ts';
 import type { Evaluation, PoolTotals } from './balance.ts';
 import type { Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
-import type { DisruptionClass, DisruptionReason } from './reasons.ts';
+import type { DeclineCode, DisruptionClass, DisruptionReason, Reason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulation.ts';
 import type { ClaimCounts } from './staticdrift.ts';
 
@@ -23,11 +23,37 @@ export interface Note {
   readonly dedupe?: readonly string[];
 }
 
-export interface FilterVerdict {
-  readonly eligible: boolean;
-  /** Text of an Unconsolidatable event. */
-  readonly because?: string;
+/** Whether a method takes a candidate; if not, why, and whether the user is told by an Unconsolidatable event. */
+export type FilterVerdict =
+  | { readonly eligible: true }
+  | { readonly eligible: false; readonly reason: Reason<DeclineCode>; readonly isTold: boolean };
+
+const ELIGIBLE: FilterVerdict = { eligible: true };
+
+/** What a method says of its candidate by the first of its conditions that does not hold. */
+export function verdictOf(conditions: readonly (readonly [holds: boolean, refusal: FilterVerdict])[]): FilterVerdict {
+  return conditions.find(([holds]) => !holds)?.[1] ?? ELIGIBLE;
 }
+
+/** Said quietly: there is no event for it. */
+export const declined = (code: DeclineCode, text: string): FilterVerdict => ({
+  eligible: false,
+  reason: { code, text },
+  isTold: false,
+});
+
+export const unconsolidatable = (code: DeclineCode, text: string): FilterVerdict => ({
+  eligible: false,
+  reason: { code, text },
+  isTold: true,
+});
+
+/** Why a candidate stays because its NodePool lets no more nodes go for now. */
+export const overBudget = ({ nodePool }: Candidate, reason: DisruptionReason): Reason<DeclineCode> => ({
+  code: 'budget',
+  text: `the budgets of its NodePool let no more nodes go for reason ${reason}`,
+  object: { kind: 'NodePool', name: nodePool.metadata.name },
+});
 
 export interface Findings {
   readonly commands: readonly Command[];
@@ -39,6 +65,8 @@ export interface Findings {
   readonly unseenPools?: ReadonlySet<string>;
   readonly notes: readonly Note[];
   readonly evaluations?: readonly Evaluation[];
+  /** Why candidates that were looked at stay, by provider id. */
+  readonly reasons?: ReadonlyMap<string, Reason<DeclineCode>>;
 }
 
 /** Why a command no longer holds after the validation delay. */
@@ -103,16 +131,26 @@ export interface Method {
 /** Milliseconds that consolidation waits before it believes its own decision. */
 export const VALIDATION_DELAY_MS = 15_000;
 
+/** For the findings of a method that could not take some candidates because of their budgets. */
+export const overBudgets = (
+  skipped: readonly Candidate[],
+  reason: DisruptionReason,
+): ReadonlyMap<string, Reason<DeclineCode>> =>
+  new Map(skipped.map((candidate) => [candidate.providerId, overBudget(candidate, reason)]));
+
 /** Takes candidates in order as far as the budgets of their pools reach. */
 export function withinBudgets(
   candidates: readonly Candidate[],
   budgets: ReadonlyMap<string, number>,
-): { readonly taken: readonly Candidate[]; readonly constrained: boolean } {
+): { readonly taken: readonly Candidate[]; readonly skipped: readonly Candidate[]; readonly constrained: boolean } {
   const rest = new Map(budgets);
-  const taken = candidates.filter(({ nodePool }) => {
-    const left = rest.get(nodePool.metadata.name) ?? 0;
-    if (left > 0) rest.set(nodePool.metadata.name, left - 1);
-    return left > 0;
-  });
-  return { taken, constrained: taken.length < candidates.length };
+  const taken: Candidate[] = [];
+  const skipped: Candidate[] = [];
+  for (const candidate of candidates) {
+    const pool = candidate.nodePool.metadata.name;
+    const left = rest.get(pool) ?? 0;
+    if (left > 0) rest.set(pool, left - 1);
+    (left > 0 ? taken : skipped).push(candidate);
+  }
+  return { taken, skipped, constrained: skipped.length > 0 };
 }

@@ -12,6 +12,7 @@ import {
   type Findings,
   type Method,
   type Note,
+  overBudgets,
   VALIDATION_DELAY_MS,
   withinBudgets,
 } from './method.ts';
@@ -41,11 +42,12 @@ interface Search {
 }
 
 async function decide(deliberation: Deliberation): Promise<Findings> {
-  const { taken, constrained } = withinBudgets(bySavings(deliberation.candidates), deliberation.budgets);
+  const { taken, skipped, constrained } = withinBudgets(bySavings(deliberation.candidates), deliberation.budgets);
   const { best, rejected = [], stoppedAt } = taken.length < 2 ? {} : await search(taken, deliberation);
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
+  const reasons = overBudgets(skipped, 'Underutilized');
   if (best === undefined) {
-    return { commands: [], exhausted: !constrained, ...timeout, notes: [], evaluations: rejected };
+    return { commands: [], exhausted: !constrained, ...timeout, notes: [], evaluations: rejected, reasons };
   }
   return {
     commands: [best.command],
@@ -53,6 +55,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
     ...timeout,
     notes: [...best.notes, ...approvals(best.views)],
     evaluations: best.views,
+    reasons,
   };
 }
 

@@ -4,6 +4,8 @@ import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../api/kubernetes.
 import { compareText } from '../instancetypes.ts';
 import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../pods.ts';
 import { selects } from '../selectors.ts';
+import { protectionOf } from './protection.ts';
+import type { BlockCode, ObjectName, Reason } from './reasons.ts';
 
 /** Which budgets block: those that allow no eviction at this moment, or those that never will. */
 export type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
@@ -25,11 +27,13 @@ export function blockingBudgets(
   const [budget, ...others] = matching;
   if (budget === undefined) return [];
   const blocked = others.length > 0 || (!sparesUnhealthy(budget, pod) && blocks(budget, test));
-  return blocked ? matching.map(({ metadata }) => `${namespaceOf(metadata)}/${metadata.name}`) : [];
+  return blocked ? matching.map(({ metadata }) => keyOf(metadata)) : [];
 }
 
 /** Manifests may leave it to the user's context, which is taken to be the default. */
 const namespaceOf = ({ namespace }: ObjectMeta): string => namespace ?? 'default';
+
+const keyOf = (metadata: ObjectMeta): string => `${namespaceOf(metadata)}/${metadata.name}`;
 
 const sparesUnhealthy = (budget: PodDisruptionBudget, pod: Pod): boolean =>
   budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && getCondition(pod, 'Ready')?.status === 'False';
@@ -45,21 +49,53 @@ export const currentlyReschedulable = (pod: Pod, budgets: readonly PodDisruption
   !(isActive(pod) && doNotDisrupt(pod, nowMs)) &&
   blockingBudgets(pod, budgets, { nowMs, test: 'never-any-disruption' }).length === 0;
 
-/** Why pods keep their node from being disrupted gracefully, in the words of the event; undefined when none does. */
+/** Why pods keep their node from being disrupted gracefully; undefined when none does. */
 export function podBlock(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
-): string | undefined {
+): Reason<BlockCode> | undefined {
   const inOrder = pods.toSorted((a, b) => compareText(podKey(a), podKey(b))); // of several, name the same one each time
   const untouchable = inOrder.find((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
-  if (untouchable) return `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=${podKey(untouchable)})`;
+  if (untouchable) return protectedBlock(untouchable, nowMs);
   for (const pod of inOrder) {
     const blocking = blockingBudgets(pod, budgets, { nowMs, test: 'no-disruption-now' });
-    if (blocking.length === 1) return `pdb prevents pod evictions (PodDisruptionBudget=[${blocking[0]}])`;
-    if (blocking.length > 1) {
-      return `eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${blocking.join(' ')}])`;
-    }
+    const [only, ...others] = blocking;
+    if (only === undefined) continue;
+    if (others.length === 0) return budgetBlock(only, budgets);
+    return {
+      code: 'several-pdbs',
+      text: `eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${blocking.join(' ')}])`,
+      object: podName(pod),
+    };
   }
   return undefined;
+}
+
+const podName = ({ metadata }: Pod): ObjectName => ({
+  kind: 'Pod',
+  namespace: namespaceOf(metadata),
+  name: metadata.name,
+});
+
+function protectedBlock(pod: Pod, nowMs: number): Reason<BlockCode> {
+  const text = `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=${podKey(pod)})`;
+  const protection = protectionOf(pod, nowMs);
+  const block = { code: 'pod-do-not-disrupt' as const, text, object: podName(pod) };
+  return protection.kind === 'until'
+    ? { ...block, nearestMiss: `until ${new Date(protection.ms).toISOString()}` }
+    : block;
+}
+
+function budgetBlock(key: string, budgets: readonly PodDisruptionBudget[]): Reason<BlockCode> {
+  const text = `pdb prevents pod evictions (PodDisruptionBudget=[${key}])`;
+  const [namespace = '', name = ''] = key.split('/');
+  const { status } = budgets.find(({ metadata }) => keyOf(metadata) === key) ?? {};
+  const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
+  return {
+    code: 'pdb',
+    text,
+    object: { kind: 'PodDisruptionBudget', namespace, name },
+    nearestMiss: `healthy pods: ${currentHealthy}, required: ${desiredHealthy}`,
+  };
 }

@@ -7,6 +7,7 @@ import { drift } from './drift.ts';
 import { emptiness } from './emptiness.ts';
 import type { Deliberation, Findings, Method } from './method.ts';
 import { multiNode } from './multi.ts';
+import type { DeclineCode, Reason } from './reasons.ts';
 import { interpret, withoutCandidates } from './simulation.ts';
 import { singleNode } from './single.ts';
 import { claimCounts, staticDrift } from './staticdrift.ts';
@@ -34,8 +35,8 @@ export interface Review {
   readonly method: Method;
   /** Nodes that are no candidates of any method of this class, by provider id. */
   readonly blocks: ReadonlyMap<string, Block>;
-  /** Candidates that this method does not take, by provider id, with its words for it if it has any. */
-  readonly declined: ReadonlyMap<string, string | undefined>;
+  /** Candidates that this method does not take, by provider id. */
+  readonly declined: ReadonlyMap<string, Reason<DeclineCode>>;
   readonly candidates: readonly Candidate[];
   /** How many more nodes each NodePool lets go for the method's reason. */
   readonly budgets: ReadonlyMap<string, number>;
@@ -49,7 +50,7 @@ export async function review(method: Method, scene: Scene): Promise<Review> {
   const { nodes, nowMs, podDisruptionBudgets } = snapshot;
   const context = { nowMs, class: method.class, inProgress, pools: withTypes(pools), podDisruptionBudgets };
   const blocks = new Map<string, Block>();
-  const declined = new Map<string, string | undefined>();
+  const declined = new Map<string, Reason<DeclineCode>>();
   const all: Candidate[] = [];
   const candidates: Candidate[] = [];
   for (const node of nodes) {
@@ -59,9 +60,9 @@ export async function review(method: Method, scene: Scene): Promise<Review> {
       continue;
     }
     all.push(result);
-    const { eligible, because } = method.filter(result);
-    if (eligible) candidates.push(result);
-    else declined.set(node.providerId, because);
+    const verdict = method.filter(result);
+    if (verdict.eligible) candidates.push(result);
+    else declined.set(node.providerId, verdict.reason);
   }
   const found = allowances(
     nodes,

@@ -7,6 +7,7 @@ import { isProvisionable, podKey } from '../pods.ts';
 import type { Candidate } from './candidates.ts';
 import { isUnderConsolidateAfter } from './consolidateafter.ts';
 import { currentlyReschedulable } from './podblocks.ts';
+import type { DeclineCode, Reason } from './reasons.ts';
 
 export interface SimulationOptions {
   /** Keep pods from being moved onto nodes that are within their pool's `consolidateAfter` window. */
@@ -99,6 +100,18 @@ function uninitializedText({ node, nodeClaim }: StateNode): string {
     ...(node ? [`node/${node.metadata.name}`] : []),
   ];
   return `would schedule against uninitialized ${parts.join(', ')}`;
+}
+
+/** Why a node must stay for the pods that run now. */
+export function strandedReason(stranded: ReadonlyMap<string, string>): Reason<DeclineCode> {
+  const [first] = [...stranded.keys()];
+  const [namespace = '', name = ''] = (first ?? '').split('/');
+  return {
+    code: 'pods-stranded',
+    text: strandedText(stranded),
+    object: { kind: 'Pod', namespace, name },
+    nearestMiss: `${stranded.size} pod(s) would find no place`,
+  };
 }
 
 const SHOWN = 5;

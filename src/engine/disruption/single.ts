@@ -1,5 +1,5 @@
 /** Removes or replaces one node at a time. */
-import { couldPass, type Evaluation, evaluate, isApproved } from './balance.ts';
+import { couldPass, deletionScore, type Evaluation, evaluate, isApproved, THRESHOLD } from './balance.ts';
 import { bySavings, type Candidate } from './candidates.ts';
 import { type Command, savingsText, shortText } from './command.ts';
 import { consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
@@ -8,9 +8,11 @@ import {
   type Findings,
   type Method,
   type Note,
+  overBudget,
   VALIDATION_DELAY_MS,
   type Validated,
 } from './method.ts';
+import type { DeclineCode, Reason } from './reasons.ts';
 
 const TIMEOUT_MS = 3 * 60_000;
 
@@ -41,6 +43,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
   const { candidates, budgets, totals, elapsedMs } = deliberation;
   const notes: Note[] = [];
   const evaluations: Evaluation[] = [];
+  const reasons = new Map<string, Reason<DeclineCode>>();
   const unseen = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
   let constrained = false;
   let evaluated = 0;
@@ -48,26 +51,40 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
     if (elapsedMs() > TIMEOUT_MS) {
       const message = 'abandoning single-node consolidation due to timeout';
       const timeout = { message, fields: { candidates_evaluated: evaluated } };
-      return { commands: [], exhausted: false, timeout, unseenPools: unseen, notes, evaluations };
+      return { commands: [], exhausted: false, timeout, unseenPools: unseen, notes, evaluations, reasons };
     }
     unseen.delete(candidate.nodePool.metadata.name);
     if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
       constrained = true;
+      reasons.set(candidate.providerId, overBudget(candidate, 'Underutilized'));
       continue;
     }
-    if (!couldPass(candidate, totals)) continue;
+    if (!couldPass(candidate, totals)) {
+      reasons.set(candidate.providerId, unbalanced(deletionScore(candidate, totals)));
+      continue;
+    }
     evaluated += 1;
-    const { command, notes: more } = await consolidate([candidate], deliberation);
+    const { command, reason, notes: more } = await consolidate([candidate], deliberation);
     notes.push(...more);
+    if (reason !== undefined) reasons.set(candidate.providerId, reason);
     if (command === undefined) continue;
     const views = evaluate(command, totals);
     evaluations.push(...views);
-    if (!isApproved(views)) continue;
+    if (!isApproved(views)) {
+      reasons.set(candidate.providerId, unbalanced(views[0]?.score));
+      continue;
+    }
     notes.push(...approvals(views, candidate));
-    return { commands: [command], exhausted: false, unseenPools: unseen, notes, evaluations };
+    return { commands: [command], exhausted: false, unseenPools: unseen, notes, evaluations, reasons };
   }
-  return { commands: [], exhausted: !constrained, unseenPools: new Set(), notes, evaluations };
+  return { commands: [], exhausted: !constrained, unseenPools: new Set(), notes, evaluations, reasons };
 }
+
+const unbalanced = (score = 0): Reason<DeclineCode> => ({
+  code: 'unbalanced',
+  text: 'the Balanced policy of its NodePool finds the savings too small for the disruption',
+  nearestMiss: `score ${score.toFixed(2)}, at least ${THRESHOLD.toFixed(2)} needed`,
+});
 
 const approvals = (views: readonly Evaluation[], candidate: Candidate): readonly Note[] =>
   views

@@ -14,16 +14,19 @@ import { resourcesOf } from '../resources.ts';
 import { SIMULATION_ONLY, templateLabels, templateRequirements } from '../solver/template.ts';
 import type { Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
-import type { Deliberation, Findings, Method } from './method.ts';
+import { type Deliberation, declined, type Findings, type Method, overBudget, verdictOf } from './method.ts';
+import type { DeclineCode, Reason } from './reasons.ts';
 
 export const staticDrift: Method = {
   name: 'static drift',
   reason: 'Drifted',
   class: 'eventual',
   consolidationType: '',
-  filter: ({ nodePool, nodeClaim }) => ({
-    eligible: nodePool.spec.replicas !== undefined && isTrue(nodeClaim, 'Drifted'),
-  }),
+  filter: ({ nodePool, nodeClaim }) =>
+    verdictOf([
+      [nodePool.spec.replicas !== undefined, declined('dynamic-pool', 'its NodePool buys nodes as pods need them')],
+      [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'it is what its NodePool and NodeClass ask for')],
+    ]),
   decide,
 };
 
@@ -57,16 +60,18 @@ export function claimCounts(
 
 async function decide({ candidates, budgets, claims, pools }: Deliberation): Promise<Findings> {
   const commands: Command[] = [];
+  const reasons = new Map<string, Reason<DeclineCode>>();
   for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
     const pool = pools.get(name);
     if (pool === undefined) continue;
     const count = granted(pool.nodePool, own.length, budgets.get(name) ?? 0, claims.get(name) ?? NO_CLAIMS);
     const planned = fromTemplate(pool);
-    for (const candidate of inOrder(own).slice(0, count)) {
-      commands.push({ reason: 'Drifted', candidates: [candidate], replacements: [planned] });
+    for (const [at, candidate] of inOrder(own).entries()) {
+      if (at < count) commands.push({ reason: 'Drifted', candidates: [candidate], replacements: [planned] });
+      else reasons.set(candidate.providerId, overBudget(candidate, 'Drifted'));
     }
   }
-  return { commands, exhausted: false, notes: [] };
+  return { commands, exhausted: false, notes: [], reasons };
 }
 
 const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
