@@ -1,5 +1,6 @@
 /** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
-import { METHODS, type Review, review, type Scene } from '../engine/disruption/review.ts';
+import { METHODS, review, type Scene } from '../engine/disruption/review.ts';
+import type { Review } from '../engine/disruption/verdicts.ts';
 import type { SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { Field } from './objects/check.ts';

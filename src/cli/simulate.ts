@@ -15,6 +15,7 @@ export interface SimulateOptions {
   readonly explain?: boolean;
   readonly preferencePolicy?: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
+  readonly packing?: SolveOptions['packing'];
   /** The time at which it plays, milliseconds since the epoch; only ages depend on it. */
   readonly nowMs?: number;
 }
@@ -35,6 +36,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
     minValuesPolicy: options.minValuesPolicy ?? 'Strict',
     reservedMode: 'strict',
     ignoreDraRequests: true,
+    packing: options.packing ?? 'cheapest',
   });
   return { simulation: simulationOf(plan, { explain: options.explain ?? false }), notes };
 }
@@ -113,6 +115,11 @@ export function simulateCommand(): Command {
       new Option('--min-values-policy <policy>', 'whether minValues may be missed')
         .choices(['Strict', 'BestEffort'])
         .default('Strict'),
+    )
+    .addOption(
+      new Option('--packing <mode>', 'whether to look for cheaper nodes than Karpenter would buy')
+        .choices(['cheapest', 'compatible'])
+        .default('cheapest'),
     )
     .option('--now <time>', 'the time at which it plays', time)
     .option('--disruption', 'show which nodes would be given back or replaced instead')

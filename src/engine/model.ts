@@ -126,6 +126,11 @@ export interface SolveOptions {
   /** Strict in provisioning, fallback in disruption simulations. */
   readonly reservedMode: 'strict' | 'fallback' | 'off';
   readonly ignoreDraRequests: boolean;
+  /**
+   * `compatible` fills nodes as Karpenter does. `cheapest`, the default, then looks for a cheaper way to house the same
+   * pods in the same pools and topology domains.
+   */
+  readonly packing?: 'cheapest' | 'compatible';
   /** Time after which solving stops with what it has; the pods left are listed in `Plan.notEvaluated`. */
   readonly deadlineMs?: number;
   /** Monotonic clock for the deadline alone. Injected, because the engine reads no clock. */

@@ -15,8 +15,10 @@ import type {
   Snapshot,
   SolveOptions,
 } from './model.ts';
+import { repacked } from './packing/repack.ts';
 import { podKey } from './pods.ts';
 import { podRequests } from './resources.ts';
+import type { Claim } from './solver/claim.ts';
 import { daemonsOf } from './solver/daemons.ts';
 import { Dimensions } from './solver/dimensions.ts';
 import { finalise } from './solver/finalise.ts';
@@ -70,13 +72,14 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
     lowerMinValues: !strictMinValues,
     quiet: snapshot.quiet,
   });
-  const notEvaluated = run(
-    scheduler,
-    leftOverFirst(sortPods(pods.map((pod) => ({ pod, requests: requestsOf(pod) }))), options.first ?? []),
-    refusals,
-    options,
-  );
-  const claims = finaliseAll(scheduler, strictMinValues, refusals);
+  const order = leftOverFirst(sortPods(pods.map((pod) => ({ pod, requests: requestsOf(pod) }))), options.first ?? []);
+  const notEvaluated = run(scheduler, order, refusals, options);
+  const bought = scheduler.claims.all;
+  const packed =
+    options.packing === 'compatible'
+      ? bought
+      : repacked(bought, { topology, order, noAmounts: dimensions.amounts({}) });
+  const claims = finaliseAll(packed, strictMinValues, refusals);
   return { claims, placements: placementsOn(nodes), refusals, notEvaluated, emptyPools };
 }
 
@@ -159,12 +162,12 @@ function leftOverFirst<T extends { readonly pod: Pod }>(sorted: readonly T[], fi
 }
 
 function finaliseAll(
-  scheduler: Scheduler,
+  claims: readonly Claim[],
   strictMinValues: boolean,
   refusals: Map<string, PodRefusal>,
 ): readonly PlannedClaim[] {
   const planned: PlannedClaim[] = [];
-  for (const claim of scheduler.claims.all) {
+  for (const claim of claims) {
     const final = finalise(claim, { strictMinValues });
     if ('code' in final) for (const pod of claim.pods) refusals.set(podKey(pod), final);
     else planned.push(final);

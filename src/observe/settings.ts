@@ -35,6 +35,7 @@ const OPTIONS = {
   batchIdleMs: duration('batch-idle-duration', SECOND, 'Time without a new pending pod that ends collecting'),
   preferencePolicy: text('preference-policy', 'Respect', 'How preferences of pods count: Respect or Ignore'),
   minValuesPolicy: text('min-values-policy', 'Strict', 'How minValues of NodePools count: Strict or BestEffort'),
+  packing: text('packing', 'cheapest', 'How nodes are filled: cheapest, or compatible with Karpenter'),
   ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
   schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
@@ -77,6 +78,7 @@ export interface Settings
     | 'logErrorOutputPaths'
     | 'preferencePolicy'
     | 'minValuesPolicy'
+    | 'packing'
     | 'featureGates'
     | 'awsFeatureGates'
     | 'schedulerConfig'
@@ -86,6 +88,7 @@ export interface Settings
   readonly logErrorOutputPaths: readonly string[];
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
+  readonly packing: 'cheapest' | 'compatible';
   readonly featureGates: FeatureGates;
   readonly awsFeatureGates: AwsFeatureGates;
   /** Applied in simulations to pods that declare no topology spread constraints. */
@@ -109,6 +112,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     logErrorOutputPaths: paths(raw.logErrorOutputPaths),
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
+    packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
     featureGates: coreGates(parseGates(raw.featureGates)),
     awsFeatureGates: { nodeClassCel: parseGates(raw.awsFeatureGates).get('NodeClassCEL') ?? false },
     defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,

@@ -83,6 +83,11 @@ export class Catalogue {
     return this.#rows[row]?.type ?? -1;
   }
 
+  /** What pods and daemons can have of a row. */
+  allocatableAt(row: number): Amounts | undefined {
+    return this.#usable.has(row) ? this.#rows[row]?.allocatable : undefined;
+  }
+
   /** Positions of the types that have a row in the set, ascending. */
   typesOf(rows: BitSet): readonly number[] {
     const types: number[] = [];

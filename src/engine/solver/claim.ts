@@ -5,6 +5,7 @@ import { satisfiesMinValues } from '../instancetypes.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { untolerated } from '../taints.ts';
+import type { Place } from '../topology/topology.ts';
 import { BitSet } from './bitset.ts';
 import type { DaemonGroup } from './daemons.ts';
 import { type Amounts, sum } from './dimensions.ts';
@@ -113,6 +114,16 @@ function join(
   if (own instanceof Refusal) return own;
   const narrowed = own.narrow(topology);
   if ('code' in narrowed) return new Refusal(() => narrowed);
+  return filled(state, podClass, narrowed, lowerMinValues);
+}
+
+/** The state with a pod more, where the requirements have come to a shape; or why no instance type is left. */
+export function filled(
+  state: ClaimState,
+  podClass: PodClass,
+  narrowed: Shape,
+  lowerMinValues: boolean,
+): ClaimState | Refusal {
   const { template } = state;
   const groups = groupsWithPorts(template.groups, state.ports, podClass.ports);
   const amounts = sum(state.amounts, podClass.amounts);
@@ -178,6 +189,8 @@ export class Claim {
   readonly hostname: string;
   readonly minValuesLowered: boolean;
   readonly pods: Pod[] = [];
+  /** The class of each pod in the form in which it was put here. */
+  readonly classes: PodClass[] = [];
   state: ClaimState;
 
   constructor(index: number, state: ClaimState, minValuesLowered: boolean) {
@@ -185,5 +198,25 @@ export class Claim {
     this.hostname = hostnameOf(index);
     this.state = state;
     this.minValuesLowered = minValuesLowered;
+  }
+
+  add(pod: Pod, podClass: PodClass, state: ClaimState): void {
+    this.pods.push(pod);
+    this.classes.push(podClass);
+    this.state = state;
+  }
+
+  /** USD per hour of the cheapest way to buy it. */
+  get usdPerHour(): number {
+    const { shape, rows, template } = this.state;
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const row of rows) lowest = Math.min(lowest, shape.offerings.prices[template.catalogue.typeAt(row)] ?? lowest);
+    return lowest;
+  }
+
+  /** How topology sees it. */
+  get place(): Place {
+    const { state, hostname } = this;
+    return { hostname, requirements: state.shape.requirements, taints: state.template.taints };
   }
 }

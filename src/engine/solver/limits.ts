@@ -41,6 +41,10 @@ export class PoolLimits {
     return { code: 'limits', text: `${text} (NodePool=${this.#pool})` };
   }
 
+  get limitsNodes(): boolean {
+    return NODES in this.#remaining;
+  }
+
   /** Takes off the worst case of a new claim: the largest capacity among its types, per resource. */
   spend(catalogue: Catalogue, rows: BitSet): void {
     for (const name of Object.keys(this.#remaining)) {

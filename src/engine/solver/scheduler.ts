@@ -185,11 +185,9 @@ export class Scheduler {
 
   #put(pod: Pod, podClass: PodClass, claim: Claim, state: ClaimState): void {
     const { topology } = this.#parts;
-    claim.state = state;
-    claim.pods.push(pod);
-    const { hostname } = claim;
-    topology.registerHost(hostname);
-    topology.record(podClass, { hostname, requirements: state.shape.requirements, taints: state.template.taints });
+    claim.add(pod, podClass, state);
+    topology.registerHost(claim.hostname);
+    topology.record(podClass, claim.place);
   }
 
   #onNewClaim(pod: Pod, podClass: PodClass): PodRefusal | undefined {

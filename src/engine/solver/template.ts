@@ -27,6 +27,8 @@ export interface Template {
   readonly rows: BitSet;
   readonly groups: readonly DaemonGroup[];
   readonly limits: PoolLimits;
+  /** The limits as they were before this solve bought anything. */
+  readonly freshLimits: () => PoolLimits;
 }
 
 /** Labels that every node of a pool carries, besides those of its instance type. */
@@ -87,9 +89,11 @@ export function compileTemplates(
     }
     const taints = pool.spec.template.spec.taints ?? [];
     const groups = daemonGroups(daemons, { taints, requirements: root.requirements, catalogue, rows }, dimensions);
-    const limits = new PoolLimits(pool, snapshot.nodes);
+    const freshLimits = (): PoolLimits => new PoolLimits(pool, snapshot.nodes);
+    const limits = freshLimits();
     const hash = nodePoolHash(pool);
-    templates.push({ name: pool.metadata.name, pool, hash, catalogue, taints, root, rows, groups, limits });
+    const { name } = pool.metadata;
+    templates.push({ name, pool, hash, catalogue, taints, root, rows, groups, limits, freshLimits });
   }
   return { templates, emptyPools };
 }

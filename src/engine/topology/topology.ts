@@ -30,6 +30,8 @@ interface RunningPod {
 
 /** The groups that matter to the pods of a class. */
 interface Bindings {
+  /** Groups of their own rules. */
+  readonly own: readonly Group[];
   /** Groups that restrict them: their own, and those of others that keep them away; and whether they count them. */
   readonly binding: readonly { readonly group: Group; readonly self: boolean }[];
   /** Groups that count them. */
@@ -37,6 +39,24 @@ interface Bindings {
   /** Their own rules against others. */
   readonly repelling: readonly Group[];
 }
+
+/** Pods per domain, of the groups that are not by host. */
+export type DomainTally = Map<Group, Map<string, number>>;
+
+export interface Ties {
+  /** Labels, other than the hostname, by whose values some rule counts or restricts the pods. */
+  readonly keys: readonly string[];
+  /** Rules by host, with what a pod takes of the host's capacity for it. */
+  readonly hosts: ReadonlyMap<Group, number>;
+  /** Whether pods must share a host with others: those are best left where they are. */
+  readonly company: boolean;
+}
+
+/** What the owner of an anti-affinity by host takes of it; pods that it keeps away take 1. */
+const WHOLE_HOST = 2 ** 20;
+
+/** How much of a rule by host a host can bear. Never more than the rule allows, in some cases less. */
+export const hostCapacity = ({ rule }: Group): number => (rule.type === 'topology spread' ? rule.maxSkew : WHOLE_HOST);
 
 export interface TopologyMisfit {
   readonly misfit: () => Misfit;
@@ -150,6 +170,7 @@ export class Topology {
       const own = this.#rulesOf(podClass.pod).map((rule) => this.#groupOf(rule, podClass));
       const repelled = [...this.#inverse.values()].filter((group) => group.counts(podClass.pod));
       bindings = {
+        own,
         binding: [...new Set([...own, ...repelled])].map((group) => ({ group, self: group.counts(podClass.pod) })),
         counting: [...this.#groups.values()].filter((group) => group.counts(podClass.pod)),
         repelling: inverseRulesOf(podClass.pod, this.#namespaces).map((rule) => this.#inverseOf(rule)),
@@ -197,14 +218,47 @@ export class Topology {
 
   /** Counts a pod of the class where it has been put. */
   record(podClass: PodClass, place: Place): void {
+    for (const { group, domains } of this.#countedIn(podClass, place))
+      for (const domain of domains) group.count(domain);
+  }
+
+  /** In which domains of which groups a pod of the class counts at a place. */
+  #countedIn(
+    podClass: PodClass,
+    place: Place,
+  ): readonly { readonly group: Group; readonly domains: readonly string[] }[] {
     const { counting, repelling } = this.#bindingsOf(podClass);
-    for (const group of counting) {
-      if (!passes(group.rule.filter, place)) continue;
+    const counted = counting.flatMap((group) => {
+      if (!passes(group.rule.filter, place)) return [];
       const domains = domainsIn(group, place);
-      if (group.rule.type === 'pod anti-affinity' || domains.length === 1)
-        for (const domain of domains) group.count(domain);
+      return group.rule.type === 'pod anti-affinity' || domains.length === 1 ? [{ group, domains }] : [];
+    });
+    return [...counted, ...repelling.map((group) => ({ group, domains: domainsIn(group, place) }))];
+  }
+
+  /** Adds where a pod of the class counts to a tally, hosts aside. Equal tallies are equally good to all rules. */
+  tally(podClass: PodClass, place: Place, tally: DomainTally): void {
+    for (const { group, domains } of this.#countedIn(podClass, place)) {
+      if (group.isByHost) continue;
+      const counts = tally.get(group) ?? new Map<string, number>();
+      tally.set(group, counts);
+      for (const domain of domains) counts.set(domain, (counts.get(domain) ?? 0) + 1);
     }
-    for (const group of repelling) for (const domain of domainsIn(group, place)) group.count(domain);
+  }
+
+  /** What ties the pods of a class to the domains in which they are, and what they take of a host. */
+  tiesOf(podClass: PodClass): Ties {
+    const { own, binding, counting, repelling } = this.#bindingsOf(podClass);
+    const all = new Set([...binding.map(({ group }) => group), ...counting, ...repelling]);
+    const hosts = new Map<Group, number>();
+    for (const group of counting) if (group.isByHost) hosts.set(group, 1);
+    for (const group of own)
+      if (group.isByHost && group.rule.type === 'pod anti-affinity') hosts.set(group, WHOLE_HOST);
+    return {
+      keys: [...new Set([...all].filter((group) => !group.isByHost).map(({ rule }) => rule.key))],
+      hosts,
+      company: [...all].some((group) => group.isByHost && group.rule.type === 'pod affinity'),
+    };
   }
 
   /** A new host is an empty domain of every rule by host. */

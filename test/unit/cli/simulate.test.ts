@@ -39,7 +39,7 @@ describe('simulate', () => {
 
   it('buys from the built-in catalogue when it is given no other', async () => {
     const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
-    const { simulation } = await simulate({ filename, nowMs: 0 });
+    const { simulation } = await simulate({ filename, nowMs: 0, packing: 'compatible' });
     expect(simulation.nodeClaims).toHaveLength(1);
     expect(simulation.nodeClaims[0]).toMatchObject({ pods: ['default/web-0', 'default/web-1', 'default/web-2'] });
     expect(simulation.nodeClaims[0]?.instanceTypes.every((name) => name.startsWith('m7g.'))).toBe(true);

@@ -1,0 +1,187 @@
+/** The pods of some claims of one template as a packing problem. */
+import type { Pod } from '../../api/kubernetes.ts';
+import type { Requirements } from '../requirements.ts';
+import type { Claim } from '../solver/claim.ts';
+import type { PodClass } from '../solver/podclass.ts';
+import type { Shape } from '../solver/shape.ts';
+import type { Template } from '../solver/template.ts';
+import type { Group } from '../topology/group.ts';
+import { hostCapacity, type Topology } from '../topology/topology.ts';
+import type { Kind, Mix, Problem } from './problem.ts';
+
+/** A pod to house. */
+export interface Member {
+  readonly pod: Pod;
+  readonly podClass: PodClass;
+  /** What its node must satisfy so that it stays in the domains in which it was counted. */
+  readonly requirements: Requirements;
+}
+
+/** Things that a node has only so much of, besides resources: turns under a rule by host, and host ports. */
+interface Scarcity {
+  readonly position: number;
+  readonly capacity: number;
+}
+
+/** More combinations of requirements than these are not tried. */
+const MAX_MIXES = 96;
+
+interface MixOptions {
+  readonly capacities: Problem['capacities'];
+  readonly apart: boolean;
+}
+
+interface KindDraft {
+  readonly loads: ReadonlyMap<number, number>;
+  readonly podClass: PodClass;
+  readonly family: number;
+  readonly members: Member[];
+}
+
+export class Formulation {
+  readonly problem: Problem;
+  /** The pods of each kind. */
+  readonly members: readonly (readonly Member[])[];
+  readonly #template: Template;
+  readonly #topology: Topology;
+  readonly #scarce = new Map<Group | string, Scarcity>();
+  readonly #families = new Map<string, { readonly index: number; readonly shape: Shape }>();
+
+  /** With `apart`, pods share nodes only with pods that have the same requirements. */
+  constructor(template: Template, claims: readonly Claim[], topology: Topology, apart: boolean) {
+    this.#template = template;
+    this.#topology = topology;
+    const drafts = this.#kinds(claims);
+    this.members = drafts.map(({ members }) => members);
+    const capacities = this.#capacities();
+    const mixes = this.#mixes(drafts, { capacities, apart });
+    this.problem = { kinds: drafts.map((draft) => this.#kindOf(draft)), capacities, mixes };
+  }
+
+  #kinds(claims: readonly Claim[]): readonly KindDraft[] {
+    const drafts = new Map<string, KindDraft>();
+    for (const claim of claims) {
+      const known = new Map<PodClass, KindDraft & { readonly requirements: Requirements }>();
+      for (const [at, podClass] of claim.classes.entries()) {
+        let draft = known.get(podClass);
+        if (draft === undefined) {
+          const requirements = this.#tied(podClass, claim);
+          const family = this.#familyOf(requirements);
+          const loads = this.#loadsOf(podClass);
+          const id = JSON.stringify([family, [...podClass.amounts], [...loads]]);
+          const shared = drafts.get(id) ?? { loads, podClass, family, members: [] };
+          drafts.set(id, shared);
+          draft = { ...shared, requirements };
+          known.set(podClass, draft);
+        }
+        draft.members.push({ pod: claim.pods[at] as Pod, podClass, requirements: draft.requirements });
+      }
+    }
+    return [...drafts.values()];
+  }
+
+  /** The requirements of a pod, with the domains that it was counted in and those of its volumes taken from its claim. */
+  #tied(podClass: PodClass, claim: Claim): Requirements {
+    const { requirements: there } = claim.state.shape;
+    const keys = new Set([
+      ...this.#topology.tiesOf(podClass).keys,
+      ...podClass.volumes.alternatives.flatMap((alternative) => alternative.keys),
+    ]);
+    let tied = podClass.requirements;
+    for (const key of keys) if (there.has(key)) tied = tied.with(key, there.get(key));
+    return tied;
+  }
+
+  #familyOf(requirements: Requirements): number {
+    let family = this.#families.get(requirements.identity);
+    if (family === undefined) {
+      const shape = this.#template.root.narrow(requirements);
+      if ('code' in shape) throw new Error(`A pod is on a claim that it cannot be on: ${requirements}`);
+      family = { index: this.#families.size, shape };
+      this.#families.set(requirements.identity, family);
+    }
+    return family.index;
+  }
+
+  #loadsOf(podClass: PodClass): ReadonlyMap<number, number> {
+    const loads = new Map<number, number>();
+    for (const [group, load] of this.#topology.tiesOf(podClass).hosts)
+      loads.set(this.#scarcity(group, hostCapacity(group)).position, load);
+    for (const { protocol, port } of podClass.ports) loads.set(this.#scarcity(`${protocol} ${port}`, 1).position, 1);
+    return loads;
+  }
+
+  #scarcity(of: Group | string, capacity: number): Scarcity {
+    let scarcity = this.#scarce.get(of);
+    if (scarcity === undefined) {
+      scarcity = { position: this.#scarce.size, capacity };
+      this.#scarce.set(of, scarcity);
+    }
+    return scarcity;
+  }
+
+  #kindOf({ loads, podClass, members }: KindDraft): Kind {
+    const resources = podClass.amounts.length;
+    const amounts = new Float64Array(resources + this.#scarce.size);
+    amounts.set(podClass.amounts);
+    for (const [position, load] of loads) amounts[resources + position] = load;
+    return { amounts, count: members.length };
+  }
+
+  /** What pods can have of each row when its daemons have taken theirs; nothing where daemons do not fit. */
+  #capacities(): Problem['capacities'] {
+    const { catalogue, groups } = this.#template;
+    const groupOf = (row: number) => groups.find(({ rows }) => rows.has(row));
+    const scarce = [...this.#scarce];
+    return Array.from({ length: catalogue.rowCount }, (_, row) => {
+      const allocatable = catalogue.allocatableAt(row);
+      const group = groupOf(row);
+      if (allocatable === undefined || group === undefined) return undefined;
+      const resources = allocatable.length;
+      const capacity = new Float64Array(resources + scarce.length);
+      for (let at = 0; at < resources; at++) capacity[at] = (allocatable[at] ?? 0) - (group.amounts[at] ?? 0);
+      for (const [of, { position, capacity: most }] of scarce) {
+        const isTaken = group.ports.some(({ protocol, port }) => of === `${protocol} ${port}`);
+        capacity[resources + position] = isTaken ? 0 : most;
+      }
+      return capacity.some((amount) => amount < 0) ? undefined : capacity;
+    });
+  }
+
+  /** Each family alone, and with as many others as go with it: in their order, and in the reverse one. */
+  #mixes(drafts: readonly KindDraft[], { capacities, apart }: MixOptions): readonly Mix[] {
+    const families = [...this.#families.values()];
+    const mixes = new Map<string, Mix>();
+    const add = (members: ReadonlySet<number>, shape: Shape): void => {
+      const id = [...members].sort((a, b) => a - b).join();
+      if (mixes.has(id) || mixes.size >= MAX_MIXES) return;
+      const kinds = drafts.flatMap(({ family }, kind) => (members.has(family) ? [kind] : []));
+      mixes.set(id, { kinds, prices: this.#pricesOf(shape, capacities) });
+    };
+    for (const { index, shape } of families) add(new Set([index]), shape);
+    for (const order of apart ? [] : [families, families.toReversed()]) {
+      for (const { index, shape: own } of families) {
+        let shape = own;
+        const members = new Set([index]);
+        for (const other of order) {
+          const requirements = other.shape.requirements;
+          const together = shape.narrow(requirements);
+          if ('code' in together || together.possible.isEmpty) continue;
+          shape = together;
+          members.add(other.index);
+        }
+        add(members, shape);
+      }
+    }
+    return [...mixes.values()];
+  }
+
+  #pricesOf({ offerings, possible }: Shape, capacities: MixOptions['capacities']): Float64Array {
+    const { catalogue, rows } = this.#template;
+    return Float64Array.from({ length: catalogue.rowCount }, (_, row) =>
+      possible.has(row) && rows.has(row) && capacities[row] !== undefined
+        ? (offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY)
+        : Number.POSITIVE_INFINITY,
+    );
+  }
+}

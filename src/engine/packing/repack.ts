@@ -1,0 +1,153 @@
+/**
+ * Finds cheaper nodes for the pods of claims: each pod stays in its pool, in the form in which it was placed, and in the
+ * topology domains that it was counted in; only which pods share a node changes. A pool's claims are replaced when the
+ * new ones are strictly cheaper and every rule still holds.
+ */
+import type { Pod } from '../../api/kubernetes.ts';
+import { podKey } from '../pods.ts';
+import { Claim, ClaimState, filled } from '../solver/claim.ts';
+import type { Amounts } from '../solver/dimensions.ts';
+import type { Template } from '../solver/template.ts';
+import type { DomainTally, Topology } from '../topology/topology.ts';
+import { Formulation, type Member } from './formulation.ts';
+import type { Bin } from './problem.ts';
+import { cheapestPacking } from './search.ts';
+
+export interface RepackParts {
+  readonly topology: Topology;
+  /** All pods of the solve, in the order in which they are tried. */
+  readonly order: readonly { readonly pod: Pod }[];
+  readonly noAmounts: Amounts;
+}
+
+/** Prices that differ less than this count as equal. */
+const SIGNIFICANT = 1e-6;
+
+export function repacked(claims: readonly Claim[], parts: RepackParts): readonly Claim[] {
+  const movable = claims.filter((claim) => isMovable(claim, parts.topology));
+  const byTemplate = Map.groupBy(movable, ({ state }) => state.template);
+  const replaced = new Set<Claim>();
+  const fresh: Claim[] = [];
+  for (const [template, old] of byTemplate) {
+    const fixed = claims.filter((claim) => claim.state.template === template && !old.includes(claim));
+    const better = betterFor(template, { old, fixed }, parts, claims.length + fresh.length);
+    if (better === undefined) continue;
+    for (const claim of old) replaced.add(claim);
+    fresh.push(...better);
+  }
+  if (replaced.size === 0) return claims;
+  return inOrder([...claims.filter((claim) => !replaced.has(claim)), ...fresh], parts.order);
+}
+
+/** Claims in the order of their first pods. */
+function inOrder(claims: readonly Claim[], order: RepackParts['order']): readonly Claim[] {
+  const positions = new Map(order.map(({ pod }, position) => [podKey(pod), position]));
+  const first = ({ pods: [pod] }: Claim): number => (pod && positions.get(podKey(pod))) ?? 0;
+  return claims.toSorted((a, b) => first(a) - first(b));
+}
+
+/** Pods that must share a host, and claims that promise less variety than their pool, are left as they are. */
+const isMovable = (claim: Claim, topology: Topology): boolean =>
+  !claim.minValuesLowered && !claim.classes.some((podClass) => topology.tiesOf(podClass).company);
+
+interface Claims {
+  readonly old: readonly Claim[];
+  /** Claims of the template that stay. */
+  readonly fixed: readonly Claim[];
+}
+
+function betterFor(
+  template: Template,
+  { old, fixed }: Claims,
+  parts: RepackParts,
+  firstIndex: number,
+): readonly Claim[] | undefined {
+  const before = tallyOf(old, parts.topology);
+  for (const apart of [false, true]) {
+    const formulation = new Formulation(template, old, parts.topology, apart);
+    const bins = cheapestPacking(formulation.problem);
+    if (bins === undefined) return undefined;
+    const fresh = new Builder(template, formulation, parts, firstIndex).build(bins, fixed);
+    if (fresh === undefined || priceOf(fresh) >= priceOf(old) * (1 - SIGNIFICANT)) return undefined;
+    if (template.limits.limitsNodes && fresh.length > old.length) return undefined;
+    if (countsAlike(before, tallyOf(fresh, parts.topology))) return fresh;
+  }
+  return undefined;
+}
+
+const priceOf = (claims: readonly Claim[]): number => claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
+
+/** Turns numbers back into claims. */
+class Builder {
+  readonly #template: Template;
+  readonly #parts: RepackParts;
+  #index: number;
+  /** Pods not housed yet, per kind. */
+  readonly #waiting: readonly Member[][];
+
+  constructor(template: Template, formulation: Formulation, parts: RepackParts, firstIndex: number) {
+    this.#template = template;
+    this.#parts = parts;
+    this.#index = firstIndex;
+    const positions = new Map(parts.order.map(({ pod }, position) => [pod, position]));
+    const positionOf = ({ pod }: Member): number => positions.get(pod) ?? 0;
+    this.#waiting = formulation.members.map((members) => members.toSorted((a, b) => positionOf(b) - positionOf(a)));
+  }
+
+  /** Undefined when some node cannot be had that way: because of limits, or of `minValues`. */
+  build(bins: readonly Bin[], fixed: readonly Claim[]): readonly Claim[] | undefined {
+    const template = this.#template;
+    const limits = template.freshLimits();
+    for (const { state } of fixed) limits.spend(template.catalogue, state.rows);
+    const claims: Claim[] = [];
+    for (const bin of bins) {
+      for (let copy = 0; copy < bin.copies; copy++) {
+        const allowed = limits.allowed(template.catalogue, template.rows);
+        if ('code' in allowed) return undefined;
+        const start = new ClaimState(template, template.root, allowed, this.#parts.noAmounts, []);
+        const claim = this.#claim(start, bin);
+        if (claim === undefined) return undefined;
+        limits.spend(template.catalogue, claim.state.rows);
+        claims.push(claim);
+      }
+    }
+    return claims;
+  }
+
+  #claim(start: ClaimState, bin: Bin): Claim | undefined {
+    const members = [...bin.counts].flatMap((count, kind) => this.#take(kind, count));
+    const claim = new Claim(this.#index++, start, false);
+    for (const { pod, podClass, requirements } of members) {
+      const shape = claim.state.shape.narrow(requirements);
+      if ('code' in shape) return undefined;
+      const state = filled(claim.state, podClass, shape, false);
+      if (!(state instanceof ClaimState)) return undefined;
+      claim.add(pod, podClass, state);
+    }
+    return claim;
+  }
+
+  #take(kind: number, count: number): readonly Member[] {
+    const waiting = this.#waiting[kind] ?? [];
+    return waiting.splice(waiting.length - count, count).reverse();
+  }
+}
+
+function tallyOf(claims: readonly Claim[], topology: Topology): DomainTally {
+  const tally: DomainTally = new Map();
+  for (const claim of claims) for (const podClass of claim.classes) topology.tally(podClass, claim.place, tally);
+  return tally;
+}
+
+/** Whether pods count in the same domains as before. Anti-affinity, which counts all that a node may be in, may count fewer. */
+function countsAlike(before: DomainTally, after: DomainTally): boolean {
+  const groups = new Set([...before.keys(), ...after.keys()]);
+  for (const group of groups) {
+    const [old, fresh] = [before.get(group), after.get(group)];
+    for (const domain of new Set([...(old?.keys() ?? []), ...(fresh?.keys() ?? [])])) {
+      const [was, is] = [old?.get(domain) ?? 0, fresh?.get(domain) ?? 0];
+      if (is > was || (is < was && group.rule.type !== 'pod anti-affinity')) return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,93 @@
+/**
+ * Looks for a cheap packing within a budget of work: constructs it several times, each time with a better estimate of
+ * what pods are worth; then takes a few nodes apart again and again and keeps what comes out cheaper.
+ */
+
+import { type Bin, costOf, type Problem } from './problem.ts';
+import { pseudoRandom } from './random.ts';
+import { type Budget, Shop } from './shop.ts';
+
+const ROUNDS = 24;
+/** Looks at one kind for one node; some 20 ns each. */
+const WORK = 12_000_000;
+/** Vain attempts at an improvement after which the search ends. */
+const PATIENCE = 400;
+/** More nodes than these are not taken apart. */
+const MAX_SINGLE_NODES = 2_000;
+
+export function cheapestPacking(problem: Problem): readonly Bin[] | undefined {
+  const budget: Budget = { left: WORK };
+  const shop = new Shop(problem, budget);
+  const found = constructed(problem, shop);
+  if (found === undefined) return undefined;
+  return improved(problem, shop, budget, found);
+}
+
+interface Found {
+  readonly bins: readonly Bin[];
+  readonly worth: Float64Array;
+}
+
+function constructed(problem: Problem, shop: Shop): Found | undefined {
+  const counts = Int32Array.from(problem.kinds, ({ count }) => count);
+  let worth = shop.ownWorth();
+  let best: Found | undefined;
+  for (let round = 0; round < ROUNDS; round++) {
+    const bins = shop.buy({ counts, worth, filling: round % 3 === 2 ? 'dearest' : 'scarcity' });
+    if (bins === undefined) break;
+    if (best === undefined || costOf(bins) < costOf(best.bins)) best = { bins, worth };
+    worth = adapted(worth, bins, problem);
+  }
+  return best;
+}
+
+/** Pods that came to be housed dearly are worth more: the next construction looks after them earlier. */
+function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem): Float64Array {
+  const paid = new Float64Array(worth.length);
+  for (const { counts, price, copies } of bins) {
+    const total = counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
+    for (let kind = 0; kind < counts.length; kind++)
+      paid[kind] = (paid[kind] ?? 0) + (copies * price * (counts[kind] ?? 0) * (worth[kind] ?? 0)) / total;
+  }
+  return worth.map((each, kind) => (each + (paid[kind] ?? 0) / Math.max(1, kinds[kind]?.count ?? 1)) / 2);
+}
+
+function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth }: Found): readonly Bin[] {
+  let nodes = singleNodes(bins);
+  if (nodes.length < 2 || nodes.length > MAX_SINGLE_NODES) return bins;
+  const random = pseudoRandom(problem.kinds.length * 7919 + nodes.length);
+  const ratio = ({ price, counts }: Bin): number =>
+    price / counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
+  const nodesByRatio = (): Bin[] => nodes.toSorted((a, b) => ratio(b) - ratio(a));
+  nodes = nodesByRatio();
+  for (let vain = 0; vain < PATIENCE && budget.left > 0; vain++) {
+    const size = Math.min(nodes.length, 2 + Math.floor(random() * 6));
+    const chosen = new Set<number>();
+    // the dear ones stand in front: squaring draws them more often
+    while (chosen.size < size) chosen.add(Math.floor(random() ** 2 * nodes.length));
+    const before = [...chosen].map((at) => nodes[at] as Bin);
+    const share = 0.2 + 0.8 * random();
+    const rows = new Set(before.map(({ row }) => row));
+    const after = shop.buy({
+      counts: sumOf(before),
+      worth: worth.map((each) => each * (0.7 + 0.6 * random())),
+      filling: random() < 0.3 ? 'dearest' : 'scarcity',
+      considers: (row) => rows.has(row) || random() < share,
+    });
+    if (after === undefined || costOf(after) >= costOf(before) * (1 - 1e-9)) continue;
+    nodes = [...nodes.filter((_, at) => !chosen.has(at)), ...singleNodes(after)];
+    nodes = nodesByRatio();
+    vain = 0;
+  }
+  return nodes;
+}
+
+const singleNodes = (bins: readonly Bin[]): Bin[] =>
+  bins.flatMap((bin) => Array.from({ length: bin.copies }, () => ({ ...bin, copies: 1 })));
+
+function sumOf(bins: readonly Bin[]): Int32Array {
+  const sum = new Int32Array(bins[0]?.counts.length ?? 0);
+  for (const { counts } of bins)
+    for (let kind = 0; kind < sum.length; kind++) sum[kind] = (sum[kind] ?? 0) + (counts[kind] ?? 0);
+  return sum;
+}
