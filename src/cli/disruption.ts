@@ -81,7 +81,6 @@ export async function simulateDisruption(options: DisruptionOptions): Promise<Di
         reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
         ignoreDraRequests: true,
         packing: 'compatible', // the question is whether one node can take the place of others
-        packing: 'compatible',
       }),
     elapsedMs: () => performance.now() - startedMs,
   };
