@@ -15,13 +15,18 @@ import { Batcher } from '../batcher.ts';
 import { isNotFound } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
-import { fromDescription, type Instance } from './instance.ts';
+import { TtlCache } from '../ttlcache.ts';
+import { fromDescription, type Instance, isTerminating } from './instance.ts';
 
 const ALIVE = {
   Name: 'instance-state-name',
   Values: ['pending', 'running', 'stopping', 'stopped', 'shutting-down'],
 };
 const MAX_BATCH = 500;
+/** How long what was seen of an ending instance is not asked again: its end cannot be undone. */
+const ENDING_TTL_MS = 1_000;
+/** Terminated instances stay terminated; EC2 forgets them after about an hour. */
+const ENDED_TTL_MS = 3_600_000;
 /** EC2's lists lag behind launches by up to this much. */
 const LISTED_AFTER_MS = 60_000;
 
@@ -36,11 +41,15 @@ export interface InstancesOptions {
 export class Instances {
   readonly #options: InstancesOptions;
   readonly #known = new Map<string, Instance>();
+  readonly #ending: TtlCache<string, Instance>;
+  readonly #ended: TtlCache<string, true>;
   readonly #describe: Batcher<string, Described | undefined>;
   readonly #terminate: Batcher<string, void>;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
+    this.#ending = new TtlCache(options.clock, ENDING_TTL_MS);
+    this.#ended = new TtlCache(options.clock, ENDED_TTL_MS);
     const common = {
       clock: options.clock,
       idleMs: 100,
@@ -104,9 +113,14 @@ export class Instances {
   async get(id: string, options: { readonly skipCache?: boolean } = {}): Promise<Instance> {
     const known = this.#known.get(id);
     if (known !== undefined && options.skipCache !== true) return known;
+    const ending = this.#ending.get(id);
+    if (ending !== undefined) return ending;
+    if (this.#ended.has(id)) throw new NodeClaimNotFound(`instance ${id} does not exist`);
     let described: Described | undefined;
     try {
       described = await this.#describe.add(id);
+      // Described without an error, yet not alive. An id that EC2 does not know may be one that it does not know yet.
+      if (described === undefined) this.#ended.set(id, true);
     } catch (error) {
       if (!isNotFound(error))
         throw new Error(`describing instance ${id}, ${(error as Error).message}`, { cause: error });
@@ -115,7 +129,9 @@ export class Instances {
       this.#known.delete(id);
       throw new NodeClaimNotFound(`instance ${id} does not exist`);
     }
-    return this.remember(fromDescription(described, this.#options.reservedCapacity));
+    const instance = this.remember(fromDescription(described, this.#options.reservedCapacity));
+    if (isTerminating(instance)) this.#ending.set(id, instance);
+    return instance;
   }
 
   /** Keeps what a launch told of an instance, until it is described. */
@@ -137,6 +153,8 @@ export class Instances {
       for (const reservation of page.Reservations ?? [])
         for (const described of reservation.Instances ?? [])
           found.push(fromDescription(described, this.#options.reservedCapacity));
+    this.#ending.sweep();
+    this.#ended.sweep();
     const recentMs = this.#options.clock.now() - LISTED_AFTER_MS;
     for (const [id, { launchedMs }] of [...this.#known]) if (launchedMs < recentMs) this.#known.delete(id);
     for (const instance of found) this.#known.set(instance.id, instance);

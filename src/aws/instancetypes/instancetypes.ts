@@ -65,6 +65,7 @@ export class InstanceTypes {
   #infos: ReadonlyMap<string, InstanceTypeInfo> = new Map();
   #offeredIn: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   #allZones: readonly string[] = [];
+  #refreshedMs = Number.NEGATIVE_INFINITY;
   readonly #resolved: TtlCache<string, readonly Resolved[]>;
   readonly #offerings: TtlCache<string, { sequence: string; type: InstanceType }>;
   readonly #discoveredMemory: TtlCache<string, number>;
@@ -92,6 +93,12 @@ export class InstanceTypes {
   /** Asks AWS for types and zones anew. A failure leaves what is known. */
   async refresh(): Promise<void> {
     await Promise.all([this.#refreshTypes(), this.#refreshZones()]);
+    this.#refreshedMs = this.#options.clock.now();
+  }
+
+  /** Milliseconds until what is known is old; the start of the process has just asked. */
+  get freshForMs(): number {
+    return Math.max(0, this.#refreshedMs + REFRESH_MS - this.#options.clock.now());
   }
 
   async #refreshTypes(): Promise<void> {
@@ -268,8 +275,8 @@ export function instanceTypesController(types: InstanceTypes): Singleton {
     name: 'providers.instancetype',
     singleton: true,
     async reconcile() {
-      await types.refresh();
-      return after(REFRESH_MS);
+      if (types.freshForMs === 0) await types.refresh();
+      return after(types.freshForMs);
     },
   };
 }

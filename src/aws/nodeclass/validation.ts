@@ -3,6 +3,7 @@ import type { EC2Client } from '@aws-sdk/client-ec2';
 import { getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
+import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { causeOf } from '../../cloud/errors.ts';
 import type { Informers } from '../../kube/client.ts';
@@ -54,6 +55,9 @@ interface Failure {
   readonly terminal?: boolean;
 }
 
+/** Written by this process from the spec, often while the first check runs: they are no reason for a second one. */
+const OWN_ANNOTATIONS = new Set<string>([EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION]);
+
 /** Verdicts of dry runs, by everything they depend on. */
 export class ValidationCache {
   readonly #verdicts: TtlCache<string, Verdict>;
@@ -64,7 +68,8 @@ export class ValidationCache {
 
   static key({ metadata, spec, status }: EC2NodeClass): string {
     const depends = [status?.subnets, status?.securityGroups, status?.amis, status?.instanceProfile, spec];
-    return `${metadata.name}:${setFingerprint([...depends, metadata.annotations]).slice(0, 16)}`;
+    const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => !OWN_ANNOTATIONS.has(key));
+    return `${metadata.name}:${setFingerprint([...depends, annotations]).slice(0, 16)}`;
   }
 
   get(nodeClass: EC2NodeClass): Verdict | undefined {

@@ -1,6 +1,8 @@
 /** Publishes which offerings the NodePools can buy, and at what price. */
-import { NODE_POOL } from '../../api/kinds.ts';
+import { isTrue } from '../../api/conditions.ts';
+import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
 import { requirementsOf } from '../../engine/instancetypes.ts';
 import type { InstanceType } from '../../engine/model.ts';
@@ -10,6 +12,8 @@ import { combined } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 
 const PERIOD_MS = 60_000;
+/** A NodeClass is usually resolved within seconds; looking costs no call to AWS. */
+const UNRESOLVED_PERIOD_MS = 5_000;
 
 interface Series {
   readonly labels: { readonly instance_type: string; readonly capacity_type: string; readonly zone: string };
@@ -38,6 +42,12 @@ function collect(series: Map<string, Series>, types: readonly InstanceType[], wi
     }
 }
 
+/** Until a NodeClass is ready it has no offerings: that is no error, its own conditions say what is missing. */
+const isResolved = (informers: Informers, { spec }: NodePool): boolean => {
+  const nodeClass = informers.store(EC2_NODE_CLASS).get({ name: spec.template.spec.nodeClassRef.name });
+  return nodeClass !== undefined && isTrue(nodeClass, 'Ready');
+};
+
 export const offeringMetrics = (
   informers: Informers,
   provider: CloudProvider,
@@ -49,7 +59,9 @@ export const offeringMetrics = (
   async reconcile() {
     const series = new Map<string, Series>();
     const failed: unknown[] = [];
-    for (const nodePool of informers.store(NODE_POOL).list())
+    const pools = informers.store(NODE_POOL).list();
+    const resolved = pools.filter((pool) => isResolved(informers, pool));
+    for (const nodePool of resolved)
       try {
         collect(series, await provider.instanceTypes(nodePool), withReserved);
       } catch (error) {
@@ -60,6 +72,6 @@ export const offeringMetrics = (
       metrics.offeringPrice.set(labels, price);
     }
     if (failed.length > 0) throw combined('resolving instance types', failed);
-    return after(PERIOD_MS);
+    return after(resolved.length < pools.length ? UNRESOLVED_PERIOD_MS : PERIOD_MS);
   },
 });

@@ -64,9 +64,9 @@ export class Account {
     this.clock = clock;
   }
 
-  static async open(): Promise<Account> {
+  static async open({ stopDelayMs = 10 }: { readonly stopDelayMs?: number } = {}): Promise<Account> {
     const clock = shiftedClock();
-    const aws = await startAws({ clock, clusterName: CLUSTER, startDelayMs: 10, stopDelayMs: 10 });
+    const aws = await startAws({ clock, clusterName: CLUSTER, startDelayMs: 10, stopDelayMs });
     const account = new Account(aws, clock);
     Object.assign(process.env, aws.env());
     account.kube.put(EC2_NODE_CLASS, {
