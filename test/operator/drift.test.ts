@@ -61,10 +61,10 @@ describe('an edit of a NodePool', () => {
     expect(mostLeaving).toBe(1);
     expect(mostInstances).toBe(4);
     expect(leastPods).toBeGreaterThanOrEqual(2);
+    await settled(3);
     for (const node of await scenario.nodes()) expect(node.metadata.labels?.tier).toBe('gold');
     expect(commands(scenario)).toHaveLength(3);
     for (const command of commands(scenario)) expect(command.command).toMatch(/^Drifted\/.*replace/);
-    await settled(3);
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 3/);
   }, 150_000);
 

@@ -4,12 +4,12 @@ import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import { ApiFailure, isConflict, isGone } from '../../client.ts';
 import { microTimestamp, timestamp } from '../../clock.ts';
-import { withConditions } from '../../conditions.ts';
+import { conditionOf, withConditions } from '../../conditions.ts';
 import type { Parts, Report } from '../../parts.ts';
 import { devices, resourcesOf } from './capacity.ts';
 import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './nodeobject.ts';
 import type { KubeletOptions } from './options.ts';
-import { durationMs, finished, killed, running, starting } from './podstatus.ts';
+import { durationMs, finished, killed, readyAgain, running, starting } from './podstatus.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 
 const LEASE_NAMESPACE = 'kube-node-lease';
@@ -93,10 +93,19 @@ export class Kubelet {
     } else if (stage === undefined && pod.status?.phase === 'Running') {
       // It ran before this kubelet came up, and still does.
       this.#stages.set(uid, 'running');
+      this.#correct(pod);
+    } else if (stage === 'running') {
+      this.#correct(pod);
     } else if (stage === undefined && this.#mayStart(pod)) {
       this.#stages.set(uid, 'starting');
       void this.#startPod(pod);
     }
+  }
+
+  /** The cluster took the pods of a silent node for unready; the kubelet that speaks again knows better. */
+  #correct(pod: Pod): void {
+    if (conditionOf(pod, 'Ready')?.reason !== 'NodeNotReady') return;
+    void this.#once('pod', () => this.#writeStatus(pod, readyAgain(pod, this.#context.parts.clock.now())));
   }
 
   podGone(pod: Pod): void {

@@ -87,6 +87,11 @@ export function running(pod: Pod, { podIp, hostIp, now }: Running): Status {
   };
 }
 
+/** The pod ran all the time, whatever others thought. */
+export const readyAgain = (pod: Pod, now: number): Status => ({
+  conditions: conditions(pod, now, [{ type: 'Ready', status: 'True', reason: 'ContainersReady' }]),
+});
+
 /** The pod ran to its end. */
 export function finished(pod: Pod, now: number): Status {
   const over = { status: 'False', reason: 'PodCompleted' } as const;

@@ -1,0 +1,229 @@
+/**
+ * Hours of random life: users scale and edit, spot capacity is interrupted, EC2 runs out and throttles, kubelets fall
+ * silent, the operator is killed. In the end everything runs, and when everything is deleted nothing is left.
+ *
+ * ```sh
+ * SOAK_SEED=42 SOAK_HOURS=30 npx jest --selectProjects operator --testPathPatterns operator/soak
+ * ```
+ */
+import { DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isTrue } from '../../src/api/conditions.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../src/api/kinds.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { type Mortal, marks, mortalOperator } from './mortal.ts';
+import { apart, BRISK, budgetFor, leaks, type PoolShape, pool } from './pools.ts';
+import { dice } from './random.ts';
+
+const SEED = Number(process.env.SOAK_SEED ?? Math.floor(Math.random() * 1_000_000));
+const HOURS = Number(process.env.SOAK_HOURS ?? 1);
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+/** The world runs this many times as fast as real time while trouble is made. */
+const FACTOR = 60;
+
+const roll = dice(SEED);
+const APPS: readonly { readonly name: string; readonly most: number; readonly cpu: string; readonly alone?: true }[] = [
+  { name: 'web', most: 12, cpu: '900m' },
+  { name: 'batch', most: 5, cpu: '3' },
+  { name: 'shards', most: 4, cpu: '400m', alone: true },
+];
+const SHAPES: Readonly<Record<string, PoolShape>> = {
+  steady: { name: 'steady', cpus: [2, 4, 8], budgets: [{ nodes: '2' }], consolidateAfter: '1m' },
+  cheap: {
+    name: 'cheap',
+    cpus: [2, 4, 8],
+    capacityTypes: ['spot', 'on-demand'],
+    budgets: [{ nodes: '50%' }],
+    expireAfter: '40m',
+    terminationGracePeriod: '10m',
+  },
+};
+
+let scenario: Scenario;
+let operator: Mortal;
+const wanted = new Map<string, number>();
+const silent = new Set<string>();
+const story: string[] = [];
+
+async function scale(name: string, replicas: number): Promise<void> {
+  wanted.set(name, replicas);
+  await scenario.scale(name, replicas);
+}
+
+/** Silences a kubelet, or ends that. Answers whether its machine is still there. */
+function speak(node: string, speaks: boolean): boolean {
+  const { kubelets } = scenario.world;
+  silent.delete(node);
+  try {
+    if (speaks) kubelets.resume(node);
+    else kubelets.hang(node);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+  if (!speaks) silent.add(node);
+  return true;
+}
+
+/** What may happen; each answers what it did. */
+const TROUBLE: Readonly<Record<string, () => string | Promise<string>>> = {
+  async scale() {
+    const app = roll.pick(APPS);
+    const replicas = roll.upTo(app.most);
+    await scale(app.name, replicas);
+    return `scale ${app.name} to ${replicas}`;
+  },
+  async edit() {
+    const [name, shape] = roll.pick(Object.entries(SHAPES));
+    const labels = { tier: `t${roll.upTo(1_000)}` };
+    await scenario.apply(pool({ ...shape, labels }));
+    return `edit ${name}`;
+  },
+  interrupt() {
+    const spot = scenario.instances().filter(({ capacityType }) => capacityType === 'spot');
+    if (spot.length === 0) return 'nothing to interrupt';
+    const { id } = roll.pick(spot);
+    scenario.world.aws.faults.interrupt(id);
+    return `interrupt ${id}`;
+  },
+  shortage() {
+    const { faults } = scenario.world.aws;
+    faults.clear();
+    const [instanceType, zone] = [roll.pick(['c*', 'm*', 'r*', '*.large']), roll.pick(['*a', '*b', '*'])];
+    faults.add({ kind: 'capacity', instanceType, zone });
+    return `shortage of ${instanceType} in ${zone}`;
+  },
+  throttle() {
+    scenario.world.aws.faults.add({ kind: 'throttle', rate: 0.2, times: 5 });
+    return 'throttle';
+  },
+  plenty() {
+    scenario.world.aws.faults.clear();
+    return 'capacity is back';
+  },
+  brokenBoot() {
+    scenario.world.aws.faults.add({ kind: 'never-joins', times: 1 });
+    return 'an instance will not join';
+  },
+  terminate() {
+    const all = scenario.instances();
+    if (all.length === 0) return 'nothing to terminate';
+    const { id } = roll.pick(all);
+    scenario.world.aws.faults.terminate(id);
+    return `terminate ${id}`;
+  },
+  async hang() {
+    const joined = (await scenario.nodes()).map(({ metadata }) => metadata.name);
+    if (joined.length === 0 || silent.size > 0) return 'no more silence';
+    const name = roll.pick(joined);
+    return speak(name, false) ? `silence ${name}` : `${name} is gone`;
+  },
+  resume() {
+    for (const name of silent) speak(name, true);
+    return 'all kubelets speak';
+  },
+  async deleteClaim() {
+    const claims = await scenario.claims();
+    if (claims.length === 0) return 'no claim to delete';
+    const { metadata } = roll.pick(claims);
+    await scenario.kube.delete(NODE_CLAIM, metadata).catch(() => undefined);
+    return `delete ${metadata.name}`;
+  },
+  watches() {
+    scenario.world.kube.server.faults.expireHistory();
+    scenario.world.kube.server.faults.dropWatches();
+    return 'watches drop';
+  },
+  async kill() {
+    await operator.kill();
+    await scenario.pass(roll.upTo(120) * 1_000, FACTOR);
+    await operator.start();
+    return 'kill the operator';
+  },
+};
+const ODDS = ['scale', 'scale', 'scale', 'scale', ...Object.keys(TROUBLE)];
+
+const tell = (): string => `seed ${SEED}\n${story.slice(-25).join('\n')}`;
+
+async function stragglers(): Promise<readonly string[]> {
+  const odd = [...(await leaks(scenario)), ...(await marks(scenario))];
+  for (const [app, replicas] of wanted) {
+    const running = (await scenario.running(app)).length;
+    if (running !== replicas) odd.push(`${app}: ${running} of ${replicas} run`);
+  }
+  for (const claim of await scenario.claims())
+    if (!isTrue(claim, 'Initialized')) odd.push(`claim ${claim.metadata.name} is not initialized`);
+  return odd;
+}
+
+async function launchTemplates(): Promise<number> {
+  const ec2 = new EC2Client({ endpoint: scenario.world.aws.url });
+  const { LaunchTemplates = [] } = await ec2.send(new DescribeLaunchTemplatesCommand({}));
+  ec2.destroy();
+  return LaunchTemplates.length;
+}
+
+describe(`${HOURS} h of random life with seed ${SEED}`, () => {
+  beforeAll(async () => {
+    scenario = await startScenario({
+      ...BRISK,
+      operator: false,
+      argv: ['--feature-gates=NodeRepair=true,SpotToSpotConsolidation=true'],
+      aws: { randomSeed: SEED },
+    });
+    operator = await mortalOperator(scenario);
+    await operator.start();
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...Object.values(SHAPES).map(pool));
+    for (const { name, cpu, alone } of APPS) {
+      await scenario.apply(budgetFor(name, 1), deployment(name, 1, alone ? apart(name) : {}, { cpu }));
+      wanted.set(name, 1);
+    }
+  }, 60_000);
+  afterAll(async () => {
+    process.stdout.write(`soak: ${tell().split('\n')[0]}, ${story.length} events\n`);
+    await operator.close();
+    await scenario.stop();
+  }, 60_000);
+
+  it(
+    'ends with every pod running and nothing odd',
+    async () => {
+      const ends = scenario.world.clock.now() + HOURS * HOUR;
+      while (scenario.world.clock.now() < ends) {
+        const name = roll.pick(ODDS);
+        story.push(`${new Date(scenario.world.clock.now()).toISOString()} ${await TROUBLE[name]?.()}`);
+        await scenario.pass(roll.upTo(3 * MINUTE), FACTOR);
+      }
+      await TROUBLE.resume?.();
+      scenario.world.aws.faults.clear();
+      // Deadlines of what went wrong last, such as the 15 minutes of an instance that never joins.
+      await scenario.pass(20 * MINUTE, 120);
+      let odd: readonly string[] = [];
+      const rest = async (): Promise<boolean> => {
+        odd = await stragglers();
+        return odd.length === 0;
+      };
+      await scenario.until('rest', rest, 90_000).catch((error: Error) => {
+        throw new Error(`${odd.join('\n')}\n${tell()}\n${error.message}`);
+      });
+    },
+    120_000 + HOURS * 120_000,
+  );
+
+  it('leaves nothing behind when everything is deleted', async () => {
+    for (const { name } of APPS) await scale(name, 0);
+    for (const name of Object.keys(SHAPES)) await scenario.kube.delete(NODE_POOL, { name });
+    await scenario.kube.delete(EC2_NODE_CLASS, { name: 'default' });
+    await scenario.until(
+      'an empty account',
+      async () =>
+        (await scenario.claims()).length === 0 &&
+        (await scenario.nodes()).length === 0 &&
+        scenario.instances().length === 0 &&
+        (await scenario.kube.list(EC2_NODE_CLASS)).items.length === 0,
+      90_000,
+    );
+    expect(await launchTemplates()).toBe(0);
+  }, 120_000);
+});
