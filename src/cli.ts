@@ -11,6 +11,10 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
     'run a local cluster and a local AWS, for your own kubectl, aws and operator',
     async () => (await import('./cli/local.ts')).localCommand(),
   ],
+  explain: [
+    'say why nodes are not given back or replaced',
+    async () => (await import('./cli/explain.ts')).explainCommand(),
+  ],
   simulate: [
     'say which nodes would be bought for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),

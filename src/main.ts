@@ -6,6 +6,7 @@
 import { pathToFileURL } from 'node:url';
 import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
 import { awsProvider } from './aws/index.ts';
+import { VerdictBook } from './controllers/disruption/verdictbook.ts';
 import { controllers } from './controllers/index.ts';
 import { type Clock, realClock } from './kube/clock.ts';
 import type { EventRecorder } from './kube/events.ts';
@@ -75,6 +76,7 @@ export async function startOperator({ argv, env, clock = realClock(), write }: O
   // Ends the watches: after the controllers, whose steps in hand still read from the stores.
   const closing = new AbortController();
   const informers = startInformers({ client, clock, log, signal: closing.signal });
+  const debug: Debug = {};
   const endpoints = await serveEndpoints({
     metricsPort: settings.metricsPort,
     healthProbePort: settings.healthProbePort,
@@ -84,10 +86,11 @@ export async function startOperator({ argv, env, clock = realClock(), write }: O
       manager: (signal) => informers.synced(signal),
       crd: () => crdsServed(client),
     },
+    debug,
     log,
   });
   try {
-    return await run({ settings, env, clock, log, metrics, client, informers, endpoints, closing });
+    return await run({ settings, env, clock, log, metrics, client, informers, endpoints, debug, closing });
   } catch (error) {
     closing.abort();
     await endpoints.close();
@@ -95,6 +98,9 @@ export async function startOperator({ argv, env, clock = realClock(), write }: O
     throw error;
   }
 }
+
+/** What to serve for looking inside, by path. */
+type Debug = Record<string, () => unknown>;
 
 interface Parts {
   readonly settings: Settings;
@@ -105,11 +111,12 @@ interface Parts {
   readonly client: HttpKubeClient;
   readonly informers: ReturnType<typeof startInformers>;
   readonly endpoints: Endpoints;
+  readonly debug: Debug;
   readonly closing: AbortController;
 }
 
 async function run(parts: Parts): Promise<Operator> {
-  const { settings, clock, log, metrics, client, informers, endpoints, closing } = parts;
+  const { settings, clock, log, metrics, client, informers, endpoints, debug, closing } = parts;
   const events = eventRecorder({ client, clock, log });
   const working = new AbortController();
   const aws = await awsProvider({
@@ -131,7 +138,9 @@ async function run(parts: Parts): Promise<Operator> {
       aws.provider.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
   });
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
-  const all = [...controllers(deps), ...aws.controllers()];
+  const book = new VerdictBook();
+  debug['/debug/verdicts'] = () => book.verdicts(cluster.nodes(), clock.now());
+  const all = [...controllers(deps, book), ...aws.controllers()];
   const work = (): Promise<void> =>
     runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
 

@@ -44,7 +44,7 @@ export function readCaseOptions(file: string): CaseOptions {
 /** Finds the instance types that the NodePools among some manifests see. */
 export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promise<WorldOptions['instanceTypes']>;
 
-export interface DisruptionOptions {
+export interface SceneOptions {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
   readonly instanceTypes: TypesFor;
@@ -52,22 +52,16 @@ export interface DisruptionOptions {
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
   readonly featureGates: Readonly<Record<string, boolean>>;
-  /** Ask every method, not only up to the first that has a command. */
-  readonly everyMethod: boolean;
-}
-
-export interface DisruptionResult {
-  readonly disruption: Disruption;
-  readonly notes: readonly string[];
 }
 
 /** @throws InputError that names the document and the field */
-export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
-  const { nowMs, everyMethod } = options;
+export async function sceneOf(
+  options: SceneOptions,
+): Promise<{ readonly scene: Scene; readonly notes: readonly string[] }> {
+  const { nowMs, featureGates, preferencePolicy, minValuesPolicy } = options;
   const manifests = readManifests(options.filename);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs });
-  const { featureGates, preferencePolicy, minValuesPolicy } = options;
   const startedMs = performance.now();
   const scene: Scene = {
     snapshot,
@@ -84,13 +78,35 @@ export async function simulateDisruption(options: DisruptionOptions): Promise<Di
       }),
     elapsedMs: () => performance.now() - startedMs,
   };
+  return { scene, notes };
+}
+
+/** Asks the methods in order, up to the first that has a command unless every one is wanted. */
+export async function reviewsOf(scene: Scene, everyMethod: boolean): Promise<readonly Review[]> {
   const reviews: Review[] = [];
   for (const method of METHODS) {
     const found = await review(method, scene);
     reviews.push(found);
     if (found.findings.commands.length > 0 && !everyMethod) break;
   }
-  return { disruption: disruptionOf(reviews, { everyMethod }), notes };
+  return reviews;
+}
+
+export interface DisruptionOptions extends SceneOptions {
+  /** Ask every method, not only up to the first that has a command. */
+  readonly everyMethod: boolean;
+}
+
+export interface DisruptionResult {
+  readonly disruption: Disruption;
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError that names the document and the field */
+export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
+  const { everyMethod } = options;
+  const { scene, notes } = await sceneOf(options);
+  return { disruption: disruptionOf(await reviewsOf(scene, everyMethod), { everyMethod }), notes };
 }
 
 /** What the command line says. */
@@ -99,18 +115,23 @@ export interface DisruptionFlags extends SimulateOptions {
   readonly output: 'table' | 'json' | 'yaml';
 }
 
-/** Runs the verb and prints. What the command line says goes before what the file of `--options` says. */
-export async function runDisruption(flags: DisruptionFlags, instanceTypes: TypesFor): Promise<void> {
+/** What the command line says goes before what the file of `--options` says. */
+export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): SceneOptions {
   const file = flags.options === undefined ? {} : readCaseOptions(flags.options);
-  const { disruption, notes } = await simulateDisruption({
+  return {
     filename: flags.filename,
     instanceTypes,
     nowMs: flags.nowMs ?? (file.now === undefined ? Date.now() : Date.parse(file.now)),
     preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
     featureGates: file.featureGates ?? {},
-    everyMethod: flags.explain ?? false,
-  });
+  };
+}
+
+/** Runs the verb and prints. */
+export async function runDisruption(flags: DisruptionFlags, instanceTypes: TypesFor): Promise<void> {
+  const options = { ...sceneOptions(flags, instanceTypes), everyMethod: flags.explain ?? false };
+  const { disruption, notes } = await simulateDisruption(options);
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
   process.stdout.write(await print(disruption, flags.output));
 }

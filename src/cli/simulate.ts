@@ -42,7 +42,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
 }
 
 /** The catalogue of the local world is loaded only when it is needed. */
-async function typesFor(
+export async function typesFor(
   { instanceTypes: file }: SimulateOptions,
   manifests: readonly Manifest[],
   nowMs: number,

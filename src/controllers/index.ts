@@ -7,6 +7,7 @@ import type { Deps } from './deps.ts';
 import { disruption } from './disruption/loop.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
 import { simulator } from './disruption/simulate.ts';
+import { VerdictBook } from './disruption/verdictbook.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
@@ -27,7 +28,8 @@ import { provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, podTrigger } from './provisioning/triggers.ts';
 import { localSolver } from './solver.ts';
 
-export function controllers(deps: Deps): readonly Controller[] {
+/** `book` takes down what disruption says of every node. */
+export function controllers(deps: Deps, book: VerdictBook = new VerdictBook()): readonly Controller[] {
   const { clock, settings } = deps;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
   const solver = localSolver();
@@ -50,7 +52,7 @@ export function controllers(deps: Deps): readonly Controller[] {
     readiness(deps),
     validation(deps),
     registrationHealth(deps),
-    disruption(deps, { queue, methods, simulate: simulator(deps, solver) }),
+    disruption(deps, { queue, methods, simulate: simulator(deps, solver), book }),
     queue.worker,
     ...nodeControllers(deps),
     ...metricsControllers(deps),

@@ -22,6 +22,8 @@ export interface EndpointOptions {
   readonly ready: Readonly<Record<string, Check>>;
   /** Liveness checks by name. */
   readonly alive?: Readonly<Record<string, Check>>;
+  /** What to serve as JSON on the metrics port, by path such as /debug/verdicts. */
+  readonly debug?: Readonly<Record<string, () => unknown>>;
   readonly log: Logger;
 }
 
@@ -40,6 +42,8 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
 
   const metricsServer = serve(log, async (request, response, path) => {
     if (path === '/metrics') return answer(response, 200, await metrics.text(), metrics.contentType);
+    const look = options.debug?.[path];
+    if (look) return answer(response, 200, `${JSON.stringify(look())}\n`, 'application/json');
     if (options.profiling && path.startsWith('/debug/pprof')) return profile(request, response, path);
     answer(response, 404, 'not found, try /metrics\n');
   });

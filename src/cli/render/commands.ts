@@ -2,7 +2,7 @@
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
-import type { Review } from '../../engine/disruption/review.ts';
+import type { Review } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';
 import { counted, table, usdPerHour } from './table.ts';
 
@@ -90,7 +90,7 @@ export function disruptionOf(
 const inFull = (review: Review): NonNullable<Disruption['methods']>[number] => ({
   ...resultOf(review),
   candidates: review.candidates.map(({ name }) => name).sort(),
-  budgets: Object.fromEntries(review.budgets),
+  budgets: Object.fromEntries([...review.allowances].map(([pool, { remaining }]) => [pool, remaining])),
 });
 
 const HEADINGS = ['DECISION', 'NODES', 'REPLACEMENT', 'OTHERS', 'CAPACITY', 'PRICE', 'SAVINGS'];

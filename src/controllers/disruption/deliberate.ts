@@ -2,10 +2,11 @@
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { poolTotals } from '../../engine/disruption/balance.ts';
-import { allowances } from '../../engine/disruption/budgets.ts';
-import { type Candidate, candidateOf, isBlock } from '../../engine/disruption/candidates.ts';
+import { type Allowance, allowances } from '../../engine/disruption/budgets.ts';
+import { type Block, type Candidate, candidateOf, isBlock } from '../../engine/disruption/candidates.ts';
 import type { Deliberation, Method } from '../../engine/disruption/method.ts';
 import { claimCounts } from '../../engine/disruption/staticdrift.ts';
+import type { Declined, Review } from '../../engine/disruption/verdicts.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
@@ -22,7 +23,10 @@ export interface Question {
   readonly unseenPools: ReadonlySet<string>;
 }
 
-export type Deliberate = (question: Question) => Promise<Deliberation>;
+/** A deliberation, and what came to light on the way to it. */
+export type Asked = Omit<Review, 'findings'> & { readonly deliberation: Deliberation };
+
+export type Deliberate = (question: Question) => Promise<Asked>;
 
 export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodePool[] =>
   cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
@@ -40,7 +44,11 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
     return new Map(usable.map((pool) => [pool.nodePool.metadata.name, pool]));
   }
 
-  function findCandidates(method: Method, pools: ReadonlyMap<string, PoolInput>): readonly Candidate[] {
+  function findCandidates(
+    method: Method,
+    pools: ReadonlyMap<string, PoolInput>,
+    blocks: Map<string, Block>,
+  ): readonly Candidate[] {
     const context = {
       nowMs: clock.now(),
       class: method.class,
@@ -52,19 +60,22 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
       if (stateNode.nodeClaim) publishProtection(events, stateNode.pods, context.nowMs);
       const result = candidateOf(stateNode, context);
       if (!isBlock(result)) return [result];
+      blocks.set(stateNode.providerId, result);
       const isTold = result.code !== 'in-progress' && result.code !== 'unmanaged';
       if (isTold) publishBlocked(events, stateNode, result.text);
       return [];
     });
   }
 
-  function eligible(method: Method, candidate: Candidate): boolean {
+  function isEligible(method: Method, candidate: Candidate, declined: Map<string, Declined>): boolean {
     const verdict = method.filter(candidate);
-    if (!verdict.eligible && verdict.isTold) publishUnconsolidatable(events, candidate, verdict.reason.text);
-    return verdict.eligible;
+    if (verdict.eligible) return true;
+    declined.set(candidate.providerId, { candidate, reason: verdict.reason });
+    if (verdict.isTold) publishUnconsolidatable(events, candidate, verdict.reason.text);
+    return false;
   }
 
-  function budgetsFor({ reason }: Method): ReadonlyMap<string, number> {
+  function allowancesFor({ reason }: Method): ReadonlyMap<string, Allowance> {
     const pools = managedPools(deps);
     const found = allowances(cluster.nodes(), pools, { reason, nowMs: clock.now() });
     for (const pool of pools) {
@@ -73,19 +84,22 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
       setAllowance(metrics, pool.metadata.name, reason, allowance);
       publishBlockedPool(events, pool, { reason, allowance });
     }
-    return new Map([...found].map(([name, { remaining }]) => [name, remaining]));
+    return found;
   }
 
   const deliberate: Deliberate = async (question) => {
     const { method, log, unseenPools } = question;
     const pools = await poolsWithTypes(log);
-    const all = findCandidates(method, pools);
-    const candidates = all.filter((candidate) => eligible(method, candidate));
+    const blocks = new Map<string, Block>();
+    const declined = new Map<string, Declined>();
+    const all = findCandidates(method, pools, blocks);
+    const candidates = all.filter((candidate) => isEligible(method, candidate, declined));
+    const found = candidates.length === 0 ? new Map<string, Allowance>() : allowancesFor(method);
     const nowMs = clock.now();
-    return {
+    const deliberation: Deliberation = {
       nowMs,
       candidates,
-      budgets: candidates.length === 0 ? new Map() : budgetsFor(method),
+      budgets: new Map([...found].map(([name, { remaining }]) => [name, remaining])),
       totals: poolTotals(cluster.nodes(), all, pools),
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
       pools,
@@ -93,8 +107,9 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
       unseenPools,
       simulate,
       elapsedMs: () => clock.now() - nowMs,
-      refresh: () => deliberate(question),
+      refresh: async () => (await deliberate(question)).deliberation,
     };
+    return { method, blocks, declined, candidates, allowances: found, deliberation };
   };
   return deliberate;
 }

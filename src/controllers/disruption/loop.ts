@@ -12,6 +12,7 @@ import { initTimeouts } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { methodRunner } from './run.ts';
 import type { Simulate } from './simulate.ts';
+import type { VerdictBook } from './verdictbook.ts';
 
 const POLL_MS = 10_000;
 const UNSYNCED_MS = 1000;
@@ -26,11 +27,13 @@ export interface DisruptionParts {
   /** In the order in which they are asked; the first that starts a command ends the pass. */
   readonly methods: readonly Method[];
   readonly simulate: Simulate;
+  /** Takes down what is said of every node. */
+  readonly book: VerdictBook;
 }
 
-export function disruption(deps: Deps, { queue, methods, simulate }: DisruptionParts): Singleton {
+export function disruption(deps: Deps, { queue, methods, simulate, book }: DisruptionParts): Singleton {
   const { cluster, clock, metrics } = deps;
-  const run = methodRunner(deps, queue, deliberator(deps, queue, simulate));
+  const run = methodRunner(deps, queue, deliberator(deps, queue, simulate), book);
   const lastRunMs = new Map<string, number>();
   initTimeouts(metrics);
 

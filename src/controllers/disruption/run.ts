@@ -14,13 +14,15 @@ import {
 import { publishNotes } from './notes.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { podsByKey, startCommand } from './start.ts';
+import type { VerdictBook } from './verdictbook.ts';
 
 const NONE: ReadonlySet<string> = new Set();
+const NOTHING: Findings = { commands: [], exhausted: false, notes: [] };
 
 /** Answers whether a command was started. */
 export type Run = (method: Method, context: ReconcileContext) => Promise<boolean>;
 
-export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Deliberate): Run {
+export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Deliberate, book: VerdictBook): Run {
   const { cluster, clock, events, metrics } = deps;
   /** State of the cluster for which a consolidation method found nothing to do, by method. */
   const memos = new Map<string, number>();
@@ -31,7 +33,8 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
 
   async function decide(method: Method, { log }: ReconcileContext): Promise<readonly Command[]> {
     const unseen = unseenPools.get(method.name) ?? NONE;
-    const deliberation = await deliberate({ method, log, unseenPools: unseen });
+    const { deliberation, ...asked } = await deliberate({ method, log, unseenPools: unseen });
+    book.enter(deliberation.candidates.length === 0 ? { ...asked, findings: NOTHING } : asked);
     setEligible(metrics, method, deliberation.candidates.length);
     if (deliberation.candidates.length === 0 || remembers(method)) return [];
     if (unseen.size > 0) {
@@ -40,6 +43,7 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
       });
     }
     const findings: Findings = await method.decide(deliberation);
+    book.enter({ ...asked, findings });
     publishNotes(events, findings.notes);
     observeEvaluations(metrics, findings);
     if (findings.timeout) {
@@ -60,12 +64,17 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     if (method.validate === undefined || method.validateAfterMs === undefined) return command;
     await clock.sleep(method.validateAfterMs, signal);
     if (signal.aborted) return undefined;
-    const later = await deliberate({ method, log, unseenPools: NONE });
+    const { deliberation: later } = await deliberate({ method, log, unseenPools: NONE });
     const { command: valid, failure, dropped, notes = [] } = await method.validate(command, later);
     countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
     publishNotes(events, notes);
     if (failure) {
       const { category, text } = failure;
+      book.withdraw(
+        method,
+        command.candidates.map(({ providerId }) => providerId),
+        text,
+      );
       log.debug(method.abandoned ?? 'abandoning disruption attempt, command is no longer valid', { category, text });
     }
     return valid;

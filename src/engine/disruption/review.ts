@@ -7,10 +7,10 @@ import { drift } from './drift.ts';
 import { emptiness } from './emptiness.ts';
 import type { Deliberation, Findings, Method } from './method.ts';
 import { multiNode } from './multi.ts';
-import type { DeclineCode, Reason } from './reasons.ts';
 import { interpret, withoutCandidates } from './simulation.ts';
 import { singleNode } from './single.ts';
 import { claimCounts, staticDrift } from './staticdrift.ts';
+import type { Declined, Review } from './verdicts.ts';
 
 /** In the order in which they are asked; the first that has a command ends the pass. */
 export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
@@ -30,19 +30,6 @@ export interface Scene {
   readonly elapsedMs: () => number;
 }
 
-/** What one method makes of a scene. */
-export interface Review {
-  readonly method: Method;
-  /** Nodes that are no candidates of any method of this class, by provider id. */
-  readonly blocks: ReadonlyMap<string, Block>;
-  /** Candidates that this method does not take, by provider id. */
-  readonly declined: ReadonlyMap<string, Reason<DeclineCode>>;
-  readonly candidates: readonly Candidate[];
-  /** How many more nodes each NodePool lets go for the method's reason. */
-  readonly budgets: ReadonlyMap<string, number>;
-  readonly findings: Findings;
-}
-
 const NOTHING: Findings = { commands: [], exhausted: true, notes: [] };
 
 export async function review(method: Method, scene: Scene): Promise<Review> {
@@ -50,7 +37,7 @@ export async function review(method: Method, scene: Scene): Promise<Review> {
   const { nodes, nowMs, podDisruptionBudgets } = snapshot;
   const context = { nowMs, class: method.class, inProgress, pools: withTypes(pools), podDisruptionBudgets };
   const blocks = new Map<string, Block>();
-  const declined = new Map<string, Reason<DeclineCode>>();
+  const declined = new Map<string, Declined>();
   const all: Candidate[] = [];
   const candidates: Candidate[] = [];
   for (const node of nodes) {
@@ -62,17 +49,17 @@ export async function review(method: Method, scene: Scene): Promise<Review> {
     all.push(result);
     const verdict = method.filter(result);
     if (verdict.eligible) candidates.push(result);
-    else declined.set(node.providerId, verdict.reason);
+    else declined.set(node.providerId, { candidate: result, reason: verdict.reason });
   }
-  const found = allowances(
+  const allowed = allowances(
     nodes,
     [...pools.values()].map(({ nodePool }) => nodePool),
     { reason: method.reason, nowMs },
   );
-  const budgets = new Map([...found].map(([name, { remaining }]) => [name, remaining]));
+  const budgets = new Map([...allowed].map(([name, { remaining }]) => [name, remaining]));
   const findings =
     candidates.length === 0 ? NOTHING : await method.decide(deliberationOn(scene, { all, candidates, budgets }));
-  return { method, blocks, declined, candidates, budgets, findings };
+  return { method, blocks, declined, candidates, allowances: allowed, findings };
 }
 
 /** A pool without instance types counts as unknown: what its nodes cost and could become cannot be told. */

@@ -14,7 +14,7 @@ import { resourcesOf } from '../resources.ts';
 import { SIMULATION_ONLY, templateLabels, templateRequirements } from '../solver/template.ts';
 import type { Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
-import { type Deliberation, declined, type Findings, type Method, overBudget, verdictOf } from './method.ts';
+import { type Deliberation, declined, type Findings, type Method, verdictOf } from './method.ts';
 import type { DeclineCode, Reason } from './reasons.ts';
 
 export const staticDrift: Method = {
@@ -68,11 +68,18 @@ async function decide({ candidates, budgets, claims, pools }: Deliberation): Pro
     const planned = fromTemplate(pool);
     for (const [at, candidate] of inOrder(own).entries()) {
       if (at < count) commands.push({ reason: 'Drifted', candidates: [candidate], replacements: [planned] });
-      else reasons.set(candidate.providerId, overBudget(candidate, 'Drifted'));
+      else reasons.set(candidate.providerId, noRoom(name));
     }
   }
   return { commands, exhausted: false, notes: [], reasons };
 }
+
+/** Its budgets, its limit of nodes, or a replacement that is still to take its place. */
+const noRoom = (name: string): Reason<DeclineCode> => ({
+  code: 'budget',
+  text: 'its NodePool has no room for one more replacement now',
+  object: { kind: 'NodePool', name },
+});
 
 const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
   [...candidates].sort((a, b) => (a.name < b.name ? -1 : 1));

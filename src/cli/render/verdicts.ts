@@ -1,0 +1,40 @@
+/** Verdicts on nodes for people. */
+import type { ObjectName } from '../../engine/disruption/reasons.ts';
+import type { Verdict } from '../../engine/disruption/verdicts.ts';
+import { table } from './table.ts';
+
+const objectText = (object: ObjectName | undefined): string =>
+  object === undefined
+    ? ''
+    : `${object.kind} ${object.namespace === undefined ? '' : `${object.namespace}/`}${object.name}`;
+
+const HEADINGS = ['NODE', 'NODEPOOL', 'VERDICT', 'IN THE WAY', 'NEAREST MISS'];
+
+/** A line per node. */
+export function verdictsText(verdicts: readonly Verdict[]): string {
+  if (verdicts.length === 0) return 'there are no nodes\n';
+  const rows = verdicts.map(({ node, nodePool = '', code, object, nearestMiss = '' }) => [
+    node,
+    nodePool,
+    code,
+    objectText(object),
+    nearestMiss,
+  ]);
+  return `${table(HEADINGS, rows)}\n`;
+}
+
+/** Everything about one node. */
+export function verdictText({ node, nodePool, code, text, object, nearestMiss, command, methods }: Verdict): string {
+  const facts = [
+    ['NodePool', nodePool ?? ''],
+    ['verdict', code],
+    ['because', text],
+    ['in the way', objectText(object)],
+    ['nearest miss', nearestMiss ?? ''],
+    ['command', command === undefined ? '' : `${command.method}: ${command.decision} ${command.nodes.join(', ')}`],
+  ]
+    .filter(([, value]) => value !== '')
+    .map(([name = '', value = '']) => `  ${name.padEnd(12)}  ${value}`);
+  const rows = methods.map((opinion) => [opinion.method, opinion.code, opinion.text]);
+  return `${[`Node ${node}`, ...facts].join('\n')}\n\n${table(['METHOD', 'CODE', 'BECAUSE'], rows)}\n`;
+}

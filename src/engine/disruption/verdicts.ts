@@ -1,0 +1,157 @@
+/** "Why not?": one verdict per node on whether it goes, and if not, what stands in the way and how near it came. */
+import { formatDuration } from '../../api/duration.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { StateNode } from '../model.ts';
+import type { Allowance } from './budgets.ts';
+import type { Block, Candidate } from './candidates.ts';
+import { type Command, type Decision, decisionOf } from './command.ts';
+import { consolidatableIn } from './consolidateafter.ts';
+import type { Findings, Method } from './method.ts';
+import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
+
+/** A candidate that a method does not take, and why. */
+export interface Declined {
+  readonly candidate: Candidate;
+  readonly reason: Reason<DeclineCode>;
+}
+
+/** What one method makes of the nodes. All maps go by provider id, but for the allowances. */
+export interface Review {
+  readonly method: Method;
+  /** Nodes that are no candidates of any method of this class. */
+  readonly blocks: ReadonlyMap<string, Block>;
+  /** Candidates that this method does not take. */
+  readonly declined: ReadonlyMap<string, Declined>;
+  readonly candidates: readonly Candidate[];
+  /** How the NodePools stand against their budgets for the method's reason, by name. */
+  readonly allowances: ReadonlyMap<string, Allowance>;
+  readonly findings: Findings;
+}
+
+/**
+ * `chosen`: the command of the first method that has one takes it. `next`: that of a later method would.
+ * `not-reached`: no command takes it, and no reason of its own keeps it. Codes are public.
+ */
+export type VerdictCode = BlockCode | DeclineCode | 'chosen' | 'next' | 'not-reached';
+
+/** What one method says of a node. */
+export interface Opinion extends Reason<VerdictCode> {
+  readonly method: string;
+}
+
+export interface Verdict extends Reason<VerdictCode> {
+  readonly node: string;
+  readonly nodeClaim?: string;
+  readonly nodePool?: string;
+  /** The command that takes the node, or would. */
+  readonly command?: { readonly method: string; readonly decision: Decision; readonly nodes: readonly string[] };
+  /** What every method says that was asked, in the order in which they were asked. */
+  readonly methods: readonly Opinion[];
+}
+
+/** Say that a method is not the one for a node, which is no reason to keep it. */
+const BESIDE_THE_POINT: ReadonlySet<VerdictCode> = new Set([
+  'static-pool',
+  'dynamic-pool',
+  'not-drifted',
+  'empty',
+  'not-empty',
+]);
+
+/** How telling methods' reasons are, most telling first: what is drifted must go; single nodes are looked at one by one. */
+const TELLING = ['drift', 'static drift', 'single-node consolidation', 'multi-node consolidation', 'emptiness'];
+
+/** One verdict per node, in name order. */
+export function verdictsOf(nodes: readonly StateNode[], reviews: readonly Review[], nowMs: number): readonly Verdict[] {
+  return nodes
+    .map((node) => verdictOn(node, reviews, nowMs))
+    .sort((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
+}
+
+function verdictOn(node: StateNode, reviews: readonly Review[], nowMs: number): Verdict {
+  const acting = reviews.find(({ findings }) => findings.commands.length > 0);
+  const methods = reviews.flatMap((review) => opinionOf(node, review, { nowMs, acting }) ?? []);
+  const { method: _, ...reason } = decisive(methods);
+  const chosen = reviews.find((review) => commandFor(node, review) !== undefined);
+  const command = chosen && commandFor(node, chosen);
+  const pool = node.labels[NODEPOOL_LABEL];
+  return {
+    node: node.name,
+    ...(node.nodeClaim === undefined ? {} : { nodeClaim: node.nodeClaim.metadata.name }),
+    ...(pool === undefined ? {} : { nodePool: pool }),
+    ...reason,
+    ...(chosen && command ? { command: described(chosen.method, command) } : {}),
+    methods,
+  };
+}
+
+const described = ({ name }: Method, command: Command): NonNullable<Verdict['command']> => ({
+  method: name,
+  decision: decisionOf(command),
+  nodes: command.candidates.map((candidate) => candidate.name),
+});
+
+const commandFor = ({ providerId }: StateNode, { findings }: Review): Command | undefined =>
+  findings.commands.find(({ candidates }) => candidates.some((candidate) => candidate.providerId === providerId));
+
+const NOT_REACHED: Reason<VerdictCode> = {
+  code: 'not-reached',
+  text: 'nothing of its own keeps it: other nodes went first, or no group with it can go',
+};
+
+/** Undefined for a node that the method has not seen. */
+function opinionOf(
+  node: StateNode,
+  review: Review,
+  { nowMs, acting }: { readonly nowMs: number; readonly acting: Review | undefined },
+): Opinion | undefined {
+  const method = review.method.name;
+  const { providerId } = node;
+  const command = commandFor(node, review);
+  if (command) {
+    if (review === acting) return { method, code: 'chosen', text: `${method} takes it: ${decisionOf(command)}` };
+    return { method, code: 'next', text: `${method} would take it, but ${acting?.method.name} comes first` };
+  }
+  const block = review.blocks.get(providerId);
+  if (block) return { method, ...block };
+  const declined = review.declined.get(providerId);
+  if (declined) return { method, ...withPatience(declined, nowMs) };
+  const candidate = review.candidates.find((each) => each.providerId === providerId);
+  if (candidate === undefined) return undefined;
+  const found = review.findings.reasons?.get(providerId) ?? NOT_REACHED;
+  return { method, ...(found.code === 'budget' ? withAllowance(found, candidate, review) : found) };
+}
+
+function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<VerdictCode> {
+  if (reason.code !== 'not-consolidatable') return reason;
+  const waitMs = consolidatableIn(candidate.nodeClaim, candidate.nodePool, nowMs);
+  if (waitMs === undefined) return reason;
+  const nearestMiss =
+    waitMs === 0
+      ? 'its quiet time is over: the condition will follow'
+      : `in ${formatDuration(waitMs)}, if no pod comes or goes`;
+  return { ...reason, nearestMiss };
+}
+
+function withAllowance(
+  reason: Reason<VerdictCode>,
+  { nodePool }: Candidate,
+  { allowances }: Review,
+): Reason<VerdictCode> {
+  const allowance = allowances.get(nodePool.metadata.name);
+  if (allowance === undefined) return reason;
+  const { total, disrupting, allowed } = allowance;
+  return { ...reason, nearestMiss: `${disrupting} of ${total} nodes are away or going, ${allowed} may be` };
+}
+
+/** The opinion that settles the matter. */
+function decisive(opinions: readonly Opinion[]): Opinion {
+  const rank = ({ code, method }: Opinion): number => {
+    if (code === 'chosen') return -2;
+    if (code === 'next') return -1;
+    const weight = BESIDE_THE_POINT.has(code) ? 2 : code === 'not-reached' ? 1 : 0;
+    return weight * TELLING.length + TELLING.indexOf(method);
+  };
+  const [first = { method: '', ...NOT_REACHED }] = opinions.toSorted((a, b) => rank(a) - rank(b));
+  return first;
+}
