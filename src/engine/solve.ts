@@ -18,6 +18,7 @@ import type {
 import { repacked } from './packing/repack.ts';
 import { podKey } from './pods.ts';
 import { podRequests } from './resources.ts';
+import { type Attempt, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
 import { daemonsOf } from './solver/daemons.ts';
 import { Dimensions } from './solver/dimensions.ts';
@@ -27,6 +28,7 @@ import { type PodClass, PodClasses } from './solver/podclass.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
 import { Scheduler } from './solver/scheduler.ts';
 import { compileTemplates } from './solver/template.ts';
+import type { TieBreak } from './solver/ties.ts';
 import { refusalOf } from './solver/validate.ts';
 import { Topology } from './topology/topology.ts';
 import { Volumes } from './volumes.ts';
@@ -58,29 +60,37 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
     labelKeys: Topology.labelKeys(snapshot),
     requestsOf,
   });
-  const refusals = new Map<string, PodRefusal>();
-  const pods = admitted(snapshot.pendingPods, classes, volumes, refusals);
-  const topology = new Topology(snapshot, { preferences });
-  registerRules(pods, classes, topology);
-  const nodes = existingNodes(snapshot.nodes, { daemons, dimensions, volumes });
-  const scheduler = new Scheduler({
-    classes,
-    topology,
-    nodes,
-    templates,
-    noAmounts: dimensions.amounts({}),
-    lowerMinValues: !strictMinValues,
-    quiet: snapshot.quiet,
-  });
+  const ignored = new Map<string, PodRefusal>();
+  const pods = admitted(snapshot.pendingPods, classes, volumes, ignored);
   const order = leftOverFirst(sortPods(pods.map((pod) => ({ pod, requests: requestsOf(pod) }))), options.first ?? []);
-  const notEvaluated = run(scheduler, order, refusals, options);
-  const bought = scheduler.claims.all;
-  const packed =
-    options.packing === 'compatible'
-      ? bought
-      : repacked(bought, { topology, order, noAmounts: dimensions.amounts({}) });
-  const claims = finaliseAll(packed, strictMinValues, refusals);
-  return { claims, placements: placementsOn(nodes), refusals, notEvaluated, emptyPools };
+  const noAmounts = dimensions.amounts({});
+
+  function attempt(tieBreak: TieBreak): Attempt {
+    const refusals = new Map(ignored);
+    const topology = new Topology(snapshot, { preferences });
+    registerRules(pods, classes, topology);
+    const nodes = existingNodes(snapshot.nodes, { daemons, dimensions, volumes });
+    const scheduler = new Scheduler({
+      classes,
+      topology,
+      nodes,
+      templates: templates.map((template) => ({ ...template, limits: template.freshLimits() })),
+      noAmounts,
+      lowerMinValues: !strictMinValues,
+      quiet: snapshot.quiet,
+      tieBreak,
+    });
+    const notEvaluated = run(scheduler, order, refusals, options);
+    const bought = scheduler.claims.all;
+    const packed = options.packing === 'compatible' ? bought : repacked(bought, { topology, order, noAmounts });
+    const claims = finaliseAll(packed, strictMinValues, refusals);
+    return {
+      plan: { claims, placements: placementsOn(nodes), refusals, notEvaluated, emptyPools },
+      ties: scheduler.ties,
+    };
+  }
+
+  return cheapestOf(attempt, pods.length, options);
 }
 
 function nothing(pods: readonly Pod[]): Plan {

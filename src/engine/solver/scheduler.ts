@@ -4,7 +4,6 @@ import type { Misfit, PodRefusal, Quiet } from '../model.ts';
 import { podKey } from '../pods.ts';
 import { Requirements, STRICT } from '../requirements.ts';
 import type { Place, Topology } from '../topology/topology.ts';
-import { ValueSet } from '../valueset.ts';
 import { Claim, ClaimState, hostnameOf, Refusal } from './claim.ts';
 import { Claims } from './claims.ts';
 import type { Amounts } from './dimensions.ts';
@@ -12,6 +11,7 @@ import { misfitText } from './misfits.ts';
 import type { ExistingNode } from './node.ts';
 import type { PodClass, PodClasses } from './podclass.ts';
 import type { Template } from './template.ts';
+import { rankedDomains, type TieBreak } from './ties.ts';
 
 export interface SchedulerParts {
   readonly classes: PodClasses;
@@ -21,6 +21,7 @@ export interface SchedulerParts {
   readonly noAmounts: Amounts;
   /** Under `BestEffort`, a new claim's `minValues` are lowered to what can be had. */
   readonly lowerMinValues: boolean;
+  readonly tieBreak: TieBreak;
   readonly quiet?: Quiet | undefined;
 }
 
@@ -46,6 +47,8 @@ interface Knowledge {
 
 export class Scheduler {
   readonly claims = new Claims();
+  /** How many times there was a choice between domains of different price levels. */
+  ties = 0;
   readonly #parts: SchedulerParts;
   readonly #knowledge = new Map<PodClass, Knowledge>();
   readonly #starts = new Map<Template, { readonly version: number; readonly state: ClaimState | Refusal }>();
@@ -175,12 +178,21 @@ export class Scheduler {
     if (own instanceof Refusal) return own;
     const place = { hostname, requirements: own.requirements, taints: state.template.taints };
     const narrowed = topology.narrow(podClass, place, (key, domains) =>
-      isRefused ? domains[0] : cheapestDomain(free, key, domains),
+      isRefused || domains.length < 2 ? domains[0] : this.#choose(free, key, domains),
     );
     if (!(narrowed instanceof Requirements)) return new Refusal(narrowed.misfit, isRefused || narrowed.permanent);
     if (narrowed === Requirements.EMPTY) return free;
     const joined = state.withNarrowed(podClass, volume, narrowed, options);
     return joined instanceof Refusal ? new Refusal(joined.misfit, isRefused) : joined;
+  }
+
+  #choose(state: ClaimState, key: string, domains: readonly string[]): string | undefined {
+    const ranked = rankedDomains(state, key, domains);
+    const [cheapest] = ranked;
+    if (cheapest === undefined) return domains[0];
+    const isPriced = ranked.some(({ level }) => level > cheapest.level);
+    if (isPriced) this.ties++;
+    return (isPriced ? ranked[this.#parts.tieBreak(ranked.length)] : cheapest)?.domain;
   }
 
   #put(pod: Pod, podClass: PodClass, claim: Claim, state: ClaimState): void {
@@ -240,33 +252,4 @@ function isLowered({ root }: Template, { requirements }: PodClass, { shape }: Cl
   return [...wanted.entries()].some(
     ([key, set]) => (shape.requirements.get(key).minValues ?? 0) < (set.minValues ?? 0),
   );
-}
-
-/**
- * Among domains that topology holds for equal, the one with the lowest price level; the first of equals. The level is
- * taken over the types that remain and that every domain offers, because a claim often grows until only large ones do;
- * where there is no such type, the cheapest one counts.
- */
-function cheapestDomain(state: ClaimState, key: string, domains: readonly string[]): string | undefined {
-  if (domains.length < 2) return domains[0];
-  const { catalogue } = state.template;
-  const options = domains.flatMap((domain) => {
-    const shape = state.shape.narrow(Requirements.EMPTY.and(key, ValueSet.in([domain])));
-    return 'code' in shape ? [] : [{ domain, shape, rows: state.rows.clone().and(shape.possible) }];
-  });
-  const common = state.rows.clone();
-  for (const { rows } of options) common.and(rows);
-  let best: string | undefined;
-  let lowest = Number.POSITIVE_INFINITY;
-  for (const { domain, shape, rows } of options) {
-    const priceOf = (row: number): number => shape.offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY;
-    const level = common.isEmpty
-      ? Math.min(...[...rows].map(priceOf))
-      : [...common].reduce((sum, row) => sum + priceOf(row), 0);
-    if (level < lowest) {
-      best = domain;
-      lowest = level;
-    }
-  }
-  return best ?? domains[0];
 }

@@ -1,0 +1,40 @@
+/** The choice among domains that topology holds for equal. */
+import { Requirements } from '../requirements.ts';
+import { ValueSet } from '../valueset.ts';
+import type { ClaimState } from './claim.ts';
+
+/** Chooses among positions `0 … count - 1`, which stand for domains from cheap to dear. */
+export type TieBreak = (count: number) => number;
+
+export const cheapestFirst: TieBreak = () => 0;
+
+export interface RankedDomain {
+  readonly domain: string;
+  /** Price level; infinite where nothing is sold. */
+  readonly level: number;
+}
+
+/**
+ * Domains by price level; equal ones stay in their order. The level is taken over the types that remain and that every
+ * domain offers, because a claim often grows until only large ones do; where there is no such type, the cheapest counts.
+ */
+export function rankedDomains(state: ClaimState, key: string, domains: readonly string[]): readonly RankedDomain[] {
+  const { catalogue } = state.template;
+  const options = domains.flatMap((domain) => {
+    const shape = state.shape.narrow(Requirements.EMPTY.and(key, ValueSet.in([domain])));
+    return 'code' in shape ? [] : [{ domain, shape, rows: state.rows.clone().and(shape.possible) }];
+  });
+  const common = state.rows.clone();
+  for (const { rows } of options) common.and(rows);
+  return options
+    .map(({ domain, shape, rows }) => {
+      const priceOf = (row: number): number =>
+        shape.offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY;
+      const level = common.isEmpty
+        ? Math.min(...[...rows].map(priceOf))
+        : [...common].reduce((sum, row) => sum + priceOf(row), 0);
+      return { domain, level };
+    })
+    .filter(({ level }) => level < Number.POSITIVE_INFINITY)
+    .sort((a, b) => a.level - b.level);
+}
