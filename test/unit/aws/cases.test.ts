@@ -1,16 +1,15 @@
 /** The requests that the provider sends, against those that were recorded from the reference. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { resourcesOf } from '../../../src/engine/resources.ts';
 import { decoded, fleets, normal, type Replay, recordedText, replay, templates } from './support/cases.ts';
 import type { Json } from './support/json.ts';
+import { recordings } from './support/recordings.ts';
 
-const FOLDER = process.env.AWS_CASES ?? new URL('fixtures/', import.meta.url).pathname;
-const read = (name: string): Json => JSON.parse(readFileSync(`${FOLDER}/${name}.json`, 'utf8'));
-const world = read('world');
-const names = readdirSync(FOLDER)
-  .filter((file) => file.endsWith('.json') && file !== 'world.json')
-  .map((file) => file.replace('.json', ''));
+const { world, further, ...cases } = recordings();
+/** With the types beside the world's own that recorded fleets ask for, at the prices that they name. */
+const wide = Object.fromEntries(
+  Object.entries<Json>(world).map(([name, value]) => [name, name in further ? { ...value, ...further[name] } : value]),
+);
 
 const inputs = (sent: Replay['launch'], action: string): Json[] =>
   sent.filter((each) => each.action === action).map((each) => each.input);
@@ -36,16 +35,10 @@ const questions = (list: readonly Json[]): string[] =>
     ),
   ].sort();
 
-describe.each(names.map((name) => [name]))('%s', (name) => {
-  const recorded = read(name);
-  // Answers that hang on the whole catalogue cannot be had from the named types.
-  if (recorded.catalogue === 'full') {
-    it.skip('needs the whole catalogue', () => undefined);
-    return;
-  }
+describe.each(Object.entries<Json>(cases))('%s', (_, recorded) => {
   let run: Promise<Replay> | undefined;
   const replayed = (): Promise<Replay> => {
-    run ??= replay(world, recorded);
+    run ??= replay(recorded.catalogue === 'full' ? wide : world, recorded);
     return run;
   };
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
@@ -7,10 +6,9 @@ import { capacityOf } from '../../../../src/aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../../../src/aws/instancetypes/compatibility.ts';
 import { typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
 import { eniLimitedPods, podLimit } from '../../../../src/aws/instancetypes/pods.ts';
+import { recordings } from '../support/recordings.ts';
 
-const { instanceTypes } = JSON.parse(readFileSync(new URL('../fixtures/world.json', import.meta.url), 'utf8')) as {
-  instanceTypes: Record<string, InstanceTypeInfo>;
-};
+const instanceTypes: Record<string, InstanceTypeInfo> = recordings().world.instanceTypes;
 const info = (name: string): InstanceTypeInfo => instanceTypes[name] ?? {};
 
 const nodeClass = (spec: Partial<EC2NodeClass['spec']> = {}): EC2NodeClass => ({

@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { fallbackPrices } from '../../../../src/aws/pricing/fallback.ts';
 import { parsePriceListItem } from '../../../../src/aws/pricing/ondemand.ts';
+import { recordings } from '../support/recordings.ts';
 
 describe('fallbackPrices', () => {
   it('gives the prices of the recorded world', () => {
-    const file = new URL('../fixtures/world.json', import.meta.url);
-    const { onDemandPrices } = JSON.parse(readFileSync(file, 'utf8')) as { onDemandPrices: Record<string, number> };
+    const onDemandPrices: Record<string, number> = recordings().world.onDemandPrices;
     const known = fallbackPrices();
     for (const [type, price] of Object.entries(onDemandPrices)) expect([type, known.get(type)]).toEqual([type, price]);
   });

@@ -48,7 +48,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
         clusterName: world.cluster.name,
         clusterEndpoint: world.cluster.endpoint,
         clusterCaBundle: world.cluster.caBundleBase64,
-        isolatedVpc: true,
+        isolatedVpc: false,
         eksControlPlane: false,
         vmMemoryOverheadPercent: second ? 0.1 : 0.075,
         interruptionQueue: '',

@@ -90,6 +90,7 @@ export class World {
       DescribeInstanceTypes: () => ({ InstanceTypes: Object.values(this.#world.instanceTypes) }),
       DescribeInstanceTypeOfferings: () => ({ InstanceTypeOfferings: this.#offerings() }),
       DescribeSpotPriceHistory: () => ({ SpotPriceHistory: this.#spotPrices() }),
+      GetProducts: () => ({ PriceList: this.#priceList() }),
       DescribeSubnets: () => ({ Subnets: this.#subnets(input) }),
       DescribeSecurityGroups: () => ({ SecurityGroups: this.#securityGroups(input) }),
       DescribeImages: () => ({ Images: this.#images(input) }),
@@ -122,6 +123,15 @@ export class World {
   #offerings(): Json[] {
     return Object.entries<string[]>(this.#world.offerings).flatMap(([InstanceType, zones]) =>
       zones.map((Location) => ({ InstanceType, Location })),
+    );
+  }
+
+  #priceList(): string[] {
+    return Object.entries<number>(this.#world.onDemandPrices).map(([instanceType, price]) =>
+      JSON.stringify({
+        product: { attributes: { instanceType } },
+        terms: { OnDemand: { term: { priceDimensions: { hour: { pricePerUnit: { USD: String(price) } } } } } },
+      }),
     );
   }
 
