@@ -7,6 +7,7 @@ import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts'
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
+import type { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
 import { controllers } from '../../../src/controllers/index.ts';
 import type { EventNote } from '../../../src/kube/events.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
@@ -61,7 +62,8 @@ export class World {
     return this.kube.all(POD);
   }
 
-  start(args: readonly string[] = []): void {
+  /** `book` takes down what disruption says of every node. */
+  start(args: readonly string[] = [], book?: VerdictBook): void {
     const stop = new AbortController();
     const { signal } = stop;
     const settings = parseSettings(['--cluster-name=test', ...args], {});
@@ -85,7 +87,7 @@ export class World {
       settings,
     };
     const { done } = runControllers({
-      controllers: controllers(deps),
+      controllers: controllers(deps, book),
       informers,
       clock,
       log: this.#log,

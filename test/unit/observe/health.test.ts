@@ -32,6 +32,24 @@ describe('serveEndpoints', () => {
     expect(text).toContain('karpenter_nodes_created_total{zone="a"} 1');
   });
 
+  it('serves what it is given to look inside, as of the moment', async () => {
+    const seen = [{ node: 'a' }];
+    const ports = { metricsPort: 0, healthProbePort: 0, host: '127.0.0.1' };
+    const debug = { '/debug/verdicts': () => seen };
+    endpoints = await serveEndpoints({
+      ...ports,
+      metrics: createMetrics(),
+      profiling: false,
+      ready: {},
+      debug,
+      log: silent,
+    });
+    seen.push({ node: 'b' });
+    const { status, text } = await get(endpoints.metricsPort, '/debug/verdicts');
+    expect({ status, body: JSON.parse(text) }).toEqual({ status: 200, body: [{ node: 'a' }, { node: 'b' }] });
+    expect((await get(endpoints.metricsPort, '/debug/other')).status).toBe(404);
+  });
+
   it.each([
     { path: '/healthz', status: 200, text: 'ok' },
     { path: '/readyz', status: 200, text: 'ok' },

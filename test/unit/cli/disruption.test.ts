@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { readCaseOptions, sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
+import { explainCommand, explainNodes } from '../../../src/cli/explain.ts';
+import { disruptionText } from '../../../src/cli/render/commands.ts';
+import { verdictsText, verdictText } from '../../../src/cli/render/verdicts.ts';
+import { typesFor } from '../../../src/cli/simulate.ts';
+
+const NOW = Date.parse('2026-06-03T10:30:00Z');
+const POOL = (consolidateAfter: string): string => `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  disruption: {consolidateAfter: ${consolidateAfter}, budgets: [{nodes: 100%}]}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+`;
+const NODE = `
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: claim-a, creationTimestamp: 2026-06-03T08:30:00Z}
+spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}, requirements: []}
+status:
+  providerID: aws:///us-west-2a/i-1
+  conditions:
+    - {type: Initialized, status: "True", lastTransitionTime: 2026-06-03T08:32:00Z}
+    - {type: Consolidatable, status: "True", lastTransitionTime: 2026-06-03T08:32:00Z}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: node-a
+  labels:
+    karpenter.sh/nodepool: default
+    karpenter.sh/registered: "true"
+    karpenter.sh/initialized: "true"
+    karpenter.sh/capacity-type: on-demand
+    node.kubernetes.io/instance-type: m7g.2xlarge
+    topology.kubernetes.io/zone: us-west-2a
+spec: {providerID: aws:///us-west-2a/i-1}
+status:
+  capacity: {cpu: "8", memory: 32Gi, pods: "58"}
+  allocatable: {cpu: 7910m, memory: 29Gi, pods: "58"}
+  conditions: [{type: Ready, status: "True"}]
+`;
+
+describe('disruption on the command line', () => {
+  let folder: string;
+  const write = (name: string, text: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'disruption-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const flagsFor = (...filename: readonly string[]) => ({ filename, nowMs: NOW, output: 'table' as const });
+  const builtIn = (filename: readonly string[]) => (manifests: Parameters<typeof typesFor>[1], nowMs: number) =>
+    typesFor({ filename }, manifests, nowMs);
+
+  it('gives back an empty node', async () => {
+    const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
+    const options = { ...sceneOptions(flagsFor(...filename), builtIn(filename)), everyMethod: false };
+    const { disruption } = await simulateDisruption(options);
+    expect(disruption.first).toMatchObject({
+      method: 'emptiness',
+      commands: [{ decision: 'delete', candidates: ['node-a'], replacements: [] }],
+    });
+    expect(disruption.first?.commands[0]?.savings).toBeGreaterThan(0);
+    expect(disruptionText(disruption)).toMatch(/^emptiness\nDECISION +NODES .*\ndelete +node-a /);
+
+    const { verdicts } = await explainNodes(flagsFor(...filename), builtIn(filename));
+    expect(verdicts).toMatchObject([{ node: 'node-a', nodeClaim: 'claim-a', code: 'chosen' }]);
+    expect(verdictsText(verdicts)).toMatch(/^NODE +NODEPOOL +VERDICT .*\nnode-a +default +chosen/);
+  });
+
+  it('says what keeps a node', async () => {
+    const filename = [write('never.yaml', POOL('Never')), write('node.yaml', NODE)];
+    const options = { ...sceneOptions(flagsFor(...filename), builtIn(filename)), everyMethod: false };
+    expect(disruptionText((await simulateDisruption(options)).disruption)).toBe('no node would be disrupted\n');
+
+    const { verdicts } = await explainNodes(flagsFor(...filename), builtIn(filename));
+    const [verdict] = verdicts;
+    expect(verdict?.code).toBe('consolidation-disabled');
+    const text = verdict === undefined ? '' : verdictText(verdict);
+    expect(text).toMatch(/because +NodePool "default" has consolidation disabled/);
+    expect(text).toMatch(/^drift +not-drifted /m);
+  });
+
+  it('asks an operator for its verdicts', async () => {
+    const verdict = { node: 'node-a', nodePool: 'default', code: 'pdb', text: 'pdb prevents', methods: [] };
+    const server = createServer((request, response) => {
+      response.statusCode = request.url === '/debug/verdicts' ? 200 : 404;
+      response.end(JSON.stringify([verdict]));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    try {
+      await explainCommand().parseAsync(['node', 'node-a', '--server', url, '-o', 'json'], { from: 'user' });
+      expect(written.mock.calls).toEqual([[`${JSON.stringify(verdict)}\n`]]);
+      const unknown = explainCommand().parseAsync(['node', 'node-b', '--server', url], { from: 'user' });
+      await expect(unknown).rejects.toThrow('there is no node "node-b"; known are node-a');
+    } finally {
+      written.mockRestore();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  it.each([
+    ['not JSON', '{', /options.json: not valid JSON/],
+    ['a time that is none', '{"now":"noon"}', /now: "noon" is not a time/],
+    ['a gate that is neither on nor off', '{"featureGates":{"X":"yes"}}', /featureGates.X: must be true or false/],
+    ['an unknown policy', '{"preferencePolicy":"Maybe"}', /preferencePolicy: must be one of Respect, Ignore/],
+  ])('refuses options with %s', (_, text, message) => {
+    expect(() => readCaseOptions(write('options.json', text))).toThrow(message);
+  });
+
+  it('lets the command line go before the file of options', () => {
+    const options = write('options.json', '{"now":"2026-01-01T00:00:00Z","preferencePolicy":"Ignore"}');
+    const fromFile = sceneOptions({ filename: [], options, output: 'json' }, builtIn([]));
+    expect(fromFile).toMatchObject({
+      nowMs: Date.UTC(2026, 0, 1),
+      preferencePolicy: 'Ignore',
+      minValuesPolicy: 'Strict',
+    });
+    const both = sceneOptions({ ...flagsFor(), options, preferencePolicy: 'Respect' }, builtIn([]));
+    expect(both).toMatchObject({ nowMs: NOW, preferencePolicy: 'Respect' });
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, it } from '@jest/globals';
+import { METHODS, review, type Scene } from '../../../../src/engine/disruption/review.ts';
+import { type Review, type Verdict, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
+import type { Offering, StateNode } from '../../../../src/engine/model.ts';
+import { solve } from '../../../../src/engine/solve.ts';
+import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
+
+const types = [instanceType('m.small', 1, 0.05), instanceType('m.large', 2, 0.1)];
+const busy = (name: string, cpu = '1500m') =>
+  pod(name, { spec: { nodeName: 'x', containers: [{ name: 'main', resources: { requests: { cpu } } }] } });
+
+const isOnDemand = ({ requirements }: Offering): boolean =>
+  requirements.some(({ values }) => values?.includes('on-demand'));
+
+interface Question {
+  readonly nodes: readonly StateNode[];
+  readonly disruption?: Partial<NonNullable<Parameters<typeof pool>[1]>>;
+  readonly onDemandOnly?: boolean;
+  readonly budgets?: Scene['snapshot']['podDisruptionBudgets'];
+}
+
+async function reviewsOf({
+  nodes,
+  disruption,
+  budgets = [],
+  onDemandOnly = false,
+}: Question): Promise<readonly Review[]> {
+  const nodePool = pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '100%' }], ...disruption });
+  const sold = onDemandOnly ? types.map((type) => ({ ...type, offerings: type.offerings.filter(isOnDemand) })) : types;
+  const input = { nodePool, instanceTypes: sold };
+  const scene: Scene = {
+    snapshot: {
+      nowMs: NOW,
+      pools: [input],
+      nodes,
+      pendingPods: [],
+      daemonPods: [],
+      namespaces: [],
+      podDisruptionBudgets: budgets,
+      persistentVolumeClaims: [],
+      persistentVolumes: [],
+      storageClasses: [],
+    },
+    pools: new Map([['default', input]]),
+    inProgress: new Set(),
+    spotToSpot: false,
+    solve: (snapshot) =>
+      solve(snapshot, {
+        preferencePolicy: 'Respect',
+        minValuesPolicy: 'Strict',
+        reservedMode: 'off',
+        ignoreDraRequests: true,
+        packing: 'compatible',
+      }),
+    elapsedMs: () => 0,
+  };
+  return Promise.all(METHODS.map((method) => review(method, scene)));
+}
+
+const verdictsFor = async (question: Question): Promise<readonly Verdict[]> =>
+  verdictsOf(question.nodes, await reviewsOf(question), NOW);
+
+const conditions = (...isTrue: readonly string[]) =>
+  claim('a', {
+    status: { conditions: isTrue.map((type) => ({ type, status: 'True' as const, lastTransitionTime: at(NOW) })) },
+  });
+
+describe('verdicts', () => {
+  const cases: readonly { readonly why: string; readonly question: Question; readonly verdict: Partial<Verdict> }[] = [
+    {
+      why: 'a PDB that has nothing to spare',
+      question: {
+        nodes: [stateNode('a', { pods: [busy('p')] })],
+        budgets: [
+          {
+            ...budget('web', { selector: {} }, 0),
+            status: { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2 },
+          },
+        ],
+      },
+      verdict: {
+        code: 'pdb',
+        object: { kind: 'PodDisruptionBudget', namespace: 'default', name: 'web' },
+        nearestMiss: 'healthy pods: 2, required: 2',
+      },
+    },
+    {
+      why: 'a pod that is to be left alone for a while',
+      question: {
+        nodes: [
+          stateNode('a', {
+            pods: [
+              pod('p', {
+                metadata: { annotations: { 'karpenter.sh/do-not-disrupt': '1h' } },
+                status: { phase: 'Running', startTime: at(NOW - 60_000) },
+              }),
+            ],
+          }),
+        ],
+      },
+      verdict: {
+        code: 'pod-do-not-disrupt',
+        object: { kind: 'Pod', namespace: 'default', name: 'p' },
+        nearestMiss: 'until 2026-01-15T12:59:00.000Z',
+      },
+    },
+    {
+      why: 'the price',
+      question: { nodes: [stateNode('a', { pods: [busy('p')] })], onDemandOnly: true },
+      verdict: {
+        code: 'not-cheaper',
+        nearestMiss: 'the cheapest replacement is m.large at $0.1000/h for $0.1000/h',
+      },
+    },
+    {
+      why: 'its quiet time',
+      question: {
+        nodes: [stateNode('a', { pods: [busy('p')], claim: conditions('Initialized') })],
+        disruption: { consolidateAfter: '5m' },
+      },
+      verdict: { code: 'not-consolidatable', nearestMiss: 'in 5m0s, if no pod comes or goes' },
+    },
+    {
+      why: 'its budget although it is empty',
+      question: { nodes: [stateNode('a')], disruption: { budgets: [{ nodes: '0' }] } },
+      verdict: {
+        code: 'budget',
+        object: { kind: 'NodePool', name: 'default' },
+        nearestMiss: '0 of 1 nodes are away or going, 0 may be',
+      },
+    },
+    {
+      why: 'its budget although it has drifted, and consolidation has nothing to say',
+      question: {
+        nodes: [stateNode('a', { pods: [busy('p')], claim: conditions('Initialized', 'Drifted') })],
+        disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0', reasons: ['Drifted'] }] },
+      },
+      verdict: { code: 'budget' },
+    },
+    {
+      why: 'the policy of its NodePool',
+      question: { nodes: [stateNode('a', { pods: [busy('p')] })], disruption: { consolidationPolicy: 'WhenEmpty' } },
+      verdict: { code: 'only-when-empty' },
+    },
+  ];
+  it.each(cases)('name $why', async ({ question, verdict }) => {
+    const [found] = await verdictsFor(question);
+    expect(found).toMatchObject({ node: 'a', nodePool: 'default', ...verdict });
+  });
+
+  it('tell who goes, and who would go next', async () => {
+    const nodes = [
+      stateNode('b', { pods: [busy('p', '100m')] }),
+      stateNode('a'),
+      stateNode('c', { pods: [busy('q')] }),
+    ];
+    const [a, b] = await verdictsFor({ nodes });
+    expect(a).toMatchObject({
+      node: 'a',
+      code: 'chosen',
+      command: { method: 'emptiness', decision: 'delete', nodes: ['a'] },
+    });
+    expect(b).toMatchObject({ node: 'b', code: 'next', text: expect.stringMatching(/emptiness comes first/) });
+    expect(b?.methods.map(({ method }) => method)).toEqual(METHODS.map(({ name }) => name));
+  });
+});
