@@ -46,10 +46,16 @@ describe('simulate', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it.each(names)('%s', async (name) => {
+  const runs = names.flatMap((name) => (['cheapest', 'compatible'] as const).map((packing) => ({ name, packing })));
+
+  it.each(runs)('$name, $packing', async ({ name, packing }) => {
     const expected = JSON.parse(read(name, 'expected.json')) as Expected;
     const typesPath = typeFiles.get(read(name, 'types').trim()) ?? '';
-    const { simulation } = await simulate({ filename: [join(CASES, name, 'scenario.yaml')], instanceTypes: typesPath });
+    const { simulation } = await simulate({
+      filename: [join(CASES, name, 'scenario.yaml')],
+      instanceTypes: typesPath,
+      packing,
+    });
 
     const objects = read(name, 'scenario.yaml')
       .split('\n---\n')

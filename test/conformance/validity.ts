@@ -234,7 +234,10 @@ class Judge {
         this.#problems.push(`${pod.key} on ${place.id}: affinity by ${term.topologyKey} is not met`);
     }
     for (const constraint of topologySpreadConstraints) {
-      if (constraint.topologyKey === ZONE && constraint.whenUnsatisfiable === 'DoNotSchedule')
+      if (constraint.whenUnsatisfiable !== 'DoNotSchedule') continue;
+      if (constraint.topologyKey === HOST && selectedNear(constraint).length > constraint.maxSkew)
+        this.#problems.push(`${pod.key} on ${place.id}: more than ${constraint.maxSkew} on a host`);
+      if (constraint.topologyKey === ZONE)
         this.#checkSpread(constraint.labelSelector ?? {}, constraint.maxSkew, places);
     }
   }
