@@ -31,6 +31,8 @@ import type { AwsOptions, AwsProvider } from './options.ts';
 import { PlacementGroups } from './placementgroups/placementgroups.ts';
 import { Pricing, pricingController } from './pricing/pricing.ts';
 import { Ec2Provider } from './provider.ts';
+import { reservedCapacityType } from './reservations/capacitytype.ts';
+import { reservationExpiration } from './reservations/expiration.ts';
 import { Reservations } from './reservations/reservations.ts';
 import { SecurityGroups } from './securitygroups/securitygroups.ts';
 import { ssmInvalidation } from './ssm/invalidation.ts';
@@ -191,6 +193,9 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     ssmInvalidation(parameters, amis),
     versionController(version),
     launchTemplatesController(templates),
+    ...(reservedCapacity
+      ? [reservationExpiration(client, informers), reservedCapacityType(client, informers, instances)]
+      : []),
     instanceStatus({ ec2, client, informers, events, clock, metrics, unavailable, reservations }),
     ...(settings.interruptionQueue === ''
       ? []

@@ -1,0 +1,79 @@
+/**
+ * An instance stays when its capacity reservation is cancelled or it is taken out of it, and costs the on-demand price
+ * from then on. Says so on its NodeClaim and Node, so that prices and consolidation are right. The other way round is
+ * never taken: an instance that joins an open reservation by itself keeps its label.
+ */
+import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import type { KubeObject } from '../../api/kubernetes.ts';
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
+  CAPACITY_RESERVATION_TYPE_LABEL,
+  CAPACITY_TYPE_LABEL,
+  REGISTERED_LABEL,
+} from '../../api/labels.ts';
+import type { Informers, KubeClient } from '../../kube/client.ts';
+import { writeChanges } from '../../kube/patch.ts';
+import { after, Requeue, type Singleton } from '../../kube/reconciler.ts';
+import { combined, rejections } from '../errors.ts';
+import { providerId } from '../instances/instance.ts';
+import type { Instances } from '../instances/instances.ts';
+
+const PERIOD_MS = 60_000;
+
+const isReserved = ({ metadata }: KubeObject): boolean =>
+  metadata.deletionTimestamp === undefined && metadata.labels?.[CAPACITY_TYPE_LABEL] === 'reserved';
+
+function asOnDemand<T extends KubeObject>(object: T): T {
+  const {
+    [CAPACITY_RESERVATION_ID_LABEL]: _id,
+    [CAPACITY_RESERVATION_TYPE_LABEL]: _type,
+    [CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL]: _interruptible,
+    ...labels
+  } = object.metadata.labels ?? {};
+  return {
+    ...object,
+    metadata: { ...object.metadata, labels: { ...labels, [CAPACITY_TYPE_LABEL]: 'on-demand' } },
+  };
+}
+
+export const reservedCapacityType = (client: KubeClient, informers: Informers, instances: Instances): Singleton => ({
+  name: 'capacityreservation.capacitytype',
+  singleton: true,
+  async reconcile({ log }) {
+    const claims = informers.store(NODE_CLAIM).list().filter(isReserved);
+    const nodes = informers
+      .store(NODE)
+      .list()
+      .filter((node) => isReserved(node) && node.metadata.labels?.[REGISTERED_LABEL] === 'true');
+    if (claims.length === 0 && nodes.length === 0) return after(PERIOD_MS);
+
+    const found = await instances.list();
+    const paid = new Set(found.filter(({ capacityType }) => capacityType === 'on-demand').map(providerId));
+    const isPaid = (id: string | undefined): boolean => id !== undefined && paid.has(id);
+    const results = await Promise.allSettled([
+      ...claims
+        .filter(({ status }) => isPaid(status?.providerID))
+        .map(async (claim) => {
+          await writeChanges(
+            client,
+            NODE_CLAIM,
+            { before: claim, after: asOnDemand(claim) },
+            { part: 'object', lock: true },
+          );
+          log.debug('updated capacity type of a nodeclaim whose capacity reservation is gone', {
+            NodeClaim: { name: claim.metadata.name },
+          });
+        }),
+      ...nodes
+        .filter(({ spec }) => isPaid(spec?.providerID))
+        .map((node) =>
+          writeChanges(client, NODE, { before: node, after: asOnDemand(node) }, { part: 'object', lock: true }),
+        ),
+    ]);
+    const failed = rejections(results);
+    if (failed.length > 0 && failed.every((error) => error instanceof Requeue)) throw failed[0];
+    if (failed.length > 0) throw combined('updating capacity types', failed);
+    return after(PERIOD_MS);
+  },
+});

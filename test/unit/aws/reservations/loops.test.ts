@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_RESERVATION_TYPE_LABEL,
+  CAPACITY_TYPE_LABEL,
+  REGISTERED_LABEL,
+} from '../../../../src/api/labels.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
+import { Account, only } from '../support/account.ts';
+
+let account: Account;
+beforeEach(async () => {
+  account = await Account.open();
+});
+afterEach(() => account.close());
+
+const HOUR_MS = 3_600_000;
+const expiration = () => account.reconcile('capacityreservation.expiration');
+const capacityType = () => account.reconcile('capacityreservation.capacitytype');
+
+/** A NodeClass that selects one reservation. */
+async function select(reservation: { endDateMs?: number; reservationType?: 'default' | 'capacity-block' }) {
+  const id = account.aws.seed.capacityReservation({
+    instanceType: 'm5.large',
+    zone: 'us-west-2a',
+    total: 3,
+    matchCriteria: 'targeted',
+    ...reservation,
+  });
+  const nodeClass = account.nodeClass();
+  account.kube.put(EC2_NODE_CLASS, {
+    ...nodeClass,
+    spec: { ...nodeClass.spec, capacityReservationSelectorTerms: [{ id }] },
+  });
+  await account.reconcileNodeClass();
+  return id;
+}
+
+const launch = async () =>
+  account.write(await account.provider.create(account.claim(only(CAPACITY_TYPE_LABEL, 'reserved'))));
+
+describe('expiration', () => {
+  it('deletes the NodeClaims of a capacity block 40 minutes before it ends, and no others', async () => {
+    const id = await select({ endDateMs: account.clock.now() + HOUR_MS, reservationType: 'capacity-block' });
+    const claim = await launch();
+    const other = account.claim();
+    expect(claim.metadata.labels).toMatchObject({ [CAPACITY_RESERVATION_ID_LABEL]: id });
+    expect(await expiration()).toEqual({ kind: 'after', waitMs: 60_000 });
+    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeDefined();
+
+    account.clock.forward(21 * 60_000);
+    await account.reconcileNodeClass();
+    await expiration();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeUndefined();
+    expect(account.kube.find(NODE_CLAIM, other.metadata.name)).toBeDefined();
+  });
+
+  it('leaves the nodes of a plain reservation that ends: they stay as on-demand instances', async () => {
+    await select({ endDateMs: account.clock.now() + HOUR_MS });
+    const claim = await launch();
+    account.clock.forward(59 * 60_000);
+    await account.reconcileNodeClass();
+    await expiration();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeDefined();
+  });
+
+  it('tells what could not be deleted', async () => {
+    await select({ endDateMs: account.clock.now() + HOUR_MS, reservationType: 'capacity-block' });
+    await launch();
+    account.clock.forward(21 * 60_000);
+    await account.reconcileNodeClass();
+    account.kube.failDeletes(() => new ApiError(500, 'InternalError', 'etcd is away'));
+    await expect(expiration()).rejects.toThrow('etcd is away');
+  });
+});
+
+describe('capacity type', () => {
+  const node = (providerID: string, labels: Readonly<Record<string, string>>) =>
+    account.kube.put(NODE, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: `node-${Object.keys(labels).length}`, labels },
+      spec: { providerID },
+    });
+  const labels = { [CAPACITY_TYPE_LABEL]: 'reserved', [CAPACITY_RESERVATION_ID_LABEL]: 'cr-1' };
+
+  it('asks AWS nothing while nothing is reserved', async () => {
+    account.write(await account.provider.create(account.claim()));
+    account.aws.calls.clear();
+    expect(await capacityType()).toEqual({ kind: 'after', waitMs: 60_000 });
+    expect(account.aws.calls.counts()).toEqual({});
+  });
+
+  it('leaves what runs in its reservation', async () => {
+    await select({});
+    const claim = await launch();
+    await capacityType();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.labels).toEqual(claim.metadata.labels);
+  });
+
+  it('becomes on-demand, on NodeClaim and Node, once the instance has left its reservation', async () => {
+    // To EC2 this instance is an on-demand one, as it is after its reservation was cancelled.
+    const bought = await account.provider.create(account.claim(only(CAPACITY_TYPE_LABEL, 'on-demand')));
+    const reserved = { ...labels, [CAPACITY_RESERVATION_TYPE_LABEL]: 'default', team: 'a' };
+    const claim = account.write({ ...bought, metadata: { ...bought.metadata, labels: reserved } });
+    const providerID = claim.status?.providerID ?? '';
+    node(providerID, { ...labels, [REGISTERED_LABEL]: 'true' });
+    node(providerID, labels);
+    await capacityType();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.labels).toEqual({
+      [CAPACITY_TYPE_LABEL]: 'on-demand',
+      team: 'a',
+    });
+    expect(account.kube.find(NODE, 'node-3')?.metadata.labels).toEqual({
+      [CAPACITY_TYPE_LABEL]: 'on-demand',
+      [REGISTERED_LABEL]: 'true',
+    });
+    // Registration will label it.
+    expect(account.kube.find(NODE, 'node-2')?.metadata.labels).toEqual(labels);
+  });
+});
