@@ -21,7 +21,7 @@ export function bind(core: Core, target: Target, body: unknown, dryRun = false):
   const bound = text(at(pod, 'spec', 'nodeName'));
   if (bound !== '') {
     throw conflict(
-      target.resource,
+      { ...target.resource, plural: 'pods/binding' },
       target.name,
       `pod ${target.name} is already assigned to node ${JSON.stringify(bound)}`,
     );

@@ -118,7 +118,9 @@ function printerColumn(declared: Json): Column {
     name: text(declared.name),
     type,
     format: text(declared.format),
-    description: text(declared.description),
+    description:
+      text(declared.description) ||
+      `Custom resource definition column (in JSONPath format): ${text(declared.jsonPath)}`,
     priority: typeof priority === 'number' ? priority : 0,
     value: (object, nowMs) => cell(path(object), type, nowMs),
   };

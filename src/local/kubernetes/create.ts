@@ -1,5 +1,6 @@
 /** Creation of objects. */
 import { randomInt, randomUUID } from 'node:crypto';
+import { admitNode } from './admission/nodes.ts';
 import { admitPriority, admitStorageClass } from './admission/pods.ts';
 import { assignClusterIp } from './admission/services.ts';
 import type { Core, WriteOptions } from './core.ts';
@@ -8,7 +9,7 @@ import { Entry } from './entry.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
 import { type ApiObject, timestamp } from './json.ts';
 import type { Resource } from './resources.ts';
-import { alreadyExists, badRequest, forbidden, invalid, notFound, required } from './status.ts';
+import { alreadyExists, badRequest, forbidden, invalid, notFound, required, StatusError } from './status.ts';
 import { keyOf } from './store.ts';
 
 /** Without vowels and look-alikes, as Kubernetes' own generator has it. */
@@ -39,6 +40,9 @@ export function create(
   const name = nameOf(sent);
   if (name === '') {
     throw invalid(resource, '', [required('metadata.name', 'name or generateName is required')]);
+  }
+  if (sent.metadata.resourceVersion) {
+    throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created');
   }
   checkNamespace(core, resource, namespace, sent, name);
   const existing = core.store.get(resource.storage, namespace, name);
@@ -82,6 +86,7 @@ function fresh(
 
 function admit(core: Core, resource: Resource, object: ApiObject): void {
   if (resource.storage === 'pods') admitPriority(object, core.store);
+  if (resource.storage === 'nodes') admitNode(object);
   if (resource.storage === 'persistentvolumeclaims') admitStorageClass(object, core.store);
   if (resource.storage === 'services') assignClusterIp(object, core.store);
   establish(resource, object, core.clock.now());

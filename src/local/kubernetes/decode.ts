@@ -31,7 +31,7 @@ function read(value: unknown, shape: Shape, reading: Reading, path: string): unk
       if (!Array.isArray(value)) throw mistyped(value, '[]', reading, path);
       return value.map((item, i) => read(item, shape.items ?? { type: 'any' }, reading, `${path}[${i}]`));
     case 'quantity':
-      return readQuantity(value, reading, path);
+      return readQuantity(value, reading);
     case 'intOrString':
       if (typeof value !== 'string' && !Number.isInteger(value))
         throw mistyped(value, 'intstr.IntOrString', reading, path);
@@ -57,18 +57,26 @@ function readFields(value: unknown, shape: Shape, reading: Reading, path: string
   for (const [name, field] of Object.entries(value)) {
     const at = path === '' ? name : `${path}.${name}`;
     if (shape.type === 'object' && !shape.fields?.has(name)) reading.unknown.push(at);
-    else if (field !== null && field !== undefined) out[name] = read(field, fieldShape(shape, name), reading, at);
+    else if (field !== null && field !== undefined) {
+      const child = fieldShape(shape, name);
+      const value = read(field, child, reading, at);
+      if (!isEmptyMap(value, child)) out[name] = value;
+    }
   }
   return out;
 }
 
+/** Kubernetes' own types leave empty maps out. */
+const isEmptyMap = (value: unknown, { type }: Shape): boolean =>
+  type === 'map' && isRecord(value) && Object.keys(value).length === 0;
+
 const QUANTITY = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?$/;
 
-function readQuantity(value: unknown, { kind }: Reading, path: string): string {
+function readQuantity(value: unknown, { kind }: Reading): string {
   const written = typeof value === 'number' ? String(value) : value;
   if (typeof written === 'string' && QUANTITY.test(written)) return written;
   throw badRequest(
-    `${kind} in version "v1" cannot be handled as a ${kind}: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' (field ${path}, got ${JSON.stringify(value)})`,
+    `${kind} in version "v1" cannot be handled as a ${kind}: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
   );
 }
 

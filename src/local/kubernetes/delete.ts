@@ -1,9 +1,9 @@
 /** Deletion of objects: preconditions, grace of pods, finalizers and what happens to dependents. */
 import type { Core, DeleteOptions } from './core.ts';
-import type { Entry } from './entry.ts';
+import { Entry } from './entry.ts';
 import { type ApiObject, at, clone, timestamp } from './json.ts';
 import type { Resource } from './resources.ts';
-import { conflict, forbidden } from './status.ts';
+import { conflict, forbidden, type Subject } from './status.ts';
 import { commit, read, type Target } from './update.ts';
 
 export const FOREGROUND = 'foregroundDeletion';
@@ -32,23 +32,28 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
   const held = finalizers.length > 0 || deletionGracePeriodSeconds > 0 || resource.storage === 'namespaces';
   if (options.dryRun) return { entry: existing, removed: !held };
   if (held) return { entry: commit(core, resource, existing, next), removed: false };
-  return { entry: core.store.remove(resource.storage, existing), removed: true };
+  // What goes away shows its last grace.
+  const last = new Entry(existing.key, next, existing.revision);
+  return { entry: core.store.remove(resource.storage, last), removed: true };
 }
+
+/** Failed preconditions name the kind where other conflicts name the resource. */
+const byKind = (resource: Resource): Subject => ({ ...resource, plural: resource.kind });
 
 function checkPreconditions(resource: Resource, { metadata }: ApiObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options;
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
-      resource,
+      byKind(resource),
       metadata.name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid ?? ''}`,
+      `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid ?? ''}). The object might have been deleted and then recreated`,
     );
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
     throw conflict(
-      resource,
+      byKind(resource),
       metadata.name,
-      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion ?? ''}`,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion ?? ''}). The object might have been modified`,
     );
   }
 }

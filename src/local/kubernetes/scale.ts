@@ -5,7 +5,7 @@ import { type ApiObject, at, clone, isRecord, type Json } from './json.ts';
 import { jsonPath } from './jsonpath.ts';
 import type { Resource, ScalePaths } from './resources.ts';
 import { selectorText } from './selectors.ts';
-import { badRequest, invalid, invalidValue, unknownPath } from './status.ts';
+import { badRequest, type Cause, invalid, invalidValue, StatusError, unknownPath } from './status.ts';
 import { read, type Target, update } from './update.ts';
 
 function pathsOf(resource: Resource): ScalePaths {
@@ -21,6 +21,12 @@ export function readScale(core: Core, target: Target): Json {
 function scaleOf(resource: Resource, entry: Entry): Json {
   const paths = pathsOf(resource);
   const object = entry.in(resource);
+  if (resource.model === undefined && jsonPath(paths.spec)(object)[0] === undefined) {
+    const message = `the spec replicas field ${JSON.stringify(paths.spec)} does not exist`;
+    throw new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, {
+      causes: [{ message } as Cause],
+    });
+  }
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const count = (path: string): number => Number(jsonPath(path)(object)[0] ?? 0);
   const selector = paths.selector === undefined ? undefined : jsonPath(paths.selector)(object)[0];

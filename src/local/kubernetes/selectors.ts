@@ -116,19 +116,21 @@ export function fieldSelector(
   selector: string | undefined,
   resource: Resource,
 ): ((object: ApiObject) => boolean) | undefined {
-  const terms = parts(selector ?? '').map((part) => fieldTerm(part, resource, selector ?? ''));
+  const terms = parts(selector ?? '').map((part) => fieldTerm(part, resource));
   if (terms.length === 0) return undefined;
   return (object) => terms.every((matches) => matches(object));
 }
 
-function fieldTerm(part: string, resource: Resource, selector: string): (object: ApiObject) => boolean {
+function fieldTerm(part: string, resource: Resource): (object: ApiObject) => boolean {
   const parsed = /^([^=!]+)(==|=|!=)(.*)$/.exec(part);
   if (!parsed) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`);
   const [, path = '', operator, value = ''] = parsed;
   const known = ['metadata.name', 'metadata.namespace', ...resource.selectableFields];
   if (!known.includes(path)) {
     throw badRequest(
-      `Unable to find ${JSON.stringify(`${resource.group === '' ? '' : `${resource.group}/`}${resource.version}, Resource=${resource.plural}`)} that match label selector "", field selector ${JSON.stringify(selector)}: field label not supported: ${path}`,
+      resource.model !== undefined && resource.selectableFields.length === 0
+        ? `${JSON.stringify(path)} is not a known field selector: only "metadata.name", "metadata.namespace"`
+        : `field label not supported: ${path}`,
     );
   }
   const wanted = operator !== '!=';

@@ -88,8 +88,8 @@ export const forbidden = (subject: Subject, name: string, why: string, causes?: 
     ...(causes && { causes }),
   });
 
-export const methodNotAllowed = (subject: Subject, verb: string): StatusError =>
-  new StatusError(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind "${qualified(subject)}"`);
+export const methodNotAllowed = (): StatusError =>
+  new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
 export const unknownPath = (): StatusError =>
   new StatusError(404, 'NotFound', 'the server could not find the requested resource', {});
@@ -108,7 +108,7 @@ export function invalid(subject: Subject, name: string, causes: readonly Cause[]
   const lines = causes.map((cause) => (cause.field ? `${cause.field}: ${cause.message}` : cause.message));
   const listed = lines.length === 1 ? lines[0] : `[${[...new Set(lines)].join(', ')}]`;
   return new StatusError(422, 'Invalid', `${qualifiedKind(subject)} "${name}" is invalid: ${listed}`, {
-    name,
+    ...(name !== '' && { name }),
     ...(subject.group !== '' && { group: subject.group }),
     kind: subject.kind,
     causes,

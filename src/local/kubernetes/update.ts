@@ -3,7 +3,7 @@ import type { Core, WriteOptions } from './core.ts';
 import { establish } from './crds.ts';
 import { Entry } from './entry.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
-import { type ApiObject, clone, equal, type Json, type Metadata } from './json.ts';
+import { type ApiObject, clone, equal, type Json, type Metadata, record } from './json.ts';
 import type { Resource } from './resources.ts';
 import { badRequest, conflict, fieldForbidden, invalid, invalidValue, MODIFIED, notFound } from './status.ts';
 
@@ -90,7 +90,8 @@ function specOf(resource: Resource, object: ApiObject): Json {
   const { metadata: _metadata, apiVersion: _apiVersion, ...rest } = object;
   if (!resource.status) return rest;
   const { status: _status, ...spec } = rest;
-  return spec;
+  // A pod is not another one for being bound.
+  return resource.storage === 'pods' ? { ...spec, spec: { ...record(spec.spec), nodeName: undefined } } : spec;
 }
 
 function checkIdentity({ resource, namespace, name }: Target, { metadata: sent }: ApiObject, current: Metadata): void {

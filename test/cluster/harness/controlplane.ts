@@ -26,6 +26,8 @@ const NO_CONTROLLERS = [
 export interface ControlPlaneOptions {
   /** Audited users: their requests are in `audit()`. */
   readonly audited?: readonly string[];
+  /** False: no scheduler and no controllers, so that objects stay as they were written. Default true. */
+  readonly controllers?: boolean;
   /** Keeps running when this process ends. */
   readonly detached?: boolean;
   readonly progress?: (message: string) => void;
@@ -47,6 +49,13 @@ export interface AuditedRequest {
   readonly responseStatus?: { readonly code?: number; readonly reason?: string; readonly message?: string };
 }
 
+export interface Processes {
+  readonly etcd: Process;
+  readonly apiServer: Process;
+  readonly scheduler?: Process;
+  readonly controllerManager?: Process;
+}
+
 export interface ControlPlane {
   readonly url: string;
   /** PEM file of the API server's certificate authority. */
@@ -60,7 +69,7 @@ export interface ControlPlane {
   readonly binaries: Binaries;
   /** Logs and data; `stop` removes it. */
   readonly folder: string;
-  readonly processes: Readonly<Record<'etcd' | 'apiServer' | 'scheduler' | 'controllerManager', Process>>;
+  readonly processes: Processes;
   audit(): Promise<readonly AuditedRequest[]>;
   /** The last lines of the components' logs. */
   tails(): string;
@@ -95,7 +104,7 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
     startProcess({ name, path, argv, folder, detached: options.detached ?? false });
   const startApiServer = (): Promise<Process> =>
     start('kube-apiserver', executables.apiServer, apiServerFlags(files, port, etcdUrl));
-  const running: { -readonly [name in keyof ControlPlane['processes']]?: Process } = {};
+  const running: { -readonly [name in keyof Processes]?: Process } = {};
   const all = (): readonly Process[] => Object.values(running);
   const stopProcesses = async (): Promise<void> => {
     // The reverse of the order in which they depend on each other.
@@ -109,29 +118,32 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
     const connection = await reachable(files, running.apiServer);
     const { client } = connection;
     await ready(client, running.apiServer);
-    running.controllerManager = await start(
-      'kube-controller-manager',
-      executables.controllerManager,
-      controllerManagerFlags(files),
-    );
-    running.scheduler = await start('kube-scheduler', executables.scheduler, schedulerFlags(files));
-    await eventually(
-      'the service account controller',
-      () => client.raw('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
-      START_LIMIT_MS,
-    );
-    const processes = running as ControlPlane['processes'];
+    if (options.controllers ?? true) {
+      const { controllerManager, scheduler } = executables;
+      running.controllerManager = await start(
+        'kube-controller-manager',
+        controllerManager,
+        controllerManagerFlags(files),
+      );
+      running.scheduler = await start('kube-scheduler', scheduler, schedulerFlags(files));
+      await eventually(
+        'the service account controller',
+        () => client.raw('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
+        START_LIMIT_MS,
+      );
+    }
     return {
       ...connection,
       certificateAuthority: files.certificateAuthority,
       kubeconfig: files.adminKubeconfig,
       binaries: executables,
       folder,
-      processes,
+      // Both were started above.
+      processes: running as Processes,
       audit: () => readAudit(files.auditLog),
       tails: () => logTails(all()),
       async restartApiServer(downMs = 0) {
-        await processes.apiServer.stop();
+        await running.apiServer?.stop();
         await new Promise((resolve) => setTimeout(resolve, downMs));
         running.apiServer = await startApiServer();
         await ready(client, running.apiServer);

@@ -26,7 +26,9 @@ export async function keep({ url, folder, kubeconfig, processes }: ControlPlane)
     url,
     folder,
     kubeconfig,
-    processes: [scheduler, controllerManager, apiServer, etcd].map(({ name, pid }) => ({ name, pid })),
+    processes: [scheduler, controllerManager, apiServer, etcd].flatMap((one) =>
+      one ? [{ name: one.name, pid: one.pid }] : [],
+    ),
   };
   await writeFile(stateFile(), JSON.stringify(kept, undefined, 2));
   return kept;

@@ -32,6 +32,7 @@ function deployment(object: ApiObject): void {
   missing(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 });
   rolling(spec, 'strategy', { maxSurge: '25%', maxUnavailable: '25%' });
   template(spec);
+  missing(object, { status: {} });
 }
 
 function daemonSet(object: ApiObject): void {
@@ -108,8 +109,42 @@ function claim(object: ApiObject): void {
   missing(object, { status: { phase: 'Pending' } });
 }
 
+/** Times of conditions are written even when nobody set them. */
+function conditionTimes(object: ApiObject, ...times: readonly string[]): void {
+  for (const condition of records(record(object.status).conditions))
+    missing(condition, Object.fromEntries(times.map((time) => [time, null])));
+}
+
+function pod(object: ApiObject): void {
+  podDefaults(object);
+  conditionTimes(object, 'lastProbeTime', 'lastTransitionTime');
+}
+
+const NODE_INFO = [
+  'architecture',
+  'bootID',
+  'containerRuntimeVersion',
+  'kernelVersion',
+  'kubeProxyVersion',
+  'kubeletVersion',
+  'machineID',
+  'operatingSystem',
+  'osImage',
+  'systemUUID',
+];
+
+function node(object: ApiObject): void {
+  if (!isRecord(object.status)) object.status = {};
+  const status = record(object.status);
+  missing(status, { daemonEndpoints: { kubeletEndpoint: { Port: 0 } }, nodeInfo: {} });
+  missing(record(status.nodeInfo), Object.fromEntries(NODE_INFO.map((field) => [field, ''])));
+  if (status.capacity !== undefined) missing(status, { allocatable: status.capacity });
+  conditionTimes(object, 'lastHeartbeatTime', 'lastTransitionTime');
+}
+
 const DEFAULTS: Readonly<Record<string, (object: ApiObject) => void>> = {
-  pods: podDefaults,
+  pods: pod,
+  nodes: node,
   'deployments.apps': deployment,
   'replicasets.apps': (object) => {
     const spec = specOf(object);

@@ -5,7 +5,7 @@ import type { Json } from '../json.ts';
 import type { Resource } from '../resources.ts';
 import { groupVersion } from '../resources.ts';
 import { fieldSelector, labelSelector } from '../selectors.ts';
-import { badRequest, expired, StatusError } from '../status.ts';
+import { badRequest, expired, fieldForbidden, invalid, StatusError } from '../status.ts';
 import { partialMetadata, table } from '../table/index.ts';
 import { type Call, send, sendJson } from './call.ts';
 import { includeOf } from './include.ts';
@@ -55,7 +55,7 @@ export function checkedRevision(core: Core, text: string): number {
   const revision = Number(text);
   if (!Number.isInteger(revision) || revision < 0) {
     throw badRequest(
-      `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
     );
   }
   if (revision > core.store.revision) {
@@ -94,11 +94,15 @@ function page({ core, query }: Call, resource: Resource, namespace: string | und
   const asked = named === '' || resumed ? core.store.revision : checkedRevision(core, named);
   const revision = resumed?.rv ?? (exact ? asked : core.store.revision);
   const gone = resumed ? CONTINUE_EXPIRED : `The resourceVersion for the provided list is too old.`;
-  const { matches } = selection(query, resource, namespace);
+  if (query.has('resourceVersionMatch') && named === '') throw matchWithoutVersion();
+  const { matches, selectsAll } = selection(query, resource, namespace);
   const found = snapshot(core, resource, namespace, revision, gone).filter(matches);
   const start = resumed ? found.findIndex(({ key }) => key > resumed.start) : 0;
   const rest = start < 0 ? [] : found.slice(start);
   const limit = Number(query.get('limit') ?? 0);
+  if (!Number.isInteger(limit)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(query.get('limit'))}: invalid syntax`);
+  }
   const entries = limit > 0 ? rest.slice(0, limit) : rest;
   const last = entries.at(-1);
   const more = last !== undefined && rest.length > entries.length;
@@ -108,11 +112,20 @@ function page({ core, query }: Call, resource: Resource, namespace: string | und
       resourceVersion: String(revision),
       ...(more && {
         continue: token({ rv: revision, start: last.key }),
-        remainingItemCount: rest.length - entries.length,
+        // Under a selector the rest has not been counted.
+        ...(selectsAll && { remainingItemCount: rest.length - entries.length }),
       }),
     },
   };
 }
+
+const matchWithoutVersion = (): StatusError => {
+  const cause = fieldForbidden(
+    'resourceVersionMatch',
+    'resourceVersionMatch is forbidden unless resourceVersion is provided',
+  );
+  return invalid({ group: 'meta.k8s.io', plural: '', kind: 'ListOptions' }, '', [cause]);
+};
 
 /** Answers a list request. */
 export function serveList(call: Call, resource: Resource, namespace: string | undefined): undefined {
@@ -122,9 +135,14 @@ export function serveList(call: Call, resource: Resource, namespace: string | un
   } else if (call.wanted.as === 'partial') {
     const items = entries.map((entry) => partialMetadata(entry, resource));
     send(call, { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata, items });
-  } else {
-    const head = { kind: resource.listKind, apiVersion: groupVersion(resource), metadata };
-    const items = entries.map((entry) => entry.itemJson(resource)).join(',');
-    sendJson(call, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`);
-  }
+  } else sendList(call, resource, entries, metadata);
+}
+
+/** Sends a list of whole objects. */
+export function sendList(call: Call, resource: Resource, entries: readonly Entry[], metadata: Json): undefined {
+  // Lists of custom resources say that nothing follows.
+  const ends = resource.model === undefined && metadata.continue === undefined ? { continue: '' } : {};
+  const head = { kind: resource.listKind, apiVersion: groupVersion(resource), metadata: { ...ends, ...metadata } };
+  const items = entries.map((entry) => entry.itemJson(resource)).join(',');
+  sendJson(call, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`);
 }

@@ -50,6 +50,13 @@ export function parseBody(body: Buffer, contentType: string | undefined): unknow
   const type = contentType?.split(';')[0]?.trim() ?? 'application/json';
   if (body.length === 0) return undefined;
   if (type.includes('protobuf')) return decodeProtobuf(body);
+  if (!type.endsWith('yaml') && !type.endsWith('json')) {
+    throw new StatusError(
+      415,
+      'UnsupportedMediaType',
+      'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+    );
+  }
   try {
     return type.endsWith('yaml') ? parse(body.toString()) : JSON.parse(body.toString());
   } catch (error) {

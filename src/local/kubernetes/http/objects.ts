@@ -11,7 +11,7 @@ import { partialMetadata, table } from '../table/index.ts';
 import { read, type Target, update } from '../update.ts';
 import { type Call, send, sendJson, warn } from './call.ts';
 import { includeOf } from './include.ts';
-import { selection } from './list.ts';
+import { selection, sendList } from './list.ts';
 import { parseBody } from './media.ts';
 
 /** @throws StatusError 400 on a value that dryRun or fieldValidation does not have */
@@ -62,7 +62,7 @@ export function serveObject(call: Call, target: Target, subresource?: 'status'):
     warn(call, options.warnings);
     return answer(call, resource, entry);
   }
-  if (method !== 'PATCH') throw methodNotAllowed(resource, method.toLowerCase());
+  if (method !== 'PATCH') throw methodNotAllowed();
   servePatch(call, target, options);
 }
 
@@ -138,10 +138,12 @@ export function serveDeleteCollection(call: Call, resource: Resource, namespace:
   const { core, query } = call;
   const options = deleteOptions(parseBody(call.body, call.request.headers['content-type']), query);
   const { matches } = selection(query, resource, namespace);
-  for (const entry of core.store.list(resource.storage, namespace)) {
-    if (!matches(entry)) continue;
-    const { name, namespace: own } = entry.object.metadata;
+  const { revision } = core.store;
+  const entries = core.store.list(resource.storage, namespace).filter(matches);
+  for (const { object } of entries) {
+    const { name, namespace: own } = object.metadata;
     remove(core, { resource, namespace: own, name }, options);
   }
-  send(call, success({ ...(resource.group !== '' && { group: resource.group }), kind: resource.plural }));
+  // As they were, in a list.
+  sendList(call, resource, entries, { resourceVersion: String(revision) });
 }

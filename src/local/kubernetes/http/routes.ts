@@ -124,6 +124,8 @@ function serveGroup(
     const body = record(parseBody(call.body, call.request.headers['content-type']));
     return send(call, review.answer({ ...body, kind: review.kind, apiVersion: `${group}/${version}` }), 201);
   }
+  if (!resourceList(registry, group, version))
+    return sendText(call, '404 page not found\n', 'text/plain; charset=utf-8', 404);
   const resource = registry.find(group, version, plural);
   if (!resource || (namespace !== undefined && !resource.namespaced)) throw unknownPath();
   if (name === '') return serveCollection(call, watches, resource, namespace);
@@ -149,6 +151,6 @@ function serveCollection(call: Call, watches: Watches, resource: Resource, names
     case 'DELETE':
       return serveDeleteCollection(call, resource, namespace);
     default:
-      throw methodNotAllowed(resource, call.method.toLowerCase());
+      throw methodNotAllowed();
   }
 }

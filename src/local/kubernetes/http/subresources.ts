@@ -17,7 +17,7 @@ type Handler = (call: Call, target: Target) => undefined;
 const bodyOf = (call: Call): unknown => parseBody(call.body, call.request.headers['content-type']);
 
 const serveEviction: Handler = (call, target) => {
-  if (call.method !== 'POST') throw methodNotAllowed(target.resource, call.method.toLowerCase());
+  if (call.method !== 'POST') throw methodNotAllowed();
   const body = bodyOf(call);
   const name = at(body, 'metadata', 'name');
   if (name !== undefined && name !== '' && name !== target.name)
@@ -27,7 +27,7 @@ const serveEviction: Handler = (call, target) => {
 };
 
 const serveBinding: Handler = (call, target) => {
-  if (call.method !== 'POST') throw methodNotAllowed(target.resource, call.method.toLowerCase());
+  if (call.method !== 'POST') throw methodNotAllowed();
   bind(call.core, target, bodyOf(call), call.query.get('dryRun') === 'All');
   send(call, success(undefined, 201), 201);
 };
@@ -36,7 +36,7 @@ const serveScale: Handler = (call, target) => {
   const { core, method } = call;
   if (method === 'GET') return send(call, readScale(core, target));
   if (method === 'PUT') return send(call, writeScale(core, target, bodyOf(call), writeOptions(call)));
-  if (method !== 'PATCH') throw methodNotAllowed(target.resource, method.toLowerCase());
+  if (method !== 'PATCH') throw methodNotAllowed();
   const type = patchType(call.request.headers['content-type'] ?? '', target.resource);
   const scale = patched(type, readScale(core, target), parsePatch(type, call.body.toString()), ANY);
   return send(call, writeScale(core, target, scale, writeOptions(call)));

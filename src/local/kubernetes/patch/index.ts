@@ -8,7 +8,7 @@ import { type ApiObject, isRecord, type Json } from '../json.ts';
 import { modelShape } from '../models.ts';
 import type { Resource } from '../resources.ts';
 import { ANY, type Shape } from '../shape.ts';
-import { badRequest, notFound, StatusError } from '../status.ts';
+import { badRequest, notFound, required, StatusError } from '../status.ts';
 import { read, type Target, update } from '../update.ts';
 import { applyPatch } from './apply.ts';
 import { jsonPatch } from './json.ts';
@@ -35,7 +35,6 @@ export function patchType(contentType: string, resource: Resource): PatchType {
     415,
     'UnsupportedMediaType',
     `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
-    {},
   );
 }
 
@@ -79,6 +78,26 @@ export function patch(core: Core, target: Target, type: PatchType, body: unknown
   return update(core, target, next, options, patchProblem(JSON.stringify(body)));
 }
 
+/** An apply says what it is about, and nothing that the schema does not know. */
+function checkApplied({ resource, name }: Target, body: Json): void {
+  const { apiVersion, kind } = body;
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
+    const [group = '', version = ''] = String(apiVersion ?? '/').split('/');
+    throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind ?? '')}`);
+  }
+  const sent = isRecord(body.metadata) ? body.metadata.name : undefined;
+  if (typeof sent === 'string' && sent !== name)
+    throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`);
+  const [unknown] = resource.schema?.prune(body).unknown ?? [];
+  if (unknown === undefined) return;
+  const type = `/${name}; ${apiVersion}, Kind=${kind}`;
+  throw new StatusError(
+    500,
+    '',
+    `failed to create typed patch object (${type}): .${unknown}: field not declared in schema`,
+  );
+}
+
 function apply(core: Core, target: Target, body: unknown, options: PatchOptions): Entry {
   const { resource, namespace, name } = target;
   if (!isRecord(body)) throw badRequest('error decoding patch: an object is needed');
@@ -87,8 +106,14 @@ function apply(core: Core, target: Target, body: unknown, options: PatchOptions)
       422,
       'Invalid',
       'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+      {
+        group: 'meta.k8s.io',
+        kind: 'PatchOptions',
+        causes: [required('fieldManager', 'is required for apply patch')],
+      },
     );
   }
+  checkApplied(target, body);
   const live = core.store.get(resource.storage, namespace, name)?.in(resource);
   if (!live && options.subresource) throw notFound(resource, name);
   const applied: Json = { ...body, metadata: { ...(isRecord(body.metadata) && body.metadata), name } };

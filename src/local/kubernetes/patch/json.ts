@@ -1,6 +1,6 @@
 /** JSON patch, RFC 6902. */
 import jsonpatch from 'fast-json-patch';
-import { clone, isRecord, text } from '../json.ts';
+import { clone, isRecord } from '../json.ts';
 import { badRequest, StatusError } from '../status.ts';
 
 /**
@@ -10,19 +10,14 @@ import { badRequest, StatusError } from '../status.ts';
  */
 export function jsonPatch(target: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch) || !patch.every(isRecord)) {
-    throw badRequest('error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch');
+    throw badRequest(
+      'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+    );
   }
   try {
     return jsonpatch.applyPatch(clone(target), clone(patch) as unknown as jsonpatch.Operation[], true).newDocument;
-  } catch (error) {
-    throw new StatusError(
-      422,
-      'Invalid',
-      `the server rejected our request due to an error in our request: ${reasonOf(error)}`,
-      {},
-    );
+  } catch {
+    // A real server does not say which operation.
+    throw new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
   }
 }
-
-/** The library's messages carry the whole document; the first line says what failed. */
-const reasonOf = (error: unknown): string => text(error instanceof Error ? error.message : '').split('\n')[0] ?? '';

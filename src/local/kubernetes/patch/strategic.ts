@@ -33,7 +33,7 @@ function mergeObject(target: Json, patch: Json, shape: Shape): Json {
     else out[name] = mergeField(out[name], value, fieldShape(shape, name));
   }
   deleteItems(out, patch);
-  orderItems(out, patch, shape);
+  orderItems(out, patch, shape, target);
   return out;
 }
 
@@ -44,7 +44,10 @@ function mergeField(target: unknown, value: unknown, shape: Shape): unknown {
   if (isRecord(value)) return mergeObject(isRecord(target) ? target : {}, value, shape);
   if (!Array.isArray(value)) return value;
   if (shape.mergeKey !== undefined) return mergeList(list(target), value, shape.mergeKey, shape.items ?? ANY);
-  if (shape.set) return [...list(target), ...value.filter((item) => !list(target).some((kept) => equal(kept, item)))];
+  if (shape.set) {
+    const added = value.filter((item) => !list(target).some((kept) => equal(kept, item)));
+    return ordered([...list(target), ...added], value, list(target));
+  }
   return value.map(cleaned);
 }
 
@@ -63,7 +66,8 @@ function mergeList(target: readonly unknown[], patch: readonly unknown[], key: s
     } else if (index >= 0) out[index] = mergeObject(out[index] as Json, item, items);
     else out.push(cleaned(item));
   }
-  return out;
+  const changed = records(patch).filter((item) => item[DIRECTIVE] !== 'delete');
+  return ordered(out, changed, target, key);
 }
 
 const withoutDirectives = (value: Json): Json =>
@@ -88,23 +92,37 @@ function deleteItems(out: Json, patch: Json): void {
   }
 }
 
-/** Sorts a merged list as the patch says; items that it does not mention keep their place relative to their neighbours. */
-function orderItems(out: Json, patch: Json, shape: Shape): void {
+/** Sorts the merged lists whose order the patch gives. */
+function orderItems(out: Json, patch: Json, shape: Shape, target: Json): void {
   for (const [name, wanted] of Object.entries(patch)) {
     if (!name.startsWith(ORDER)) continue;
     const field = name.slice(ORDER.length);
     const items = out[field];
     if (!Array.isArray(items)) continue;
-    const key = fieldShape(shape, field).mergeKey;
-    const order = key === undefined ? list(wanted) : records(wanted).map((item) => item[key]);
-    const idOf = (item: unknown): unknown => (key !== undefined && isRecord(item) ? item[key] : item);
-    out[field] = sorted(items, (item) => order.findIndex((id) => equal(id, idOf(item))));
+    out[field] = ordered(items, list(wanted), list(target[field]), fieldShape(shape, field).mergeKey);
   }
 }
 
-/** Puts the items with a rank into rank order, at the places that such items hold. */
-function sorted(items: readonly unknown[], rank: (item: unknown) => number): unknown[] {
-  const ranked = items.filter((item) => rank(item) >= 0).sort((a, b) => rank(a) - rank(b));
-  let next = 0;
-  return items.map((item) => (rank(item) >= 0 ? ranked[next++] : item));
+/**
+ * The merged list in Kubernetes' order: what the patch mentions comes in the patch's order, the rest as it was before,
+ * and of two heads the one from before goes first only if it was before the other already.
+ */
+function ordered(
+  merged: readonly unknown[],
+  patch: readonly unknown[],
+  before: readonly unknown[],
+  key?: string,
+): unknown[] {
+  const idOf = (item: unknown): unknown => (key !== undefined && isRecord(item) ? item[key] : item);
+  const placeIn = (order: readonly unknown[], item: unknown): number =>
+    order.findIndex((one) => equal(idOf(one), idOf(item)));
+  const mentioned = merged.filter((item) => placeIn(patch, item) >= 0);
+  const rest = merged.filter((item) => placeIn(patch, item) < 0);
+  mentioned.sort((a, b) => placeIn(patch, a) - placeIn(patch, b));
+  const out: unknown[] = [];
+  while (rest.length > 0 && mentioned.length > 0) {
+    const [kept, named] = [placeIn(before, rest[0]), placeIn(before, mentioned[0])];
+    out.push((kept >= 0 && named >= 0 && kept < named ? rest : mentioned).shift());
+  }
+  return [...out, ...rest, ...mentioned];
 }

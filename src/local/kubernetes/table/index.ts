@@ -54,7 +54,9 @@ export function table(
 ): Json {
   const columns = columnsOf(resource);
   const object = (entry: Entry): Json =>
-    include === 'None' ? {} : { object: include === 'Object' ? entry.in(resource) : partialMetadata(entry, resource) };
+    include === 'None'
+      ? { object: null }
+      : { object: include === 'Object' ? entry.in(resource) : partialMetadata(entry, resource) };
   return {
     kind: 'Table',
     apiVersion: 'meta.k8s.io/v1',

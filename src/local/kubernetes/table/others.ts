@@ -76,17 +76,10 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   namespaces: [NAME, field('Status', 'status', 'phase'), AGE],
   configmaps: [
     NAME,
-    column('Data', (map) => Object.keys({ ...record(map.data), ...record(map.binaryData) }).length, {
-      type: 'integer',
-    }),
+    column('Data', (map) => Object.keys({ ...record(map.data), ...record(map.binaryData) }).length),
     AGE,
   ],
-  secrets: [
-    NAME,
-    field('Type', 'type'),
-    column('Data', (secret) => Object.keys(record(secret.data)).length, { type: 'integer' }),
-    AGE,
-  ],
+  secrets: [NAME, field('Type', 'type'), column('Data', (secret) => Object.keys(record(secret.data)).length), AGE],
   serviceaccounts: [NAME, AGE],
   'leases.coordination.k8s.io': [NAME, field('Holder', 'spec', 'holderIdentity'), AGE],
   'poddisruptionbudgets.policy': [

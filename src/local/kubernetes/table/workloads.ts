@@ -24,8 +24,9 @@ const SELECTOR = wide('Selector', (object) => orNone(selectorText(at(object, 'sp
 export const DEPLOYMENT_COLUMNS: readonly Column[] = [
   NAME,
   column('Ready', (d) => `${number('status', 'readyReplicas')(d)}/${number('spec', 'replicas')(d)}`),
-  count('Up-to-date', 'status', 'updatedReplicas'),
-  count('Available', 'status', 'availableReplicas'),
+  // Numbers in columns that are declared as text, as Kubernetes has them.
+  column('Up-to-date', number('status', 'updatedReplicas')),
+  column('Available', number('status', 'availableReplicas')),
   AGE,
   CONTAINERS,
   IMAGES,

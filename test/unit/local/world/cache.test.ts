@@ -30,11 +30,11 @@ function open() {
 
 describe('a cache', () => {
   it('holds what was there and follows changes', async () => {
-    await cluster.node('a');
+    await cluster.node('a', { schedulable: false });
     const { cache, told } = open();
     await cache.synced;
     expect(names(cache)).toEqual(['a']);
-    await cluster.node('b');
+    await cluster.node('b', { schedulable: false });
     await cluster.client.patch(NODE, { name: 'a' }, { metadata: { labels: { x: 'y' } } });
     await cluster.client.delete(NODE, { name: 'b' });
     await cluster.until('the changes', async () => told.length === 4);
@@ -45,22 +45,22 @@ describe('a cache', () => {
   it('survives dropped watches without losing or repeating anything', async () => {
     const { cache, told } = open();
     await cache.synced;
-    await cluster.node('a');
+    await cluster.node('a', { schedulable: false });
     await cluster.until('the first', async () => told.length === 1);
     cluster.server.faults.dropWatches();
-    await cluster.node('b');
+    await cluster.node('b', { schedulable: false });
     await cluster.until('the second', async () => told.length === 2);
     expect(told).toEqual(['a came', 'b came']);
   });
 
   it('lists again when the history is gone', async () => {
-    await cluster.node('a');
-    await cluster.node('b');
+    await cluster.node('a', { schedulable: false });
+    await cluster.node('b', { schedulable: false });
     const { cache, told } = open();
     await cache.synced;
     cluster.server.faults.dropWatches();
     await cluster.client.delete(NODE, { name: 'a' });
-    await cluster.node('c');
+    await cluster.node('c', { schedulable: false });
     cluster.server.faults.expireHistory();
     await cluster.until('the new list', async () => names(cache).join() === 'b,c');
     expect(told.slice().sort()).toEqual(['a came', 'a went', 'b came', 'c came']);
@@ -69,13 +69,13 @@ describe('a cache', () => {
   it('shows an own write at once and never goes back behind it', async () => {
     const { cache, told } = open();
     await cache.synced;
-    const made = await cluster.node('a');
+    const made = await cluster.node('a', { schedulable: false });
     const changed = await cluster.client.patch(NODE, { name: 'a' }, { metadata: { labels: { x: 'y' } } });
     cache.wrote(changed);
     expect(cache.get({ name: 'a' })?.metadata.labels).toMatchObject({ x: 'y' });
     cache.wrote(made);
     expect(cache.get({ name: 'a' })?.metadata.resourceVersion).toBe(changed.metadata.resourceVersion);
-    await cluster.node('b');
+    await cluster.node('b', { schedulable: false });
     await cluster.until('the watch to catch up', async () => told.includes('b came'));
     expect(cache.get({ name: 'a' })?.metadata.labels).toMatchObject({ x: 'y' });
   });
@@ -84,8 +84,8 @@ describe('a cache', () => {
 describe('the client', () => {
   it("answers undefined for what is not there, and throws the server's reason otherwise", async () => {
     expect(await cluster.client.find(NODE, { name: 'nobody' })).toBeUndefined();
-    await cluster.node('a');
-    const failure = await cluster.node('a').catch((error: unknown) => error);
+    await cluster.node('a', { schedulable: false });
+    const failure = await cluster.node('a', { schedulable: false }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ApiFailure);
     expect(failure).toMatchObject({ status: 409, reason: 'AlreadyExists' });
   });

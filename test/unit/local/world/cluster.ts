@@ -26,6 +26,8 @@ export interface NodeOptions {
   readonly taints?: readonly Taint[];
   readonly allocatable?: QuantityList;
   readonly ready?: boolean;
+  /** False leaves the taint that the server gives every new node. */
+  readonly schedulable?: boolean;
 }
 
 export async function startCluster(timeScale = 50): Promise<TestCluster> {
@@ -44,9 +46,9 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
     messages,
     list,
     pods: () => list(POD),
-    node: (name, { labels = {}, taints = [], allocatable = {}, ready = true } = {}) => {
+    node: async (name, { labels = {}, taints = [], allocatable = {}, ready = true, schedulable = ready } = {}) => {
       const room = { cpu: '4', memory: '8Gi', pods: '20', 'ephemeral-storage': '20Gi', ...allocatable };
-      return client.create(NODE, {
+      const node = await client.create(NODE, {
         apiVersion: 'v1',
         kind: 'Node',
         metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
@@ -57,6 +59,8 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
           conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],
         },
       });
+      // Who takes it off when the node is Ready is not always at work here.
+      return schedulable ? client.patch(NODE, { name }, { spec: { taints: taints.length > 0 ? taints : null } }) : node;
     },
     async until(what, look) {
       const deadline = performance.now() + 20_000;

@@ -52,8 +52,9 @@ describe('documents and tables of the local API server', () => {
     expect(Buffer.from(await response.arrayBuffer()).toString('latin1')).toContain('Kubernetes');
   });
 
-  it('answers unknown paths with a Status', async () => {
-    expect(await api.call('GET', '/apis/nope/v1/things')).toMatchObject({
+  it('answers unknown paths as a real server does', async () => {
+    expect(await api.call('GET', '/apis/nope/v1/things')).toMatchObject({ status: 404, body: '404 page not found\n' });
+    expect(await api.call('GET', '/apis/apps/v1/things')).toMatchObject({
       status: 404,
       body: { kind: 'Status', reason: 'NotFound' },
     });

@@ -28,8 +28,9 @@ describe('a strategic merge patch', () => {
             name: 'a',
             image: 'a:1',
             env: [
-              { name: 'X', value: '1' },
+              // What is new and stands in the patch comes first, as with a real server.
               { name: 'Y', value: '2' },
+              { name: 'X', value: '1' },
             ],
           },
           containers[1],

@@ -1,0 +1,57 @@
+/**
+ * One conversation with a real API server and with the local one: where they differ, the local one is wrong. Ids,
+ * times and versions apart, status codes and bodies are the same.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { customResourceDefinitions } from '../../src/api/crds.ts';
+import { scaledClock } from '../../src/local/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/server.ts';
+import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
+import { type Answer, type Server, serverAt } from './harness/http.ts';
+import { eventually } from './harness/processes.ts';
+import { comparable } from './parity/normal.ts';
+import { SCRIPT } from './parity/requests.ts';
+
+describe('the local API server and a real one', () => {
+  let plane: ControlPlane;
+  let local: LocalApiServer;
+  let servers: { readonly real: Server; readonly ours: Server };
+  const answers = { real: new Map<string, Answer>(), ours: new Map<string, Answer>() };
+
+  beforeAll(async () => {
+    plane = await startControlPlane({ controllers: false });
+    local = await startApiServer({ clock: scaledClock() });
+    servers = { real: serverAt(plane.url, plane.credentials), ours: serverAt(local.url) };
+    for (const crd of customResourceDefinitions()) {
+      local.install(crd);
+      const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+      await servers.real.send({ method: 'POST', path, body: crd });
+    }
+    await eventually(
+      'the CRDs to be served',
+      async () => {
+        const answer = await servers.real.send({ method: 'GET', path: '/apis/karpenter.sh/v1/nodepools' });
+        return answer.code === 200 || undefined;
+      },
+      30_000,
+    );
+    for (const which of ['real', 'ours'] as const)
+      for (const { name, ask } of SCRIPT) answers[which].set(name, await servers[which].send(ask(answers[which])));
+  }, 180_000);
+  afterAll(async () => {
+    servers?.real.close();
+    servers?.ours.close();
+    await local?.close();
+    await plane?.stop();
+  }, 60_000);
+
+  it('names every step once', () => {
+    expect(new Set(SCRIPT.map(({ name }) => name)).size).toBe(SCRIPT.length);
+  });
+
+  it.each(SCRIPT.map(({ name, wording }) => [name, wording] as const))('agree: %s', (name, wording) => {
+    const [real, ours] = [answers.real.get(name), answers.ours.get(name)];
+    if (!real || !ours) throw new Error('was not asked');
+    expect(comparable(ours, wording === undefined)).toEqual(comparable(real, wording === undefined));
+  });
+});

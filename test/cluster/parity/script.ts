@@ -1,0 +1,57 @@
+/** How steps of a recorded conversation with an API server are written. */
+import type { Answer, Request } from '../harness/http.ts';
+
+/** The answers so far, by the names of their steps. */
+export type Answers = ReadonlyMap<string, Answer>;
+
+export interface Step {
+  readonly name: string;
+  /** Why the text of the failure need not be the same: it shows the server's insides. */
+  readonly wording?: string;
+  ask(answers: Answers): Request;
+}
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Options of a request besides its method, path and body. */
+type More = Omit<Request, 'method' | 'path' | 'body'>;
+type Body = unknown | ((answers: Answers) => unknown);
+
+const step =
+  (method: string) =>
+  (name: string, path: string | ((answers: Answers) => string), body?: Body, more: More = {}): Step => ({
+    name,
+    ask: (answers) => ({
+      method,
+      path: typeof path === 'function' ? path(answers) : path,
+      ...(body === undefined ? {} : { body: typeof body === 'function' ? body(answers) : body }),
+      ...more,
+    }),
+  });
+
+export const get = (name: string, path: string | ((answers: Answers) => string), more: More = {}): Step =>
+  step('GET')(name, path, undefined, more);
+export const post = step('POST');
+export const put = step('PUT');
+export const del = step('DELETE');
+
+const PATCH_TYPES = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+};
+
+export const patch = (type: keyof typeof PATCH_TYPES, name: string, path: string, body: Body): Step =>
+  step('PATCH')(name, path, body, { contentType: PATCH_TYPES[type] });
+
+export const bodyOf = (answers: Answers, name: string): Json => (answers.get(name)?.body ?? {}) as Json;
+export const metadataOf = (answers: Answers, name: string): Json =>
+  (bodyOf(answers, name).metadata as Json | undefined) ?? {};
+
+export const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+export const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+export const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
+
+/** Compares everything but the text of the failure. */
+export const except = (wording: string, one: Step): Step => ({ ...one, wording });
