@@ -2,6 +2,7 @@
 import { METHODS, review, type Scene } from '../engine/disruption/review.ts';
 import type { Review } from '../engine/disruption/verdicts.ts';
 import type { SolveOptions } from '../engine/model.ts';
+import { isProvisionable } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
@@ -64,7 +65,7 @@ export async function sceneOf(
   const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs });
   const startedMs = performance.now();
   const scene: Scene = {
-    snapshot,
+    snapshot: { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) },
     pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
     inProgress: new Set(),
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
