@@ -104,7 +104,7 @@ export async function leaks(scenario: Scenario): Promise<readonly string[]> {
 
 /** Machines that come and go quickly, and a fast clock: for scenarios that are not about how long machines take. */
 export const BRISK = {
-  timeScale: 30,
+  timeScale: 40,
   instances: { startDelayMs: 2_000, stopDelayMs: 4_000 },
   kubelets: { bootMs: 6_000, readyMs: 2_000 },
 } as const;

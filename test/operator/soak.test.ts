@@ -3,9 +3,10 @@
  * silent, the operator is killed. In the end everything runs, and when everything is deleted nothing is left.
  *
  * ```sh
- * SOAK_SEED=42 SOAK_HOURS=30 npx jest --selectProjects operator --testPathPatterns operator/soak
+ * SOAK_SEED=42 SOAK_HOURS=30 SOAK_LOG=/tmp/soak.log npx jest --selectProjects operator --testPathPatterns operator/soak
  * ```
  */
+import { writeFileSync } from 'node:fs';
 import { DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
@@ -17,6 +18,8 @@ import { dice } from './random.ts';
 
 const SEED = Number(process.env.SOAK_SEED ?? Math.floor(Math.random() * 1_000_000));
 const HOURS = Number(process.env.SOAK_HOURS ?? 1);
+/** Gets the log of all the operators. */
+const LOG = process.env.SOAK_LOG;
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
 /** The world runs this many times as fast as real time while trouble is made. */
@@ -181,6 +184,7 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
     }
   }, 60_000);
   afterAll(async () => {
+    if (LOG) writeFileSync(LOG, `${scenario.log.map((line) => JSON.stringify(line)).join('\n')}\n`);
     process.stdout.write(`soak: ${tell().split('\n')[0]}, ${story.length} events\n`);
     await operator.close();
     await scenario.stop();
@@ -225,5 +229,10 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
       90_000,
     );
     expect(await launchTemplates()).toBe(0);
+    // Each end is told, and counted, once.
+    for (const message of ['deleted nodeclaim', 'deleted node']) {
+      const names = scenario.log.filter((line) => line.message === message).map(({ name }) => name);
+      expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+    }
   }, 120_000);
 });

@@ -68,7 +68,9 @@ export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> 
   async function release(node: Node, claim: NodeClaim | undefined, { log }: ReconcileContext): Promise<Outcome> {
     const finalizers = (node.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
     const released = { ...node, metadata: { ...node.metadata, finalizers } };
-    await writeChanges(client, NODE, { before: node, after: released }, { part: 'object', lock: true });
+    const stored = await writeChanges(client, NODE, { before: node, after: released }, { part: 'object', lock: true });
+    // Gone already: the cache has yet to learn of our earlier release, which was told and counted.
+    if (stored === undefined) return settled;
     meter.terminated(node, node.metadata.labels?.[NODEPOOL_LABEL] ?? '', node.metadata.labels?.[ZONE_LABEL] ?? '');
     log.info('deleted node', names(node, claim));
     return settled;

@@ -90,8 +90,10 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
 
   async function release(claim: NodeClaim, { log }: ReconcileContext): Promise<void> {
     const finalizers = (claim.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
-    await write(claim, { ...claim, metadata: { ...claim.metadata, finalizers } }, 'object');
+    const stored = await write(claim, { ...claim, metadata: { ...claim.metadata, finalizers } }, 'object');
     launched.forget(claim);
+    // Gone already: the cache has yet to learn of our earlier release, which was told and counted.
+    if (stored === undefined) return;
     log.info('deleted nodeclaim', {
       'provider-id': claim.status?.providerID,
       Node: { name: claim.status?.nodeName ?? '' },
