@@ -14,7 +14,11 @@ const project = (name, extra = {}) => ({
 });
 
 export default {
-  // `npm test` leaves out `cluster`, which needs a Go toolchain: `npm run test:cluster`.
-  projects: [project('architecture'), project('unit'), project('operator'), project('conformance'), project('cluster')],
+  // `npm test` leaves out `cluster`, which needs a Go toolchain (`npm run test:cluster`), and `moto`, which needs
+  // Python (`npm run test:moto`).
+  projects: [
+    ...['architecture', 'unit', 'operator', 'conformance', 'contract', 'cluster'].map((name) => project(name)),
+    project('moto', { testMatch: ['<rootDir>/test/contract/moto.peer.ts'] }),
+  ],
   testTimeout: 30_000,
 };

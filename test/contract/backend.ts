@@ -1,0 +1,63 @@
+/** A back end of the contract suite: an account with a cluster, reached by unmodified SDK clients. */
+import { type Clients, createClients } from '../../src/aws/clients.ts';
+
+export const CLUSTER = 'test';
+export const NODE_ROLE = `KarpenterNodeRole-${CLUSTER}`;
+/** Three zones of this region have a subnet with the discovery tag. */
+export const REGION = 'us-west-2';
+
+export interface Backend {
+  readonly clients: Clients;
+  /** Inputs of the calls of one action since `forget`, as the SDK was given them. */
+  sent(action: string): readonly Input[];
+  forget(): void;
+  /** Puts a message on the interruption queue. */
+  send(message: object): Promise<void>;
+  close(): Promise<void>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: inputs of many commands
+export type Input = Record<string, any>;
+
+type Next = (args: { readonly input: object }) => Promise<{ readonly output: unknown }>;
+
+/** The part of an SDK client that a middleware needs. */
+interface Client {
+  readonly middlewareStack: {
+    add(
+      middleware: (next: Next, context: { readonly commandName?: string }) => Next,
+      options: { readonly step: 'initialize'; readonly name: string },
+    ): void;
+  };
+}
+
+/** Answers an action in place of the server; undefined lets it pass. */
+export type StandIn = (action: string, input: Input) => object | undefined;
+
+/** Clients of the environment's AWS that keep what they are asked to send. */
+export async function recordingClients(
+  standIn: StandIn = () => undefined,
+): Promise<Pick<Backend, 'clients' | 'sent' | 'forget'>> {
+  const clients = await createClients();
+  let calls: { readonly action: string; readonly input: Input }[] = [];
+  const { region: _, ...all } = clients;
+  for (const client of Object.values(all))
+    (client as unknown as Client).middlewareStack.add(
+      (next, { commandName = '' }) => {
+        const action = commandName.replace(/Command$/, '');
+        return async (args) => {
+          calls.push({ action, input: args.input });
+          const output = standIn(action, args.input);
+          return output === undefined ? next(args) : { output: { $metadata: {}, ...output } };
+        };
+      },
+      { step: 'initialize', name: 'record' },
+    );
+  return {
+    clients,
+    sent: (action) => calls.filter((call) => call.action === action).map(({ input }) => input),
+    forget: () => {
+      calls = [];
+    },
+  };
+}

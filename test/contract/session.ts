@@ -1,0 +1,129 @@
+/** The provider on a back end, with Kubernetes objects in memory. */
+import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../src/api/kinds.ts';
+import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
+import { assemble } from '../../src/aws/assembly.ts';
+import type { AwsProvider } from '../../src/aws/options.ts';
+import { realClock } from '../../src/kube/clock.ts';
+import type { Controller, Outcome } from '../../src/kube/reconciler.ts';
+import { silent } from '../../src/observe/logger.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
+import { parseSettings } from '../../src/observe/settings.ts';
+import { FakeKube } from '../unit/aws/support/kube.ts';
+import { type Backend, CLUSTER, NODE_ROLE } from './backend.ts';
+
+const FLAGS = [
+  `--cluster-name=${CLUSTER}`,
+  '--cluster-endpoint=https://cluster.example',
+  `--cluster-ca-bundle=${Buffer.from('a certificate').toString('base64')}`,
+  `--interruption-queue=${CLUSTER}`,
+];
+
+export class Session {
+  readonly kube = new FakeKube();
+  readonly backend: Backend;
+  #aws: AwsProvider | undefined;
+  #controllers: readonly Controller[] = [];
+  #claims = 0;
+
+  private constructor(backend: Backend) {
+    this.backend = backend;
+  }
+
+  static async open(backend: Backend): Promise<Session> {
+    const session = new Session(backend);
+    const { kube } = session;
+    kube.put(EC2_NODE_CLASS, {
+      apiVersion: 'karpenter.k8s.aws/v1',
+      kind: 'EC2NodeClass',
+      metadata: { name: 'default' },
+      spec: {
+        amiSelectorTerms: [{ alias: 'al2023@latest' }],
+        role: NODE_ROLE,
+        subnetSelectorTerms: [{ tags: { 'karpenter.sh/discovery': CLUSTER } }],
+        securityGroupSelectorTerms: [{ tags: { 'karpenter.sh/discovery': CLUSTER } }],
+        tags: { team: 'a' },
+      },
+    });
+    kube.put(NODE_POOL, {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodePool',
+      metadata: { name: 'default' },
+      spec: {
+        template: {
+          spec: {
+            nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+            requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['m5.large'] }],
+          },
+        },
+      },
+    });
+    session.#aws = await assemble(
+      {
+        settings: parseSettings(FLAGS, {}),
+        client: kube.client,
+        informers: kube.informers,
+        events: { publish: () => undefined },
+        clock: realClock(),
+        log: silent,
+        metrics: createMetrics(),
+        kubernetesVersion: async () => '1.34',
+      },
+      backend.clients,
+    );
+    session.#controllers = session.#aws.controllers();
+    return session;
+  }
+
+  get provider(): AwsProvider['provider'] {
+    if (this.#aws === undefined) throw new Error('not started');
+    return this.#aws.provider;
+  }
+
+  #find(name: string): Controller {
+    const found = this.#controllers.find((each) => each.name === name);
+    if (found === undefined) throw new Error(`no controller ${name}`);
+    return found;
+  }
+
+  /** One pass of a singleton. */
+  async pass(name: string): Promise<Outcome> {
+    const found = this.#find(name);
+    if (!('singleton' in found)) throw new Error(`${name} is no singleton`);
+    return found.reconcile({ signal: AbortSignal.timeout(25_000), log: silent });
+  }
+
+  /** One reconcile of an object. */
+  async reconcile(name: string, object: object | undefined): Promise<Outcome> {
+    const found = this.#find(name);
+    if (!('watches' in found)) throw new Error(`${name} reconciles no objects`);
+    return found.reconcile(object, { signal: AbortSignal.timeout(25_000), log: silent });
+  }
+
+  nodeClass() {
+    const found = this.kube.find(EC2_NODE_CLASS, 'default');
+    if (found === undefined) throw new Error('the NodeClass is gone');
+    return found;
+  }
+
+  claim(...requirements: readonly NodeClaimRequirement[]): NodeClaim {
+    return this.kube.put(NODE_CLAIM, {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: {
+        name: `default-${this.#claims++}`,
+        labels: { 'karpenter.sh/nodepool': 'default' },
+        creationTimestamp: new Date(Math.floor(Date.now() / 1000) * 1000).toISOString(),
+      },
+      spec: {
+        nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+        requirements,
+        resources: { requests: { cpu: '1', memory: '1Gi', pods: '3' } },
+      },
+    });
+  }
+
+  /** Buys a node and writes down what came of it, as the launch controller does. */
+  async launch(...requirements: readonly NodeClaimRequirement[]): Promise<NodeClaim> {
+    return this.kube.put(NODE_CLAIM, await this.provider.create(this.claim(...requirements)));
+  }
+}

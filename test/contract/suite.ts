@@ -1,0 +1,206 @@
+/** What the provider and any AWS must do together. Asserts on what was sent as well as on what came back. */
+import {
+  DeleteLaunchTemplateCommand,
+  DescribeInstancesCommand,
+  DescribeLaunchTemplatesCommand,
+} from '@aws-sdk/client-ec2';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { getCondition } from '../../src/api/conditions.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM } from '../../src/api/kinds.ts';
+import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
+import { NodeClaimNotFound } from '../../src/cloud/errors.ts';
+import { type Backend, CLUSTER, type Input, NODE_ROLE, REGION } from './backend.ts';
+import { Session } from './session.ts';
+
+const only = (key: string, ...values: string[]): NodeClaimRequirement => ({ key, operator: 'In', values });
+const ON_DEMAND = only('karpenter.sh/capacity-type', 'on-demand');
+const SPOT = only('karpenter.sh/capacity-type', 'spot');
+const TYPES = only('node.kubernetes.io/instance-type', 'm5.large', 'm5.xlarge');
+const ONE_TYPE = only('node.kubernetes.io/instance-type', 'm5.large');
+
+const idOf = (claim: NodeClaim): string => claim.status?.providerID?.split('/').at(-1) ?? '';
+const tagsIn = (specification: Input | undefined): Record<string, string> =>
+  Object.fromEntries((specification?.Tags ?? []).map(({ Key, Value }: Input) => [Key, Value]));
+
+export function contract(name: string, open: () => Promise<Backend>): void {
+  describe(`the provider on ${name}`, () => {
+    let backend: Backend;
+    let session: Session;
+    beforeAll(async () => {
+      backend = await open();
+      session = await Session.open(backend);
+      await session.reconcile('nodeclass', session.nodeClass());
+    }, 60_000);
+    afterAll(() => backend.close());
+    beforeEach(() => backend.forget());
+
+    const instance = async (id: string) => {
+      const answer = await backend.clients.ec2.send(new DescribeInstancesCommand({ InstanceIds: [id] }));
+      return answer.Reservations?.[0]?.Instances?.[0];
+    };
+
+    it('finds what the selectors of a NodeClass name, and validates it', () => {
+      const { status } = session.nodeClass();
+      expect(status?.subnets?.map(({ zone }) => zone).sort()).toEqual(
+        ['a', 'b', 'c'].map((zone) => `${REGION}${zone}`),
+      );
+      expect(status?.securityGroups).toHaveLength(1);
+      expect((status?.amis ?? []).length).toBeGreaterThanOrEqual(2);
+      expect(status?.instanceProfile).toBeDefined();
+      const failing = (status?.conditions ?? []).filter((condition) => condition.status !== 'True');
+      expect(failing).toEqual([]);
+      expect(getCondition(session.nodeClass(), 'Ready')?.status).toBe('True');
+    });
+
+    it('sends one fleet with every type and zone, and describes what came of it', async () => {
+      const claim = await session.launch(TYPES, ON_DEMAND);
+      const fleets = backend.sent('CreateFleet');
+      expect(fleets).toHaveLength(1);
+      expect(fleets[0]).toMatchObject({
+        Type: 'instant',
+        TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: 'on-demand' },
+        OnDemandOptions: { AllocationStrategy: 'lowest-price' },
+      });
+      const overrides = fleets[0]?.LaunchTemplateConfigs.flatMap(({ Overrides }: Input) => Overrides) as Input[];
+      const subnets = new Map(session.nodeClass().status?.subnets?.map(({ id, zone }) => [id, zone]));
+      expect(overrides).toHaveLength(6);
+      for (const each of overrides) {
+        expect(subnets.get(each.SubnetId)).toBe(each.AvailabilityZone);
+        expect(each.Priority).toBeGreaterThan(0);
+      }
+      expect(
+        tagsIn(fleets[0]?.TagSpecifications.find((each: Input) => each.ResourceType === 'instance')),
+      ).toMatchObject({
+        team: 'a',
+        'karpenter.sh/nodepool': 'default',
+        'karpenter.k8s.aws/ec2nodeclass': 'default',
+        'eks:eks-cluster-name': CLUSTER,
+        [`kubernetes.io/cluster/${CLUSTER}`]: 'owned',
+      });
+
+      const labels = claim.metadata.labels ?? {};
+      expect(labels).toMatchObject({ 'karpenter.sh/capacity-type': 'on-demand', 'kubernetes.io/arch': 'amd64' });
+      const described = await instance(idOf(claim));
+      expect(described).toMatchObject({
+        InstanceType: labels['node.kubernetes.io/instance-type'],
+        Placement: { AvailabilityZone: labels['topology.kubernetes.io/zone'] },
+        ImageId: claim.status?.imageID,
+      });
+      expect(described?.InstanceLifecycle).toBeUndefined();
+    });
+
+    it('puts the NodeClass into the launch template', () => {
+      // Made by the launches before, or while the NodeClass was validated: templates are shared by content.
+      const { status } = session.nodeClass();
+      return expect(
+        (async () => {
+          const claim = await session.launch(only('node.kubernetes.io/instance-type', 'm5.4xlarge'), ON_DEMAND);
+          expect(claim.status?.capacity?.pods).toBe('234');
+          const [template] = backend.sent('CreateLaunchTemplate');
+          return template?.LaunchTemplateData;
+        })(),
+      ).resolves.toMatchObject({
+        IamInstanceProfile: { Name: status?.instanceProfile },
+        MetadataOptions: { HttpTokens: 'required' },
+        NetworkInterfaces: [{ Groups: status?.securityGroups?.map(({ id }) => id) }],
+        UserData: expect.any(String),
+      });
+    });
+
+    it('buys spot where the claim asks for it', async () => {
+      const claim = await session.launch(ONE_TYPE, SPOT);
+      expect(backend.sent('CreateFleet')[0]).toMatchObject({
+        SpotOptions: { AllocationStrategy: 'price-capacity-optimized' },
+        TargetCapacitySpecification: { DefaultTargetCapacityType: 'spot' },
+      });
+      expect(claim.metadata.labels?.['karpenter.sh/capacity-type']).toBe('spot');
+      expect((await instance(idOf(claim)))?.InstanceLifecycle).toBe('spot');
+      const again = await session.provider.get(claim.status?.providerID ?? '');
+      expect(again.metadata.labels).toMatchObject({ 'karpenter.sh/capacity-type': 'spot' });
+    });
+
+    it('buys for claims that come together in one call, each its own instance', async () => {
+      const claims = await Promise.all([1, 2, 3].map(() => session.launch(ONE_TYPE, ON_DEMAND)));
+      expect(new Set(claims.map(idOf)).size).toBe(3);
+      const fleets = backend.sent('CreateFleet');
+      expect(fleets.map(({ TargetCapacitySpecification: target }) => target.TotalTargetCapacity)).toEqual([3]);
+    });
+
+    it('makes a launch template anew that somebody deleted', async () => {
+      await session.launch(ONE_TYPE, ON_DEMAND);
+      const name =
+        backend.sent('CreateFleet')[0]?.LaunchTemplateConfigs[0].LaunchTemplateSpecification.LaunchTemplateName;
+      await backend.clients.ec2.send(new DeleteLaunchTemplateCommand({ LaunchTemplateName: name }));
+      const claim = await session.launch(ONE_TYPE, ON_DEMAND);
+      expect((await instance(idOf(claim)))?.InstanceType).toBe('m5.large');
+      expect(backend.sent('CreateLaunchTemplate').map(({ LaunchTemplateName: made }) => made)).toEqual([name]);
+    });
+
+    it('lists its instances, and tags those whose node is known', async () => {
+      const claim = await session.launch(ONE_TYPE, ON_DEMAND);
+      const listed = await session.provider.list();
+      expect(listed.map(({ status }) => status?.providerID)).toContain(claim.status?.providerID);
+
+      const named = session.kube.put(NODE_CLAIM, {
+        ...claim,
+        status: { ...claim.status, nodeName: 'ip-10-0-0-1.ec2.internal' },
+      });
+      await session.reconcile('nodeclaim.tagging', named);
+      const tags = tagsIn(await instance(idOf(claim)));
+      expect(tags).toMatchObject({ Name: 'ip-10-0-0-1.ec2.internal', 'karpenter.sh/nodeclaim': claim.metadata.name });
+    });
+
+    it('terminates an instance until AWS says that it is gone', async () => {
+      const claim = await session.launch(ONE_TYPE, ON_DEMAND);
+      await expect(
+        (async () => {
+          for (let n = 0; n < 40; n++) {
+            await session.provider.delete(claim);
+            await new Promise((resolve) => setTimeout(resolve, 100));
+          }
+        })(),
+      ).rejects.toThrow(NodeClaimNotFound);
+      expect(backend.sent('TerminateInstances')).toEqual([{ InstanceIds: [idOf(claim)] }]);
+      await expect(session.provider.get(claim.status?.providerID ?? '')).rejects.toThrow(NodeClaimNotFound);
+    });
+
+    it('says that an instance does not exist', async () => {
+      const unknown = `aws:///${REGION}a/i-0123456789abcdef0`;
+      await expect(session.provider.get(unknown)).rejects.toThrow(NodeClaimNotFound);
+    });
+
+    it('lets go of a node whose spot instance is taken back', async () => {
+      const claim = await session.launch(ONE_TYPE, SPOT);
+      await backend.send({
+        version: '0',
+        source: 'aws.ec2',
+        'detail-type': 'EC2 Spot Instance Interruption Warning',
+        time: new Date().toISOString(),
+        id: 'message',
+        account: '123456789012',
+        region: REGION,
+        resources: [],
+        detail: { 'instance-id': idOf(claim), 'instance-action': 'terminate' },
+      });
+      for (let n = 0; n < 10 && session.kube.find(NODE_CLAIM, claim.metadata.name) !== undefined; n++)
+        await session.pass('interruption');
+      expect(session.kube.find(NODE_CLAIM, claim.metadata.name)).toBeUndefined();
+      expect(backend.sent('DeleteMessage').length).toBeGreaterThan(0);
+    });
+
+    it('leaves nothing behind of a NodeClass', async () => {
+      for (const claim of session.kube.informers.store(NODE_CLAIM).list())
+        await session.kube.client.delete(NODE_CLAIM, { name: claim.metadata.name });
+      const profile = session.nodeClass().status?.instanceProfile;
+      await session.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });
+      await session.reconcile('nodeclass', session.nodeClass());
+      expect(session.kube.find(EC2_NODE_CLASS, 'default')).toBeUndefined();
+      expect(backend.sent('RemoveRoleFromInstanceProfile')).toEqual([
+        { InstanceProfileName: profile, RoleName: NODE_ROLE },
+      ]);
+      expect(backend.sent('DeleteInstanceProfile')).toEqual([{ InstanceProfileName: profile }]);
+      const left = await backend.clients.ec2.send(new DescribeLaunchTemplatesCommand({}));
+      expect(left.LaunchTemplates ?? []).toEqual([]);
+    });
+  });
+}
