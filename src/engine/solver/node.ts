@@ -35,16 +35,14 @@ export class ExistingNode {
   constructor(index: number, node: StateNode, { daemons, dimensions, volumes }: NodeContext) {
     this.index = index;
     this.node = node;
-    const hostname = node.labels[HOSTNAME_LABEL] ?? node.name;
-    this.requirements = Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname });
-    const remaining = remainingOn(
-      node,
-      daemonRequestsOn(daemons, { taints: node.taints, requirements: this.requirements }),
-    );
+    const { requirements, running, ports, free, takenByDaemons } = loadOf(node);
+    this.requirements = requirements;
+    const wanted = daemonRequestsOn(daemons, { taints: node.taints, requirements });
+    const toCome = maxResources(subtractResources(wanted, takenByDaemons), zeroOf(wanted));
+    const remaining = subtractResources(free, toCome);
     this.#overcommitted = Object.values(remaining).some((amount) => amount < 0);
     this.#remaining = dimensions.amounts(remaining);
-    const running = runningOn(node);
-    this.#ports = running.flatMap(hostPortsOf);
+    this.#ports = [...ports];
     this.#slots = new VolumeSlots(
       node.csiNode,
       running.map((pod) => volumes.of(pod)),
@@ -80,15 +78,34 @@ export class ExistingNode {
   }
 }
 
-const runningOn = (node: StateNode): readonly Pod[] => node.pods.filter((pod) => !isTerminal(pod));
+/** What runs on a node, and what that leaves. */
+interface Load {
+  readonly requirements: Requirements;
+  readonly running: readonly Pod[];
+  readonly ports: readonly HostPort[];
+  /** Allocatable less what runs. */
+  readonly free: Resources;
+  readonly takenByDaemons: Resources;
+}
 
-/** What pods can still have: allocatable less running pods, less what daemons that are not there yet will take. */
-function remainingOn(node: StateNode, daemonRequests: Resources): Resources {
-  const running = runningOn(node);
-  const used = addResources(...running.map(podRequests));
-  const daemonsThere = addResources(...running.filter(isOwnedByDaemonSet).map(podRequests));
-  const toCome = maxResources(subtractResources(daemonRequests, daemonsThere), zeroOf(daemonRequests));
-  return subtractResources(subtractResources(node.allocatable, used), toCome);
+/** State nodes never change, and disruption solves one cluster hundreds of times: what follows from a node is kept. */
+const loads = new WeakMap<StateNode, Load>();
+
+function loadOf(node: StateNode): Load {
+  let load = loads.get(node);
+  if (load === undefined) {
+    const running = node.pods.filter((pod) => !isTerminal(pod));
+    const hostname = node.labels[HOSTNAME_LABEL] ?? node.name;
+    load = {
+      requirements: Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname }),
+      running,
+      ports: running.flatMap(hostPortsOf),
+      free: subtractResources(node.allocatable, addResources(...running.map(podRequests))),
+      takenByDaemons: addResources(...running.filter(isOwnedByDaemonSet).map(podRequests)),
+    };
+    loads.set(node, load);
+  }
+  return load;
 }
 
 const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));
