@@ -281,11 +281,19 @@ function labelKeysIn({ affinity, topologySpreadConstraints = [] }: PodSpec): rea
   ];
 }
 
-const placeOf = (node: StateNode): Place => ({
-  hostname: hostOf(node),
-  requirements: Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostOf(node) }),
-  taints: node.taints,
-});
+/** State nodes never change, and disruption solves one cluster hundreds of times. */
+const places = new WeakMap<StateNode, Place>();
+
+function placeOf(node: StateNode): Place {
+  let place = places.get(node);
+  if (place === undefined) {
+    const hostname = hostOf(node);
+    const requirements = Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname });
+    place = { hostname, requirements, taints: node.taints };
+    places.set(node, place);
+  }
+  return place;
+}
 
 function runningPods(node: StateNode, counts: (pod: Pod) => boolean): readonly RunningPod[] {
   const { requirements } = placeOf(node);
