@@ -9,8 +9,21 @@ import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';
-import { comparable } from './parity/normal.ts';
+import { comparable, normal } from './parity/normal.ts';
 import { SCRIPT } from './parity/requests.ts';
+import { WATCHES, watchEvents } from './parity/watches.ts';
+
+/** A group version's resources by name, in what clients look at. */
+async function resourcesAt(server: Server, path: string): Promise<ReadonlyMap<string, unknown>> {
+  const { body } = await server.send({ method: 'GET', path });
+  const { resources } = body as { resources: readonly (Record<string, unknown> & { readonly name: string })[] };
+  return new Map(
+    resources.map(({ name, kind, namespaced, singularName, shortNames = [], categories = [], verbs }) => [
+      name,
+      { kind, namespaced, singularName, shortNames, categories, verbs: [...(verbs as string[])].sort() },
+    ]),
+  );
+}
 
 describe('the local API server and a real one', () => {
   let plane: ControlPlane;
@@ -53,5 +66,33 @@ describe('the local API server and a real one', () => {
     const [real, ours] = [answers.real.get(name), answers.ours.get(name)];
     if (!real || !ours) throw new Error('was not asked');
     expect(comparable(ours, wording === undefined)).toEqual(comparable(real, wording === undefined));
+  });
+
+  it('agree on who manages which field', () => {
+    const managers = (answer: Answer | undefined): unknown =>
+      normal((answer?.body as { metadata: { managedFields: unknown } }).metadata.managedFields);
+    const name = 'read who manages what';
+    expect(managers(answers.ours.get(name))).toEqual(managers(answers.real.get(name)));
+  });
+
+  it.each(WATCHES.map((test) => [test.name, test] as const))('agree on a watch: %s', async (_, test) => {
+    const [real, ours] = await Promise.all([watchEvents(servers.real, test), watchEvents(servers.ours, test)]);
+    expect(real.length).toBeGreaterThanOrEqual(1);
+    expect(normal(ours)).toEqual(normal(real));
+  });
+
+  it('serve what the local one serves under the same names, with the same verbs', async () => {
+    const groups = await servers.ours.send({ method: 'GET', path: '/apis' });
+    const { groups: listed } = groups.body as { groups: readonly { versions: readonly { groupVersion: string }[] }[] };
+    const paths = ['/api/v1', ...listed.flatMap(({ versions }) => versions.map((one) => `/apis/${one.groupVersion}`))];
+    const differences: string[] = [];
+    for (const path of paths) {
+      const [real, ours] = await Promise.all([resourcesAt(servers.real, path), resourcesAt(servers.ours, path)]);
+      for (const [name, resource] of ours) {
+        if (JSON.stringify(real.get(name)) === JSON.stringify(resource)) continue;
+        differences.push(`${path} ${name}: ours ${JSON.stringify(resource)}, real ${JSON.stringify(real.get(name))}`);
+      }
+    }
+    expect(differences).toEqual([]);
   });
 });

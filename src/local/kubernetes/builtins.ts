@@ -166,14 +166,17 @@ const GROUPS: readonly Resource[] = [
   resource('rbac.authorization.k8s.io', 'v1', 'ClusterRole', 'clusterroles', { cluster: true }),
   resource('rbac.authorization.k8s.io', 'v1', 'ClusterRoleBinding', 'clusterrolebindings', { cluster: true }),
   resource('admissionregistration.k8s.io', 'v1', 'ValidatingWebhookConfiguration', 'validatingwebhookconfigurations', {
+    categories: ['api-extensions'],
     cluster: true,
     generation: true,
   }),
   resource('admissionregistration.k8s.io', 'v1', 'MutatingWebhookConfiguration', 'mutatingwebhookconfigurations', {
+    categories: ['api-extensions'],
     cluster: true,
     generation: true,
   }),
   resource('admissionregistration.k8s.io', 'v1', 'ValidatingAdmissionPolicy', 'validatingadmissionpolicies', {
+    categories: ['api-extensions'],
     cluster: true,
     status: true,
     generation: true,
@@ -183,7 +186,7 @@ const GROUPS: readonly Resource[] = [
     'v1',
     'ValidatingAdmissionPolicyBinding',
     'validatingadmissionpolicybindings',
-    { cluster: true, generation: true },
+    { categories: ['api-extensions'], cluster: true, generation: true },
   ),
   resource('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition', 'customresourcedefinitions', {
     short: ['crd', 'crds'],

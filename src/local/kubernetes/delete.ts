@@ -32,8 +32,9 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
   const held = finalizers.length > 0 || deletionGracePeriodSeconds > 0 || resource.storage === 'namespaces';
   if (options.dryRun) return { entry: existing, removed: !held };
   if (held) return { entry: commit(core, resource, existing, next), removed: false };
-  // What goes away shows its last grace.
-  const last = new Entry(existing.key, next, existing.revision);
+  // A pod shows its last grace, and so does what was being deleted already; everything else goes as it was.
+  const isGraceful = resource.storage === 'pods' || existing.object.metadata.deletionTimestamp !== undefined;
+  const last = isGraceful ? new Entry(existing.key, next, existing.revision) : existing;
   return { entry: core.store.remove(resource.storage, last), removed: true };
 }
 

@@ -38,9 +38,18 @@ function subresource(resource: Resource, name: string, kind: string, verbs: read
   return { name, group, version, kind, verbs };
 }
 
+/** What can be done with subresources that are not only created. */
+const SUBRESOURCE_VERBS: Readonly<Record<string, readonly string[]>> = {
+  log: ['get'],
+  finalize: ['update'],
+  exec: ['create', 'get'],
+  attach: ['create', 'get'],
+  portforward: ['create', 'get'],
+};
+
 function served(resource: Resource): Served {
   const others = Object.entries(resource.subresources).map(([name, kind]) =>
-    subresource(resource, name, kind, name === 'log' ? ['get'] : name === 'finalize' ? ['update'] : ['create']),
+    subresource(resource, name, kind, SUBRESOURCE_VERBS[name] ?? ['create']),
   );
   const { group, version, kind, namespaced, shortNames, categories } = resource;
   return {
@@ -50,7 +59,8 @@ function served(resource: Resource): Served {
     group,
     version,
     kind,
-    verbs: VERBS,
+    // Namespaces go one by one.
+    verbs: resource.storage === 'namespaces' ? VERBS.filter((verb) => verb !== 'deletecollection') : VERBS,
     ...(shortNames.length > 0 && { shortNames }),
     ...(categories.length > 0 && { categories }),
     subresources: [

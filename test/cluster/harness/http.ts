@@ -109,6 +109,8 @@ async function* linesOf(response: IncomingMessage): AsyncIterable<Line> {
     rest = lines.pop() ?? '';
     for (const line of lines) if (line !== '') yield JSON.parse(line) as Line;
   }
+  // The failure of a watch that did not open may end without a newline.
+  if (rest !== '') yield JSON.parse(rest) as Line;
 }
 
 async function textOf(response: IncomingMessage): Promise<string> {

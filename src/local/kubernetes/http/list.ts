@@ -50,12 +50,21 @@ function position(text: string): Position {
   throw badRequest('continue key is not valid: the token was not made by this server');
 }
 
-/** The revision that a client names. @throws StatusError 400 when it is no number, 504 when it is in the future */
-export function checkedRevision(core: Core, text: string): number {
+/**
+ * The revision that a client names.
+ *
+ * @param malformed the error for what is no number; default that of a list
+ * @throws StatusError 504 when it is in the future
+ */
+export function checkedRevision(
+  core: Core,
+  text: string,
+  malformed: (message: string) => StatusError = (message) => badRequest(`invalid resource version: ${message}`),
+): number {
   const revision = Number(text);
   if (!Number.isInteger(revision) || revision < 0) {
-    throw badRequest(
-      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+    throw malformed(
+      `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
     );
   }
   if (revision > core.store.revision) {
@@ -94,7 +103,9 @@ function page({ core, query }: Call, resource: Resource, namespace: string | und
   const asked = named === '' || resumed ? core.store.revision : checkedRevision(core, named);
   const revision = resumed?.rv ?? (exact ? asked : core.store.revision);
   const gone = resumed ? CONTINUE_EXPIRED : `The resourceVersion for the provided list is too old.`;
-  if (query.has('resourceVersionMatch') && named === '') throw matchWithoutVersion();
+  if (query.has('resourceVersionMatch') && named === '') {
+    throw invalidListOptions('resourceVersionMatch is forbidden unless resourceVersion is provided');
+  }
   const { matches, selectsAll } = selection(query, resource, namespace);
   const found = snapshot(core, resource, namespace, revision, gone).filter(matches);
   const start = resumed ? found.findIndex(({ key }) => key > resumed.start) : 0;
@@ -119,13 +130,11 @@ function page({ core, query }: Call, resource: Resource, namespace: string | und
   };
 }
 
-const matchWithoutVersion = (): StatusError => {
-  const cause = fieldForbidden(
-    'resourceVersionMatch',
-    'resourceVersionMatch is forbidden unless resourceVersion is provided',
-  );
+/** The refusal of a query whose parts do not go together. */
+export function invalidListOptions(why: string): StatusError {
+  const cause = fieldForbidden('resourceVersionMatch', why);
   return invalid({ group: 'meta.k8s.io', plural: '', kind: 'ListOptions' }, '', [cause]);
-};
+}
 
 /** Answers a list request. */
 export function serveList(call: Call, resource: Resource, namespace: string | undefined): undefined {

@@ -4,11 +4,11 @@ import type { Entry } from '../entry.ts';
 import type { Change } from '../history.ts';
 import type { Json } from '../json.ts';
 import { groupVersion, type Resource } from '../resources.ts';
-import { badRequest, expired } from '../status.ts';
+import { expired, StatusError } from '../status.ts';
 import { partialMetadata, table } from '../table/index.ts';
 import type { Call } from './call.ts';
 import { includeOf } from './include.ts';
-import { checkedRevision, selection } from './list.ts';
+import { checkedRevision, invalidListOptions, selection } from './list.ts';
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** A client that reads this much slower than things happen loses its watch, as it does on a real server. */
@@ -51,11 +51,9 @@ function startOf({ core, query }: Call): {
   const named = query.get('resourceVersion') ?? '';
   const marksEnd = query.get('sendInitialEvents') === 'true';
   if (query.has('sendInitialEvents') && query.get('resourceVersionMatch') !== 'NotOlderThan') {
-    throw badRequest(
-      'resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
-    );
+    throw invalidListOptions('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
   }
-  if (named !== '') checkedRevision(core, named);
+  if (named !== '') checkedRevision(core, named, (message) => new StatusError(500, '', message));
   const fromNow = named === '' || named === '0';
   const initial = marksEnd || (fromNow && query.get('sendInitialEvents') !== 'false');
   return { initial, marksEnd, revision: initial || fromNow ? core.store.revision : Number(named) };
@@ -124,9 +122,14 @@ function renderer({ core, wanted, query }: Call, resource: Resource): (entry: En
   if (wanted.as === 'partial') return (entry) => JSON.stringify(partialMetadata(entry, resource));
   if (wanted.as === 'object') return (entry) => entry.json(resource);
   const include = includeOf(query);
+  let isFirst = true;
   return (entry) => {
     const metadata = { resourceVersion: String(entry.revision) };
-    return JSON.stringify(table(resource, [entry], metadata, include, core.clock.now()));
+    const rows = table(resource, [entry], metadata, include, core.clock.now());
+    // The columns are sent once.
+    const shown = isFirst ? rows : { ...rows, columnDefinitions: null };
+    isFirst = false;
+    return JSON.stringify(shown);
   };
 }
 
@@ -135,7 +138,6 @@ const bookmarkOf = (resource: Resource, revision: number, initialEnd: boolean): 
   apiVersion: groupVersion(resource),
   metadata: {
     resourceVersion: String(revision),
-    creationTimestamp: null,
     ...(initialEnd && { annotations: { [INITIAL_EVENTS_END]: 'true' } }),
   },
 });
