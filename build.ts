@@ -1,4 +1,4 @@
-/** Bundles the operator and the command line into dist/: two self-contained files for the image and the package. */
+/** Bundles the operator and the command line into dist/: the entry points, and the solver's thread beside them. */
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { build } from 'esbuild';
@@ -14,7 +14,7 @@ function revision(): string {
 
 rmSync('dist', { recursive: true, force: true });
 await build({
-  entryPoints: ['src/main.ts', 'src/cli.ts'],
+  entryPoints: ['src/main.ts', 'src/cli.ts', 'src/controllers/solverworker.ts'],
   outdir: 'dist',
   bundle: true,
   splitting: true,

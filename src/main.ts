@@ -8,6 +8,8 @@ import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
 import { awsProvider } from './aws/index.ts';
 import { VerdictBook } from './controllers/disruption/verdictbook.ts';
 import { controllers } from './controllers/index.ts';
+import type { Solver } from './controllers/solver.ts';
+import { threadSolver } from './controllers/threadsolver.ts';
 import { type Clock, realClock } from './kube/clock.ts';
 import type { EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
@@ -28,6 +30,8 @@ export interface OperatorOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Default: real time. */
   readonly clock?: Clock;
+  /** Default: in this thread. */
+  readonly solver?: Solver;
   /** Takes log lines instead of the configured outputs. */
   readonly write?: (line: string) => void;
 }
@@ -47,7 +51,13 @@ export interface Operator {
  * Starts an operator and answers when it serves its endpoints and stands by for the lease.
  * @throws SettingsError, or the error of the step of starting up that failed
  */
-export async function startOperator({ argv, env, clock = realClock(), write }: OperatorOptions): Promise<Operator> {
+export async function startOperator({
+  argv,
+  env,
+  clock = realClock(),
+  solver,
+  write,
+}: OperatorOptions): Promise<Operator> {
   const settings = parseSettings(argv, env);
   const log = createLogger({
     level: settings.logLevel,
@@ -90,7 +100,7 @@ export async function startOperator({ argv, env, clock = realClock(), write }: O
     log,
   });
   try {
-    return await run({ settings, env, clock, log, metrics, client, informers, endpoints, debug, closing });
+    return await run({ settings, env, clock, solver, log, metrics, client, informers, endpoints, debug, closing });
   } catch (error) {
     closing.abort();
     await endpoints.close();
@@ -106,6 +116,7 @@ interface Parts {
   readonly settings: Settings;
   readonly env: OperatorOptions['env'];
   readonly clock: Clock;
+  readonly solver: Solver | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly client: HttpKubeClient;
@@ -140,7 +151,7 @@ async function run(parts: Parts): Promise<Operator> {
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
   const book = new VerdictBook();
   debug['/debug/verdicts'] = () => book.verdicts(cluster.nodes(), clock.now());
-  const all = [...controllers(deps, book), ...aws.controllers()];
+  const all = [...controllers(deps, book, parts.solver), ...aws.controllers()];
   const work = (): Promise<void> =>
     runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
 
@@ -226,7 +237,7 @@ const revision = process.env.SOURCE_REVISION;
 async function main(): Promise<number> {
   let operator: Operator;
   try {
-    operator = await startOperator({ argv: process.argv.slice(2), env: process.env });
+    operator = await startOperator({ argv: process.argv.slice(2), env: process.env, solver: threadSolver().solve });
   } catch (error) {
     if (error instanceof HelpRequested) {
       process.stdout.write(`${error.message}\n`);

@@ -26,13 +26,16 @@ import { validation } from './nodepool/validation.ts';
 import { Batcher } from './provisioning/batcher.ts';
 import { provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, podTrigger } from './provisioning/triggers.ts';
-import { localSolver } from './solver.ts';
+import { localSolver, type Solver } from './solver.ts';
 
 /** `book` takes down what disruption says of every node. */
-export function controllers(deps: Deps, book: VerdictBook = new VerdictBook()): readonly Controller[] {
+export function controllers(
+  deps: Deps,
+  book: VerdictBook = new VerdictBook(),
+  solver: Solver = localSolver(),
+): readonly Controller[] {
   const { clock, settings } = deps;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
-  const solver = localSolver();
   const queue = new DisruptionQueue(deps);
   const methods = METHODS.filter((method) => method !== staticDrift || settings.featureGates.staticCapacity);
   return [

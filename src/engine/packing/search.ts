@@ -9,7 +9,7 @@ import { type Budget, Shop } from './shop.ts';
 
 const ROUNDS = 24;
 /** Looks at one kind for one node; some 20 ns each. */
-const WORK = 12_000_000;
+const WORK = 6_000_000;
 /** Vain attempts at an improvement after which the search ends. */
 const PATIENCE = 400;
 /** More nodes than these are not taken apart. */

@@ -34,18 +34,50 @@ export interface Wish {
 }
 
 const TINY = 1e-9;
+/** Constructions for which the budget should be enough, and how often each looks at a kind for one row. */
+const CONSTRUCTIONS = 6;
+const LOOKS_PER_KIND = 20;
 
 export class Shop {
   readonly #problem: Problem;
   readonly #budget: Budget;
   readonly #rows: readonly (readonly number[])[];
   readonly #rest: Amounts;
+  /** Positions at which each kind wants something: most kinds want little of what there is. */
+  readonly #wanted: readonly Int32Array[];
 
   constructor(problem: Problem, budget: Budget) {
     this.#problem = problem;
     this.#budget = budget;
-    this.#rows = problem.mixes.map((mix) => worthwhileRows(problem, mix));
     this.#rest = new Float64Array(problem.kinds[0]?.amounts.length ?? 0);
+    this.#wanted = problem.kinds.map(({ amounts }) => {
+      const positions = [...amounts.keys()];
+      return Int32Array.from(positions.filter((at) => (amounts[at] ?? 0) > 0));
+    });
+    const looks = problem.mixes.reduce((sum, mix) => sum + mix.kinds.length, 0) * LOOKS_PER_KIND;
+    const most = Math.max(1, Math.floor(budget.left / CONSTRUCTIONS / looks));
+    this.#rows = problem.mixes.map((mix) => this.#thinned(mix, worthwhileRows(problem, mix), most));
+  }
+
+  /** So many rows that the budget is enough: the best for each kind by itself, and others evenly from cheap to dear. */
+  #thinned(mix: Mix, rows: readonly number[], most: number): readonly number[] {
+    if (rows.length <= most) return rows;
+    const { capacities } = this.#problem;
+    const kept = new Set<number>();
+    for (const kind of mix.kinds) {
+      let best: number | undefined;
+      let lowest = Number.POSITIVE_INFINITY;
+      for (const row of rows) {
+        const load = this.#loadOf(kind, capacities[row] as Amounts);
+        const price = load * (mix.prices[row] ?? 0);
+        if (load > 1 || price >= lowest) continue;
+        best = row;
+        lowest = price;
+      }
+      if (best !== undefined) kept.add(best);
+    }
+    for (let index = 0; index < most; index++) kept.add(rows[Math.floor((index * rows.length) / most)] as number);
+    return rows.filter((row) => kept.has(row));
   }
 
   /** What a pod costs if it has nodes full of its own kind: an upper estimate to start from. */
@@ -55,7 +87,7 @@ export class Shop {
     for (const [index, mix] of mixes.entries()) {
       for (const row of this.#rows[index] ?? []) {
         for (const kind of mix.kinds) {
-          const load = loadOf(kinds[kind]?.amounts as Amounts, capacities[row] as Amounts);
+          const load = this.#loadOf(kind, capacities[row] as Amounts);
           if (load <= 1) worth[kind] = Math.min(worth[kind] ?? 0, load * (mix.prices[row] ?? 0));
         }
       }
@@ -130,15 +162,30 @@ export class Shop {
     offer.ratio = worth > 0 ? offer.price / worth : Number.POSITIVE_INFINITY;
   }
 
+  /** The largest part that a pod takes of what is there; above 1 when it does not fit. */
+  #loadOf(kind: number, there: Amounts): number {
+    const amounts = this.#problem.kinds[kind]?.amounts as Amounts;
+    const wanted = this.#wanted[kind] as Int32Array;
+    let load = 0;
+    for (let index = 0; index < wanted.length; index++) {
+      const at = wanted[index] as number;
+      const amount = amounts[at] as number;
+      const rest = there[at] as number;
+      if (amount > rest) return 2;
+      const part = amount / rest;
+      if (part > load) load = part;
+    }
+    return load;
+  }
+
   /** The kind to add next to the node being filled, and how many of it. Kinds that fit no more leave the list. */
   #next(room: number[], leftOf: (kind: number) => number, wish: Wish): { kind: number; batch: number } | undefined {
-    const { kinds } = this.#problem;
     let best = -1;
     let bestValue = 0;
     let bestLoad = 0;
     let kept = 0;
     for (const kind of room) {
-      const load = loadOf(kinds[kind]?.amounts as Amounts, this.#rest);
+      const load = this.#loadOf(kind, this.#rest);
       if (load > 1 || leftOf(kind) <= 0) continue;
       room[kept++] = kind;
       const each = wish.worth[kind] as number;
@@ -155,20 +202,6 @@ export class Shop {
     const fitting = Math.floor(1 / Math.max(bestLoad, TINY) + TINY);
     return { kind: best, batch: Math.max(1, Math.min(fitting >> 1, leftOf(best))) };
   }
-}
-
-/** The largest part that the amounts take of what is there; above 1 when they do not fit. */
-function loadOf(amounts: Amounts, there: Amounts): number {
-  let load = 0;
-  for (let at = 0; at < amounts.length; at++) {
-    const amount = amounts[at] as number;
-    if (amount <= 0) continue;
-    const rest = there[at] as number;
-    if (amount > rest) return 2;
-    const part = amount / rest;
-    if (part > load) load = part;
-  }
-  return load;
 }
 
 function takeFrom(rest: Amounts, amounts: Amounts, times: number): void {
