@@ -1,8 +1,8 @@
 /** Pods leave, and the nodes that are left too large are given back or replaced by cheaper ones. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
-import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
-import { BRISK, budgetFor, commands, leaks, type PoolShape, pool } from './pools.ts';
+import { type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
+import { BRISK, commands, leaks, outgrow, type PoolShape, pool } from './pools.ts';
 
 let scenario: Scenario;
 afterEach(async () => {
@@ -13,21 +13,6 @@ const begin = async (shape: PoolShape, options: ScenarioOptions = {}): Promise<v
   scenario = await startScenario({ ...BRISK, ...options });
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool(shape));
 };
-
-/** Nodes of 8 vCPUs with a pod that fills most of each and small ones beside; then the large pods leave. */
-async function outgrow(nodes: number, small: number): Promise<void> {
-  await scenario.apply(
-    budgetFor('small', 1),
-    deployment('big', nodes, {}, { cpu: '7' }),
-    deployment('small', small, {}, { cpu: '400m' }),
-  );
-  await scenario.until(
-    'all pods running',
-    async () => (await scenario.running('big')).length === nodes && (await scenario.running('small')).length === small,
-  );
-  expect(await scenario.nodes()).toHaveLength(nodes);
-  await scenario.scale('big', 0);
-}
 
 /** Waits for something, and counts all the while how many pods of the app run at the least. */
 async function leastRunning(app: string, what: string, holds: () => Promise<boolean>): Promise<number> {
@@ -54,7 +39,7 @@ function expectReplacementFirst(): void {
 describe('scaling down', () => {
   it('replaces several nodes by a single cheaper one, which is ready before they are drained', async () => {
     await begin({ cpus: [2, 4, 8] });
-    await outgrow(2, 3);
+    await outgrow(scenario, 2, 3);
     const before = scenario.world.aws.spending.usdPerHour();
     const old = scenario.instances().map(({ id }) => id);
     const least = await leastRunning('small', 'a single new node', async () => {
@@ -77,7 +62,7 @@ describe('scaling down', () => {
 
   it('replaces a single node by a cheaper one', async () => {
     await begin({ cpus: [2, 4, 8] });
-    await outgrow(1, 2);
+    await outgrow(scenario, 1, 2);
     const old = scenario.instances()[0]?.id;
     const least = await leastRunning('small', 'a single new node', async () => {
       const present = scenario.instances().map(({ id }) => id);
@@ -94,7 +79,7 @@ describe('scaling down', () => {
 
   it('deletes a node whose pods fit on the others', async () => {
     await begin({ cpus: [8] });
-    await outgrow(2, 3);
+    await outgrow(scenario, 2, 3);
     await leastRunning('small', 'one node', async () => {
       const running = await scenario.running('small');
       return scenario.instances().length === 1 && running.length === 3;
@@ -105,7 +90,7 @@ describe('scaling down', () => {
 
   it('leaves nodes alone that are not empty when the policy says so', async () => {
     await begin({ cpus: [2, 4, 8], consolidationPolicy: 'WhenEmpty' });
-    await outgrow(1, 1);
+    await outgrow(scenario, 1, 1);
     await scenario.until('an explanation', async () =>
       (await scenario.events('Unconsolidatable')).some((event) => event.message.includes('policy WhenEmpty')),
     );
@@ -123,7 +108,7 @@ describe('an interruption during a consolidation', () => {
       { cpus: [2, 4, 8], capacityTypes: ['spot'] },
       { argv: ['--feature-gates=SpotToSpotConsolidation=true'] },
     );
-    await outgrow(2, 3);
+    await outgrow(scenario, 2, 3);
     await scenario.until('a consolidation', () => commands(scenario).length > 0, 60_000);
     const [first] = scenario.instances();
     expect(first?.capacityType).toBe('spot');
@@ -146,7 +131,7 @@ describe('an interruption during a consolidation', () => {
       { cpus: [2, 4, 8], capacityTypes: ['spot'] },
       { argv: ['--feature-gates=SpotToSpotConsolidation=true'] },
     );
-    await outgrow(2, 3);
+    await outgrow(scenario, 2, 3);
     const old = new Set(scenario.instances().map(({ id }) => id));
     const replacement = await scenario.until(
       'a replacement',

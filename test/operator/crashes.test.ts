@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Moment, SeenRequest } from './cable.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { type DeathTrap, type Mortal, marks, mortalOperator } from './mortal.ts';
-import { BRISK, budgetFor, leaks, pool } from './pools.ts';
+import { BRISK, budgetFor, leaks, outgrow, pool } from './pools.ts';
 
 let scenario: Scenario;
 let operator: Mortal;
@@ -15,22 +15,19 @@ const edit = (): Promise<void> => {
   return scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
 };
 
-beforeAll(async () => {
-  scenario = await startScenario({ ...BRISK, operator: false });
-  operator = await mortalOperator(scenario);
-  await scenario.apply(
-    ...scenario.example('ec2nodeclass.yaml'),
-    pool({ cpus: [4], labels: { tier: 't0' } }),
-    budgetFor('web', 1),
-    deployment('web', PODS),
-  );
-  await operator.start();
-  await scenario.until('running pods', async () => (await scenario.running('web')).length === PODS, 60_000);
-}, 90_000);
-afterAll(async () => {
+/** @throws Error when the operator does not come to its end in time */
+const died = async (): Promise<void> => {
+  let isDead = false;
+  void operator.died.then(() => {
+    isDead = true;
+  });
+  await scenario.until('death of the operator', () => isDead, 60_000);
+};
+
+const end = async (): Promise<void> => {
   await operator.close();
   await scenario.stop();
-});
+};
 
 /** One node of the present tier, all pods on it, and nothing else. */
 const renewed = (): Promise<true> =>
@@ -66,6 +63,20 @@ const releases = ({ method, url, body }: SeenRequest): boolean =>
   method === 'PATCH' && url.includes('/nodeclaims/') && /"finalizers":(null|\[\])/.test(body);
 
 describe('an operator that is killed while it replaces a node', () => {
+  beforeAll(async () => {
+    scenario = await startScenario({ ...BRISK, operator: false });
+    operator = await mortalOperator(scenario);
+    await scenario.apply(
+      ...scenario.example('ec2nodeclass.yaml'),
+      pool({ cpus: [4], labels: { tier: 't0' } }),
+      budgetFor('web', 1),
+      deployment('web', PODS),
+    );
+    await operator.start();
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === PODS, 60_000);
+  }, 90_000);
+  afterAll(end);
+
   afterEach(() => {
     expect(operator.hasty).toEqual([]);
   });
@@ -89,7 +100,7 @@ describe('an operator that is killed while it replaces a node', () => {
     async (_, trap) => {
       operator.arm(trap);
       await edit();
-      await Promise.race([operator.died, scenario.until('death', () => false, 60_000)]);
+      await died();
       await operator.start();
       await renewed();
       expect(await marks(scenario)).toEqual([]);
@@ -115,6 +126,43 @@ describe('an operator that is killed while it replaces a node', () => {
       await scenario.until('no marks', async () => (await marks(scenario)).length === 0, 60_000);
       await renewed();
       expect(scenario.instances().map(({ id }) => id)).toEqual([old?.id]);
+    },
+    180_000,
+  );
+});
+
+describe('an operator that is killed while it replaces several nodes by one', () => {
+  afterEach(async () => {
+    expect(operator.hasty).toEqual([]);
+    await end();
+  });
+
+  it.each<[string, DeathTrap]>([
+    ['after it tainted one of them', at('after', taints)],
+    ['after it created the replacement', at('after', creates)],
+    ['after it deleted one of the claims', at('after', deletes)],
+  ])(
+    '%s',
+    async (_, trap) => {
+      scenario = await startScenario({ ...BRISK, operator: false });
+      operator = await mortalOperator(scenario);
+      await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2, 4, 8] }));
+      await operator.start();
+      await outgrow(scenario, 2, 3);
+      const before = scenario.world.aws.spending.usdPerHour();
+      operator.arm(trap);
+      await died();
+      await operator.start();
+      // In the end the small pods are alone on one small node, by whatever way.
+      await scenario.until(
+        'one cheap node with all pods, and nothing else',
+        async () =>
+          scenario.instances().length === 1 &&
+          scenario.world.aws.spending.usdPerHour() < before / 2 &&
+          (await leaks(scenario)).length === 0 &&
+          (await scenario.running('small')).length === 3,
+        90_000,
+      );
     },
     180_000,
   );

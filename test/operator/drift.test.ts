@@ -76,7 +76,7 @@ describe('an edit of a NodePool', () => {
       { name: 'default' },
       { spec: { weight: 7, limits: { cpu: '100' }, disruption: { consolidateAfter: '1h' } } },
     );
-    await scenario.pass(6 * 60_000);
+    await scenario.pass(3 * 60_000);
     expect(commands(scenario)).toEqual([]);
     expect((await scenario.claims()).map((claim) => getCondition(claim, 'Drifted'))).toEqual([undefined]);
   }, 90_000);
@@ -132,10 +132,10 @@ describe('a newer image behind the alias', () => {
 
 describe('expiry', () => {
   it('replaces nodes that have reached their age, whatever the budgets say', async () => {
-    await begin({ cpus: [2], expireAfter: '10m', budgets: [{ nodes: '0' }] });
+    await begin({ cpus: [2], expireAfter: '5m', budgets: [{ nodes: '0' }] });
     await spreadOut(2);
     const old = new Set(instanceIds());
-    await scenario.pass(9 * 60_000);
+    await scenario.pass(3.5 * 60_000);
     expect(instanceIds().every((id) => old.has(id))).toBe(true);
     await scenario.until(
       'new nodes',

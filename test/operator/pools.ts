@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT } from '../../src/api/labels.ts';
 import type { Budget, NodePool } from '../../src/api/nodepool.ts';
-import type { LogLine, Scenario } from './harness.ts';
+import { deployment, type LogLine, type Scenario } from './harness.ts';
 
 export interface PoolShape {
   readonly name?: string;
@@ -68,6 +68,22 @@ export const budgetFor = (app: string, maxUnavailable: number): KubeObject =>
     metadata: { name: app, namespace: 'default' },
     spec: { maxUnavailable, selector: { matchLabels: { app } } },
   }) as KubeObject;
+
+/** Nodes of 8 vCPUs with a pod that fills most of each and small ones beside; then the large pods leave. */
+export async function outgrow(scenario: Scenario, nodes: number, small: number): Promise<void> {
+  await scenario.apply(
+    budgetFor('small', 1),
+    deployment('big', nodes, {}, { cpu: '7' }),
+    deployment('small', small, {}, { cpu: '400m' }),
+  );
+  await scenario.until(
+    'all pods running',
+    async () => (await scenario.running('big')).length === nodes && (await scenario.running('small')).length === small,
+  );
+  const present = (await scenario.nodes()).length;
+  if (present !== nodes) throw new Error(`expected ${nodes} nodes and found ${present}`);
+  await scenario.scale('big', 0);
+}
 
 /** Starts of disruption commands, oldest first. */
 export const commands = ({ log }: Scenario): readonly LogLine[] =>

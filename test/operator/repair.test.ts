@@ -6,7 +6,7 @@ import { apart, BRISK, budgetFor, leaks, pool } from './pools.ts';
 
 const MINUTE = 60_000;
 /** Half an hour is long even for a fast clock. */
-const HURRY = 120;
+const HURRY = 180;
 
 let scenario: Scenario;
 afterEach(async () => {
