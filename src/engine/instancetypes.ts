@@ -56,8 +56,14 @@ export function cheapestPrice(type: InstanceType, requirements: Requirements): n
   return cheapestOffering(type, requirements)?.usdPerHour ?? Number.POSITIVE_INFINITY;
 }
 
+/** Whether an offering draws on a capacity reservation. */
+export const isReserved = (offering: Offering): boolean =>
+  requirementsOf(offering).get(CAPACITY_TYPE_LABEL).values.has(RESERVED);
+
+export const RESERVED = 'reserved';
+
 /** In the order in which capacity types are launched. */
-const LAUNCH_ORDER = ['reserved', 'spot', 'on-demand'];
+const LAUNCH_ORDER = [RESERVED, 'spot', 'on-demand'];
 
 /** The most that a launch can cost: the dearest offering of the first capacity type that has one; else infinite. */
 export function worstLaunchPrice(type: InstanceType, requirements: Requirements): number {

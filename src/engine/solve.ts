@@ -3,8 +3,7 @@
  * the same snapshot gives the same plan.
  */
 import type { Pod } from '../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL } from '../api/labels.ts';
-import { requirementsOf } from './instancetypes.ts';
+import { isReserved } from './instancetypes.ts';
 import type {
   Offering,
   Placement,
@@ -26,6 +25,7 @@ import { finalise } from './solver/finalise.ts';
 import { type ExistingNode, existingNodes } from './solver/node.ts';
 import { type PodClass, PodClasses } from './solver/podclass.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
+import { Reservations } from './solver/reservations.ts';
 import { Scheduler } from './solver/scheduler.ts';
 import { compileTemplates } from './solver/template.ts';
 import type { TieBreak } from './solver/ties.ts';
@@ -34,9 +34,6 @@ import { Topology } from './topology/topology.ts';
 import { Volumes } from './volumes.ts';
 
 const NO_POOLS: PodRefusal = { code: 'no-pools', text: 'no dynamic nodepools found' };
-
-/** Reserved offerings need a ledger of what is left of each reservation, which this version does not keep. */
-const isSold = (offering: Offering): boolean => !requirementsOf(offering).get(CAPACITY_TYPE_LABEL).has('reserved');
 
 export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
   if (snapshot.pools.length === 0) return nothing(snapshot.pendingPods);
@@ -50,6 +47,7 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
     ...snapshot.nodes.map(({ allocatable }) => allocatable),
     ...snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ capacity }) => capacity)),
   ]);
+  const isSold = (offering: Offering): boolean => options.reservedMode !== 'off' || !isReserved(offering);
   const { templates, emptyPools } = compileTemplates(snapshot, { dimensions, daemons, strictMinValues, isSold });
   const volumes = new Volumes(snapshot);
   const classes = new PodClasses({
@@ -79,6 +77,7 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
       lowerMinValues: !strictMinValues,
       quiet: snapshot.quiet,
       tieBreak,
+      reservations: new Reservations(snapshot.pools, options.reservedMode),
     });
     const notEvaluated = run(scheduler, order, refusals, options);
     const bought = scheduler.claims.all;

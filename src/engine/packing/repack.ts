@@ -46,9 +46,14 @@ function inOrder(claims: readonly Claim[], order: RepackParts['order']): readonl
   return claims.toSorted((a, b) => first(a) - first(b));
 }
 
-/** Pods that must share a host, and claims that promise less variety than their pool, are left as they are. */
+/**
+ * Pods that must share a host, claims that promise less variety than their pool, and those that compete for capacity
+ * reservations are left as they are.
+ */
 const isMovable = (claim: Claim, topology: Topology): boolean =>
-  !claim.minValuesLowered && !claim.classes.some((podClass) => topology.tiesOf(podClass).company);
+  !claim.minValuesLowered &&
+  !claim.state.template.catalogue.hasReservations &&
+  !claim.classes.some((podClass) => topology.tiesOf(podClass).company);
 
 interface Claims {
   readonly old: readonly Claim[];

@@ -3,8 +3,8 @@
  * offered and at what price, which hold some resources. Answers are bit sets over rows. A row is an instance type as some
  * of its offerings sell it: usually one per type, more where offerings override capacity or overhead.
  */
-import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
-import { allocatable, compareText, requirementsOf } from '../instancetypes.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import { allocatable, compareText, isReserved, requirementsOf } from '../instancetypes.ts';
 import type { InstanceType, Offering, Resources } from '../model.ts';
 import { LOOSE, type Requirements } from '../requirements.ts';
 import type { ValueSet } from '../valueset.ts';
@@ -25,6 +25,8 @@ export interface OfferingView {
   readonly prices: Float64Array;
   /** Capacity types of such offerings, per type. */
   readonly capacityTypes: readonly ReadonlySet<string>[];
+  /** Ids of the capacity reservations among them, of the types that have some. */
+  readonly reservations: ReadonlyMap<number, ReadonlySet<string>>;
   /** Types from cheap to dear, equal ones by name. */
   readonly byPrice: readonly number[];
 }
@@ -73,6 +75,11 @@ export class Catalogue {
     }
     const offerings = this.#rows.flatMap((row) => row.offerings);
     this.#offeringKeys = [...new Set(offerings.flatMap((offering) => requirementsOf(offering).keys))].sort();
+  }
+
+  /** Whether some offering draws on a capacity reservation. */
+  get hasReservations(): boolean {
+    return this.#rows.some(({ offerings }) => offerings.some(isReserved));
   }
 
   get rowCount(): number {
@@ -142,6 +149,7 @@ export class Catalogue {
     const offered = new BitSet(this.#rows.length);
     const prices = new Float64Array(this.types.length).fill(Number.POSITIVE_INFINITY);
     const capacityTypes = this.types.map(() => new Set<string>());
+    const reservations = new Map<number, ReadonlySet<string>>();
     for (const [index, row] of this.#rows.entries()) {
       for (const offering of row.offerings) {
         const own = requirementsOf(offering);
@@ -149,9 +157,12 @@ export class Catalogue {
         offered.add(index);
         prices[row.type] = Math.min(prices[row.type] ?? 0, offering.usdPerHour);
         for (const value of own.get(CAPACITY_TYPE_LABEL).values) capacityTypes[row.type]?.add(value);
+        if (!isReserved(offering)) continue;
+        const ids = own.get(CAPACITY_RESERVATION_ID_LABEL).values;
+        reservations.set(row.type, new Set([...(reservations.get(row.type) ?? []), ...ids]));
       }
     }
-    return { offered, prices, capacityTypes, byPrice: this.#orderedBy(prices) };
+    return { offered, prices, capacityTypes, reservations, byPrice: this.#orderedBy(prices) };
   }
 
   #orderedBy(prices: Float64Array): readonly number[] {

@@ -192,6 +192,8 @@ export class Claim {
   /** The class of each pod in the form in which it was put here. */
   readonly classes: PodClass[] = [];
   state: ClaimState;
+  /** Capacity reservations of which it holds a unit each. */
+  held: ReadonlySet<string> = new Set();
 
   constructor(index: number, state: ClaimState, minValuesLowered: boolean) {
     this.index = index;

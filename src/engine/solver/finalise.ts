@@ -2,6 +2,7 @@
 import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
 import {
   CAPACITY_OVERLAY_ANNOTATION,
+  CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_TYPE_LABEL,
   HOSTNAME_LABEL,
   INSTANCE_TYPE_LABEL,
@@ -11,13 +12,14 @@ import {
   PRICE_OVERLAY_ANNOTATION,
   WELL_KNOWN_LABELS,
 } from '../../api/labels.ts';
-import { MAX_INSTANCE_TYPES, minValuesText, satisfiesMinValues } from '../instancetypes.ts';
+import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from '../instancetypes.ts';
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
 import { addResources, minCommonResources, podRequests } from '../resources.ts';
 import { ValueSet } from '../valueset.ts';
 import type { Claim } from './claim.ts';
+import type { Shape } from './shape.ts';
 import { SIMULATION_ONLY, type Template, templateLabels } from './template.ts';
 
 /** The least that daemons take on any instance type of the claim. */
@@ -54,16 +56,30 @@ function annotationsOf({ state, minValuesLowered }: Claim, types: readonly Insta
   return annotations;
 }
 
+/** What a claim is launched with: one that holds reservations, into one of these only. */
+function launchShape({ state, held }: Claim): Shape {
+  if (held.size === 0) return state.shape;
+  const { requirements } = state.shape;
+  return state.shape.replaced(
+    requirements
+      .with(CAPACITY_TYPE_LABEL, ValueSet.in([RESERVED]))
+      .and(CAPACITY_RESERVATION_ID_LABEL, ValueSet.in([...held])),
+  );
+}
+
 /** The types that remain, from cheap to dear, as many as a NodeClaim may list. */
-function cheapestTypes({ state }: Claim): readonly number[] {
-  const remaining = new Set(state.template.catalogue.typesOf(state.rows));
-  return state.shape.offerings.byPrice.filter((type) => remaining.has(type)).slice(0, MAX_INSTANCE_TYPES);
+function cheapestTypes({ state, held }: Claim, shape: Shape): readonly number[] {
+  const { catalogue } = state.template;
+  const rows = held.size === 0 || shape.hasMinValues ? state.rows : state.rows.clone().and(shape.possible);
+  const remaining = new Set(catalogue.typesOf(rows));
+  return shape.offerings.byPrice.filter((type) => remaining.has(type)).slice(0, MAX_INSTANCE_TYPES);
 }
 
 /** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */
 export function finalise(claim: Claim, options: { readonly strictMinValues: boolean }): PlannedClaim | PodRefusal {
-  const { template, shape, rows } = claim.state;
-  const positions = cheapestTypes(claim);
+  const { template, rows } = claim.state;
+  const shape = launchShape(claim);
+  const positions = cheapestTypes(claim, shape);
   const types = positions.flatMap((position) => template.catalogue.types[position] ?? []);
   if (options.strictMinValues && types.length < template.catalogue.typesOf(rows).length) {
     const { unsatisfied } = satisfiesMinValues(types, shape.requirements);

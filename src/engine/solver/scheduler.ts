@@ -10,6 +10,7 @@ import type { Amounts } from './dimensions.ts';
 import { misfitText } from './misfits.ts';
 import type { ExistingNode } from './node.ts';
 import type { PodClass, PodClasses } from './podclass.ts';
+import type { ReservationIds, Reservations } from './reservations.ts';
 import type { Template } from './template.ts';
 import { rankedDomains, type TieBreak } from './ties.ts';
 
@@ -22,6 +23,7 @@ export interface SchedulerParts {
   /** Under `BestEffort`, a new claim's `minValues` are lowered to what can be had. */
   readonly lowerMinValues: boolean;
   readonly tieBreak: TieBreak;
+  readonly reservations: Reservations;
   readonly quiet?: Quiet | undefined;
 }
 
@@ -34,7 +36,10 @@ const NO_PLACE: Misfit = { code: 'volume', text: 'incompatible volume requiremen
 interface Candidate {
   readonly hostname: string;
   readonly isNew: boolean;
+  readonly held: ReservationIds;
 }
+
+const NOTHING_HELD: ReservationIds = new Set();
 
 /** What is known of one class of pods: refusals that will never turn into acceptance. */
 interface Knowledge {
@@ -64,6 +69,8 @@ export class Scheduler {
     for (let at: PodClass | undefined = classes.of(pod); at !== undefined; at = classes.relaxed(at)) {
       refusal = this.#place(pod, at);
       if (refusal === undefined) return undefined;
+      // reserved capacity is worth waiting for: nothing is given up for its sake
+      if (refusal.code === 'reserved-capacity') return refusal;
     }
     return refusal;
   }
@@ -137,7 +144,7 @@ export class Scheduler {
     for (let position = 0; position < order.length; position++) {
       const claim = order[position];
       if (claim === undefined || knowledge.closedClaims[claim.index] === 1) continue;
-      const state = this.#joined(claim.state, { hostname: claim.hostname, isNew: false }, podClass);
+      const state = this.#joined(claim.state, { hostname: claim.hostname, isNew: false, held: claim.held }, podClass);
       if (state instanceof ClaimState) {
         this.#put(pod, podClass, claim, state);
         this.claims.grown(position);
@@ -154,9 +161,11 @@ export class Scheduler {
     let permanent = true;
     for (const volume of podClass.volumes.alternatives) {
       const joined = this.#joinedAt(volume, state, candidate, podClass);
-      if (joined instanceof ClaimState) return joined;
-      permanent &&= joined.permanent;
-      refusal = joined;
+      const verdict =
+        joined instanceof ClaimState ? this.#parts.reservations.reservable(joined, candidate.held) : joined;
+      if (!(verdict instanceof Refusal)) return joined;
+      permanent &&= verdict.permanent;
+      refusal = verdict;
     }
     const last = refusal ?? new Refusal(() => NO_PLACE);
     return last.permanent === permanent ? last : new Refusal(last.misfit, permanent);
@@ -196,7 +205,12 @@ export class Scheduler {
   }
 
   #put(pod: Pod, podClass: PodClass, claim: Claim, state: ClaimState): void {
-    const { topology } = this.#parts;
+    const { topology, reservations } = this.#parts;
+    const held = reservations.reservable(state, claim.held);
+    if (!(held instanceof Refusal)) {
+      reservations.exchange(claim.held, held);
+      claim.held = held;
+    }
     claim.add(pod, podClass, state);
     topology.registerHost(claim.hostname);
     topology.record(podClass, claim.place);
@@ -209,9 +223,13 @@ export class Scheduler {
     for (const template of templates) {
       const start = this.#startOf(template);
       const state =
-        start instanceof Refusal ? start : this.#joined(start, { hostname: hostnameOf(index), isNew: true }, podClass);
+        start instanceof Refusal
+          ? start
+          : this.#joined(start, { hostname: hostnameOf(index), isNew: true, held: NOTHING_HELD }, podClass);
       if (state instanceof Refusal) {
-        misfits.push({ nodePool: template.name, misfit: state.misfit() });
+        const misfit = state.misfit();
+        misfits.push({ nodePool: template.name, misfit });
+        if (misfit.code === 'reserved-capacity') return { code: misfit.code, text: textOf(misfits) };
         continue;
       }
       const claim = new Claim(index, state, isLowered(template, podClass, state));
@@ -220,7 +238,7 @@ export class Scheduler {
       template.limits.spend(template.catalogue, state.rows);
       return undefined;
     }
-    const text = templates.length === 0 ? NO_TEMPLATES : misfits.map(({ misfit }) => misfitText(misfit)).join('; ');
+    const text = templates.length === 0 ? NO_TEMPLATES : textOf(misfits);
     return { code: 'no-fit', text, pools: misfits };
   }
 
@@ -238,6 +256,9 @@ export class Scheduler {
     return state;
   }
 }
+
+const textOf = (misfits: readonly { readonly misfit: Misfit }[]): string =>
+  misfits.map(({ misfit }) => misfitText(misfit)).join('; ');
 
 const placeOf = ({ hostname, requirements, node }: ExistingNode): Place => ({
   hostname,

@@ -411,12 +411,6 @@ describe('features that are not there yet', () => {
       'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter',
     );
   });
-
-  it('leave reserved offerings unused', () => {
-    const offerings = [offering('reserved', 'zone-a', 0.001), offering('on-demand', 'zone-a', 1)];
-    const plan = planOf({ types: [instanceType('t', { offerings })], pendingPods: [pod('web')] });
-    expect(onlyClaim(plan)?.usdPerHour).toBe(1);
-  });
 });
 
 it('compiles the requirements of a type once', () => {

@@ -1,0 +1,69 @@
+/** What is left of capacity reservations while a solve hands it out. */
+import { CAPACITY_RESERVATION_ID_LABEL } from '../../api/labels.ts';
+import { isReserved, requirementsOf } from '../instancetypes.ts';
+import type { PoolInput, SolveOptions } from '../model.ts';
+import { type ClaimState, Refusal } from './claim.ts';
+
+export type ReservationIds = ReadonlySet<string>;
+
+const NONE: ReservationIds = new Set();
+const NOT_RESERVABLE =
+  'one or more instance types with compatible reserved offerings are available, but could not be reserved';
+const WOULD_LOSE = 'satisfying updated nodeclaim constraints would remove all compatible reserved offering options';
+
+/** Not for good: another claim may give a reservation back. */
+const refused = (text: string): Refusal => new Refusal(() => ({ code: 'reserved-capacity', text }), false);
+
+/**
+ * A claim holds a unit of every reservation that it could be launched into, because it is not known which one it will be.
+ * In strict mode a claim that could use reserved capacity must have some; in fallback mode it may do without.
+ */
+export class Reservations {
+  readonly #strict: boolean;
+  /** Units left by reservation: the least that any offering tells. */
+  readonly #left = new Map<string, number>();
+  readonly #ids = new WeakMap<ClaimState, ReservationIds>();
+
+  constructor(pools: readonly PoolInput[], mode: SolveOptions['reservedMode']) {
+    this.#strict = mode === 'strict';
+    if (mode === 'off') return;
+    for (const type of new Set(pools.flatMap(({ instanceTypes }) => instanceTypes))) {
+      for (const offering of type.offerings) {
+        if (!isReserved(offering)) continue;
+        for (const id of requirementsOf(offering).get(CAPACITY_RESERVATION_ID_LABEL).values)
+          this.#left.set(
+            id,
+            Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, offering.reservationCapacity ?? 0),
+          );
+      }
+    }
+  }
+
+  /** The reservations that a claim would hold once it has come to a state; or why it may not come to it. */
+  reservable(state: ClaimState, held: ReservationIds = NONE): ReservationIds | Refusal {
+    if (this.#left.size === 0) return NONE;
+    const compatible = this.#idsOf(state);
+    const reservable = new Set([...compatible].filter((id) => held.has(id) || (this.#left.get(id) ?? 0) > 0));
+    if (!this.#strict || reservable.size > 0) return reservable;
+    if (compatible.size > 0) return refused(NOT_RESERVABLE);
+    return held.size > 0 ? refused(WOULD_LOSE) : NONE;
+  }
+
+  /** Takes what is new and gives back what is held no more. */
+  exchange(held: ReservationIds, wanted: ReservationIds): void {
+    for (const id of wanted) if (!held.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) - 1);
+    for (const id of held) if (!wanted.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) + 1);
+  }
+
+  /** Reservations into which some of the state's instance types could be launched. */
+  #idsOf(state: ClaimState): ReservationIds {
+    let ids = this.#ids.get(state);
+    if (ids === undefined) {
+      const { catalogue } = state.template;
+      const { reservations } = state.shape.offerings;
+      ids = new Set(catalogue.typesOf(state.rows).flatMap((type) => [...(reservations.get(type) ?? NONE)]));
+      this.#ids.set(state, ids);
+    }
+    return ids;
+  }
+}
