@@ -8,6 +8,7 @@ import type { Plan, Snapshot, SolveOptions } from '../../src/engine/model.ts';
 import { solve } from '../../src/engine/solve.ts';
 import { benchmarkTypes } from './catalogue.ts';
 import { goRandom } from './gorand.ts';
+import { packingLines } from './packing.ts';
 import { type Draw, diversePods, genericPods, preferencePods } from './pods.ts';
 
 const SEED = 42;
@@ -18,12 +19,16 @@ interface Workload {
   readonly name: string;
   readonly pods: (draw: Draw) => readonly Pod[];
   readonly preferencePolicy?: SolveOptions['preferencePolicy'];
+  readonly packing?: SolveOptions['packing'];
 }
 
 const WORKLOADS: readonly Workload[] = [
   ...[1000, 10_000].map((n): Workload => ({ name: `generic-${n}`, pods: (draw) => genericPods(n, draw) })),
   ...[1, 50, 100, 500, 1000, 1500, 2000, 5000, 10_000, 20_000].map(
     (n): Workload => ({ name: `diverse-${n}`, pods: (draw) => diversePods(n, draw) }),
+  ),
+  ...[1000, 10_000].map(
+    (n): Workload => ({ name: `cheapest-${n}`, pods: (draw) => diversePods(n, draw), packing: 'cheapest' }),
   ),
   { name: 'preference-4000-respect', pods: (draw) => preferencePods(4000, draw) },
   { name: 'preference-4000-ignore', pods: (draw) => preferencePods(4000, draw), preferencePolicy: 'Ignore' },
@@ -61,13 +66,17 @@ function snapshotOf(pendingPods: readonly Pod[]): Snapshot {
   };
 }
 
-function measure({ pods, preferencePolicy = 'Respect' }: Workload): { readonly plan: Plan; readonly ms: number } {
-  const options: SolveOptions = {
-    preferencePolicy,
-    minValuesPolicy: 'Strict',
-    reservedMode: 'strict',
-    ignoreDraRequests: true,
-  };
+const OPTIONS: SolveOptions = {
+  preferencePolicy: 'Respect',
+  minValuesPolicy: 'Strict',
+  reservedMode: 'strict',
+  ignoreDraRequests: true,
+  // the reference's node counts are those of its own way of packing
+  packing: 'compatible',
+};
+
+function measure({ name: _, pods, ...how }: Workload): { readonly plan: Plan; readonly ms: number } {
+  const options: SolveOptions = { ...OPTIONS, ...how };
   let best: { plan: Plan; ms: number } | undefined;
   for (let run = 0; run < RUNS; run++) {
     const snapshot = snapshotOf(pods(goRandom(SEED)));
@@ -101,3 +110,5 @@ for (const workload of WORKLOADS) {
     process.exitCode = 1;
   }
 }
+if (wanted.length === 0 || wanted.includes('packing'))
+  for await (const line of packingLines(OPTIONS)) process.stdout.write(`${JSON.stringify(line)}\n`);

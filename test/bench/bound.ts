@@ -1,0 +1,71 @@
+/** The least that housing pods can cost if nodes could be bought in fractions: a linear programme. */
+import highsModule from 'highs';
+import { allocatable, cheapestPrice, requirementsOf } from '../../src/engine/instancetypes.ts';
+import type { InstanceType, Resources, Snapshot } from '../../src/engine/model.ts';
+import { LOOSE, type Requirements } from '../../src/engine/requirements.ts';
+import { podRequests } from '../../src/engine/resources.ts';
+import { templateRequirements } from '../../src/engine/solver/template.ts';
+
+interface Sort {
+  readonly requests: Resources;
+  count: number;
+}
+
+/** Its types speak of a default export, which the CommonJS module itself is. */
+const loadHighs = highsModule as unknown as typeof highsModule.default;
+
+/** Amounts near one another, so that the solver's tolerances are harmless. */
+const scaled = (name: string, amount: number): number => (name === 'memory' ? amount / 2 ** 20 : amount);
+
+const sum = (terms: readonly string[]): string => (terms.length === 0 ? '0' : terms.join(' + '));
+
+function sortsOf({ pendingPods }: Snapshot): readonly Sort[] {
+  const sorts = new Map<string, Sort>();
+  for (const pod of pendingPods) {
+    const requests = podRequests(pod);
+    const id = JSON.stringify(requests);
+    const sort = sorts.get(id) ?? { requests, count: 0 };
+    sort.count++;
+    sorts.set(id, sort);
+  }
+  return [...sorts.values()];
+}
+
+function programme(sorts: readonly Sort[], types: readonly InstanceType[], requirements: Requirements): string {
+  const prices: string[] = [];
+  const rows: string[] = [];
+  const housed = sorts.map((): string[] => []);
+  for (const [t, type] of types.entries()) {
+    const room = allocatable(type);
+    prices.push(`${cheapestPrice(type, requirements)} n${t}`);
+    const fitting = sorts
+      .map(({ requests }, s) => ({ requests, s }))
+      .filter(({ requests }) => Object.entries(requests).every(([name, amount]) => amount <= (room[name] ?? 0)));
+    for (const { s } of fitting) housed[s]?.push(`x${s}_${t}`);
+    for (const name of Object.keys(room)) {
+      const taken = fitting
+        .filter(({ requests }) => (requests[name] ?? 0) > 0)
+        .map(({ requests, s }) => `${scaled(name, requests[name] ?? 0)} x${s}_${t}`);
+      if (taken.length > 0) rows.push(`${sum(taken)} - ${scaled(name, room[name] ?? 0)} n${t} <= 0`);
+    }
+  }
+  for (const [s, { count }] of sorts.entries()) rows.push(`${sum(housed[s] ?? [])} = ${count}`);
+  const constraints = rows.map((row, index) => ` c${index}: ${row}`).join('\n');
+  return `Minimize\n price: ${sum(prices)}\nSubject To\n${constraints}\nEnd`;
+}
+
+/** USD per hour, for snapshots with a single pool and pods that ask for nothing but resources. */
+export async function lowerBound(snapshot: Snapshot): Promise<number> {
+  const [pool] = snapshot.pools;
+  if (pool === undefined || snapshot.pools.length > 1 || snapshot.daemonPods.length > 0)
+    throw new Error('The bound is for one pool without daemons');
+  const requirements = templateRequirements(pool.nodePool);
+  const types = pool.instanceTypes.filter(
+    (type) =>
+      Number.isFinite(cheapestPrice(type, requirements)) && requirements.compatible(requirementsOf(type), LOOSE),
+  );
+  const highs = await loadHighs();
+  const solution = highs.solve(programme(sortsOf(snapshot), types, requirements));
+  if (solution.Status !== 'Optimal') throw new Error(`The bound was not found: ${solution.Status}`);
+  return solution.ObjectiveValue;
+}
