@@ -36,7 +36,7 @@ export interface ControlPlaneOptions {
 /** One request that an audited user made. */
 export interface AuditedRequest {
   readonly verb: string;
-  readonly user: { readonly username: string };
+  readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
   readonly userAgent?: string;
   readonly objectRef?: {
     readonly resource?: string;
@@ -73,8 +73,8 @@ export interface ControlPlane {
   audit(): Promise<readonly AuditedRequest[]>;
   /** The last lines of the components' logs. */
   tails(): string;
-  /** Ends the API server's process, waits `downMs`, and starts it anew on the same port and data. */
-  restartApiServer(downMs?: number): Promise<void>;
+  /** Kills the API server, as a crash does, waits `downMs`, and starts it anew on the same port and data. */
+  crashApiServer(downMs?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -142,7 +142,9 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
       processes: running as Processes,
       audit: () => readAudit(files.auditLog),
       tails: () => logTails(all()),
-      async restartApiServer(downMs = 0) {
+      async crashApiServer(downMs = 0) {
+        // Told to end, it would first wait for its watches.
+        running.apiServer?.signal('SIGKILL');
         await running.apiServer?.stop();
         await new Promise((resolve) => setTimeout(resolve, downMs));
         running.apiServer = await startApiServer();
