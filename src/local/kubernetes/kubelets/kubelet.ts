@@ -252,7 +252,7 @@ export class Kubelet {
 
   /** Writes on top of the newest state of the pod; does nothing when the pod is gone. */
   async #writeStatus(pod: Pod, status: Record<string, unknown>): Promise<void> {
-    const patch = { metadata: { uid: pod.metadata.uid }, status };
+    const patch = { metadata: { uid: pod.metadata.uid }, status: { ...status, ...complete(status.conditions) } };
     try {
       await this.#context.parts.client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
     } catch (error) {
@@ -308,3 +308,9 @@ export class Kubelet {
     }
   }
 }
+
+/** In a strategic merge what is left out stays: a condition without a reason has to lose the one that it had. */
+const complete = (conditions: unknown): { readonly conditions?: readonly unknown[] } =>
+  Array.isArray(conditions)
+    ? { conditions: conditions.map((condition) => ({ reason: null, message: null, ...condition })) }
+    : {};

@@ -247,6 +247,21 @@ describe('a kubelet that hangs', () => {
     await untilReady();
   });
 
+  it('finds its pods taken for unready, and puts that right when it recovers', async () => {
+    boot();
+    await untilReady();
+    await runPod();
+    const running = await untilPhase('Running');
+    const ready = (found: Pod | undefined) => found?.status?.conditions?.find(({ type }) => type === 'Ready');
+    // What it said while the container was being made is gone.
+    expect(ready(running)).not.toHaveProperty('reason');
+    kubelets.hang(NAME);
+    await cluster.until('the pod to be unready', async () => ready(await pod())?.reason === 'NodeNotReady');
+    kubelets.resume(NAME);
+    await cluster.until('the pod to be ready again', async () => ready(await pod())?.status === 'True');
+    expect((await pod())?.status?.phase).toBe('Running');
+  });
+
   it('has to exist', () => {
     expect(() => kubelets.hang('nobody')).toThrow(/nobody/);
   });
