@@ -15,11 +15,9 @@ const SEED = 42;
 const TYPES = 400;
 const RUNS = 3;
 
-interface Workload {
+interface Workload extends Partial<Pick<SolveOptions, 'preferencePolicy' | 'packing'>> {
   readonly name: string;
   readonly pods: (draw: Draw) => readonly Pod[];
-  readonly preferencePolicy?: SolveOptions['preferencePolicy'];
-  readonly packing?: SolveOptions['packing'];
 }
 
 const WORKLOADS: readonly Workload[] = [
