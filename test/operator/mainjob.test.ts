@@ -1,5 +1,7 @@
 /** The main job: pending pods become EC2 nodes, and leave again. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isTrue } from '../../src/api/conditions.ts';
+import { NODE_POOL } from '../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
 import { allowedActions } from '../unit/examples/iam.ts';
 import { type Scenario, startScenario } from './harness.ts';
@@ -13,6 +15,11 @@ describe('the main job', () => {
       ...scenario.example('nodepool.yaml'),
       ...scenario.example('inflate.yaml'),
     );
+    // Pods that come before are rightly met by an error in the log.
+    await scenario.until('a ready NodePool', async () => {
+      const pool = await scenario.kube.find(NODE_POOL, { name: 'default' });
+      return pool !== undefined && isTrue(pool, 'Ready');
+    });
   });
   afterAll(async () => {
     await scenario.stop();
