@@ -69,7 +69,7 @@ export async function startOperator({
   });
   log.debug('discovered karpenter version', { version: VERSION });
   if (settings.defaultTopologySpreadConstraints.length > 0) {
-    log.info('scheduler-config is set: pods without topology spread constraints get the default ones', {
+    log.info('scheduler-config is set: it is checked, but default topology spread constraints are not applied yet', {
       'default-topology-spread-constraints': settings.defaultTopologySpreadConstraints,
     });
   }
