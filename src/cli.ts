@@ -15,6 +15,10 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
     'say why nodes are not given back or replaced',
     async () => (await import('./cli/explain.ts')).explainCommand(),
   ],
+  doctor: [
+    'check an AWS account and a cluster for what the operator needs',
+    async () => (await import('./cli/doctor.ts')).doctorCommand((await import('./version.ts')).VERSION),
+  ],
   simulate: [
     'say which nodes would be bought for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),

@@ -113,7 +113,7 @@ export const FAMILIES: readonly Family[] = [
   family('c5n', 'Intel', 'lg xl 2 4 9 18 metal', 2.625, 0.108, 3.4, {
     bandwidth: 'c6gn',
     efa: { '9': 1, '18': 1, metal: 1 },
-    memoryMiBOf: { '18': 196608, metal: 196608 },
+    memoryMiBOf: { '9': 98304, '18': 196608, metal: 196608 },
   }),
   family('c5a', 'AMD', X86_5, 2, 0.077, 3.3, M5),
   family('c6i', 'Intel', `${X86_6} metal`, 2, 0.085, 3.5, INTEL_6),
@@ -177,7 +177,11 @@ export const FAMILIES: readonly Family[] = [
     efa: { '32': 1, metal: 1 },
     absentFrom: [2],
   }),
-  family('z1d', 'Intel', 'lg xl 2 3 6 12 metal', 8, 0.186, 4.0, { ...M5, diskGb: 75, eniOf: { '12': [15, 50] } }),
+  family('z1d', 'Intel', 'lg xl 2 3 6 12 metal', 8, 0.186, 4.0, {
+    ...M5,
+    diskGb: 75,
+    eniOf: { '12': [15, 50], metal: [15, 50] },
+  }),
 
   family('i3', 'Intel', 'lg xl 2 4 8 16 metal', 7.625, 0.156, 3.0, {
     ...M5,
@@ -284,13 +288,14 @@ export const FAMILIES: readonly Family[] = [
     diskGb: 3800,
     diskGbOf: { '48': 30400 },
     efa: { '4': 1, '48': 32 },
+    eniOf: { '4': [4, 30] },
     cards: { '48': [32, 2] },
     usdOf: { '48': 55.04 },
     absentFrom: [1],
   }),
   family('inf1', 'Intel', 'xl 2 6 24', 2, 0.228, 3.0, {
     neuron: { name: 'Inferentia', coresPerDevice: 4, memoryMiB: 8192, counts: { xl: 1, '2': 1, '6': 4, '24': 16 } },
-    eniOf: { xl: [4, 10], '2': [4, 10] },
+    eniOf: { xl: [4, 10], '2': [4, 10], '24': [11, 30] },
     usdOf: { '2': 0.362, '6': 1.18, '24': 4.721 },
   }),
   family('inf2', 'AMD', 'xl 8 24 48', 4, 0.7582, 3.6, {

@@ -27,8 +27,19 @@ const tagList = (tags: Tags): Tag[] => Object.entries(tags).map(([Key, Value]) =
 const tagRecord = (tags: readonly Tag[] | undefined): Tags =>
   Object.fromEntries((tags ?? []).map(({ Key: key = '', Value: value = '' }) => [key, value]));
 
-/** @throws AwsError EntityAlreadyExists */
-export function addRole(account: Account, name: string, path = '/', trustPolicy = '{}', tags: Tags = {}): StoredRole {
+const NODE_TRUST = JSON.stringify({
+  Version: '2012-10-17',
+  Statement: [{ Effect: 'Allow', Principal: { Service: 'ec2.amazonaws.com' }, Action: 'sts:AssumeRole' }],
+});
+
+/** A role; of nodes, unless another trust policy is given. @throws AwsError EntityAlreadyExists */
+export function addRole(
+  account: Account,
+  name: string,
+  path = '/',
+  trustPolicy = NODE_TRUST,
+  tags: Tags = {},
+): StoredRole {
   if (account.roles.has(name)) throw new AwsError('EntityAlreadyExists', `Role with name ${name} already exists.`, 409);
   const role: StoredRole = {
     name,
@@ -43,7 +54,6 @@ export function addRole(account: Account, name: string, path = '/', trustPolicy 
   return role;
 }
 
-/** @throws AwsError EntityAlreadyExists */
 export function addProfile(account: Account, name: string, path = '/', tags: Tags = {}): StoredProfile {
   if (account.profiles.has(name)) {
     throw new AwsError('EntityAlreadyExists', `Instance Profile ${name} already exists.`, 409);

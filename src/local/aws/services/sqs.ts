@@ -173,12 +173,21 @@ function messageView(message: StoredMessage, system: ReadonlySet<string>, custom
   };
 }
 
+const EVENT_POLICY = JSON.stringify({
+  Version: '2012-10-17',
+  Statement: [
+    { Effect: 'Allow', Principal: { Service: 'events.amazonaws.com' }, Action: 'sqs:SendMessage', Resource: '*' },
+  ],
+});
+
 function queueAttributes(account: Account, queue: Queue): Record<string, string> {
   const now = account.clock.now();
   const messages = queue.messages();
   const inFlight = messages.filter((message) => message.visibleAt > now && message.receiveCount > 0).length;
   const delayed = messages.filter((message) => message.visibleAt > now && message.receiveCount === 0).length;
   return {
+    // EventBridge of this world sends to every queue; a policy that the caller set says otherwise.
+    Policy: EVENT_POLICY,
     ...Object.fromEntries(queue.attributes),
     QueueArn: `arn:aws:sqs:${account.region}:${account.id}:${queue.name}`,
     ApproximateNumberOfMessages: String(messages.length - inFlight - delayed),

@@ -1,0 +1,154 @@
+/** Checks of the account: who we are, what we may do, the cluster, the queue, the role for spot. */
+import {
+  DescribeCapacityReservationsCommand,
+  DescribeImagesCommand,
+  DescribeInstanceStatusCommand,
+  DescribeInstancesCommand,
+  DescribeInstanceTypeOfferingsCommand,
+  DescribeInstanceTypesCommand,
+  DescribeLaunchTemplatesCommand,
+  DescribePlacementGroupsCommand,
+  DescribeSecurityGroupsCommand,
+  DescribeSpotPriceHistoryCommand,
+  DescribeSubnetsCommand,
+} from '@aws-sdk/client-ec2';
+import { DescribeClusterCommand } from '@aws-sdk/client-eks';
+import { GetRoleCommand, ListInstanceProfilesCommand } from '@aws-sdk/client-iam';
+import { GetProductsCommand } from '@aws-sdk/client-pricing';
+import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
+import { GetParameterCommand } from '@aws-sdk/client-ssm';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import type { Clients } from '../clients.ts';
+import { describeError, isNotFound } from '../errors.ts';
+import { type Finding, fine, isDenied, permitted, problem, warning } from './finding.ts';
+
+const SPOT_ROLE = 'AWSServiceRoleForEC2Spot';
+
+export async function identity(): Promise<Finding> {
+  const sts = new STSClient({});
+  try {
+    const { Arn = '' } = await sts.send(new GetCallerIdentityCommand({}));
+    return fine('identity', `${Arn}: permissions below are those of this identity`);
+  } catch (error) {
+    const fix = 'give credentials: a profile, environment variables, or the role of the pod';
+    return problem('identity', describeError(error), fix);
+  } finally {
+    sts.destroy();
+  }
+}
+
+/** Every call of the operator that can be tried without changing anything. */
+export function permissions(clients: Clients, clusterName: string): Promise<readonly Finding[]> {
+  const { ec2Once: ec2, iam, ssm, pricing, region } = clients;
+  const DryRun = true;
+  const parameter = '/aws/service/global-infrastructure/current-region';
+  return Promise.all([
+    permitted('ec2:DescribeInstanceTypes', () => ec2.send(new DescribeInstanceTypesCommand({ DryRun }))),
+    permitted('ec2:DescribeInstanceTypeOfferings', () =>
+      ec2.send(new DescribeInstanceTypeOfferingsCommand({ DryRun })),
+    ),
+    permitted('ec2:DescribeInstances', () => ec2.send(new DescribeInstancesCommand({ DryRun }))),
+    permitted('ec2:DescribeImages', () => ec2.send(new DescribeImagesCommand({ DryRun }))),
+    permitted('ec2:DescribeSubnets', () => ec2.send(new DescribeSubnetsCommand({ DryRun }))),
+    permitted('ec2:DescribeSecurityGroups', () => ec2.send(new DescribeSecurityGroupsCommand({ DryRun }))),
+    permitted('ec2:DescribeLaunchTemplates', () => ec2.send(new DescribeLaunchTemplatesCommand({ DryRun }))),
+    permitted('ec2:DescribeSpotPriceHistory', () => ec2.send(new DescribeSpotPriceHistoryCommand({ DryRun }))),
+    permitted('ec2:DescribeInstanceStatus', () => ec2.send(new DescribeInstanceStatusCommand({ DryRun })), 'warning'),
+    permitted(
+      'ec2:DescribeCapacityReservations',
+      () => ec2.send(new DescribeCapacityReservationsCommand({ DryRun })),
+      'warning',
+    ),
+    permitted('ec2:DescribePlacementGroups', () => ec2.send(new DescribePlacementGroupsCommand({ DryRun })), 'warning'),
+    permitted('ssm:GetParameter', () =>
+      ssm.send(new GetParameterCommand({ Name: parameter })).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      }),
+    ),
+    permitted(
+      'pricing:GetProducts',
+      () => pricing.send(new GetProductsCommand({ ServiceCode: 'AmazonEC2', MaxResults: 1 })),
+      'warning',
+    ),
+    permitted('iam:ListInstanceProfiles', () =>
+      iam.send(new ListInstanceProfilesCommand({ PathPrefix: `/karpenter/${region}/${clusterName}/`, MaxItems: 1 })),
+    ),
+  ]);
+}
+
+export async function cluster({ eks }: Clients, name: string): Promise<Finding> {
+  const subject = `EKS cluster ${name}`;
+  try {
+    const { cluster: found } = await eks.send(new DescribeClusterCommand({ name }));
+    return fine(subject, `${found?.status ?? 'unknown state'}, Kubernetes ${found?.version ?? 'of unknown version'}`);
+  } catch (error) {
+    const fix = isDenied(error)
+      ? 'allow eks:DescribeCluster in KarpenterControllerEKSIntegrationPolicy, or set --cluster-endpoint and --cluster-ca-bundle'
+      : `check --cluster-name and the region; a cluster that is not on EKS needs --cluster-endpoint and --cluster-ca-bundle`;
+    return problem(subject, describeError(error), fix);
+  }
+}
+
+export async function queue({ sqs }: Clients, name: string): Promise<readonly Finding[]> {
+  const subject = `queue ${name}`;
+  if (name === '')
+    return [
+      warning(
+        'interruption queue',
+        'none is set: spot interruptions and maintenance end nodes without warning',
+        'make the queue and rules of examples/aws, and set --interruption-queue',
+      ),
+    ];
+  let url: string | undefined;
+  try {
+    url = (await sqs.send(new GetQueueUrlCommand({ QueueName: name }))).QueueUrl;
+  } catch (error) {
+    const fix = isDenied(error)
+      ? 'allow sqs:GetQueueUrl in KarpenterControllerInterruptionPolicy'
+      : 'make the queue of examples/aws, or correct --interruption-queue';
+    return [problem(subject, describeError(error), fix)];
+  }
+  try {
+    const { Attributes: attributes = {} } = await sqs.send(
+      new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['Policy', 'MessageRetentionPeriod'] }),
+    );
+    return [queuePolicy(subject, attributes.Policy)];
+  } catch (error) {
+    // The controller does not need this right, so it is no fault that we lack it.
+    const fix = `run doctor with sqs:GetQueueAttributes to have the queue's policy checked`;
+    return [warning(subject, `exists; its policy cannot be read: ${describeError(error)}`, fix)];
+  }
+}
+
+const list = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : value === undefined ? [] : [value];
+
+/** Whether EventBridge may send, by the letter of the policy; conditions are not evaluated. */
+function queuePolicy(subject: string, text: string | undefined): Finding {
+  const fix = 'allow sqs:SendMessage to the service events.amazonaws.com, as KarpenterInterruptionQueuePolicy does';
+  if (text === undefined) return problem(subject, 'has no policy: EventBridge cannot send to it', fix);
+  const { Statement } = JSON.parse(text) as { readonly Statement?: unknown };
+  const sends = (list(Statement) as readonly Readonly<Record<string, unknown>>[]).some(
+    ({ Effect, Action, Principal }) =>
+      Effect === 'Allow' &&
+      list(Action).some((action) =>
+        ['sqs:SendMessage', 'SQS:SendMessage', 'sqs:*', 'SQS:*', '*'].includes(String(action)),
+      ) &&
+      (Principal === '*' ||
+        list((Principal as { readonly Service?: unknown } | undefined)?.Service).includes('events.amazonaws.com')),
+  );
+  return sends
+    ? fine(subject, 'exists, and EventBridge may send to it')
+    : problem(subject, 'its policy does not let EventBridge send to it', fix);
+}
+
+export async function spotRole({ iam }: Clients): Promise<Finding> {
+  const fix = 'aws iam create-service-linked-role --aws-service-name spot.amazonaws.com';
+  try {
+    await iam.send(new GetRoleCommand({ RoleName: SPOT_ROLE }));
+    return fine(SPOT_ROLE, 'exists');
+  } catch (error) {
+    if (isNotFound(error)) return warning(SPOT_ROLE, 'does not exist: the first spot launch fails', fix);
+    return warning(SPOT_ROLE, `cannot be read: ${describeError(error)}`, `make sure that it exists: ${fix}`);
+  }
+}

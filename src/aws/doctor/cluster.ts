@@ -1,0 +1,111 @@
+/** Checks of the cluster: the kinds that we need, and the controller that runs there. */
+import { customResourceDefinitions } from '../../api/crds.ts';
+import { DEPLOYMENT, NODE_POOL } from '../../api/kinds.ts';
+import type { Workload } from '../../api/kubernetes.ts';
+import { isNotFound } from '../../kube/client.ts';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import { type Finding, fine, problem, warning } from './finding.ts';
+
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const INSTALL = 'helm upgrade --install karpenter-crd charts/karpenter-crd';
+/** Kinds that the operator works without. */
+const OPTIONAL = new Set(['nodeoverlays.karpenter.sh', 'capacitybuffers.autoscaling.x-k8s.io']);
+
+type Json = Readonly<Record<string, unknown>>;
+const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Paths of the fields that one schema has and the other lacks. */
+export function missingFields(wanted: unknown, found: unknown, path = ''): readonly string[] {
+  if (!isMap(wanted)) return [];
+  const inner = isMap(found) ? found : {};
+  const own = isMap(wanted.properties) ? wanted.properties : {};
+  const theirs = isMap(inner.properties) ? inner.properties : {};
+  return [
+    ...Object.entries(own).flatMap(([name, schema]) =>
+      name in theirs ? missingFields(schema, theirs[name], `${path}.${name}`) : [`${path}.${name}`],
+    ),
+    ...(wanted.items === undefined ? [] : missingFields(wanted.items, inner.items, `${path}[]`)),
+  ];
+}
+
+export async function definitions(client: HttpKubeClient): Promise<readonly Finding[]> {
+  return Promise.all(
+    customResourceDefinitions().map(async ({ metadata: { name }, spec }) => {
+      const subject = `CRD ${name}`;
+      let found: typeof spec;
+      try {
+        found = ((await client.raw(`${CRDS}/${name}`)) as { readonly spec: typeof spec }).spec;
+      } catch (error) {
+        if (!isNotFound(error)) return warning(subject, `cannot be read: ${(error as Error).message}`, 'see the error');
+        return OPTIONAL.has(name)
+          ? warning(subject, 'is not installed: the feature behind it is off', INSTALL)
+          : problem(subject, 'is not installed', INSTALL);
+      }
+      const [version] = spec.versions;
+      const served = found.versions.find((each) => each.name === version?.name);
+      if (served === undefined) return problem(subject, `does not serve ${version?.name}`, INSTALL);
+      const missing = missingFields(version?.schema.openAPIV3Schema, served.schema.openAPIV3Schema);
+      return missing.length === 0
+        ? fine(subject, `serves ${served.name} with every field`)
+        : warning(subject, `is older than this version: it lacks ${missing.slice(0, 3).join(', ')}`, INSTALL);
+    }),
+  );
+}
+
+/** A controller in the cluster, and its settings as far as its Deployment tells. */
+export interface Controller {
+  readonly deployment: Workload;
+  readonly version: string;
+  readonly setting: (name: string) => string | undefined;
+}
+
+export async function findController(client: HttpKubeClient): Promise<Controller | undefined> {
+  const labelSelector = 'app.kubernetes.io/name=karpenter';
+  const [deployment] = await client.listAll(DEPLOYMENT, { labelSelector });
+  if (deployment === undefined) return undefined;
+  const env = (deployment.spec.template.spec?.containers ?? []).flatMap((container) => {
+    const { env: entries = [] } = container as { readonly env?: readonly { name: string; value?: string }[] };
+    return entries;
+  });
+  return {
+    deployment,
+    version: deployment.metadata.labels?.['app.kubernetes.io/version'] ?? '',
+    setting: (name) => env.find((entry) => entry.name === name)?.value,
+  };
+}
+
+export function installation(controller: Controller | undefined, version: string): Finding {
+  if (controller === undefined)
+    return warning(
+      'installation',
+      'no Deployment has the label app.kubernetes.io/name=karpenter',
+      'helm upgrade --install karpenter charts/karpenter, or run the operator outside the cluster',
+    );
+  const { namespace, name } = controller.deployment.metadata;
+  const subject = `Deployment ${namespace}/${name}`;
+  return controller.version === version
+    ? fine(subject, `is of version ${version}`)
+    : warning(
+        subject,
+        `is of version ${controller.version || 'unknown'}, and this is ${version}`,
+        'upgrade the chart, or run the doctor of that version',
+      );
+}
+
+/** NodePools that no NodeClass stands behind. */
+export async function pools(client: HttpKubeClient, nodeClasses: ReadonlySet<string>): Promise<readonly Finding[]> {
+  const found = await client.listAll(NODE_POOL);
+  if (found.length === 0)
+    return [warning('NodePools', 'there are none: no node is ever bought', 'kubectl apply -f examples/nodepool.yaml')];
+  return found.map(({ metadata, spec }) => {
+    const { name } = spec.template.spec.nodeClassRef;
+    const subject = `NodePool ${metadata.name}`;
+    return nodeClasses.has(name)
+      ? fine(subject, `uses EC2NodeClass ${name}`)
+      : problem(
+          subject,
+          `its EC2NodeClass ${name} does not exist`,
+          'make it, or correct spec.template.spec.nodeClassRef',
+        );
+  });
+}

@@ -1,0 +1,182 @@
+/** Checks of each NodeClass: what its selectors find in the account at this moment. */
+
+import { type _InstanceType, RunInstancesCommand } from '@aws-sdk/client-ec2';
+import { GetRoleCommand } from '@aws-sdk/client-iam';
+import { getCondition } from '../../api/conditions.ts';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { Clock } from '../../kube/clock.ts';
+import { silent } from '../../observe/logger.ts';
+import { Amis } from '../amis/amis.ts';
+import type { Clients } from '../clients.ts';
+import { describeError, isDryRun, isNotFound } from '../errors.ts';
+import { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
+import { PlacementGroups } from '../placementgroups/placementgroups.ts';
+import { SecurityGroups } from '../securitygroups/securitygroups.ts';
+import { Parameters } from '../ssm/ssm.ts';
+import { Subnets } from '../subnets/subnets.ts';
+import { launchTags, restrictedTags, tagList } from '../tags.ts';
+import { type Finding, fine, isDenied, problem, warning } from './finding.ts';
+
+export interface NodeClassChecks {
+  readonly clients: Clients;
+  readonly clock: Clock;
+  readonly clusterName: string;
+  /** `major.minor` */
+  readonly kubernetesVersion: string;
+}
+
+const CACHE_MS = 60_000;
+
+/** A finding of what a selector finds. */
+async function selected<T>(
+  subject: string,
+  selector: string,
+  find: () => Promise<readonly T[]>,
+  describe: (found: readonly T[]) => string,
+): Promise<readonly [Finding, readonly T[]]> {
+  try {
+    const found = await find();
+    if (found.length > 0) return [fine(subject, describe(found)), found];
+    return [problem(subject, `${selector} matches nothing`, `correct ${selector}, or tag what it should match`), []];
+  } catch (error) {
+    return [
+      problem(subject, `${selector}: ${describeError(error)}`, 'see the error; permissions are listed above'),
+      [],
+    ];
+  }
+}
+
+async function profile(nodeClass: EC2NodeClass, subject: string, { iam }: Clients, clock: Clock): Promise<Finding> {
+  const { role, instanceProfile } = nodeClass.spec;
+  try {
+    if (instanceProfile !== undefined) {
+      const found = await new InstanceProfiles(iam, clock).get(instanceProfile);
+      if (found === undefined)
+        return problem(subject, `instance profile ${instanceProfile} does not exist`, 'make it, or set spec.role');
+      return found.roles.length > 0
+        ? fine(subject, `instance profile ${instanceProfile} with role ${found.roles.join(', ')}`)
+        : problem(subject, `instance profile ${instanceProfile} has no role`, 'add the role of the nodes to it');
+    }
+    const name = role?.split('/').at(-1) ?? '';
+    const { Role } = await iam.send(new GetRoleCommand({ RoleName: name }));
+    const trust = decodeURIComponent(Role?.AssumeRolePolicyDocument ?? '');
+    return trust.includes('ec2.amazonaws.com')
+      ? fine(subject, `role ${name}`)
+      : problem(subject, `EC2 may not assume role ${name}`, 'let ec2.amazonaws.com assume it in its trust policy');
+  } catch (error) {
+    if (isNotFound(error))
+      return problem(subject, `role ${role} does not exist`, 'make the role of the nodes, or correct spec.role');
+    return warning(subject, `spec.role cannot be read: ${describeError(error)}`, 'make sure that the role exists');
+  }
+}
+
+/** Asks whether one instance of it could be started, in its first subnet. */
+async function launchable(
+  nodeClass: EC2NodeClass,
+  subject: string,
+  { clients, clusterName }: NodeClassChecks,
+  launch: { readonly image: string; readonly subnet: string; readonly type: string },
+): Promise<Finding> {
+  const Tags = tagList(launchTags(nodeClass, clusterName, ''));
+  const command = new RunInstancesCommand({
+    DryRun: true,
+    MinCount: 1,
+    MaxCount: 1,
+    ImageId: launch.image,
+    InstanceType: launch.type as _InstanceType,
+    SubnetId: launch.subnet,
+    TagSpecifications: (['instance', 'volume', 'network-interface'] as const).map((ResourceType) => ({
+      ResourceType,
+      Tags,
+    })),
+  });
+  try {
+    await clients.ec2Once.send(command);
+  } catch (error) {
+    if (!isDryRun(error)) {
+      const message = `a dry run of ec2:RunInstances fails: ${describeError(error)}`;
+      return isDenied(error)
+        ? problem(subject, message, 'allow ec2:RunInstances in KarpenterControllerNodeLifecyclePolicy')
+        : warning(subject, message, 'correct what the error names');
+    }
+  }
+  return fine(subject, `a ${launch.type} could be started in ${launch.subnet}`);
+}
+
+export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassChecks): Promise<readonly Finding[]> {
+  const { clients, clock, kubernetesVersion } = checks;
+  const subject = `EC2NodeClass ${nodeClass.metadata.name}`;
+  const amis = new Amis({
+    ec2: clients.ec2,
+    parameters: new Parameters(clients.ssm, clock, silent),
+    clusterVersion: () => kubernetesVersion,
+    clock,
+    log: silent,
+    refreshMs: CACHE_MS,
+  });
+  const [[subnetFinding, subnets], [groupFinding], [imageFinding, images], profileFinding] = await Promise.all([
+    selected(
+      subject,
+      'spec.subnetSelectorTerms',
+      () => new Subnets(clients.ec2, clock, CACHE_MS).list(nodeClass),
+      (found) => `${found.length} subnets in ${[...new Set(found.map(({ zone }) => zone))].sort().join(', ')}`,
+    ),
+    selected(
+      subject,
+      'spec.securityGroupSelectorTerms',
+      () => new SecurityGroups(clients.ec2, clock).list(nodeClass),
+      (found) => `security groups ${found.map(({ id }) => id).join(', ')}`,
+    ),
+    selected(
+      subject,
+      'spec.amiSelectorTerms',
+      () => amis.list(nodeClass),
+      (found) => `${found.length} images, newest ${found[0]?.name}`,
+    ),
+    profile(nodeClass, subject, clients, clock),
+  ]);
+  const findings = [subnetFinding, groupFinding, imageFinding, profileFinding];
+  if (new Set(subnets.map(({ zone }) => zone)).size === 1)
+    findings.push(warning(subject, 'all its subnets are in one zone', 'select subnets of further zones'));
+  for (const { id, deprecated } of images)
+    if (deprecated) findings.push(warning(subject, `image ${id} is deprecated`, 'select a newer image'));
+  const ready = getCondition(nodeClass, 'Ready');
+  if (ready?.status === 'False')
+    findings.push(
+      problem(subject, `is not ready: ${ready.message ?? ''}`, 'see its conditions: kubectl describe ec2nodeclass'),
+    );
+  const restricted = restrictedTags(nodeClass.spec.tags);
+  if (restricted.length > 0)
+    findings.push(
+      problem(subject, `spec.tags sets ${restricted.join(', ')}`, 'remove them: they are set by the controller'),
+    );
+  if (nodeClass.spec.placementGroupSelector !== undefined)
+    findings.push(await placementGroup(nodeClass, subject, checks));
+
+  const image = images.find(({ requirements }) =>
+    requirements.some(({ key, values = [] }) => key === 'kubernetes.io/arch' && values.includes('amd64')),
+  );
+  const usable = image ?? images[0];
+  const [subnet] = subnets;
+  if (usable !== undefined && subnet !== undefined) {
+    const type = image === undefined ? 'm6g.large' : 'm5.large';
+    findings.push(await launchable(nodeClass, subject, checks, { image: usable.id, subnet: subnet.id, type }));
+  }
+  return findings;
+}
+
+async function placementGroup(
+  nodeClass: EC2NodeClass,
+  subject: string,
+  { clients, clock }: NodeClassChecks,
+): Promise<Finding> {
+  const fix = 'correct spec.placementGroupSelector, or make the group';
+  try {
+    const group = await new PlacementGroups(clients.ec2, clock).resolve(nodeClass);
+    return group === undefined
+      ? problem(subject, 'its placement group does not exist', fix)
+      : fine(subject, `placement group ${group.id}`);
+  } catch (error) {
+    return problem(subject, `its placement group cannot be read: ${describeError(error)}`, fix);
+  }
+}

@@ -1,0 +1,49 @@
+/** `karpenter doctor`: what in the account or the cluster keeps nodes from being bought, and what to do about it. */
+import { Command, Option } from 'commander';
+import { examine, type Finding } from '../aws/doctor/doctor.ts';
+import { counted } from './render/table.ts';
+
+const MARKS: Readonly<Record<Finding['level'], string>> = { ok: 'ok      ', warning: 'warning ', error: 'ERROR   ' };
+
+/** One line for each finding, and one below it for its fix; then the totals. */
+export function findingsText(findings: readonly Finding[]): string {
+  const lines = findings.flatMap(({ level, subject, message, fix }) => [
+    `${MARKS[level]}${subject}: ${message}`,
+    ...(fix === undefined ? [] : [`        fix: ${fix}`]),
+  ]);
+  const count = (level: Finding['level']): number => findings.filter((finding) => finding.level === level).length;
+  const totals = `${counted(count('error'), 'error')}, ${counted(count('warning'), 'warning')}, ${count('ok')} ok`;
+  return `${[...lines, '', totals].join('\n')}\n`;
+}
+
+interface Flags {
+  readonly clusterName?: string;
+  readonly interruptionQueue?: string;
+  readonly kubeconfig?: string;
+  readonly output: 'table' | 'json';
+}
+
+/** `version`: of the product. */
+export function doctorCommand(version: string): Command {
+  return new Command('doctor')
+    .description(
+      'Checks an AWS account and a cluster for what the operator needs. Reads and dry runs only: nothing is changed.\n' +
+        'Region and credentials are those of the AWS SDK; permissions are checked for them, not for the role of the operator.',
+    )
+    .addOption(
+      new Option('--cluster-name <name>', 'default: that of the installation in the cluster').env('CLUSTER_NAME'),
+    )
+    .addOption(
+      new Option('--interruption-queue <name>', 'default: that of the installation in the cluster').env(
+        'INTERRUPTION_QUEUE',
+      ),
+    )
+    .addOption(new Option('--kubeconfig <file>', 'default: as kubectl finds it').env('KUBECONFIG'))
+    .addOption(new Option('-o, --output <format>').choices(['table', 'json']).default('table'))
+    .addHelpText('after', '\nEnds with 1 when something is wrong that keeps nodes from being bought.')
+    .action(async (flags: Flags) => {
+      const findings = await examine({ ...flags, version });
+      process.stdout.write(flags.output === 'json' ? `${JSON.stringify(findings)}\n` : findingsText(findings));
+      if (findings.some(({ level }) => level === 'error')) process.exitCode = 1;
+    });
+}
