@@ -60,4 +60,10 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+// A reader such as `head` that has seen enough is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
 process.exitCode = await main(process.argv.slice(2));

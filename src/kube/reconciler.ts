@@ -45,7 +45,7 @@ export interface Trigger<S extends KubeObject = KubeObject> {
 }
 
 interface Common {
-  /** Public: log field `controller`, metric label. Names of spec operations.md 5.2. */
+  /** Public: log field `controller`, metric label. Names as Karpenter logs them. */
   readonly name: string;
   readonly concurrency?: number;
   /** Per key. Default 5 ms doubling to 1000 s. */

@@ -1,4 +1,4 @@
-/** The operator's logger: one JSON object per line in the shape that Karpenter's users parse (spec operations.md 5). */
+/** The operator's logger: one JSON object per line in the shape that Karpenter's users parse. */
 import pino from 'pino';
 import { awsFields, errorText } from './errortext.ts';
 import type { LogFields, Logger } from './logger.ts';

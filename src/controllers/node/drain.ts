@@ -1,4 +1,4 @@
-/** Which pods leave a node next (spec lifecycle.md 8.1): applications before daemons, critical ones last. */
+/** Which pods leave a node next: applications before daemons, critical ones last. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet, isTerminating, isWaitingForEviction } from '../../engine/pods.ts';
 import { needsForceDelete } from './forcedelete.ts';

@@ -1,4 +1,4 @@
-/** When a pod may no longer hold up its node: rules of the terminationGracePeriod (spec lifecycle.md 8.3). */
+/** When a pod may no longer hold up its node: rules of the terminationGracePeriod. */
 import type { Pod } from '../../api/kubernetes.ts';
 
 /**

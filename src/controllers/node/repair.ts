@@ -1,4 +1,4 @@
-/** When a node counts as broken (spec lifecycle.md 11). Pure. */
+/** When a node counts as broken. Pure. */
 import { getCondition } from '../../api/conditions.ts';
 import type { Condition, Node } from '../../api/kubernetes.ts';
 import type { RepairPolicy } from '../../cloud/provider.ts';

@@ -1,4 +1,4 @@
-/** Which volumes must be detached before a node's instance may be terminated (spec lifecycle.md 8.4). */
+/** Which volumes must be detached before a node's instance may be terminated. */
 import type { PersistentVolumeClaim, Pod, VolumeAttachment } from '../../api/kubernetes.ts';
 import { isDrainable } from '../../engine/pods.ts';
 
