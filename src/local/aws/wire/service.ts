@@ -117,7 +117,10 @@ async function shapeOf(service: Service, action: string): Promise<OperationShape
     loading = service.load() as Promise<Record<string, unknown>>;
     modules.set(service.name, loading);
   }
-  const schema = (await loading)[`${action}$`] as object;
+  const loaded = await loading;
+  // A bundle hands a CommonJS package over as its default export alone.
+  const exported = (loaded.default ?? loaded) as Record<string, unknown>;
+  const schema = exported[`${action}$`] as object;
   const known = shapes.get(schema);
   if (known) return known;
   const shape = operationShape(schema);
