@@ -1,65 +1,58 @@
-/** A clock for whole-operator scenarios: runs at a steady multiple of real time, and faster for a while when asked. */
+/**
+ * A clock for whole-operator scenarios. World and operator live in this process, so its time runs at a multiple of real
+ * time only while the process waits, and at real time while it computes: on a slow or busy machine a scenario takes
+ * longer, but what happens in it, and in which order, stays the same.
+ */
+import { performance } from 'node:perf_hooks';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Clock } from '../../src/kube/clock.ts';
+import { timeline } from '../support/timeline.ts';
 
 export interface ScenarioClock extends Clock {
   /** Runs `factor` times as fast as real time from now on; answers the factor before. */
   speed(factor: number): number;
+  /** Real time, in milliseconds, in which the process waited or computed, without what other processes took from it. */
+  calmMs(): number;
+  /** Time ends: what still sleeps never wakes. */
+  stop(): void;
 }
 
-interface Timer {
-  readonly dueMs: number;
-  readonly fire: () => void;
-  handle: ReturnType<typeof setTimeout>;
-}
+/** How often time moves, in real milliseconds. */
+const STEP_MS = 5;
+/** Waiting longer than this between two moves means that the machine did not let the process run. */
+const LONGEST_STEP_MS = 2 * STEP_MS;
 
+/** @param initialFactor seconds of the scenario in one second of waiting */
 export function scenarioClock(initialFactor: number): ScenarioClock {
+  const time = timeline(Date.now());
   let factor = initialFactor;
-  let originMs = Date.now();
-  let startedMs = performance.now();
-  const timers = new Set<Timer>();
-  const now = (): number => originMs + (performance.now() - startedMs) * factor;
-  const arm = (timer: Timer): void => {
-    clearTimeout(timer.handle);
-    timer.handle = setTimeout(
-      () => {
-        timers.delete(timer);
-        timer.fire();
-      },
-      Math.max(0, (timer.dueMs - now()) / factor),
-    );
+  let calmMs = 0;
+  let seen = performance.eventLoopUtilization();
+  let running = true;
+
+  const move = async (): Promise<void> => {
+    const used = performance.eventLoopUtilization();
+    const waitedMs = Math.min(used.idle - seen.idle, LONGEST_STEP_MS);
+    const computedMs = Math.min(used.active - seen.active, LONGEST_STEP_MS);
+    seen = used;
+    calmMs += waitedMs + computedMs;
+    await time.advance(waitedMs * factor + computedMs, () => immediate());
+    if (running) setTimeout(() => void move(), STEP_MS).unref();
   };
-  const after = (ms: number, fire: () => void): (() => void) => {
-    const timer: Timer = { dueMs: now() + ms, fire, handle: setTimeout(() => {}, 0) };
-    timers.add(timer);
-    arm(timer);
-    return () => {
-      timers.delete(timer);
-      clearTimeout(timer.handle);
-    };
-  };
+  void move();
+
   return {
-    now: () => Math.floor(now()),
-    after,
-    sleep: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted) return resolve();
-        const stop = (): void => {
-          cancel();
-          resolve();
-        };
-        const cancel = after(ms, () => {
-          signal?.removeEventListener('abort', stop);
-          resolve();
-        });
-        signal?.addEventListener('abort', stop, { once: true });
-      }),
+    now: time.now,
+    after: time.after,
+    sleep: time.sleep,
     speed(next) {
       const before = factor;
-      originMs = now();
-      startedMs = performance.now();
       factor = next;
-      for (const timer of timers) arm(timer);
       return before;
+    },
+    calmMs: () => calmMs,
+    stop() {
+      running = false;
     },
   };
 }

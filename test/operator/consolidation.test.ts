@@ -2,16 +2,18 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
 import { type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
-import { BRISK, commands, leaks, outgrow, type PoolShape, pool } from './pools.ts';
+import { BRISK, commands, leaks, outgrow, type PoolShape } from './pools.ts';
 
 let scenario: Scenario;
 afterEach(async () => {
   await scenario.stop();
 });
 
-const begin = async (shape: PoolShape, options: ScenarioOptions = {}): Promise<void> => {
+/** Starts with nodes that have become too large; see `outgrow`. */
+const begin = async (nodes: number, small: number, shape: PoolShape, options: ScenarioOptions = {}): Promise<void> => {
   scenario = await startScenario({ ...BRISK, ...options });
-  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool(shape));
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
+  await outgrow(scenario, shape, nodes, small);
 };
 
 /** Waits for something, and counts all the while how many pods of the app run at the least. */
@@ -38,8 +40,7 @@ function expectReplacementFirst(): void {
 
 describe('scaling down', () => {
   it('replaces several nodes by a single cheaper one, which is ready before they are drained', async () => {
-    await begin({ cpus: [2, 4, 8] });
-    await outgrow(scenario, 2, 3);
+    await begin(2, 3, { cpus: [2, 4, 8] });
     const before = scenario.world.aws.spending.usdPerHour();
     const old = scenario.instances().map(({ id }) => id);
     const least = await leastRunning('small', 'a single new node', async () => {
@@ -61,8 +62,7 @@ describe('scaling down', () => {
   }, 120_000);
 
   it('replaces a single node by a cheaper one', async () => {
-    await begin({ cpus: [2, 4, 8] });
-    await outgrow(scenario, 1, 2);
+    await begin(1, 2, { cpus: [2, 4, 8] });
     const old = scenario.instances()[0]?.id;
     const least = await leastRunning('small', 'a single new node', async () => {
       const present = scenario.instances().map(({ id }) => id);
@@ -78,8 +78,7 @@ describe('scaling down', () => {
   }, 120_000);
 
   it('deletes a node whose pods fit on the others', async () => {
-    await begin({ cpus: [8] });
-    await outgrow(scenario, 2, 3);
+    await begin(2, 3, { cpus: [8] });
     await leastRunning('small', 'one node', async () => {
       const running = await scenario.running('small');
       return scenario.instances().length === 1 && running.length === 3;
@@ -89,8 +88,7 @@ describe('scaling down', () => {
   }, 120_000);
 
   it('leaves nodes alone that are not empty when the policy says so', async () => {
-    await begin({ cpus: [2, 4, 8], consolidationPolicy: 'WhenEmpty' });
-    await outgrow(scenario, 1, 1);
+    await begin(1, 1, { cpus: [2, 4, 8], consolidationPolicy: 'WhenEmpty' });
     await scenario.until('an explanation', async () =>
       (await scenario.events('Unconsolidatable')).some((event) => event.message.includes('policy WhenEmpty')),
     );
@@ -105,10 +103,11 @@ describe('scaling down', () => {
 describe('an interruption during a consolidation', () => {
   it('of the node to be replaced neither loses pods nor leaks a node', async () => {
     await begin(
+      2,
+      3,
       { cpus: [2, 4, 8], capacityTypes: ['spot'] },
       { argv: ['--feature-gates=SpotToSpotConsolidation=true'] },
     );
-    await outgrow(scenario, 2, 3);
     await scenario.until('a consolidation', () => commands(scenario).length > 0, 60_000);
     const [first] = scenario.instances();
     expect(first?.capacityType).toBe('spot');
@@ -128,10 +127,11 @@ describe('an interruption during a consolidation', () => {
 
   it('of the replacement puts the marks of the old nodes back', async () => {
     await begin(
+      2,
+      3,
       { cpus: [2, 4, 8], capacityTypes: ['spot'] },
       { argv: ['--feature-gates=SpotToSpotConsolidation=true'] },
     );
-    await outgrow(scenario, 2, 3);
     const old = new Set(scenario.instances().map(({ id }) => id));
     const replacement = await scenario.until(
       'a replacement',

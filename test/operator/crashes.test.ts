@@ -146,9 +146,9 @@ describe('an operator that is killed while it replaces several nodes by one', ()
     async (_, trap) => {
       scenario = await startScenario({ ...BRISK, operator: false });
       operator = await mortalOperator(scenario);
-      await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2, 4, 8] }));
+      await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
       await operator.start();
-      await outgrow(scenario, 2, 3);
+      await outgrow(scenario, { cpus: [2, 4, 8] }, 2, 3);
       const before = scenario.world.aws.spending.usdPerHour();
       operator.arm(trap);
       await died();

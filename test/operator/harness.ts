@@ -66,7 +66,7 @@ export interface Scenario {
   metrics(): Promise<string>;
   /** Instances that are pending or running. */
   instances(): readonly LocalInstance[];
-  /** Waits until `holds` answers something true. Fails, with what it last saw, after 25 s of real time. */
+  /** Waits until `holds` answers something true. Fails, with what it last saw, after 25 s in which the process could run. */
   until<T>(what: string, holds: () => T | Promise<T>, limitMs?: number): Promise<Exclude<T, false | undefined>>;
   /** Lets this much of the scenario's time pass, at `factor` (default 60) times real time. */
   pass(ms: number, factor?: number): Promise<void>;
@@ -140,11 +140,11 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     metrics: async () => (await fetch(`http://127.0.0.1:${operators.at(-1)?.metricsPort}/metrics`)).text(),
     instances: () => world.aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running'),
     async until(what, holds, limitMs = 25_000) {
-      const started = performance.now();
+      const started = clock.calmMs();
       for (;;) {
         const seen = await holds();
         if (seen) return seen as Exclude<typeof seen, false | undefined>;
-        if (performance.now() - started > limitMs)
+        if (clock.calmMs() - started > limitMs)
           throw new Error(`no ${what} after ${limitMs / 1000} s\n${await describeWorld(scenario)}`);
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
@@ -157,6 +157,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     async stop() {
       for (const operator of operators) await operator.stop();
       await world.stop();
+      clock.stop();
     },
   };
   try {

@@ -1,4 +1,5 @@
 /** NodePools whose purchases a scenario can foresee: on demand, one architecture, few sizes, no waiting. */
+import { isTrue } from '../../src/api/conditions.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT } from '../../src/api/labels.ts';
 import type { Budget, NodePool } from '../../src/api/nodepool.ts';
@@ -69,9 +70,13 @@ export const budgetFor = (app: string, maxUnavailable: number): KubeObject =>
     spec: { maxUnavailable, selector: { matchLabels: { app } } },
   }) as KubeObject;
 
-/** Nodes of 8 vCPUs with a pod that fills most of each and small ones beside; then the large pods leave. */
-export async function outgrow(scenario: Scenario, nodes: number, small: number): Promise<void> {
+/**
+ * A pool and its nodes of 8 vCPUs, with a pod that fills most of each and small ones beside; then the large pods leave.
+ * Nothing may be disrupted before all nodes count as consolidatable, so that the first decision sees them all.
+ */
+export async function outgrow(scenario: Scenario, shape: PoolShape, nodes: number, small: number): Promise<void> {
   await scenario.apply(
+    pool({ ...shape, budgets: [{ nodes: '0' }] }),
     budgetFor('small', 1),
     deployment('big', nodes, {}, { cpu: '7' }),
     deployment('small', small, {}, { cpu: '400m' }),
@@ -83,6 +88,13 @@ export async function outgrow(scenario: Scenario, nodes: number, small: number):
   const present = (await scenario.nodes()).length;
   if (present !== nodes) throw new Error(`expected ${nodes} nodes and found ${present}`);
   await scenario.scale('big', 0);
+  await scenario.until(
+    'the nodes to count as consolidatable',
+    async () =>
+      (await scenario.pods('big')).length === 0 &&
+      (await scenario.claims()).every((claim) => isTrue(claim, 'Consolidatable')),
+  );
+  await scenario.apply(pool(shape));
 }
 
 /** Starts of disruption commands, oldest first. */

@@ -1,0 +1,66 @@
+/** Time that stands still until it is moved on: what every clock of the tests is made of. */
+import type { Clock } from '../../src/kube/clock.ts';
+
+export interface Timeline extends Clock {
+  /**
+   * Moves time on by `ms`, calling what falls due in the order in which it does. `settle` is awaited after each call, so
+   * that what was started can run before time moves on.
+   */
+  advance(ms: number, settle: () => Promise<void>): Promise<void>;
+  /** Number of timers that have not fired. */
+  readonly waiting: number;
+}
+
+interface Timer {
+  readonly dueMs: number;
+  readonly fire: () => void;
+}
+
+export function timeline(startMs: number): Timeline {
+  let nowMs = startMs;
+  const timers = new Set<Timer>();
+
+  const after = (ms: number, fire: () => void): (() => void) => {
+    const timer = { dueMs: nowMs + Math.max(0, ms), fire };
+    timers.add(timer);
+    return () => timers.delete(timer);
+  };
+  const nextDue = (untilMs: number): Timer | undefined => {
+    let first: Timer | undefined;
+    for (const timer of timers) {
+      if (timer.dueMs <= untilMs && (first === undefined || timer.dueMs < first.dueMs)) first = timer;
+    }
+    return first;
+  };
+
+  return {
+    now: () => Math.floor(nowMs),
+    after,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve();
+        const stop = (): void => {
+          cancel();
+          resolve();
+        };
+        const cancel = after(ms, () => {
+          signal?.removeEventListener('abort', stop);
+          resolve();
+        });
+        signal?.addEventListener('abort', stop, { once: true });
+      }),
+    async advance(ms, settle) {
+      const untilMs = nowMs + ms;
+      for (let timer = nextDue(untilMs); timer !== undefined; timer = nextDue(untilMs)) {
+        timers.delete(timer);
+        nowMs = Math.max(nowMs, timer.dueMs);
+        timer.fire();
+        await settle();
+      }
+      nowMs = untilMs;
+    },
+    get waiting() {
+      return timers.size;
+    },
+  };
+}
