@@ -25,7 +25,7 @@ import { registrationHealth } from './nodepool/registrationhealth.ts';
 import { validation } from './nodepool/validation.ts';
 import { Batcher } from './provisioning/batcher.ts';
 import { provisioner } from './provisioning/provisioner.ts';
-import { nodeTrigger, podTrigger } from './provisioning/triggers.ts';
+import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { localSolver, type Solver } from './solver.ts';
 
 /** `book` takes down what disruption says of every node. */
@@ -41,6 +41,7 @@ export function controllers(
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
+    poolTrigger(batcher),
     provisioner(deps, batcher, solver),
     lifecycle(deps),
     expiration(deps),

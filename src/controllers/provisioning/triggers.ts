@@ -1,7 +1,9 @@
-/** Pending pods, and nodes whose pods will need another place, open a provisioning run. */
-import { NODE, POD } from '../../api/kinds.ts';
+/** Pending pods, nodes whose pods will need another place, and NodePools that can buy again open a provisioning run. */
+import { isTrue, READY } from '../../api/conditions.ts';
+import { NODE, NODE_POOL, POD } from '../../api/kinds.ts';
 import type { Node, Pod } from '../../api/kubernetes.ts';
 import { DISRUPTED_TAINT } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
 import { isProvisionable, podKey } from '../../engine/pods.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
@@ -42,6 +44,24 @@ export function nodeTrigger(batcher: Batcher): Reconciler<Node> {
       if (!isDisrupted(node)) return settled;
       batcher.trigger(node.metadata.uid ?? node.metadata.name);
       return after(AGAIN_MS);
+    },
+  };
+}
+
+/** A pool that became ready, or was edited while ready: what no pool would take before, it may take now. */
+const mayTakeMore = (pool: NodePool, before: NodePool | undefined): boolean =>
+  isTrue(pool, READY) &&
+  (before === undefined || !isTrue(before, READY) || before.metadata.generation !== pool.metadata.generation);
+
+export function poolTrigger(batcher: Batcher): Reconciler<NodePool> {
+  return {
+    name: 'provisioner.trigger.nodepool',
+    watches: NODE_POOL,
+    filter: (pool, event, before) => event !== 'deleted' && mayTakeMore(pool, before),
+
+    async reconcile(pool) {
+      batcher.trigger(pool.metadata.uid ?? pool.metadata.name);
+      return settled;
     },
   };
 }
