@@ -25,7 +25,7 @@ import type { LocalInstance } from '../../src/local/aws/types.ts';
 import { collectionPath, type KubeApi } from '../../src/local/client.ts';
 import { startWorld, type World, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
-import { scenarioClock } from './clock.ts';
+import { pacedClock } from '../support/pacedclock.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const KINDS: readonly Kind[] = [NODE_POOL, EC2_NODE_CLASS, DEPLOYMENT, DAEMON_SET, NODE, POD, POD_DISRUPTION_BUDGET];
@@ -80,7 +80,7 @@ export interface LogLine {
 }
 
 export async function startScenario(options: ScenarioOptions = {}): Promise<Scenario> {
-  const clock = scenarioClock(options.timeScale ?? 10);
+  const clock = pacedClock(options.timeScale ?? 10);
   const world = await startWorld({ clusterName: 'test', clock, ...options });
   const kube = world.kube.client;
   const operators: Operator[] = [];

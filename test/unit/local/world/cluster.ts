@@ -4,9 +4,9 @@ import { NODE, POD } from '../../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod, QuantityList, Taint } from '../../../../src/api/kubernetes.ts';
 import { startCaches } from '../../../../src/local/cache.ts';
 import { connect, type KubeApi } from '../../../../src/local/client.ts';
-import { scaledClock } from '../../../../src/local/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../../../src/local/kubernetes/server.ts';
 import type { Parts } from '../../../../src/local/parts.ts';
+import { pacedClock } from '../../../support/pacedclock.ts';
 
 export interface TestCluster {
   readonly parts: Parts;
@@ -15,8 +15,11 @@ export interface TestCluster {
   readonly messages: string[];
   list<T extends KubeObject>(kind: Kind<T>): Promise<readonly T[]>;
   pods(): Promise<readonly Pod[]>;
+  /** Creates a node; resolves when the parts have seen it. */
   node(name: string, node?: NodeOptions): Promise<Node>;
-  /** Waits until the answer is truthy; fails after twenty real seconds. */
+  /** Changes a node; resolves when the parts have seen it. */
+  patchNode(name: string, patch: object): Promise<Node>;
+  /** Waits until the answer is truthy; fails after twenty seconds in which the process could run. */
   until<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T>;
   stop(): Promise<void>;
 }
@@ -31,7 +34,7 @@ export interface NodeOptions {
 }
 
 export async function startCluster(timeScale = 50): Promise<TestCluster> {
-  const clock = scaledClock(timeScale);
+  const clock = pacedClock(timeScale);
   const server = await startApiServer({ clock });
   const client = connect(server.url);
   const life = new AbortController();
@@ -39,7 +42,17 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
   const source = { client, clock, signal: life.signal, log: (message: string) => messages.push(message) };
   const parts: Parts = { ...source, caches: startCaches(source) };
   const list: TestCluster['list'] = async (kind) => (await client.list(kind)).items;
-  return {
+  const nodes = parts.caches.of(NODE);
+  const seen = async (node: Node): Promise<Node> => {
+    const { resourceVersion } = node.metadata;
+    await cluster.until(`the parts to see node ${node.metadata.name}`, async () => {
+      const known = nodes.get(node.metadata)?.metadata.resourceVersion;
+      return Number(known) >= Number(resourceVersion);
+    });
+    return node;
+  };
+  const patchNode: TestCluster['patchNode'] = async (name, patch) => seen(await client.patch(NODE, { name }, patch));
+  const cluster: TestCluster = {
     parts,
     client,
     server,
@@ -60,14 +73,16 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
         },
       });
       // Who takes it off when the node is Ready is not always at work here.
-      return schedulable ? client.patch(NODE, { name }, { spec: { taints: taints.length > 0 ? taints : null } }) : node;
+      return schedulable ? patchNode(name, { spec: { taints: taints.length > 0 ? taints : null } }) : seen(node);
     },
+    patchNode,
     async until(what, look) {
-      const deadline = performance.now() + 20_000;
+      const startedMs = clock.calmMs();
       for (;;) {
         const answer = await look();
         if (answer) return answer;
-        if (performance.now() > deadline) throw new Error(`Waited in vain for ${what}. Log: ${messages.join('; ')}`);
+        if (clock.calmMs() - startedMs > 20_000)
+          throw new Error(`Waited in vain for ${what}. Log: ${messages.join('; ')}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },
@@ -75,8 +90,10 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
       life.abort();
       client.close();
       await server.close();
+      clock.stop();
     },
   };
+  return cluster;
 }
 
 /** A pod template that asks for little. */

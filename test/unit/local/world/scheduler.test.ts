@@ -1,12 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  EVENT,
-  NODE,
-  PERSISTENT_VOLUME,
-  PERSISTENT_VOLUME_CLAIM,
-  POD,
-  STORAGE_CLASS,
-} from '../../../../src/api/kinds.ts';
+import { EVENT, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS } from '../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
 import { startScheduler } from '../../../../src/local/kubernetes/scheduler/index.ts';
 import { startVolumes } from '../../../../src/local/kubernetes/workloads/volumes.ts';
@@ -95,6 +88,8 @@ describe('the scheduler', () => {
     await create('low', {}, '1');
     await create('high', { priorityClassName: 'important' }, '1');
     await refusal('high');
+    // Until neither of them backs off any more.
+    await cluster.parts.clock.sleep(5_000);
     await cluster.node('a', { allocatable: { cpu: '1' } });
     expect(await bound('high')).toBe('a');
     expect((await refusal('low')).message).toMatch(/Insufficient cpu/);
@@ -112,11 +107,10 @@ describe('the scheduler', () => {
 
   it('notices a cordon and its end', async () => {
     await cluster.node('a');
-    await cluster.client.patch(NODE, { name: 'a' }, { spec: { unschedulable: true } });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await cluster.patchNode('a', { spec: { unschedulable: true } });
     await create('web');
     expect((await refusal('web')).message).toBe('0/1 nodes are available: 1 node(s) were unschedulable.');
-    await cluster.client.patch(NODE, { name: 'a' }, { spec: { unschedulable: false } });
+    await cluster.patchNode('a', { spec: { unschedulable: false } });
     expect(await bound('web')).toBe('a');
   });
 

@@ -194,17 +194,17 @@ describe('lists and watches of the local API server', () => {
     expect(seen.filter((event) => event === 'add missed')).toHaveLength(1);
   });
 
-  it('lists ten thousand pods in well under a second', async () => {
+  it('lists ten thousand pods without much work', async () => {
     for (let i = 0; i < 10_000; i++) {
       api.server.objects.create({ ...pod(`many-${i}`), metadata: { name: `many-${i}`, namespace: 'kube-public' } });
     }
     const path = '/api/v1/namespaces/kube-public/pods';
-    const started = performance.now();
+    const before = process.cpuUsage();
     const text = await (await fetch(`${api.server.url}${path}`)).text();
-    const again = performance.now();
     await (await fetch(`${api.server.url}${path}`)).text();
+    const { user } = process.cpuUsage(before);
     expect(JSON.parse(text).items).toHaveLength(10_000);
-    expect(again - started).toBeLessThan(1500);
-    expect(performance.now() - again).toBeLessThan(1500);
+    // Serialised at each request, or compared pair by pair, it would be a multiple of this.
+    expect(user / 1e6).toBeLessThan(3);
   });
 });

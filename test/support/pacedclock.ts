@@ -1,14 +1,14 @@
 /**
- * A clock for whole-operator scenarios. World and operator live in this process, so its time runs at a multiple of real
- * time only while the process waits, and at real time while it computes: on a slow or busy machine a scenario takes
- * longer, but what happens in it, and in which order, stays the same.
+ * A clock for worlds that live in this process. Its time runs at a multiple of real time only while the process waits,
+ * and at real time while it computes: on a slow or busy machine a scenario takes longer, but what happens in it, and in
+ * which order, stays the same.
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Clock } from '../../src/kube/clock.ts';
-import { timeline } from '../support/timeline.ts';
+import { timeline } from './timeline.ts';
 
-export interface ScenarioClock extends Clock {
+export interface PacedClock extends Clock {
   /** Runs `factor` times as fast as real time from now on; answers the factor before. */
   speed(factor: number): number;
   /** Real time, in milliseconds, in which the process waited or computed, without what other processes took from it. */
@@ -22,8 +22,8 @@ const STEP_MS = 5;
 /** Waiting longer than this between two moves means that the machine did not let the process run. */
 const LONGEST_STEP_MS = 2 * STEP_MS;
 
-/** @param initialFactor seconds of the scenario in one second of waiting */
-export function scenarioClock(initialFactor: number): ScenarioClock {
+/** @param initialFactor seconds of this clock in one second of waiting */
+export function pacedClock(initialFactor: number): PacedClock {
   const time = timeline(Date.now());
   let factor = initialFactor;
   let calmMs = 0;
