@@ -18,7 +18,7 @@ import { electLeader } from './kube/lease.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
 import { createLogger } from './observe/createLogger.ts';
-import { type Endpoints, serveEndpoints } from './observe/health.ts';
+import { type Endpoints, serveEndpoints, Unavailable } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
@@ -150,10 +150,19 @@ async function run(parts: Parts): Promise<Operator> {
   });
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
   const book = new VerdictBook();
-  debug['/debug/verdicts'] = () => book.verdicts(cluster.nodes(), clock.now());
+  let isLeading = false;
+  debug['/debug/verdicts'] = () => {
+    if (isLeading) return book.verdicts(cluster.nodes(), clock.now());
+    const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
+    throw new Unavailable(
+      `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
+    );
+  };
   const all = [...controllers(deps, book, parts.solver), ...aws.controllers()];
-  const work = (): Promise<void> =>
-    runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
+  const work = (): Promise<void> => {
+    isLeading = true;
+    return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
+  };
 
   const life = settings.disableLeaderElection
     ? work().then(() => 'stopped' as const)

@@ -8,6 +8,7 @@ import { disruption } from './disruption/loop.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
 import { simulator } from './disruption/simulate.ts';
 import { VerdictBook } from './disruption/verdictbook.ts';
+import { verdictNotes } from './disruption/verdictnotes.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
@@ -58,6 +59,7 @@ export function controllers(
     registrationHealth(deps),
     disruption(deps, { queue, methods, simulate: simulator(deps, solver), book }),
     queue.worker,
+    verdictNotes(deps, book),
     ...nodeControllers(deps),
     ...metricsControllers(deps),
   ];

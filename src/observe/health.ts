@@ -9,6 +9,11 @@ import { profile } from './profiles.ts';
 /** Passes by resolving; throws to fail. May wait: probes allow 30 s. The signal aborts when the prober has gone. */
 export type Check = (signal: AbortSignal) => Promise<void> | void;
 
+/** Thrown by what is served to look inside when there is nothing to see now; its text is the answer. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable';
+}
+
 export interface EndpointOptions {
   /** 0 takes a free port. */
   readonly metricsPort: number;
@@ -43,7 +48,7 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
   const metricsServer = serve(log, async (request, response, path) => {
     if (path === '/metrics') return answer(response, 200, await metrics.text(), metrics.contentType);
     const look = options.debug?.[path];
-    if (look) return answer(response, 200, `${JSON.stringify(look())}\n`, 'application/json');
+    if (look) return show(response, look);
     if (options.profiling && path.startsWith('/debug/pprof')) return profile(request, response, path);
     answer(response, 404, 'not found, try /metrics\n');
   });
@@ -66,6 +71,15 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+function show(response: ServerResponse, look: () => unknown): void {
+  try {
+    answer(response, 200, `${JSON.stringify(look())}\n`, 'application/json');
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error;
+    answer(response, 503, `${error.message}\n`);
   }
 }
 

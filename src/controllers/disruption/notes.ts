@@ -8,12 +8,12 @@ import type { Note } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { capitalized } from '../text.ts';
 
 const MINUTE = 60_000;
 const UNCONSOLIDATABLE_WINDOW_MS = 15 * MINUTE;
 
 const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
-const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The same event on a node's Node and NodeClaim, as far as they exist. */
 const onBoth = (

@@ -9,6 +9,7 @@ import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
+import { snakeCase } from '../text.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from './repair.ts';
 
 const RANGE = { min: 10, max: 1_000 };
@@ -97,5 +98,3 @@ export function health(deps: Deps): Reconciler<Node> {
     },
   };
 }
-
-const snakeCase = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();

@@ -63,12 +63,29 @@ const TELLING = ['drift', 'static drift', 'single-node consolidation', 'multi-no
 
 /** One verdict per node, in name order. */
 export function verdictsOf(nodes: readonly StateNode[], reviews: readonly Review[], nowMs: number): readonly Verdict[] {
+  const indexed = reviews.map(index);
   return nodes
-    .map((node) => verdictOn(node, reviews, nowMs))
+    .map((node) => verdictOn(node, indexed, nowMs))
     .sort((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
 }
 
-function verdictOn(node: StateNode, reviews: readonly Review[], nowMs: number): Verdict {
+/** A review with what it says of single nodes at hand. */
+interface Indexed extends Review {
+  readonly commandOf: ReadonlyMap<string, Command>;
+  readonly candidateOf: ReadonlyMap<string, Candidate>;
+}
+
+const index = (review: Review): Indexed => ({
+  ...review,
+  commandOf: new Map(
+    review.findings.commands.flatMap((command) =>
+      command.candidates.map(({ providerId }) => [providerId, command] as const),
+    ),
+  ),
+  candidateOf: new Map(review.candidates.map((candidate) => [candidate.providerId, candidate])),
+});
+
+function verdictOn(node: StateNode, reviews: readonly Indexed[], nowMs: number): Verdict {
   const acting = reviews.find(({ findings }) => findings.commands.length > 0);
   const methods = reviews.flatMap((review) => opinionOf(node, review, { nowMs, acting }) ?? []);
   const { method: _, ...reason } = decisive(methods);
@@ -91,8 +108,8 @@ const described = ({ name }: Method, command: Command): NonNullable<Verdict['com
   nodes: command.candidates.map((candidate) => candidate.name),
 });
 
-const commandFor = ({ providerId }: StateNode, { findings }: Review): Command | undefined =>
-  findings.commands.find(({ candidates }) => candidates.some((candidate) => candidate.providerId === providerId));
+const commandFor = ({ providerId }: StateNode, { commandOf }: Indexed): Command | undefined =>
+  commandOf.get(providerId);
 
 const NOT_REACHED: Reason<VerdictCode> = {
   code: 'not-reached',
@@ -102,8 +119,8 @@ const NOT_REACHED: Reason<VerdictCode> = {
 /** Undefined for a node that the method has not seen. */
 function opinionOf(
   node: StateNode,
-  review: Review,
-  { nowMs, acting }: { readonly nowMs: number; readonly acting: Review | undefined },
+  review: Indexed,
+  { nowMs, acting }: { readonly nowMs: number; readonly acting: Indexed | undefined },
 ): Opinion | undefined {
   const method = review.method.name;
   const { providerId } = node;
@@ -116,7 +133,7 @@ function opinionOf(
   if (block) return { method, ...block };
   const declined = review.declined.get(providerId);
   if (declined) return { method, ...withPatience(declined, nowMs) };
-  const candidate = review.candidates.find((each) => each.providerId === providerId);
+  const candidate = review.candidateOf.get(providerId);
   if (candidate === undefined) return undefined;
   const found = review.findings.reasons?.get(providerId) ?? NOT_REACHED;
   return { method, ...(found.code === 'budget' ? withAllowance(found, candidate, review) : found) };

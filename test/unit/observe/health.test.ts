@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type Check, type Endpoints, serveEndpoints } from '../../../src/observe/health.ts';
+import { type Check, type Endpoints, serveEndpoints, Unavailable } from '../../../src/observe/health.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 
@@ -35,7 +35,12 @@ describe('serveEndpoints', () => {
   it('serves what it is given to look inside, as of the moment', async () => {
     const seen = [{ node: 'a' }];
     const ports = { metricsPort: 0, healthProbePort: 0, host: '127.0.0.1' };
-    const debug = { '/debug/verdicts': () => seen };
+    const debug = {
+      '/debug/verdicts': () => seen,
+      '/debug/moves': () => {
+        throw new Unavailable('this replica stands by');
+      },
+    };
     endpoints = await serveEndpoints({
       ...ports,
       metrics: createMetrics(),
@@ -48,6 +53,7 @@ describe('serveEndpoints', () => {
     const { status, text } = await get(endpoints.metricsPort, '/debug/verdicts');
     expect({ status, body: JSON.parse(text) }).toEqual({ status: 200, body: [{ node: 'a' }, { node: 'b' }] });
     expect((await get(endpoints.metricsPort, '/debug/other')).status).toBe(404);
+    expect(await get(endpoints.metricsPort, '/debug/moves')).toEqual({ status: 503, text: 'this replica stands by\n' });
   });
 
   it.each([

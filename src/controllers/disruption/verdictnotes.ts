@@ -1,0 +1,76 @@
+/**
+ * Tells on each Node why disruption leaves it alone: one event when a reason has settled, and the next one only when
+ * another reason has. What the last pass said of every node is served at `/debug/verdicts`.
+ */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
+import type { StateNode } from '../../engine/model.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import { capitalized } from '../text.ts';
+import type { VerdictBook } from './verdictbook.ts';
+
+const INTERVAL_MS = 10_000;
+/** A reason that lasts less is the middle of something, such as a pass that is not finished. */
+const SETTLED_MS = 10_000;
+/** Most events of one interval, so that a change that concerns every node of a large cluster is told bit by bit. */
+const AT_ONCE = 100;
+
+/** Their own events tell of these, and they do not last. */
+const UNTOLD: ReadonlySet<VerdictCode> = new Set(['chosen', 'next', 'in-progress', 'deleting', 'unmanaged']);
+
+/** What is known of a node. */
+interface Told {
+  /** The reason of the last look, and since when it is that. */
+  reason: string;
+  sinceMs: number;
+  /** The reason of the last event. */
+  told?: string;
+}
+
+type Wanted = Pick<Deps, 'clock' | 'events'> & { readonly cluster: Pick<Deps['cluster'], 'nodes'> };
+
+export function verdictNotes({ clock, cluster, events }: Wanted, book: VerdictBook): Singleton {
+  const known = new Map<string, Told>();
+
+  /** Answers whether the verdict is due to be told. */
+  function isDue(verdict: Verdict, nowMs: number): boolean {
+    const reason = reasonOf(verdict);
+    const last = known.get(verdict.node) ?? { reason, sinceMs: nowMs };
+    if (last.reason !== reason) Object.assign(last, { reason, sinceMs: nowMs });
+    known.set(verdict.node, last);
+    const isAsked = verdict.methods.length > 0;
+    return isAsked && !UNTOLD.has(verdict.code) && last.told !== reason && nowMs - last.sinceMs >= SETTLED_MS;
+  }
+
+  function tell(verdict: Verdict, object: KubeObject): void {
+    const last = known.get(verdict.node);
+    if (last) last.told = last.reason;
+    events.publish({ object, type: 'Normal', reason: 'DisruptionVerdict', message: textOf(verdict) });
+  }
+
+  return {
+    name: 'disruption.verdicts',
+    singleton: true,
+    async reconcile() {
+      const nowMs = clock.now();
+      const nodes = new Map(cluster.nodes().map((node) => [node.name, node]));
+      for (const name of known.keys()) if (!nodes.has(name)) known.delete(name);
+      const due = book.verdicts([...nodes.values()], nowMs).filter((verdict) => isDue(verdict, nowMs));
+      for (const verdict of due.slice(0, AT_ONCE)) {
+        const object = objectOf(nodes.get(verdict.node));
+        if (object) tell(verdict, object);
+      }
+      return after(INTERVAL_MS);
+    },
+  };
+}
+
+const objectOf = (node: StateNode | undefined): KubeObject | undefined => node?.node ?? node?.nodeClaim;
+
+/** What makes two verdicts different: how near a miss was does not. */
+const reasonOf = ({ code, object }: Verdict): string =>
+  object === undefined ? code : [code, object.kind, object.namespace ?? '', object.name].join('/');
+
+const textOf = ({ code, text, nearestMiss }: Verdict): string =>
+  `${capitalized(text)}${nearestMiss === undefined ? '' : ` (${nearestMiss})`} [${code}]`;
