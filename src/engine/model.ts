@@ -137,6 +137,8 @@ export interface SolveOptions {
   readonly elapsedMs?: () => number;
   /** Pods to try before all others, by namespaced name: those that the deadline of an earlier solve left over. */
   readonly first?: readonly string[];
+  /** Stops when more claims than these would be needed; the pods left are listed in `Plan.notEvaluated`. */
+  readonly mostClaims?: number;
 }
 
 /** A node to buy. */

@@ -3,61 +3,71 @@
  * the same snapshot gives the same plan.
  */
 import type { Pod } from '../api/kubernetes.ts';
-import { isReserved } from './instancetypes.ts';
-import type {
-  Offering,
-  Placement,
-  Plan,
-  PlannedClaim,
-  PodRefusal,
-  Resources,
-  Snapshot,
-  SolveOptions,
-} from './model.ts';
+import type { Placement, Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions } from './model.ts';
 import { repacked } from './packing/repack.ts';
 import { podKey } from './pods.ts';
-import { podRequests } from './resources.ts';
 import { type Attempt, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
-import { daemonsOf } from './solver/daemons.ts';
-import { Dimensions } from './solver/dimensions.ts';
+import { Common } from './solver/common.ts';
 import { finalise } from './solver/finalise.ts';
 import { type ExistingNode, existingNodes } from './solver/node.ts';
-import { type PodClass, PodClasses } from './solver/podclass.ts';
+import type { PodClass, PodClasses } from './solver/podclass.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
 import { Reservations } from './solver/reservations.ts';
 import { Scheduler } from './solver/scheduler.ts';
-import { compileTemplates } from './solver/template.ts';
+import { templateOf } from './solver/template.ts';
 import type { TieBreak } from './solver/ties.ts';
 import { refusalOf } from './solver/validate.ts';
 import { Topology } from './topology/topology.ts';
-import { Volumes } from './volumes.ts';
+import type { Volumes } from './volumes.ts';
 
 const NO_POOLS: PodRefusal = { code: 'no-pools', text: 'no dynamic nodepools found' };
 
-export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
-  if (snapshot.pools.length === 0) return nothing(snapshot.pendingPods);
+/** How a solve departs from the snapshot that it was prepared for. */
+export interface Variation {
+  /** Provider ids of nodes that go: as if marked for deletion, they take no pods, but what still runs there counts. */
+  readonly leaving?: ReadonlySet<string> | undefined;
+  /** The pods to place, instead of the snapshot's pending ones. Those of nodes among them no longer count there. */
+  readonly pendingPods?: readonly Pod[] | undefined;
+  readonly quiet?: Quiet | undefined;
+}
+
+/** Options that each solve of a prepared snapshot can have for itself. */
+export type SolveLimits = Pick<SolveOptions, 'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims'>;
+
+/** A snapshot compiled, to be solved many times with small changes: what follows from it alone is worked out once. */
+export interface Prepared {
+  /** The plan that `solve` gives for the snapshot with the variation applied. */
+  solve(variation?: Variation, limits?: SolveLimits): Plan;
+}
+
+/** Where the pending pods of a snapshot go. */
+export const solve = (snapshot: Snapshot, options: SolveOptions): Plan => prepare(snapshot, options).solve();
+
+/** Compiles a snapshot for many solves of it. Memory grows with the kinds of pods that the solves bring along. */
+export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
+  if (snapshot.pools.length === 0)
+    return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods) };
+  const common = new Common(snapshot, options);
+  return {
+    solve: (variation = {}, limits = options) => solveVariation(common, varied(snapshot, variation), limits),
+  };
+}
+
+function varied(snapshot: Snapshot, { leaving, pendingPods = snapshot.pendingPods, quiet }: Variation): Snapshot {
+  const nodes =
+    leaving === undefined || leaving.size === 0
+      ? snapshot.nodes
+      : snapshot.nodes.map((node) => (leaving.has(node.providerId) ? { ...node, markedForDeletion: true } : node));
+  return { ...snapshot, nodes, pendingPods, ...(quiet === undefined ? {} : { quiet }) };
+}
+
+function solveVariation(common: Common, snapshot: Snapshot, limits: SolveLimits): Plan {
+  const { dimensions, daemons, templates, emptyPools, volumes, requestsOf } = common;
+  const options: SolveOptions = { ...common.options, ...limits };
   const preferences = options.preferencePolicy === 'Respect';
   const strictMinValues = options.minValuesPolicy === 'Strict';
-  const requestsOf = rememberedRequests();
-  const daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests });
-  const dimensions = new Dimensions([
-    ...snapshot.pendingPods.map(requestsOf),
-    ...daemons.map(({ requests }) => requests),
-    ...snapshot.nodes.map(({ allocatable }) => allocatable),
-    ...snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ capacity }) => capacity)),
-  ]);
-  const isSold = (offering: Offering): boolean => options.reservedMode !== 'off' || !isReserved(offering);
-  const { templates, emptyPools } = compileTemplates(snapshot, { dimensions, daemons, strictMinValues, isSold });
-  const volumes = new Volumes(snapshot);
-  const classes = new PodClasses({
-    volumes,
-    dimensions,
-    preferences,
-    preferenceTaints: templates.some(({ taints }) => taints.some(({ effect }) => effect === 'PreferNoSchedule')),
-    labelKeys: Topology.labelKeys(snapshot),
-    requestsOf,
-  });
+  const classes = common.classesFor(snapshot.pendingPods);
   const ignored = new Map<string, PodRefusal>();
   const pods = admitted(snapshot.pendingPods, classes, volumes, ignored);
   const order = leftOverFirst(sortPods(pods.map((pod) => ({ pod, requests: requestsOf(pod) }))), options.first ?? []);
@@ -72,7 +82,7 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
       classes,
       topology,
       nodes,
-      templates: templates.map((template) => ({ ...template, limits: template.freshLimits() })),
+      templates: templates.map((pool) => templateOf(pool, snapshot.nodes)),
       noAmounts,
       lowerMinValues: !strictMinValues,
       quiet: snapshot.quiet,
@@ -95,20 +105,6 @@ export function solve(snapshot: Snapshot, options: SolveOptions): Plan {
 function nothing(pods: readonly Pod[]): Plan {
   const refusals = new Map(pods.map((pod) => [podKey(pod), NO_POOLS]));
   return { claims: [], placements: [], refusals, notEvaluated: [], emptyPools: [] };
-}
-
-/** Requests of a pod, worked out once; pods of a workload that share their spec object share them too. */
-function rememberedRequests(): (pod: Pod) => Resources {
-  const known = new WeakMap<object, Resources>();
-  return (pod) => {
-    const owner = pod.status?.containerStatuses === undefined ? pod.spec : pod; // a status can raise requests
-    let requests = known.get(owner);
-    if (requests === undefined) {
-      requests = podRequests(pod);
-      known.set(owner, requests);
-    }
-    return requests;
-  };
 }
 
 /** Pods that can take part; the others are refused. */
@@ -144,11 +140,12 @@ function run(
   scheduler: Scheduler,
   sorted: readonly { readonly pod: Pod }[],
   refusals: Map<string, PodRefusal>,
-  { deadlineMs, elapsedMs }: SolveOptions,
+  { deadlineMs, elapsedMs, mostClaims = Number.POSITIVE_INFINITY }: SolveOptions,
 ): readonly string[] {
   const queue = new PodQueue(sorted.map(({ pod }) => pod));
   for (let pod = queue.pop(); pod !== undefined; pod = queue.pop()) {
-    if (deadlineMs !== undefined && elapsedMs !== undefined && elapsedMs() >= deadlineMs) {
+    const isLate = deadlineMs !== undefined && elapsedMs !== undefined && elapsedMs() >= deadlineMs;
+    if (isLate || scheduler.claims.all.length > mostClaims) {
       return [podKey(pod), ...queue.rest.map(podKey)].filter((key) => !refusals.has(key));
     }
     const refusal = scheduler.place(pod);

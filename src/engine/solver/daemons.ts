@@ -9,7 +9,7 @@ import { toleratesAll } from '../taints.ts';
 import type { BitSet } from './bitset.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax, toleratePreferences } from './relax.ts';
-import type { Template } from './template.ts';
+import type { CompiledPool } from './template.ts';
 
 /** A DaemonSet's pod, with one set of requirements per alternative of its node affinity. */
 export interface Daemon {
@@ -58,7 +58,7 @@ export interface DaemonGroup {
  */
 export function daemonGroups(
   daemons: readonly Daemon[],
-  template: Pick<Template, 'taints' | 'catalogue' | 'rows'> & { readonly requirements: Requirements },
+  template: Pick<CompiledPool, 'taints' | 'catalogue' | 'rows'> & { readonly requirements: Requirements },
   dimensions: Dimensions,
 ): readonly DaemonGroup[] {
   const { catalogue } = template;

@@ -1,4 +1,4 @@
-/** Resource names interned to positions of a vector, for all resources that occur in one solve. */
+/** Resource names interned to positions of a vector. */
 import type { Resources } from '../model.ts';
 
 export type Amounts = Float64Array;
@@ -7,6 +7,7 @@ export class Dimensions {
   readonly names: readonly string[];
   readonly #positions: ReadonlyMap<string, number>;
 
+  /** For what nodes have. A position more stands for all that none of them has. */
   constructor(occurring: Iterable<Resources>) {
     const names = new Set<string>();
     for (const resources of occurring) for (const name in resources) names.add(name);
@@ -14,12 +15,11 @@ export class Dimensions {
     this.#positions = new Map(this.names.map((name, position) => [name, position]));
   }
 
-  /** Amounts of resources that do not occur anywhere else are left out: nothing can compare with them. */
   amounts(resources: Resources): Amounts {
-    const amounts = new Float64Array(this.names.length);
+    const amounts = new Float64Array(this.names.length + 1);
     for (const name in resources) {
-      const position = this.#positions.get(name);
-      if (position !== undefined) amounts[position] = resources[name] ?? 0;
+      const position = this.#positions.get(name) ?? this.names.length;
+      amounts[position] = (amounts[position] ?? 0) + (resources[name] ?? 0);
     }
     return amounts;
   }

@@ -12,6 +12,7 @@ import {
   PRICE_OVERLAY_ANNOTATION,
   WELL_KNOWN_LABELS,
 } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
 import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from '../instancetypes.ts';
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
@@ -20,7 +21,7 @@ import { addResources, minCommonResources, podRequests } from '../resources.ts';
 import { ValueSet } from '../valueset.ts';
 import type { Claim } from './claim.ts';
 import type { Shape } from './shape.ts';
-import { SIMULATION_ONLY, type Template, templateLabels } from './template.ts';
+import { SIMULATION_ONLY, templateLabels } from './template.ts';
 
 /** The least that daemons take on any instance type of the claim. */
 function leastOverhead({ state }: Claim): Resources {
@@ -32,8 +33,8 @@ function leastOverhead({ state }: Claim): Resources {
 }
 
 /** Labels of the node besides those of its instance type: the template's, and what requirements fix of other keys. */
-function labelsOf(template: Template, requirements: Requirements): Readonly<Record<string, string>> {
-  const labels: Record<string, string> = { ...templateLabels(template.pool) };
+export function labelsOf(pool: NodePool, requirements: Requirements): Readonly<Record<string, string>> {
+  const labels: Record<string, string> = { ...templateLabels(pool) };
   for (const [key, set] of requirements.entries()) {
     if (WELL_KNOWN_LABELS.has(key) || key === HOSTNAME_LABEL || SIMULATION_ONLY.includes(key)) continue;
     const value = set.any();
@@ -96,7 +97,7 @@ export function finalise(claim: Claim, options: { readonly strictMinValues: bool
     instanceTypes: names,
     requirements: requirements.toApi(),
     requests: addResources(...claim.pods.map(podRequests), leastOverhead(claim)),
-    labels: labelsOf(template, requirements),
+    labels: labelsOf(template.pool, requirements),
     annotations: annotationsOf(claim, types),
     cheapest: names[0] ?? '',
     usdPerHour: shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY,

@@ -5,7 +5,7 @@ import type { Taint } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { compareText, satisfiesMinValues } from '../instancetypes.ts';
-import type { InstanceType, Offering, Plan, PoolInput, Snapshot } from '../model.ts';
+import type { InstanceType, Offering, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
 import { Catalogue } from './catalogue.ts';
@@ -14,7 +14,8 @@ import type { Dimensions } from './dimensions.ts';
 import { PoolLimits } from './limits.ts';
 import { type Shape, Shapes } from './shape.ts';
 
-export interface Template {
+/** What of a NodePool all solves of a snapshot share. */
+export interface CompiledPool {
   readonly name: string;
   readonly pool: NodePool;
   /** The pool's hash, which its NodeClaims carry to tell later whether the pool has changed. */
@@ -26,9 +27,18 @@ export interface Template {
   /** Rows that the pool's own requirements leave. */
   readonly rows: BitSet;
   readonly groups: readonly DaemonGroup[];
+}
+
+/** A pool in one solve. */
+export interface Template extends CompiledPool {
   readonly limits: PoolLimits;
   /** The limits as they were before this solve bought anything. */
   readonly freshLimits: () => PoolLimits;
+}
+
+export function templateOf(pool: CompiledPool, nodes: readonly StateNode[]): Template {
+  const freshLimits = (): PoolLimits => new PoolLimits(pool.pool, nodes);
+  return { ...pool, limits: freshLimits(), freshLimits };
 }
 
 /** Labels that every node of a pool carries, besides those of its instance type. */
@@ -70,9 +80,9 @@ export interface TemplateOptions {
 export function compileTemplates(
   snapshot: Snapshot,
   { dimensions, daemons, strictMinValues, isSold }: TemplateOptions,
-): { readonly templates: readonly Template[]; readonly emptyPools: Plan['emptyPools'] } {
+): { readonly templates: readonly CompiledPool[]; readonly emptyPools: Plan['emptyPools'] } {
   const shapes = new Map<readonly InstanceType[], Shapes>();
-  const templates: Template[] = [];
+  const templates: CompiledPool[] = [];
   const emptyPools: { nodePool: string; dueToMinValues: boolean }[] = [];
   for (const { nodePool: pool, instanceTypes } of inOrder(snapshot.pools)) {
     const known = shapes.get(instanceTypes) ?? new Shapes(new Catalogue(instanceTypes, dimensions, isSold));
@@ -89,11 +99,9 @@ export function compileTemplates(
     }
     const taints = pool.spec.template.spec.taints ?? [];
     const groups = daemonGroups(daemons, { taints, requirements: root.requirements, catalogue, rows }, dimensions);
-    const freshLimits = (): PoolLimits => new PoolLimits(pool, snapshot.nodes);
-    const limits = freshLimits();
     const hash = nodePoolHash(pool);
     const { name } = pool.metadata;
-    templates.push({ name, pool, hash, catalogue, taints, root, rows, groups, limits, freshLimits });
+    templates.push({ name, pool, hash, catalogue, taints, root, rows, groups });
   }
   return { templates, emptyPools };
 }

@@ -86,11 +86,10 @@ export class Topology {
     for (const { pod, node } of this.#running) this.#repelFrom(pod, node);
   }
 
-  /** Keys of pod labels that any rule here looks at: pods that agree on them are alike to topology. */
-  static labelKeys(snapshot: Snapshot): readonly string[] {
+  /** Keys of labels that any rule of some pods looks at: pods that agree on them are alike to topology. */
+  static labelKeys(pods: readonly Pod[]): readonly string[] {
     const keys = new Set<string>();
     const seen = new Set<unknown>();
-    const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
     for (const { spec } of pods) {
       if ((spec.affinity === undefined && spec.topologySpreadConstraints === undefined) || seen.has(spec)) continue;
       seen.add(spec);

@@ -1,0 +1,81 @@
+/** What all solves of one snapshot have in common. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { isReserved } from '../instancetypes.ts';
+import type { Offering, Plan, Resources, Snapshot, SolveOptions } from '../model.ts';
+import { podRequests } from '../resources.ts';
+import { Topology } from '../topology/topology.ts';
+import { Volumes } from '../volumes.ts';
+import { type Daemon, daemonsOf } from './daemons.ts';
+import { Dimensions } from './dimensions.ts';
+import { PodClasses } from './podclass.ts';
+import { type CompiledPool, compileTemplates } from './template.ts';
+
+export class Common {
+  readonly options: SolveOptions;
+  readonly daemons: readonly Daemon[];
+  readonly dimensions: Dimensions;
+  readonly templates: readonly CompiledPool[];
+  readonly emptyPools: Plan['emptyPools'];
+  readonly volumes: Volumes;
+  readonly requestsOf: (pod: Pod) => Resources = rememberedRequests();
+  #labelKeys: readonly string[];
+  #classes: PodClasses;
+
+  constructor(snapshot: Snapshot, options: SolveOptions) {
+    this.options = options;
+    this.daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests });
+    this.dimensions = new Dimensions([
+      ...this.daemons.map(({ requests }) => requests),
+      ...snapshot.nodes.map(({ allocatable }) => allocatable),
+      ...snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ capacity }) => capacity)),
+    ]);
+    const isSold = (offering: Offering): boolean => options.reservedMode !== 'off' || !isReserved(offering);
+    const { templates, emptyPools } = compileTemplates(snapshot, {
+      dimensions: this.dimensions,
+      daemons: this.daemons,
+      strictMinValues: options.minValuesPolicy === 'Strict',
+      isSold,
+    });
+    this.templates = templates;
+    this.emptyPools = emptyPools;
+    this.volumes = new Volumes(snapshot);
+    this.#labelKeys = Topology.labelKeys([...snapshot.pendingPods, ...snapshot.nodes.flatMap(({ pods }) => pods)]);
+    this.#classes = this.#newClasses();
+  }
+
+  /** The classes of these and all pods so far. They start anew when a pod's rules look at labels that none did before. */
+  classesFor(pods: readonly Pod[]): PodClasses {
+    const keys = new Set([...this.#labelKeys, ...Topology.labelKeys(pods)]);
+    if (keys.size > this.#labelKeys.length) {
+      this.#labelKeys = [...keys].sort();
+      this.#classes = this.#newClasses();
+    }
+    return this.#classes;
+  }
+
+  #newClasses(): PodClasses {
+    const { volumes, dimensions, templates, requestsOf } = this;
+    return new PodClasses({
+      volumes,
+      dimensions,
+      preferences: this.options.preferencePolicy === 'Respect',
+      preferenceTaints: templates.some(({ taints }) => taints.some(({ effect }) => effect === 'PreferNoSchedule')),
+      labelKeys: this.#labelKeys,
+      requestsOf,
+    });
+  }
+}
+
+/** Requests of a pod, worked out once; pods of a workload that share their spec object share them too. */
+function rememberedRequests(): (pod: Pod) => Resources {
+  const known = new WeakMap<object, Resources>();
+  return (pod) => {
+    const owner = pod.status?.containerStatuses === undefined ? pod.spec : pod; // a status can raise requests
+    let requests = known.get(owner);
+    if (requests === undefined) {
+      requests = podRequests(pod);
+      known.set(owner, requests);
+    }
+    return requests;
+  };
+}
