@@ -1,6 +1,7 @@
 /**
  * The whole operator in the local world, through real HTTP on both sides. World and operator share one clock that runs
- * faster than real time, so that minutes of a scenario take seconds.
+ * faster than real time, so that minutes of a scenario take seconds. The same scenarios can be played on another stage,
+ * such as a real control plane; see `playOn`.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,9 +24,10 @@ import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';
 import { collectionPath, type KubeApi } from '../../src/local/client.ts';
-import { startWorld, type World, type WorldOptions } from '../../src/local/world.ts';
+import type { LocalApiServer } from '../../src/local/kubernetes/server.ts';
+import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
-import { pacedClock } from '../support/pacedclock.ts';
+import { type PacedClock, pacedClock } from '../support/pacedclock.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const KINDS: readonly Kind[] = [NODE_POOL, EC2_NODE_CLASS, DEPLOYMENT, DAEMON_SET, NODE, POD, POD_DISRUPTION_BUDGET];
@@ -44,8 +46,33 @@ export interface ScenarioOptions extends WorldOptions {
   readonly operator?: boolean;
 }
 
+export interface ScenarioWorld extends Surroundings {
+  readonly kube: Surroundings['kube'] & { readonly server: Pick<LocalApiServer, 'faults'> };
+}
+
+/** Where scenarios are played. */
+export interface Stage {
+  /** A world without objects of earlier scenarios, and the clock for its operators. */
+  open(options: ScenarioOptions): Promise<{ readonly world: ScenarioWorld; readonly clock: PacedClock }>;
+  /** How many times longer than in the local world one has to wait for anything. */
+  readonly patience: number;
+}
+
+let stage: Stage = {
+  async open(options) {
+    const clock = pacedClock(options.timeScale ?? 10);
+    return { world: await startWorld({ clusterName: 'test', clock, ...options }), clock };
+  },
+  patience: 1,
+};
+
+/** Lets the scenarios that start from now on take place elsewhere. */
+export function playOn(another: Stage): void {
+  stage = another;
+}
+
 export interface Scenario {
-  readonly world: World;
+  readonly world: ScenarioWorld;
   readonly kube: KubeApi;
   /** JSON log lines of every operator that the scenario started, oldest first. */
   readonly log: readonly LogLine[];
@@ -80,8 +107,7 @@ export interface LogLine {
 }
 
 export async function startScenario(options: ScenarioOptions = {}): Promise<Scenario> {
-  const clock = pacedClock(options.timeScale ?? 10);
-  const world = await startWorld({ clusterName: 'test', clock, ...options });
+  const { world, clock } = await stage.open(options);
   const kube = world.kube.client;
   const operators: Operator[] = [];
   const log: LogLine[] = [];
@@ -141,11 +167,12 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     instances: () => world.aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running'),
     async until(what, holds, limitMs = 25_000) {
       const started = clock.calmMs();
+      const patienceMs = limitMs * stage.patience;
       for (;;) {
         const seen = await holds();
         if (seen) return seen as Exclude<typeof seen, false | undefined>;
-        if (clock.calmMs() - started > limitMs)
-          throw new Error(`no ${what} after ${limitMs / 1000} s\n${await describeWorld(scenario)}`);
+        if (clock.calmMs() - started > patienceMs)
+          throw new Error(`no ${what} after ${patienceMs / 1000} s\n${await describeWorld(scenario)}`);
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
