@@ -28,6 +28,8 @@ import { Batcher } from './provisioning/batcher.ts';
 import { provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { localSolver, type Solver } from './solver.ts';
+import { staticDeprovisioning } from './static/deprovisioning.ts';
+import { staticProvisioning } from './static/provisioning.ts';
 
 /** `book` takes down what disruption says of every node. */
 export function controllers(
@@ -57,6 +59,9 @@ export function controllers(
     readiness(deps),
     validation(deps),
     registrationHealth(deps),
+    ...(settings.featureGates.staticCapacity
+      ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
+      : []),
     disruption(deps, { queue, methods, simulate: simulator(deps, solver), book }),
     queue.worker,
     verdictNotes(deps, book),

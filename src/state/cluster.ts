@@ -14,7 +14,15 @@ import type { Clock } from '../kube/clock.ts';
 import { stateNode } from './node.ts';
 import { PodTimings } from './podtimings.ts';
 import { RegistrationHealth } from './registrationhealth.ts';
-import { CLAIMS_BY_PROVIDER_ID, NODES_BY_PROVIDER_ID, openStores, PODS_BY_NODE, type Stores } from './stores.ts';
+import {
+  CLAIMS_BY_NODE_POOL,
+  CLAIMS_BY_PROVIDER_ID,
+  NODES_BY_PROVIDER_ID,
+  openStores,
+  PODS_BY_NODE,
+  type Stores,
+} from './stores.ts';
+import { Tally } from './tally.ts';
 
 export interface ClusterOptions {
   readonly informers: Informers;
@@ -30,6 +38,8 @@ export class ClusterState {
   readonly stores: Stores;
   readonly podTimings = new PodTimings();
   readonly registrationHealth = new RegistrationHealth();
+  /** Claims of static NodePools that were granted and do not exist yet, by NodePool. */
+  readonly reservedNodes = new Tally();
 
   readonly #clock: Clock;
   readonly #manages: ClusterOptions['manages'];
@@ -102,6 +112,19 @@ export class ClusterState {
   /** A claim as this process last saw it, those included that it created and the store does not show yet. */
   claim(name: string): NodeClaim | undefined {
     return this.stores.nodeClaims.get({ name }) ?? this.#inFlight.get(name)?.claim;
+  }
+
+  /** The managed claims of a NodePool, those included that this process created and the store does not show yet. */
+  claimsOfPool(nodePool: string): readonly NodeClaim[] {
+    const shown = this.stores.nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, nodePool);
+    const created = [...this.#inFlight.values()].map(({ claim }) => claim);
+    return [
+      ...shown,
+      ...created.filter(
+        ({ metadata }) =>
+          metadata.labels?.[NODEPOOL_LABEL] === nodePool && this.stores.nodeClaims.get(metadata) === undefined,
+      ),
+    ].filter((claim) => this.#manages(claim.spec.nodeClassRef));
   }
 
   /** The Nodes that carry a claim's provider id: none before it joined, more than one when something is wrong. */

@@ -5,7 +5,7 @@ import { poolTotals } from '../../engine/disruption/balance.ts';
 import { type Allowance, allowances } from '../../engine/disruption/budgets.ts';
 import { type Block, type Candidate, candidateOf, isBlock } from '../../engine/disruption/candidates.ts';
 import type { Deliberation, Method } from '../../engine/disruption/method.ts';
-import { claimCounts } from '../../engine/disruption/staticdrift.ts';
+import { type ClaimCounts, claimCounts } from '../../engine/disruption/staticdrift.ts';
 import type { Declined, Review } from '../../engine/disruption/verdicts.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -87,6 +87,15 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
     return found;
   }
 
+  /** Claims that are about to be created take up room under their pool's limit of nodes. */
+  const withReserved = (counts: ReadonlyMap<string, ClaimCounts>): ReadonlyMap<string, ClaimCounts> =>
+    new Map(
+      [...counts].map(([pool, count]) => {
+        const reserved = cluster.reservedNodes.of(pool);
+        return [pool, reserved === 0 ? count : { ...count, deleting: count.deleting + reserved }];
+      }),
+    );
+
   const deliberate: Deliberate = async (question) => {
     const { method, log, unseenPools } = question;
     const pools = await poolsWithTypes(log);
@@ -103,7 +112,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
       totals: poolTotals(cluster.nodes(), all, pools),
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
       pools,
-      claims: claimCounts(cluster.nodes(), queue.providerIds),
+      claims: withReserved(claimCounts(cluster.nodes(), queue.providerIds)),
       unseenPools,
       simulate,
       elapsedMs: () => clock.now() - nowMs,

@@ -1,17 +1,10 @@
 /** Replaces drifted nodes of NodePools that hold a fixed number of nodes: one for one, whatever runs on them. */
 import { isTrue } from '../../api/conditions.ts';
-import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
-import {
-  HOSTNAME_LABEL,
-  NODEPOOL_HASH_ANNOTATION,
-  NODEPOOL_HASH_VERSION_ANNOTATION,
-  NODEPOOL_LABEL,
-} from '../../api/labels.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { cheapestPrice } from '../instancetypes.ts';
-import type { PlannedClaim, PoolInput, StateNode } from '../model.ts';
+import type { StateNode } from '../model.ts';
 import { resourcesOf } from '../resources.ts';
-import { SIMULATION_ONLY, templateLabels, templateRequirements } from '../solver/template.ts';
+import { templateClaim } from '../staticpools.ts';
 import type { Candidate } from './candidates.ts';
 import type { Command } from './command.ts';
 import { type Deliberation, declined, type Findings, type Method, verdictOf } from './method.ts';
@@ -65,7 +58,7 @@ async function decide({ candidates, budgets, claims, pools }: Deliberation): Pro
     const pool = pools.get(name);
     if (pool === undefined) continue;
     const count = granted(pool.nodePool, own.length, budgets.get(name) ?? 0, claims.get(name) ?? NO_CLAIMS);
-    const planned = fromTemplate(pool);
+    const planned = templateClaim(pool.nodePool, pool.instanceTypes);
     for (const [at, candidate] of inOrder(own).entries()) {
       if (at < count) commands.push({ reason: 'Drifted', candidates: [candidate], replacements: [planned] });
       else reasons.set(candidate.providerId, noRoom(name));
@@ -90,25 +83,4 @@ function granted(pool: NodePool, wanted: number, budget: number, claims: ClaimCo
   if (active + pending > (pool.spec.replicas ?? 0)) return 0; // a replacement is there and what it replaces is not gone
   const limit = resourcesOf(pool.spec.limits).nodes ?? Number.POSITIVE_INFINITY;
   return Math.max(0, Math.min(budget, wanted, limit - (active + pending + deleting)));
-}
-
-/** A claim as the pool describes it, without regard to any pod. Its price is the least that it can cost. */
-function fromTemplate({ nodePool, instanceTypes }: PoolInput): PlannedClaim {
-  const requirements = templateRequirements(nodePool).without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
-  const price = Math.min(...instanceTypes.map((type) => cheapestPrice(type, requirements)));
-  return {
-    nodePool: nodePool.metadata.name,
-    pods: [],
-    instanceTypes: [],
-    requirements: requirements.toApi(),
-    requests: {},
-    labels: templateLabels(nodePool),
-    annotations: {
-      ...nodePool.spec.template.metadata?.annotations,
-      [NODEPOOL_HASH_ANNOTATION]: nodePoolHash(nodePool),
-      [NODEPOOL_HASH_VERSION_ANNOTATION]: NODEPOOL_HASH_VERSION,
-    },
-    cheapest: '',
-    usdPerHour: Number.isFinite(price) ? price : 0,
-  };
 }

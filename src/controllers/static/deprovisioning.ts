@@ -1,0 +1,61 @@
+/** Keeps a static NodePool at its number of nodes from above: deletes the claims that are too many. */
+import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { type Member, surplus } from '../../engine/staticpools.ts';
+import { deleteExactly } from '../../kube/patch.ts';
+import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+import type { DisruptionQueue } from '../disruption/queue.ts';
+import { inBatches } from '../parallel.ts';
+import { census, isStaticPool } from './census.ts';
+import { CLAIMS_OF_STATIC_POOLS } from './triggers.ts';
+
+const REVIEW_MS = 60_000;
+const UNSYNCED_MS = 1000;
+const AT_ONCE = 100;
+
+export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconciler<NodePool> {
+  const { client, clock, cluster } = deps;
+  /** UIDs of claims that were deleted and that the store may still show as they were, by NodePool. */
+  const deleted = new Map<string, ReadonlySet<string | undefined>>();
+  let hasSynced = false;
+
+  async function remove(pool: NodePool, { claim, stateNode }: Member, { log }: ReconcileContext): Promise<void> {
+    log.info('deleting nodeclaim, its nodepool has more than it asks for', {
+      NodeClaim: { name: claim.metadata.name },
+    });
+    await deleteExactly(client, NODE_CLAIM, claim);
+    deleted.set(pool.metadata.name, new Set([...(deleted.get(pool.metadata.name) ?? []), claim.metadata.uid]));
+    if (stateNode) cluster.markForDeletion(stateNode.providerId);
+  }
+
+  /** Those of a pool's deleted claims that are still on show, and no others: they are remembered no longer. */
+  function stillShown({ metadata: { name } }: NodePool): ReadonlySet<string | undefined> {
+    const shown = new Set(cluster.claimsOfPool(name).map(({ metadata }) => metadata.uid));
+    const still = new Set(deleted.get(name)).intersection(shown);
+    if (still.size > 0) deleted.set(name, still);
+    else deleted.delete(name);
+    return still;
+  }
+
+  return {
+    name: 'static.deprovisioning',
+    watches: NODE_POOL,
+    concurrency: 10,
+    filter: (pool) => isStaticPool(deps, pool),
+    triggers: CLAIMS_OF_STATIC_POOLS,
+    removed: ({ name }) => void deleted.delete(name),
+
+    async reconcile(pool, context) {
+      if (!isStaticPool(deps, pool)) return settled;
+      hasSynced ||= cluster.synced();
+      if (!hasSynced) return after(UNSYNCED_MS);
+      const gone = stillShown(pool);
+      const { active } = census({ cluster, queue }, pool, ({ metadata }) => gone.has(metadata.uid));
+      const members = active.map((claim) => ({ claim, stateNode: cluster.nodeOfClaim(claim) }));
+      const tooMany = surplus(members, active.length - (pool.spec.replicas ?? 0), clock.now());
+      await inBatches(tooMany, AT_ONCE, (member) => remove(pool, member, context));
+      return after(REVIEW_MS);
+    },
+  };
+}

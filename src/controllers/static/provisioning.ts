@@ -1,0 +1,85 @@
+/** Keeps a static NodePool at its number of nodes from below: creates the claims that are missing. */
+import { isTrue, READY } from '../../api/conditions.ts';
+import { NODE_POOL } from '../../api/kinds.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { resourcesOf } from '../../engine/resources.ts';
+import { templateClaim } from '../../engine/staticpools.ts';
+import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { createClaim } from '../claims.ts';
+import type { Deps } from '../deps.ts';
+import type { DisruptionQueue } from '../disruption/queue.ts';
+import { inBatches } from '../parallel.ts';
+import { type Census, census, isStaticPool } from './census.ts';
+import { CLAIMS_OF_STATIC_POOLS } from './triggers.ts';
+
+const REVIEW_MS = 60_000;
+const UNSYNCED_MS = 1000;
+const AT_LIMIT_MS = 30_000;
+/** Claims that vanish right after they were created, for want of capacity, are not replaced faster than this. */
+const LEAST_PACE_MS = 10_000;
+
+interface LastCreation {
+  readonly ms: number;
+  readonly generation: number | undefined;
+}
+
+/** How many claims a pool may get now: those that it lacks, as far as its limit of nodes has room. */
+export function granted(pool: NodePool, { active, pending, deleting }: Census, reserved: number): number {
+  const missing = (pool.spec.replicas ?? 0) - active.length;
+  const limit = resourcesOf(pool.spec.limits).nodes ?? Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.min(missing, limit - (active.length + pending + deleting + reserved)));
+}
+
+export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconciler<NodePool> {
+  const { clock, cluster } = deps;
+  const created = new Map<string, LastCreation>();
+  let hasSynced = false;
+
+  async function create(pool: NodePool, count: number, { log }: ReconcileContext): Promise<void> {
+    const { name, generation } = pool.metadata;
+    const planned = templateClaim(pool);
+    cluster.reservedNodes.add(name, count);
+    created.set(name, { ms: clock.now(), generation });
+    await inBatches(Array.from({ length: count }), count, async () => {
+      try {
+        await createClaim(deps, planned, { reason: 'provisioned', log });
+      } finally {
+        cluster.reservedNodes.take(name);
+      }
+    });
+  }
+
+  /** Time to wait before more claims are created for the same specification of a pool. */
+  function paceMs({ metadata }: NodePool): number {
+    const last = created.get(metadata.name);
+    return last === undefined || last.generation !== metadata.generation
+      ? 0
+      : Math.max(0, last.ms + LEAST_PACE_MS - clock.now());
+  }
+
+  return {
+    name: 'static.provisioning',
+    watches: NODE_POOL,
+    concurrency: 10,
+    filter: (pool) => isStaticPool(deps, pool),
+    triggers: CLAIMS_OF_STATIC_POOLS,
+    removed: ({ name }) => void created.delete(name),
+
+    async reconcile(pool, context) {
+      if (!isStaticPool(deps, pool) || !isTrue(pool, READY)) return settled;
+      hasSynced ||= cluster.synced();
+      if (!hasSynced) return after(UNSYNCED_MS);
+      const claims = census({ cluster, queue }, pool, () => false);
+      if (claims.active.length + claims.pending >= (pool.spec.replicas ?? 0)) return after(REVIEW_MS);
+      const waitMs = paceMs(pool);
+      if (waitMs > 0) return after(waitMs);
+      const count = granted(pool, claims, cluster.reservedNodes.of(pool.metadata.name));
+      if (count === 0) {
+        context.log.info('nodepool node limit reached');
+        return after(AT_LIMIT_MS);
+      }
+      await create(pool, count, context);
+      return after(REVIEW_MS);
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/** NodePools with `spec.replicas`: nodes that are there whether or not pods need them. */
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../api/hash.ts';
+import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import { disruptionCost } from './disruption/cost.ts';
+import { cheapestPrice, compareText } from './instancetypes.ts';
+import type { InstanceType, PlannedClaim, StateNode } from './model.ts';
+import { doNotDisrupt, isActive, isOwnedByDaemonSet, isTerminal } from './pods.ts';
+import { labelsOf } from './solver/finalise.ts';
+import { SIMULATION_ONLY, templateRequirements } from './solver/template.ts';
+
+/**
+ * A claim as the pool describes it, without regard to any pod. Its price is the least that it can cost, 0 when nothing
+ * is known of the instance types.
+ */
+export function templateClaim(nodePool: NodePool, instanceTypes: readonly InstanceType[] = []): PlannedClaim {
+  const requirements = templateRequirements(nodePool).without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
+  const price = Math.min(...instanceTypes.map((type) => cheapestPrice(type, requirements)));
+  return {
+    nodePool: nodePool.metadata.name,
+    pods: [],
+    instanceTypes: [],
+    requirements: requirements.toApi(),
+    requests: {},
+    labels: labelsOf(nodePool, requirements),
+    annotations: {
+      ...nodePool.spec.template.metadata?.annotations,
+      [NODEPOOL_HASH_ANNOTATION]: nodePoolHash(nodePool),
+      [NODEPOOL_HASH_VERSION_ANNOTATION]: NODEPOOL_HASH_VERSION,
+    },
+    cheapest: '',
+    usdPerHour: Number.isFinite(price) ? price : 0,
+  };
+}
+
+/** A claim of a static pool, and its machine once there is one. */
+export interface Member {
+  readonly claim: NodeClaim;
+  readonly stateNode: StateNode | undefined;
+}
+
+/**
+ * The members to give up first when there are too many: those without an instance, then empty nodes, then those whose
+ * pods may be disturbed, by what disturbing them costs.
+ */
+export function surplus(members: readonly Member[], count: number, nowMs: number): readonly Member[] {
+  if (count <= 0) return [];
+  return members
+    .map((member) => ({ member, rank: rankOf(member, nowMs), cost: costOf(member, nowMs) }))
+    .sort(
+      (a, b) =>
+        a.rank - b.rank || a.cost - b.cost || compareText(a.member.claim.metadata.name, b.member.claim.metadata.name),
+    )
+    .slice(0, count)
+    .map(({ member }) => member);
+}
+
+/** 0 for a claim without an instance, 1 for an empty node, 2 for one whose pods may be disturbed, 3 for the others. */
+function rankOf({ claim, stateNode }: Member, nowMs: number): number {
+  if (!claim.status?.providerID) return 0;
+  const pods = (stateNode?.pods ?? []).filter((pod) => !isTerminal(pod));
+  const isProtected = pods.some((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
+  if (isProtected) return 3;
+  return pods.every(isOwnedByDaemonSet) ? 1 : 2;
+}
+
+function costOf({ claim, stateNode }: Member, nowMs: number): number {
+  return stateNode === undefined ? 0 : disruptionCost(stateNode.pods, claim, nowMs);
+}

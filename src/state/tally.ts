@@ -1,0 +1,18 @@
+/** Counts by name what is under way and shows nowhere else yet. */
+export class Tally {
+  readonly #counts = new Map<string, number>();
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  add(name: string, count = 1): void {
+    this.#counts.set(name, this.of(name) + count);
+  }
+
+  take(name: string, count = 1): void {
+    const left = this.of(name) - count;
+    if (left > 0) this.#counts.set(name, left);
+    else this.#counts.delete(name);
+  }
+}
