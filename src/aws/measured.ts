@@ -1,6 +1,7 @@
 /** Times the provider's methods and counts their failures. */
 import { causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
+import { currentController } from '../observe/controller.ts';
 import type { AwsMetrics } from './metrics.ts';
 
 function kindOf(error: unknown): string {
@@ -9,12 +10,11 @@ function kindOf(error: unknown): string {
   return causeOf(error, InsufficientCapacity) ? 'InsufficientCapacityError' : '';
 }
 
-/** The calling controller is not known here, so that label stays empty. */
 export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudProvider {
   const time =
     <A extends readonly unknown[], R>(method: string, call: (...args: A) => Promise<R>) =>
     async (...args: A): Promise<R> => {
-      const labels = { controller: '', method, provider: provider.name };
+      const labels = { controller: currentController(), method, provider: provider.name };
       const stop = metrics.methodSeconds.startTimer(labels);
       try {
         return await call(...args);
@@ -29,6 +29,7 @@ export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudPro
     name: provider.name,
     nodeClassKinds: provider.nodeClassKinds,
     repairPolicies: provider.repairPolicies,
+    ...(provider.registrationHooks && { registrationHooks: provider.registrationHooks }),
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
     create: time('Create', (claim) => provider.create(claim)),
     delete: time('Delete', (claim) => provider.delete(claim)),

@@ -15,7 +15,7 @@ import {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
-import type { CloudProvider, DriftReason, RepairPolicy } from '../cloud/provider.ts';
+import type { CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
 import type { InstanceType } from '../engine/model.ts';
 import type { Informers } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
@@ -36,6 +36,7 @@ import { type Instance, instanceIdOf, isTerminating } from './instances/instance
 import type { Instances } from './instances/instances.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
 import { chosenPartition } from './launchtemplates/plan.ts';
+import { partitionHook } from './placementgroups/partitionhook.ts';
 import type { PlacementGroups } from './placementgroups/placementgroups.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import { restrictedTags } from './tags.ts';
@@ -77,12 +78,14 @@ export class Ec2Provider implements CloudProvider {
   readonly name = 'aws';
   readonly nodeClassKinds = [{ group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind }];
   readonly repairPolicies = REPAIR_POLICIES;
+  readonly registrationHooks: readonly RegistrationHook[];
   readonly #options: Ec2ProviderOptions;
   readonly #orphans: Orphans;
   readonly #held: TtlCache<string, true>;
 
   constructor(options: Ec2ProviderOptions) {
     this.#options = options;
+    this.registrationHooks = [partitionHook(options.instances)];
     this.#held = new TtlCache(options.clock, HELD_MS);
     this.#orphans = new Orphans(
       () => options.instances.list(),

@@ -12,11 +12,25 @@ export interface RepairPolicy {
   readonly tolerationMs: number;
 }
 
+/** Whether a node may be registered now, with labels of its claim that have been found out meanwhile; or when to ask. */
+export type HookAnswer =
+  | { readonly done: true; readonly labels?: Readonly<Record<string, string>> }
+  | { readonly done: false; readonly waitMs: number };
+
+/** Something that must be known or done before a node that has joined is declared registered. */
+export interface RegistrationHook {
+  /** Shown in the claim's Registered condition while it waits. */
+  readonly name: string;
+  ask(claim: NodeClaim): Promise<HookAnswer>;
+}
+
 export interface CloudProvider {
   readonly name: string;
   /** NodeClass kinds that this provider serves; objects that refer to others are ignored. */
   readonly nodeClassKinds: readonly { readonly group: string; readonly kind: string }[];
   readonly repairPolicies: readonly RepairPolicy[];
+  /** Asked in parallel; none when absent. */
+  readonly registrationHooks?: readonly RegistrationHook[];
 
   /** Every instance type that the pool's NodeClass allows, offerings attached. Empty when the NodeClass is missing. */
   instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;

@@ -8,6 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
+import { inController } from '../observe/controller.ts';
 import type { LogFields, Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { backOffMs } from './backoff.ts';
@@ -186,7 +187,7 @@ function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): 
     const context = { signal, log: log.with({ controller: controller.name, ...fields, reconcileID: randomUUID() }) };
     const finished = meter.started();
     try {
-      const outcome = await step(context);
+      const outcome = await inController(controller.name, () => step(context));
       finished(outcome.kind === 'after' ? 'requeue_after' : 'success');
       return outcome.kind === 'after' ? { kind: 'again', waitMs: outcome.waitMs } : { kind: 'done' };
     } catch (error) {

@@ -12,14 +12,16 @@ import {
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
+import { after, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
+import { askHooks, type HookResults } from './hooks.ts';
 import { recordRegistration } from './poolhealth.ts';
-import { done, refreshed, type Step, withCondition } from './step.ts';
+import { done, refreshed, type Step, type StepResult, withCondition } from './step.ts';
 
 const TYPE = 'Registered';
 
 export function registration(deps: Deps): Step {
-  const { client, clock, cluster, events, metrics } = deps;
+  const { client, clock, cloud, cluster, events, metrics } = deps;
 
   function warnOfMissingTaint(claim: NodeClaim, node: Node, logError: (message: string) => void): void {
     const expected = node.metadata.labels?.[REGISTERED_LABEL] === undefined;
@@ -30,29 +32,46 @@ export function registration(deps: Deps): Step {
     events.publish({ object: claim, type: 'Warning', reason: 'UnregisteredTaintMissing', message, dedupe });
   }
 
-  return async (claim, { log }) => {
-    const ended = refreshed(claim, TYPE, clock.now());
+  const write = (before: Node, after: Node): Promise<Node | undefined> =>
+    writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
+
+  /** The node gets everything but the leave to be used. */
+  async function held(node: Node, { claim, pending, waitMs, error }: HookResults): Promise<StepResult> {
+    await write(node, synced(node, claim));
+    const update = {
+      type: TYPE,
+      status: 'Unknown',
+      reason: 'RegistrationHookPending',
+      message: pending.join(', '),
+    } as const;
+    return {
+      claim: withCondition(claim, update, clock.now()),
+      outcome: waitMs === undefined ? settled : after(waitMs),
+      ...(error && { error }),
+    };
+  }
+
+  return async (asked, { log }) => {
+    const ended = refreshed(asked, TYPE, clock.now());
     if (ended) return done(ended);
-    const [node, ...others] = cluster.nodesOfClaim(claim);
+    const [node, ...others] = cluster.nodesOfClaim(asked);
     if (node === undefined) {
       const message = 'Node not registered with cluster';
       return done(
-        withCondition(claim, { type: TYPE, status: 'Unknown', reason: 'NodeNotFound', message }, clock.now()),
+        withCondition(asked, { type: TYPE, status: 'Unknown', reason: 'NodeNotFound', message }, clock.now()),
       );
     }
     if (others.length > 0) {
       const message = 'Invariant violated, matched multiple nodes';
       return done(
-        withCondition(claim, { type: TYPE, status: 'False', reason: 'MultipleNodesFound', message }, clock.now()),
+        withCondition(asked, { type: TYPE, status: 'False', reason: 'MultipleNodesFound', message }, clock.now()),
       );
     }
-    warnOfMissingTaint(claim, node, (message) => log.error(message, { Node: { name: node.metadata.name } }));
-    await writeChanges(
-      client,
-      NODE,
-      { before: node, after: registered(synced(node, claim)) },
-      { part: 'object', lock: true },
-    );
+    warnOfMissingTaint(asked, node, (message) => log.error(message, { Node: { name: node.metadata.name } }));
+    const hooks = await askHooks(cloud, asked);
+    if (hooks.pending.length > 0) return held(node, hooks);
+    const { claim } = hooks;
+    await write(node, registered(synced(node, claim)));
     await recordRegistration(deps, claim, true);
     const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
     return {

@@ -3,7 +3,7 @@ import { NODE_CLAIM } from '../../../src/api/kinds.ts';
 import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
-import type { CloudProvider } from '../../../src/cloud/provider.ts';
+import type { CloudProvider, RegistrationHook } from '../../../src/cloud/provider.ts';
 import { cheapestOffering, orderByPrice } from '../../../src/engine/instancetypes.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
 import { Requirements } from '../../../src/engine/requirements.ts';
@@ -53,6 +53,7 @@ export class FakeCloud implements CloudProvider {
   readonly name = 'fake';
   readonly nodeClassKinds = [{ group: 'karpenter.k8s.aws', kind: 'EC2NodeClass' }];
   readonly repairPolicies = [];
+  registrationHooks: readonly RegistrationHook[] = [];
   readonly instances = new Map<string, Instance>();
   readonly #clock: Clock;
   types: readonly InstanceType[] = [

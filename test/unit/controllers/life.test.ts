@@ -8,6 +8,7 @@ import {
   UNREGISTERED_TAINT,
 } from '../../../src/api/labels.ts';
 import { CreateFailed, InsufficientCapacity, NodeClassNotReady } from '../../../src/cloud/errors.ts';
+import type { HookAnswer } from '../../../src/cloud/provider.ts';
 import { conditionOf, World } from './harness.ts';
 
 let world: World;
@@ -152,6 +153,39 @@ describe('a NodeClaim', () => {
     world.kube.patch(NODE, node?.metadata ?? { name: '' }, { spec: { taints: [] } });
     await world.pass(3);
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+  });
+
+  it('waits for what the provider wants to know before its Node is registered', async () => {
+    let answers: HookAnswer[] = [{ done: false, waitMs: 7_000 }];
+    const asked: number[] = [];
+    const ask = async (): Promise<HookAnswer> => {
+      asked.push(world.clock.now());
+      const answer = answers.shift();
+      if (answer === undefined) throw new Error('EC2 is silent');
+      return answer;
+    };
+    world.cloud.registrationHooks = [
+      { name: 'first', ask: async () => ({ done: true }) },
+      { name: 'partition', ask },
+    ];
+    await withPendingPods();
+    await world.pass(4);
+    expect(conditionOf(world.claims[0], 'Registered')).toBe('Unknown/RegistrationHookPending');
+    expect(world.claims[0]?.status?.conditions?.find(({ type }) => type === 'Registered')?.message).toBe('partition');
+    // The Node has its owner and finalizer, but not the leave to be used.
+    expect(world.nodes[0]?.spec?.taints).toEqual([UNREGISTERED_TAINT]);
+    expect(world.nodes[0]?.metadata.finalizers).toEqual([TERMINATION_FINALIZER]);
+
+    await world.pass(7);
+    expect(asked.length).toBeGreaterThan(1);
+    expect(world.errors().at(-1)).toMatch(/registration hook "partition" failed, EC2 is silent/);
+    expect(conditionOf(world.claims[0], 'Registered')).toBe('Unknown/RegistrationHookPending');
+
+    answers = [{ done: true, labels: { 'example.com/partition': '3' } }];
+    await world.pass(20);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+    for (const { metadata } of [world.claims[0], world.nodes[0]].filter((object) => object !== undefined))
+      expect(metadata.labels?.['example.com/partition']).toBe('3');
   });
 
   it('is registered although its Node came without the arrival taint, with a warning', async () => {

@@ -10,6 +10,7 @@ import {
   settled,
 } from '../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
+import { currentController } from '../../../src/observe/controller.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { handFed, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
@@ -42,6 +43,21 @@ describe('runControllers', () => {
     store.put(widget('a', 3));
     await clock.settle();
     expect(seen).toEqual(['a@1', 'a@3']);
+  });
+
+  it('lets everything below a step know whose step it is', async () => {
+    const seen: string[] = [];
+    const { clock, store } = world({
+      ...NAMED,
+      reconcile: async () => {
+        await clock.sleep(1_000);
+        seen.push(currentController());
+        return settled;
+      },
+    });
+    store.put(widget('a', 1));
+    await clock.advance(2_000);
+    expect([...seen, currentController()]).toEqual(['widget.paint', '']);
   });
 
   it('comes back after the time that the outcome names', async () => {
