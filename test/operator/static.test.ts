@@ -1,0 +1,92 @@
+/** NodePools with a fixed number of nodes, scaled as a user scales them. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { NODE_POOL } from '../../src/api/kinds.ts';
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import type { NodePool } from '../../src/api/nodepool.ts';
+import { collectionPath } from '../../src/local/client.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { apart, BRISK, commands, leaks, type PoolShape, pool } from './pools.ts';
+
+let scenario: Scenario;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+function staticPool(replicas: number, shape: PoolShape = {}, limits?: Record<string, string>): KubeObject {
+  const made = pool({ name: 'fixed', cpus: [2], ...shape }) as NodePool;
+  return { ...made, spec: { ...made.spec, replicas, ...(limits === undefined ? {} : { limits }) } } as KubeObject;
+}
+
+const begin = async (...objects: readonly KubeObject[]): Promise<void> => {
+  scenario = await startScenario({ ...BRISK, env: { ...BRISK.env, FEATURE_GATES: 'StaticCapacity=true' } });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...objects);
+};
+
+/** What `kubectl scale nodepool fixed --replicas=…` sends. */
+const scale = (replicas: number): Promise<unknown> =>
+  scenario.kube.raw(
+    'PATCH',
+    `${collectionPath(NODE_POOL)}/fixed/scale`,
+    { spec: { replicas } },
+    'application/merge-patch+json',
+  );
+
+const nodesOf = (count: number): Promise<true> =>
+  scenario.until(
+    `tidy world of ${count} nodes`,
+    async () =>
+      (await scenario.nodes()).length === count &&
+      scenario.instances().length === count &&
+      (await leaks(scenario)).length === 0,
+    60_000,
+  );
+
+describe('a static NodePool', () => {
+  it('holds as many nodes as kubectl scale asks for, and gives up those without pods first', async () => {
+    await begin(staticPool(2));
+    await nodesOf(2);
+    await scenario.until(
+      'the number of nodes in its status',
+      async () => (await scenario.kube.find(NODE_POOL, { name: 'fixed' }))?.status?.nodes === 2,
+    );
+    await scenario.apply(deployment('web', 2, apart('web')));
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 2);
+    const housing = new Set((await scenario.pods('web')).map(({ spec }) => spec.nodeName));
+
+    await scale(4);
+    await nodesOf(4);
+    await scale(2);
+    await nodesOf(2);
+    expect(new Set((await scenario.nodes()).map(({ metadata }) => metadata.name))).toEqual(housing);
+    expect(await scenario.running('web')).toHaveLength(2);
+    // nothing else took a hand: no consolidation of idle nodes, no purchase for pods
+    expect(commands(scenario)).toEqual([]);
+
+    await scale(0);
+    await nodesOf(0);
+    await scenario.pass(60_000);
+    expect(scenario.instances()).toEqual([]);
+  }, 150_000);
+
+  it('replaces drifted nodes when its limit has room for one more', async () => {
+    await begin(staticPool(2, {}, { nodes: '3' }));
+    await nodesOf(2);
+    const before = new Set(scenario.instances().map(({ id }) => id));
+
+    await scenario.apply(staticPool(2, { labels: { tier: 'gold' } }, { nodes: '3' }));
+    let most = 0;
+    await scenario.until(
+      'new nodes only',
+      () => {
+        const present = scenario.instances();
+        most = Math.max(most, present.length);
+        return present.length === 2 && present.every(({ id }) => !before.has(id));
+      },
+      90_000,
+    );
+    await nodesOf(2);
+    expect(most).toBe(3);
+    for (const node of await scenario.nodes()) expect(node.metadata.labels?.tier).toBe('gold');
+    expect(commands(scenario)).toHaveLength(2);
+  }, 150_000);
+});
