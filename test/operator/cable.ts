@@ -3,7 +3,8 @@
  * cut reaches nobody, and what it would have learned does not reach it: to the world this is a SIGKILL.
  */
 import { once } from 'node:events';
-import { Agent, createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from 'node:http';
+import * as http from 'node:http';
+import * as https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 
 export interface SeenRequest {
@@ -30,16 +31,28 @@ export interface Cable {
   close(): Promise<void>;
 }
 
-async function bodyOf(message: IncomingMessage): Promise<Buffer> {
+async function bodyOf(message: http.IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of message) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
 
-/** @param target the server's URL, plain HTTP */
-export async function startCable(target: string): Promise<Cable> {
-  const { hostname, port } = new URL(target);
-  const agent = new Agent({ keepAlive: true });
+/** What a server over TLS proves itself with, as PEM; the certificate's authority included. */
+export interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+/**
+ * @param target the server's URL
+ * @param certificate the server's own when it speaks TLS: clients cannot tell this end of the wire from it
+ */
+export async function startCable(target: string, certificate?: Certificate): Promise<Cable> {
+  const { hostname, port, protocol } = new URL(target);
+  const agent = certificate
+    ? new https.Agent({ keepAlive: true, ca: certificate.cert })
+    : new http.Agent({ keepAlive: true });
+  const sendRequest = certificate ? https.request : http.request;
   const sockets = new Set<Socket>();
   let isCut = false;
   let decide: Scissors = () => false;
@@ -54,7 +67,7 @@ export async function startCable(target: string): Promise<Cable> {
     return isCut;
   };
 
-  async function pass(from: IncomingMessage, to: ServerResponse): Promise<void> {
+  async function pass(from: http.IncomingMessage, to: http.ServerResponse): Promise<void> {
     const body = await bodyOf(from);
     const seen: SeenRequest = { method: from.method ?? '', url: from.url ?? '', body: body.toString('utf8') };
     if (await cutAt(seen, 'before')) return void to.destroy();
@@ -63,7 +76,7 @@ export async function startCable(target: string): Promise<Cable> {
     const onward = sendRequest({ hostname, port, agent, method, path, headers });
     to.once('close', () => onward.destroy());
     onward.end(body);
-    const [answer] = (await once(onward, 'response')) as [IncomingMessage];
+    const [answer] = (await once(onward, 'response')) as [http.IncomingMessage];
     if (await cutAt(seen, 'after')) return void to.destroy();
     if (headers['x-amz-target'] === 'AmazonSQS.GetQueueUrl') return answerOwnUrl(answer, to);
     to.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -73,16 +86,17 @@ export async function startCable(target: string): Promise<Cable> {
   }
 
   /** The answer names the server; the operator shall go on through this wire. */
-  async function answerOwnUrl(answer: IncomingMessage, to: ServerResponse): Promise<void> {
+  async function answerOwnUrl(answer: http.IncomingMessage, to: http.ServerResponse): Promise<void> {
     const text = (await bodyOf(answer)).toString('utf8').replaceAll(new URL(target).origin, cable.url);
     to.writeHead(answer.statusCode ?? 502, { 'content-type': answer.headers['content-type'] ?? 'application/json' });
     to.end(text);
   }
 
-  const server = createServer((from, to) => {
+  const serve = (from: http.IncomingMessage, to: http.ServerResponse): void => {
     if (isCut) return void to.destroy();
     pass(from, to).catch(() => to.destroy());
-  });
+  };
+  const server = certificate ? https.createServer(certificate, serve) : http.createServer(serve);
   server.on('connection', (socket) => {
     if (isCut) return void socket.destroy();
     sockets.add(socket);
@@ -92,7 +106,7 @@ export async function startCable(target: string): Promise<Cable> {
   await once(server, 'listening');
 
   const cable: Cable = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${protocol}//127.0.0.1:${(server.address() as AddressInfo).port}`,
     watch(scissors) {
       decide = scissors;
     },

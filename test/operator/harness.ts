@@ -28,6 +28,7 @@ import type { LocalApiServer } from '../../src/local/kubernetes/server.ts';
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { type PacedClock, pacedClock } from '../support/pacedclock.ts';
+import type { Certificate } from './cable.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const KINDS: readonly Kind[] = [NODE_POOL, EC2_NODE_CLASS, DEPLOYMENT, DAEMON_SET, NODE, POD, POD_DISRUPTION_BUDGET];
@@ -47,7 +48,11 @@ export interface ScenarioOptions extends WorldOptions {
 }
 
 export interface ScenarioWorld extends Surroundings {
-  readonly kube: Surroundings['kube'] & { readonly server: Pick<LocalApiServer, 'faults'> };
+  readonly kube: Surroundings['kube'] & {
+    readonly server: Pick<LocalApiServer, 'faults'>;
+    /** Of an API server that speaks TLS. */
+    readonly certificate?: Certificate;
+  };
 }
 
 /** Where scenarios are played. */

@@ -29,7 +29,8 @@ const isEviction = ({ method, url }: SeenRequest): boolean => method === 'POST' 
 /** @param scenario one without an operator */
 export async function mortalOperator(scenario: Scenario): Promise<Mortal> {
   const { world } = scenario;
-  const [kube, aws] = [await startCable(world.kube.url), await startCable(world.aws.url)];
+  const kube = await startCable(world.kube.url, world.kube.certificate);
+  const aws = await startCable(world.aws.url);
   const folder = await mkdtemp(join(tmpdir(), 'mortal-'));
   const kubeconfig = join(folder, 'kubeconfig');
   await writeFile(kubeconfig, world.kube.kubeconfig().replaceAll(world.kube.url, kube.url), { mode: 0o600 });

@@ -2,30 +2,20 @@
  * A real control plane with our charts installed by real helm, the local AWS and kubelets around it, and operators that
  * work as the chart's ServiceAccount.
  */
-import { execFile } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { DEPLOYMENT, NODE, SERVICE } from '../../../src/api/kinds.ts';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DEPLOYMENT, NODE } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { KubeApi } from '../../../src/local/client.ts';
 import { joinCluster, type Surroundings, type WorldOptions } from '../../../src/local/world.ts';
-import { type AuditedRequest, type ControlPlane, startControlPlane } from './controlplane.ts';
-import { kubeconfigText } from './kubeconfig.ts';
+import type { AuditedRequest } from './controlplane.ts';
+import { CLUSTER_NAME, type Installation, NAMESPACE, ROOT, startInstallation, type Values } from './installation.ts';
 import { eventually } from './processes.ts';
 
-const run = promisify(execFile);
-
-export const ROOT = resolve(import.meta.dirname, '../../..');
-export const NAMESPACE = 'kube-system';
-export const CLUSTER_NAME = 'test';
-/** The identity of the operator's requests. */
-export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:karpenter`;
-
-const HELM_LIMIT_MS = 120_000;
+export { CLUSTER_NAME, NAMESPACE, OPERATOR_USER, ROOT, type Values } from './installation.ts';
 
 /** Machines that start at once: the control plane keeps real time. */
-const QUICK: Pick<WorldOptions, 'instances' | 'kubelets'> = {
+export const QUICK: Pick<WorldOptions, 'instances' | 'kubelets'> = {
   instances: { startDelayMs: 300, stopDelayMs: 500 },
   kubelets: { bootMs: 500, readyMs: 200, podStartMs: [50, 150], podStopMs: 100, leaseMs: 10_000 },
 };
@@ -33,27 +23,13 @@ const QUICK: Pick<WorldOptions, 'instances' | 'kubelets'> = {
 /** For the chart's two replicas, which want different zones. */
 const SYSTEM_NODES = 2;
 
-export type Values = Readonly<Record<string, unknown>>;
-
 export const VALUES: Values = {
   settings: { clusterName: CLUSTER_NAME, interruptionQueue: CLUSTER_NAME },
   controller: { resources: { requests: { cpu: '200m', memory: '256Mi' }, limits: { memory: '1Gi' } } },
 };
 
-export interface Cluster {
-  readonly plane: ControlPlane;
-  /** With the rights of an administrator. */
-  readonly kube: KubeApi;
+export interface Cluster extends Installation {
   readonly world: Surroundings;
-  /** Runs helm as the administrator; answers its standard output. @throws Error with what helm said */
-  helm(...argv: readonly string[]): Promise<string>;
-  /** `helm upgrade --install` of one of the charts with these values. */
-  install(chart: 'karpenter' | 'karpenter-crd', values: Values, ...argv: readonly string[]): Promise<string>;
-  /** Writes values where helm can read them; answers the path. */
-  valuesFile(values: Values): Promise<string>;
-  kubectl(...argv: readonly string[]): Promise<string>;
-  /** A new token for the chart's ServiceAccount takes the place of the operators' present one. */
-  renewToken(seconds?: number): Promise<void>;
   /** What the chart's Deployment gives its container, with this world's AWS and a kubeconfig of the ServiceAccount. */
   operatorEnv(): Promise<Record<string, string>>;
   /** What operators asked of the API server. */
@@ -70,18 +46,15 @@ export interface ClusterOptions {
 }
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const plane = await startControlPlane({ audited: [OPERATOR_USER] });
-  const { client: kube, folder, url, certificateAuthority } = plane;
-  const tokenFile = join(folder, 'operator.token');
+  const installation = await startInstallation();
+  const { plane, kube, kubeconfig } = installation;
   const stops: (() => Promise<void>)[] = [() => plane.stop()];
   const stop = async (): Promise<void> => {
     for (const one of stops.splice(0).reverse()) await one();
   };
   try {
-    await kube.create(SERVICE, KUBE_DNS);
-    const kubeconfig = kubeconfigText({ url, certificateAuthority, tokenFile });
     const world = await joinCluster(
-      { url, credentials: plane.credentials, kubeconfig },
+      { url: plane.url, credentials: plane.credentials, kubeconfig },
       {
         clusterName: CLUSTER_NAME,
         systemNodes: SYSTEM_NODES,
@@ -91,16 +64,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       },
     );
     stops.push(() => world.stop());
-    const tools = await startTools(plane);
     await reserveSystemNodes(kube, options.world?.systemNodes ?? SYSTEM_NODES);
-    const cluster: Cluster = {
-      plane,
-      kube,
+    const values = options.values === undefined ? VALUES : options.values;
+    if (values !== null) await installCharts(installation, values);
+    return {
+      ...installation,
       world,
-      ...tools,
-      renewToken: async (seconds = 3_600) => {
-        await writeFile(tokenFile, await newToken(kube, seconds), { mode: 0o600 });
-      },
       operatorEnv: async () => ({
         ...(await chartEnv(kube)),
         ...world.env(),
@@ -111,18 +80,18 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       audit: () => plane.audit(),
       stop,
     };
-    const values = options.values === undefined ? VALUES : options.values;
-    if (values !== null) {
-      await cluster.install('karpenter-crd', {});
-      await cluster.install('karpenter', values, '--skip-crds');
-      await cluster.renewToken();
-    }
-    return cluster;
   } catch (error) {
     const tails = plane.tails();
     await stop();
     throw new Error(`Cannot set up the cluster: ${String(error)}\n${tails}`, { cause: error });
   }
+}
+
+/** Both charts, and a token for operators outside of the cluster. */
+export async function installCharts({ install, renewToken }: Installation, values: Values): Promise<void> {
+  await install('karpenter-crd', {});
+  await install('karpenter', values, '--skip-crds');
+  await renewToken();
 }
 
 /** Keeps workloads off the nodes that are there from the start. */
@@ -138,69 +107,6 @@ async function reserveSystemNodes(kube: KubeApi, count: number): Promise<void> {
   const taint = { key: 'CriticalAddonsOnly', value: 'true', effect: 'NoSchedule' };
   for (const { metadata } of nodes)
     await kube.patch(NODE, metadata, { spec: { taints: [taint] } }, { type: 'strategic' });
-}
-
-/** The operator asks it for the cluster's DNS address. */
-const KUBE_DNS = {
-  apiVersion: 'v1',
-  kind: 'Service',
-  metadata: { name: 'kube-dns', namespace: NAMESPACE },
-  spec: { clusterIP: '172.20.0.10', ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] },
-} as KubeObject;
-
-/** helm and kubectl, with folders of their own so that the user's settings stay out. */
-async function startTools(plane: ControlPlane): Promise<Pick<Cluster, 'helm' | 'install' | 'valuesFile' | 'kubectl'>> {
-  const home = join(plane.folder, 'home');
-  await mkdir(home);
-  const env = {
-    ...process.env,
-    HOME: home,
-    KUBECONFIG: plane.kubeconfig,
-    HELM_CONFIG_HOME: home,
-    HELM_CACHE_HOME: home,
-    HELM_DATA_HOME: home,
-  };
-  const call = async (path: string, argv: readonly string[]): Promise<string> => {
-    try {
-      const { stdout } = await run(path, argv, { env, timeout: HELM_LIMIT_MS, maxBuffer: 64 * 1024 * 1024 });
-      return stdout;
-    } catch (error) {
-      const { stderr = '', stdout = '' } = error as { readonly stderr?: string; readonly stdout?: string };
-      throw new Error(`${path} ${argv.join(' ')}: ${stderr || stdout || String(error)}`, { cause: error });
-    }
-  };
-  let files = 0;
-  const valuesFile = async (values: Values): Promise<string> => {
-    files += 1;
-    const file = join(home, `values-${files}.json`);
-    await writeFile(file, JSON.stringify(values));
-    return file;
-  };
-  return {
-    helm: (...argv) => call(plane.binaries.helm, argv),
-    kubectl: (...argv) => call(plane.binaries.kubectl, argv),
-    valuesFile,
-    install: async (chart, values, ...argv) =>
-      call(plane.binaries.helm, [
-        'upgrade',
-        '--install',
-        chart,
-        join(ROOT, 'charts', chart),
-        '--namespace',
-        NAMESPACE,
-        '--values',
-        await valuesFile(values),
-        ...argv,
-      ]),
-  };
-}
-
-/** Asks the TokenRequest API, as the kubelet does for a pod. */
-async function newToken(kube: KubeApi, expirationSeconds: number): Promise<string> {
-  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/karpenter/token`;
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
-  const answer = (await kube.raw('POST', path, request)) as { readonly status: { readonly token: string } };
-  return answer.status.token;
 }
 
 interface EnvVar {

@@ -60,6 +60,8 @@ export interface ControlPlane {
   readonly url: string;
   /** PEM file of the API server's certificate authority. */
   readonly certificateAuthority: string;
+  /** PEM file of the key to the API server's certificate, which is in the file of its authority. */
+  readonly certificateKey: string;
   /** Of a member of system:masters. */
   readonly credentials: Credentials;
   /** A client with those credentials. */
@@ -135,6 +137,7 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
     return {
       ...connection,
       certificateAuthority: files.certificateAuthority,
+      certificateKey: join(folder, 'certificates/apiserver.key'),
       kubeconfig: files.adminKubeconfig,
       binaries: executables,
       folder,

@@ -1,0 +1,127 @@
+/** A real control plane with kubectl, and with helm to install our charts. */
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { SERVICE } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeApi } from '../../../src/local/client.ts';
+import { type ControlPlane, startControlPlane } from './controlplane.ts';
+import { kubeconfigText } from './kubeconfig.ts';
+
+const run = promisify(execFile);
+
+export const ROOT = resolve(import.meta.dirname, '../../..');
+export const NAMESPACE = 'kube-system';
+export const CLUSTER_NAME = 'test';
+/** The identity of the operator's requests. */
+export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:karpenter`;
+
+const HELM_LIMIT_MS = 120_000;
+
+export type Values = Readonly<Record<string, unknown>>;
+
+export interface Tools {
+  /** Runs helm as the administrator; answers its standard output. @throws Error with what helm said */
+  helm(...argv: readonly string[]): Promise<string>;
+  /** `helm upgrade --install` of one of the charts with these values. */
+  install(chart: 'karpenter' | 'karpenter-crd', values: Values, ...argv: readonly string[]): Promise<string>;
+  /** Writes values where helm can read them; answers the path. */
+  valuesFile(values: Values): Promise<string>;
+  kubectl(...argv: readonly string[]): Promise<string>;
+}
+
+export interface Installation extends Tools {
+  readonly plane: ControlPlane;
+  /** With the rights of an administrator. */
+  readonly kube: KubeApi;
+  /** The text of a kubeconfig of the chart's ServiceAccount. */
+  readonly kubeconfig: string;
+  /** A new token for the chart's ServiceAccount takes the place of the operators' present one. */
+  renewToken(seconds?: number): Promise<void>;
+}
+
+/** Starts a control plane; the charts are left to the caller. */
+export async function startInstallation(): Promise<Installation> {
+  const plane = await startControlPlane({ audited: [OPERATOR_USER] });
+  const { client: kube, folder, url, certificateAuthority } = plane;
+  const tokenFile = join(folder, 'operator.token');
+  try {
+    await kube.create(SERVICE, KUBE_DNS);
+    return {
+      plane,
+      kube,
+      kubeconfig: kubeconfigText({ url, certificateAuthority, tokenFile }),
+      ...(await startTools(plane)),
+      renewToken: async (seconds = 3_600) => {
+        await writeFile(tokenFile, await newToken(kube, seconds), { mode: 0o600 });
+      },
+    };
+  } catch (error) {
+    await plane.stop();
+    throw error;
+  }
+}
+
+/** The operator asks it for the cluster's DNS address. */
+const KUBE_DNS = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'kube-dns', namespace: NAMESPACE },
+  spec: { clusterIP: '172.20.0.10', ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] },
+} as KubeObject;
+
+/** helm and kubectl, with folders of their own so that the user's settings stay out. */
+async function startTools(plane: ControlPlane): Promise<Tools> {
+  const home = join(plane.folder, 'home');
+  await mkdir(home);
+  const env = {
+    ...process.env,
+    HOME: home,
+    KUBECONFIG: plane.kubeconfig,
+    HELM_CONFIG_HOME: home,
+    HELM_CACHE_HOME: home,
+    HELM_DATA_HOME: home,
+  };
+  const call = async (path: string, argv: readonly string[]): Promise<string> => {
+    try {
+      const { stdout } = await run(path, argv, { env, timeout: HELM_LIMIT_MS, maxBuffer: 64 * 1024 * 1024 });
+      return stdout;
+    } catch (error) {
+      const { stderr = '', stdout = '' } = error as { readonly stderr?: string; readonly stdout?: string };
+      throw new Error(`${path} ${argv.join(' ')}: ${stderr || stdout || String(error)}`, { cause: error });
+    }
+  };
+  let files = 0;
+  const valuesFile = async (values: Values): Promise<string> => {
+    files += 1;
+    const file = join(home, `values-${files}.json`);
+    await writeFile(file, JSON.stringify(values));
+    return file;
+  };
+  return {
+    helm: (...argv) => call(plane.binaries.helm, argv),
+    kubectl: (...argv) => call(plane.binaries.kubectl, argv),
+    valuesFile,
+    install: async (chart, values, ...argv) =>
+      call(plane.binaries.helm, [
+        'upgrade',
+        '--install',
+        chart,
+        join(ROOT, 'charts', chart),
+        '--namespace',
+        NAMESPACE,
+        '--values',
+        await valuesFile(values),
+        ...argv,
+      ]),
+  };
+}
+
+/** Asks the TokenRequest API, as the kubelet does for a pod. */
+async function newToken(kube: KubeApi, expirationSeconds: number): Promise<string> {
+  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/karpenter/token`;
+  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
+  const answer = (await kube.raw('POST', path, request)) as { readonly status: { readonly token: string } };
+  return answer.status.token;
+}
