@@ -1,7 +1,10 @@
 /** What the operator does when EC2 does not sell what was planned. */
+import type { CreateFleetCommandInput } from '@aws-sdk/client-ec2';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
+import type { RecordedCall } from '../../src/local/aws/types.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
+import { apart } from './pools.ts';
 
 let scenario: Scenario;
 const begin = async (): Promise<Scenario> => {
@@ -14,6 +17,11 @@ afterEach(async () => {
 });
 
 const MINUTE = 60_000;
+/** The capacity pools that a CreateFleet call allowed. */
+const poolsOf = ({ input }: RecordedCall): readonly string[] =>
+  (input as Partial<CreateFleetCommandInput>).LaunchTemplateConfigs?.flatMap(({ Overrides = [] }) =>
+    Overrides.map(({ InstanceType, AvailabilityZone }) => `${InstanceType} in ${AvailabilityZone}`),
+  ) ?? [];
 const typesOf = async (): Promise<(string | undefined)[]> =>
   (await scenario.claims()).map((claim) => claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
 
@@ -33,12 +41,15 @@ describe('a shortage', () => {
     await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
     expect(await typesOf()).not.toContain(first.type);
 
-    // Capacity is back, but the shortage is still remembered: a second node of the same shape avoids it, too.
+    // Capacity is back, but the shortage is still remembered: another node for the same pods avoids it, too.
     world.aws.faults.clear();
     const fleets = world.aws.calls.recorded('CreateFleet').length;
-    await scenario.apply(deployment('second', 1, {}, { cpu: '3' }));
+    await scenario.apply(deployment('second', 1, apart('probe')));
     await scenario.until('a second running pod', async () => (await scenario.running('second')).length === 1);
-    if (world.aws.calls.recorded('CreateFleet').length > fleets) expect(await typesOf()).not.toContain(first.type);
+    const asked = world.aws.calls.recorded('CreateFleet').slice(fleets).map(poolsOf);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.length).toBeGreaterThan(10);
+    expect(asked[0]).not.toContain(`${first.type} in ${first.zone}`);
 
     await scenario.pass(3.5 * MINUTE);
     await scenario.scale('probe', 0);
