@@ -1,9 +1,9 @@
 /** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
+import { Experiments } from '../engine/disruption/experiments.ts';
 import { METHODS, review, type Scene } from '../engine/disruption/review.ts';
 import type { Review } from '../engine/disruption/verdicts.ts';
 import type { SolveOptions } from '../engine/model.ts';
 import { isProvisionable } from '../engine/pods.ts';
-import { solve } from '../engine/solve.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { type Manifest, readManifests, readText } from './objects/read.ts';
@@ -64,19 +64,21 @@ export async function sceneOf(
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs });
   const startedMs = performance.now();
+  const base = { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) };
   const scene: Scene = {
-    snapshot: { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) },
+    snapshot: base,
     pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
     inProgress: new Set(),
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
-    solve: (experiment) =>
-      solve(experiment, {
+    experiments: new Experiments(base, {
+      nodePools: allPools.map(({ nodePool }) => nodePool),
+      solve: {
         preferencePolicy,
         minValuesPolicy,
         reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
         ignoreDraRequests: true,
-        packing: 'compatible', // the question is whether one node can take the place of others
-      }),
+      },
+    }),
     elapsedMs: () => performance.now() - startedMs,
   };
   return { scene, notes };

@@ -6,7 +6,7 @@ import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
 import { disruption } from './disruption/loop.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
-import { simulator } from './disruption/simulate.ts';
+import { laboratories } from './disruption/simulate.ts';
 import { VerdictBook } from './disruption/verdictbook.ts';
 import { verdictNotes } from './disruption/verdictnotes.ts';
 import { metricsControllers } from './metrics/index.ts';
@@ -62,7 +62,7 @@ export function controllers(
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
       : []),
-    disruption(deps, { queue, methods, simulate: simulator(deps, solver), book }),
+    disruption(deps, { queue, methods, laboratories: laboratories(deps), book }),
     queue.worker,
     verdictNotes(deps, book),
     ...nodeControllers(deps),

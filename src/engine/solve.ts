@@ -33,7 +33,7 @@ export interface Variation {
 }
 
 /** Options that each solve of a prepared snapshot can have for itself. */
-export type SolveLimits = Pick<SolveOptions, 'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims'>;
+export type SolveLimits = Pick<SolveOptions, 'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing'>;
 
 /** A snapshot compiled, to be solved many times with small changes: what follows from it alone is worked out once. */
 export interface Prepared {

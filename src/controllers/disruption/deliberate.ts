@@ -4,6 +4,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { poolTotals } from '../../engine/disruption/balance.ts';
 import { type Allowance, allowances } from '../../engine/disruption/budgets.ts';
 import { type Block, type Candidate, candidateOf, isBlock } from '../../engine/disruption/candidates.ts';
+import { notWorthRepeating } from '../../engine/disruption/churn.ts';
 import type { Deliberation, Method } from '../../engine/disruption/method.ts';
 import { type ClaimCounts, claimCounts } from '../../engine/disruption/staticdrift.ts';
 import type { Declined, Review } from '../../engine/disruption/verdicts.ts';
@@ -15,7 +16,7 @@ import { setAllowance } from './measures.ts';
 import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './notes.ts';
 import { publishProtection } from './podnotes.ts';
 import type { DisruptionQueue } from './queue.ts';
-import type { Simulate } from './simulate.ts';
+import type { OpenLaboratory } from './simulate.ts';
 
 export interface Question {
   readonly method: Method;
@@ -32,7 +33,7 @@ export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodeP
   cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
 
 /** Tells users of the nodes that are left alone, and why, on the way. */
-export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simulate): Deliberate {
+export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenLaboratory): Deliberate {
   const { cluster, clock, events, metrics, settings } = deps;
 
   /** Pools without nodes are left out: they have nothing to disrupt, and may not even be ready to be asked. */
@@ -75,6 +76,20 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
     return false;
   }
 
+  /** Whether what the method would do to the candidate is no repetition of a move that did not last. */
+  function isWorthIt(
+    { reason }: Method,
+    candidate: Candidate,
+    totals: Deliberation['totals'],
+    declined: Map<string, Declined>,
+  ): boolean {
+    if (reason !== 'Underutilized') return true;
+    const nowMs = clock.now();
+    const why = notWorthRepeating(candidate, totals, { undone: queue.moves.undone(nowMs), nowMs });
+    if (why) declined.set(candidate.providerId, { candidate, reason: why });
+    return why === undefined;
+  }
+
   function allowancesFor({ reason }: Method): ReadonlyMap<string, Allowance> {
     const pools = managedPools(deps);
     const found = allowances(cluster.nodes(), pools, { reason, nowMs: clock.now() });
@@ -102,19 +117,22 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, simulate: Simula
     const blocks = new Map<string, Block>();
     const declined = new Map<string, Declined>();
     const all = findCandidates(method, pools, blocks);
-    const candidates = all.filter((candidate) => isEligible(method, candidate, declined));
+    const totals = poolTotals(cluster.nodes(), all, pools);
+    const candidates = all.filter(
+      (candidate) => isEligible(method, candidate, declined) && isWorthIt(method, candidate, totals, declined),
+    );
     const found = candidates.length === 0 ? new Map<string, Allowance>() : allowancesFor(method);
     const nowMs = clock.now();
     const deliberation: Deliberation = {
       nowMs,
       candidates,
       budgets: new Map([...found].map(([name, { remaining }]) => [name, remaining])),
-      totals: poolTotals(cluster.nodes(), all, pools),
+      totals,
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
       pools,
       claims: withReserved(claimCounts(cluster.nodes(), queue.providerIds)),
       unseenPools,
-      simulate,
+      simulate: open(),
       elapsedMs: () => clock.now() - nowMs,
       refresh: async () => (await deliberate(question)).deliberation,
     };

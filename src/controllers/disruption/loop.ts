@@ -11,7 +11,7 @@ import { isMarked, unmark } from './marks.ts';
 import { initTimeouts } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { methodRunner } from './run.ts';
-import type { Simulate } from './simulate.ts';
+import type { OpenLaboratory } from './simulate.ts';
 import type { VerdictBook } from './verdictbook.ts';
 
 const POLL_MS = 10_000;
@@ -26,14 +26,14 @@ export interface DisruptionParts {
   readonly queue: DisruptionQueue;
   /** In the order in which they are asked; the first that starts a command ends the pass. */
   readonly methods: readonly Method[];
-  readonly simulate: Simulate;
+  readonly laboratories: OpenLaboratory;
   /** Takes down what is said of every node. */
   readonly book: VerdictBook;
 }
 
-export function disruption(deps: Deps, { queue, methods, simulate, book }: DisruptionParts): Singleton {
+export function disruption(deps: Deps, { queue, methods, laboratories, book }: DisruptionParts): Singleton {
   const { cluster, clock, metrics } = deps;
-  const run = methodRunner(deps, queue, deliberator(deps, queue, simulate), book);
+  const run = methodRunner(deps, queue, deliberator(deps, queue, laboratories), book);
   const lastRunMs = new Map<string, number>();
   initTimeouts(metrics);
 

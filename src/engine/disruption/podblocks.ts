@@ -3,7 +3,7 @@ import { getCondition } from '../../api/conditions.ts';
 import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
 import { compareText } from '../instancetypes.ts';
 import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../pods.ts';
-import { selects } from '../selectors.ts';
+import { budgetsOf, namespaceOf } from './budgetindex.ts';
 import { protectionOf } from './protection.ts';
 import type { BlockCode, ObjectName, Reason } from './reasons.ts';
 
@@ -20,18 +20,12 @@ export function blockingBudgets(
   { nowMs, test }: { readonly nowMs: number; readonly test: BudgetTest },
 ): readonly string[] {
   if (!isEvictable(pod, nowMs)) return [];
-  const matching = budgets.filter(
-    ({ metadata, spec }) =>
-      namespaceOf(metadata) === namespaceOf(pod.metadata) && selects(spec.selector, pod.metadata.labels),
-  );
+  const matching = budgetsOf(pod, budgets);
   const [budget, ...others] = matching;
   if (budget === undefined) return [];
   const blocked = others.length > 0 || (!sparesUnhealthy(budget, pod) && blocks(budget, test));
   return blocked ? matching.map(({ metadata }) => keyOf(metadata)) : [];
 }
-
-/** Manifests may leave it to the user's context, which is taken to be the default. */
-const namespaceOf = ({ namespace }: ObjectMeta): string => namespace ?? 'default';
 
 const keyOf = (metadata: ObjectMeta): string => `${namespaceOf(metadata)}/${metadata.name}`;
 
@@ -55,22 +49,24 @@ export function podBlock(
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
 ): Reason<BlockCode> | undefined {
-  const inOrder = pods.toSorted((a, b) => compareText(podKey(a), podKey(b))); // of several, name the same one each time
-  const untouchable = inOrder.find((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
+  const untouchable = firstByName(pods.filter((pod) => isActive(pod) && doNotDisrupt(pod, nowMs)));
   if (untouchable) return protectedBlock(untouchable, nowMs);
-  for (const pod of inOrder) {
-    const blocking = blockingBudgets(pod, budgets, { nowMs, test: 'no-disruption-now' });
-    const [only, ...others] = blocking;
-    if (only === undefined) continue;
-    if (others.length === 0) return budgetBlock(only, budgets);
-    return {
-      code: 'several-pdbs',
-      text: `eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${blocking.join(' ')}])`,
-      object: podName(pod),
-    };
-  }
-  return undefined;
+  const blockingOf = (pod: Pod): readonly string[] =>
+    blockingBudgets(pod, budgets, { nowMs, test: 'no-disruption-now' });
+  const held = firstByName(pods.filter((pod) => blockingOf(pod).length > 0));
+  if (held === undefined) return undefined;
+  const [only, ...others] = blockingOf(held);
+  if (only !== undefined && others.length === 0) return budgetBlock(only, budgets);
+  return {
+    code: 'several-pdbs',
+    text: `eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${blockingOf(held).join(' ')}])`,
+    object: podName(held),
+  };
 }
+
+/** Of several pods, the same one is named each time. */
+const firstByName = (pods: readonly Pod[]): Pod | undefined =>
+  pods.length < 2 ? pods[0] : pods.toSorted((a, b) => compareText(podKey(a), podKey(b)))[0];
 
 const podName = ({ metadata }: Pod): ObjectName => ({
   kind: 'Pod',

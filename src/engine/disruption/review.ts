@@ -1,13 +1,13 @@
 /** Asks the disruption methods about a snapshot, as the operator asks them about the cluster. */
-import type { Plan, PoolInput, Snapshot } from '../model.ts';
+import type { PoolInput, Snapshot } from '../model.ts';
 import { poolTotals } from './balance.ts';
 import { allowances } from './budgets.ts';
 import { type Block, type Candidate, candidateOf, isBlock } from './candidates.ts';
 import { drift } from './drift.ts';
 import { emptiness } from './emptiness.ts';
+import type { Experiments } from './experiments.ts';
 import type { Deliberation, Findings, Method } from './method.ts';
 import { multiNode } from './multi.ts';
-import { interpret, withoutCandidates } from './simulation.ts';
 import { singleNode } from './single.ts';
 import { claimCounts, staticDrift } from './staticdrift.ts';
 import type { Declined, Review } from './verdicts.ts';
@@ -25,7 +25,8 @@ export interface Scene {
   readonly inProgress: ReadonlySet<string>;
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
-  readonly solve: (snapshot: Snapshot) => Plan;
+  /** On the snapshot. */
+  readonly experiments: Experiments;
   /** Milliseconds since the scene was set, for the deadlines of the methods. */
   readonly elapsedMs: () => number;
 }
@@ -74,8 +75,7 @@ interface Found {
 }
 
 function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deliberation {
-  const { snapshot, pools, inProgress, spotToSpot, solve, elapsedMs } = scene;
-  const nodePools = [...pools.values()].map(({ nodePool }) => nodePool);
+  const { snapshot, pools, inProgress, spotToSpot, experiments, elapsedMs } = scene;
   const deliberation: Deliberation = {
     nowMs: snapshot.nowMs,
     candidates,
@@ -86,10 +86,11 @@ function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deli
     spotToSpot,
     unseenPools: new Set(),
     elapsedMs,
-    simulate: async (gone, options) => {
-      const experiment = withoutCandidates(snapshot, gone, options, nodePools);
-      return experiment && interpret(solve(experiment.snapshot), experiment);
-    },
+    simulate: async (gone, options) =>
+      experiments.without(
+        gone.map(({ providerId }) => providerId),
+        options,
+      ),
     refresh: async () => deliberation, // nothing moves in a snapshot
   };
   return deliberation;

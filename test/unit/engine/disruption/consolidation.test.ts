@@ -51,7 +51,6 @@ const solved = (
   claims,
   pools: [{ nodePool: pool(), instanceTypes }],
   plan: { ...plan, claims },
-  pods: new Map(),
   stranded: new Map(stranded.map((key) => [key, 'no room'])),
 });
 

@@ -2,16 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { type Candidate, candidateOf, isBlock } from '../../../../src/engine/disruption/candidates.ts';
-import {
-  interpret,
-  type Simulation,
-  type SimulationOptions,
-  strandedText,
-  withoutCandidates,
-} from '../../../../src/engine/disruption/simulation.ts';
+import { Experiments } from '../../../../src/engine/disruption/experiments.ts';
+import { type Simulation, type SimulationOptions, strandedText } from '../../../../src/engine/disruption/simulation.ts';
 import type { PoolInput, Snapshot, StateNode } from '../../../../src/engine/model.ts';
-import { solve } from '../../../../src/engine/solve.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1)];
@@ -24,18 +17,6 @@ const pending = (name: string): Pod =>
     spec: { nodeName: '', containers: [{ name: 'main', resources: { requests: { cpu: '100m' } } }] },
     status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
   });
-
-function candidate(node: StateNode): Candidate {
-  const found = candidateOf(node, {
-    nowMs: NOW,
-    class: 'eventual',
-    inProgress: new Set(),
-    pools: new Map([['default', quietPool]]),
-    podDisruptionBudgets: [],
-  });
-  if (isBlock(found)) throw new Error(found.text);
-  return found;
-}
 
 interface Scene {
   readonly gone: StateNode;
@@ -64,18 +45,11 @@ function simulate(
     storageClasses: [],
     ...more,
   };
-  const experiment = withoutCandidates(base, [candidate(gone)], options, [
-    ...pools.map(({ nodePool }) => nodePool),
-    ...otherPools,
-  ]);
-  if (experiment === undefined) return undefined;
-  const plan = solve(experiment.snapshot, {
-    preferencePolicy: 'Respect',
-    minValuesPolicy: 'Strict',
-    reservedMode: 'off',
-    ignoreDraRequests: true,
+  const experiments = new Experiments(base, {
+    nodePools: [...pools.map(({ nodePool }) => nodePool), ...otherPools],
+    solve: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'off', ignoreDraRequests: true },
   });
-  return interpret(plan, experiment);
+  return experiments.without([gone.providerId], options);
 }
 
 /** Initialised so long ago. */
@@ -132,7 +106,8 @@ describe('a simulation', () => {
       gone: stateNode('a', { pods: [fixed] }),
       more: { podDisruptionBudgets: [budget('db', { selector: { matchLabels: { app: 'db' } }, maxUnavailable: 0 })] },
     });
-    expect([...(found?.pods.keys() ?? [])]).toEqual([]);
+    expect(found?.plan).toMatchObject({ claims: [], placements: [] });
+    expect(found?.plan.refusals.size).toBe(0);
   });
 
   it('is called off when the candidate is being deleted', () => {

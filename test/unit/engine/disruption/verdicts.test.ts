@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { Experiments } from '../../../../src/engine/disruption/experiments.ts';
 import { METHODS, review, type Scene } from '../../../../src/engine/disruption/review.ts';
 import { type Review, type Verdict, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
-import type { Offering, StateNode } from '../../../../src/engine/model.ts';
-import { solve } from '../../../../src/engine/solve.ts';
+import type { Offering, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
 const types = [instanceType('m.small', 1, 0.05), instanceType('m.large', 2, 0.1)];
@@ -28,30 +28,32 @@ async function reviewsOf({
   const nodePool = pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '100%' }], ...disruption });
   const sold = onDemandOnly ? types.map((type) => ({ ...type, offerings: type.offerings.filter(isOnDemand) })) : types;
   const input = { nodePool, instanceTypes: sold };
+  const snapshot: Snapshot = {
+    nowMs: NOW,
+    pools: [input],
+    nodes,
+    pendingPods: [],
+    daemonPods: [],
+    namespaces: [],
+    podDisruptionBudgets: budgets,
+    persistentVolumeClaims: [],
+    persistentVolumes: [],
+    storageClasses: [],
+  };
   const scene: Scene = {
-    snapshot: {
-      nowMs: NOW,
-      pools: [input],
-      nodes,
-      pendingPods: [],
-      daemonPods: [],
-      namespaces: [],
-      podDisruptionBudgets: budgets,
-      persistentVolumeClaims: [],
-      persistentVolumes: [],
-      storageClasses: [],
-    },
+    snapshot,
     pools: new Map([['default', input]]),
     inProgress: new Set(),
     spotToSpot: false,
-    solve: (snapshot) =>
-      solve(snapshot, {
+    experiments: new Experiments(snapshot, {
+      nodePools: [nodePool],
+      solve: {
         preferencePolicy: 'Respect',
         minValuesPolicy: 'Strict',
         reservedMode: 'off',
         ignoreDraRequests: true,
-        packing: 'compatible',
-      }),
+      },
+    }),
     elapsedMs: () => 0,
   };
   return Promise.all(METHODS.map((method) => review(method, scene)));
