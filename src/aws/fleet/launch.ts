@@ -26,6 +26,7 @@ import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
 import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
 import { chosenPartition, planTemplates } from '../launchtemplates/plan.ts';
 import type { AwsMetrics } from '../metrics.ts';
+import type { Reserved } from '../nodeclass/expressions.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
 import type { Reservations } from '../reservations/reservations.ts';
@@ -45,6 +46,8 @@ export interface LauncherOptions {
   readonly cidr: ClusterCidr;
   readonly region: string;
   readonly reservedCapacity: boolean;
+  /** What the kubelet of a node reserves, by instance type. */
+  readonly reservedOf: (nodeClass: EC2NodeClass, instanceType: string) => Reserved;
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly subnets: Subnets;
   readonly templates: LaunchTemplates;
@@ -171,10 +174,18 @@ export class Launcher {
   }
 
   async #ensureTemplates(launch: Launch): Promise<readonly TemplateConfig[]> {
-    const { cluster, region, reservedCapacity, templates, log } = this.#options;
+    const { cluster, region, reservedCapacity, reservedOf, templates, log } = this.#options;
     try {
       const known = await this.#serviceCidr(launch.nodeClass);
-      const planned = planTemplates({ ...launch, cluster, cidr: known, region, reservedCapacity, log });
+      const planned = planTemplates({
+        ...launch,
+        cluster,
+        cidr: known,
+        region,
+        reservedCapacity,
+        reservedOf: (name) => reservedOf(launch.nodeClass, name),
+        log,
+      });
       await Promise.all(planned.map(({ template }) => templates.ensure(template, launch.nodeClass.metadata.name)));
       return planned.map(({ config }) => config);
     } catch (error) {

@@ -14,6 +14,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
+import { factsOf, type Reserved, resolveReserved, withMaxPods } from '../nodeclass/expressions.ts';
 import { type Kubelet, parseKubelet } from '../nodeclass/kubelet.ts';
 import { baseOfferings, expandPartitions, type OfferingContext, reservedOfferings } from '../offerings/offerings.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
@@ -25,7 +26,7 @@ import { capacityOf, estimatedMemory } from './capacity.ts';
 import { canLaunch } from './compatibility.ts';
 import { typeRequirements } from './labels.ts';
 import { overheadOf } from './overhead.ts';
-import { eniLimitedPods, podLimit } from './pods.ts';
+import { eniLimitedPods, familyPods, podLimit } from './pods.ts';
 import { type Zone, zonesOf } from './zones.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
@@ -51,6 +52,8 @@ export interface InstanceTypesOptions {
   readonly memoryOverheadPercent: number;
   readonly reservedEnis: number;
   readonly reservedCapacity: boolean;
+  /** Whether kubelet settings may be expressions. */
+  readonly nodeClassCel: boolean;
   readonly pricing: Pricing;
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Reservations;
@@ -176,11 +179,44 @@ export class InstanceTypes {
     return resolved.map((type) => this.#withOfferings(type, view));
   }
 
+  /**
+   * How many pods a node of the type holds, and what its kubelet is told to reserve.
+   * @throws ExpressionError
+   */
+  #density(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): { pods: number; reserved: Reserved } {
+    const { reservedEnis, nodeClassCel } = this.#options;
+    const limits = { family: familyOf(nodeClass), reservedEnis };
+    if (!nodeClassCel) {
+      const reserved = resolveReserved(kubelet);
+      return { pods: podLimit(info, nodeClass, kubelet, limits), reserved };
+    }
+    const numeric = withMaxPods(kubelet, factsOf(info, familyPods(info, nodeClass, limits)));
+    const pods = podLimit(info, nodeClass, numeric, limits);
+    return { pods, reserved: resolveReserved(kubelet, factsOf(info, pods)) };
+  }
+
+  /** The first expression of the NodeClass that has no usable value for some type, in words. */
+  expressionFailure(nodeClass: EC2NodeClass): string | undefined {
+    const kubelet = parseKubelet(nodeClass.spec.kubelet);
+    for (const [name, info] of this.#infos)
+      try {
+        this.#density(info, nodeClass, kubelet);
+      } catch (error) {
+        return `${(error as Error).message} (instance-type=${name})`;
+      }
+    return undefined;
+  }
+
+  /** What the kubelet of a node of the type is told to reserve by the NodeClass; quantities only. */
+  reservedFor(nodeClass: EC2NodeClass, name: string): Reserved {
+    return this.#density(this.#infos.get(name) ?? {}, nodeClass, parseKubelet(nodeClass.spec.kubelet)).reserved;
+  }
+
   #resolve(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): Resolved {
-    const { metrics, memoryOverheadPercent, reservedEnis, region, reservedCapacity } = this.#options;
+    const { metrics, memoryOverheadPercent, region, reservedCapacity } = this.#options;
     const name = info.InstanceType ?? '';
     const family = familyOf(nodeClass);
-    const pods = podLimit(info, nodeClass, kubelet, { family, reservedEnis });
+    const { pods, reserved } = this.#density(info, nodeClass, kubelet);
     const discoveredMemory = this.#discoveredMemory.get(memoryKey(name, nodeClass));
     const capacity = capacityOf(info, nodeClass, { family, pods, memoryOverheadPercent, discoveredMemory });
     const vcpus = info.VCpuInfo?.DefaultVCpus ?? 0;
@@ -198,12 +234,16 @@ export class InstanceTypes {
           : [],
       }),
       capacity,
-      overhead: overheadOf(kubelet, {
-        vcpus,
-        pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,
-        memory: estimatedMemory(info, memoryOverheadPercent),
-        ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
-      }),
+      overhead: overheadOf(
+        kubelet,
+        {
+          vcpus,
+          pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,
+          memory: estimatedMemory(info, memoryOverheadPercent),
+          ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
+        },
+        reserved,
+      ),
     };
   }
 

@@ -3,6 +3,7 @@ import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { InstanceTypeOverhead, Resources } from '../../engine/model.ts';
 import { amountOf } from '../../engine/resources.ts';
+import { type Reserved, resolveReserved } from '../nodeclass/expressions.ts';
 import type { Kubelet } from '../nodeclass/kubelet.ts';
 
 const MIB = 2 ** 20;
@@ -22,18 +23,8 @@ const reservedCpuMilli = (vcpus: number): number =>
     0,
   );
 
-/** Amounts of a kubelet's reserved list; entries that are expressions count as not given. */
-export function reservedAmounts(list: StringMap | undefined): Resources {
-  const amounts: Record<string, number> = {};
-  for (const [name, text] of Object.entries(list ?? {})) {
-    try {
-      amounts[name] = amountOf(name, text);
-    } catch {
-      // An expression: without the NodeClassCEL gate it has no effect.
-    }
-  }
-  return amounts;
-}
+const amountsOf = (list: StringMap): Resources =>
+  Object.fromEntries(Object.entries(list).map(([name, text]) => [name, amountOf(name, text)]));
 
 function threshold(signal: string | undefined, capacity: number, fallback: number): number {
   if (signal === undefined) return fallback;
@@ -52,15 +43,20 @@ export interface OverheadInput {
   readonly ephemeralStorage: number;
 }
 
-export function overheadOf(kubelet: Kubelet, input: OverheadInput): InstanceTypeOverhead {
+/** `reserved` is what the kubelet block reserves on the type; by default its quantities alone, without expressions. */
+export function overheadOf(
+  kubelet: Kubelet,
+  input: OverheadInput,
+  reserved: Reserved = resolveReserved(kubelet),
+): InstanceTypeOverhead {
   return {
     kubeReserved: {
       cpu: reservedCpuMilli(input.vcpus),
       memory: (11 * input.pods + 255) * MIB,
       'ephemeral-storage': GIB,
-      ...reservedAmounts(kubelet.kubeReserved),
+      ...amountsOf(reserved.kubeReserved),
     },
-    systemReserved: reservedAmounts(kubelet.systemReserved),
+    systemReserved: amountsOf(reserved.systemReserved),
     evictionThreshold: {
       memory: threshold(kubelet.evictionHard?.['memory.available'], input.memory, 100 * MIB),
       'ephemeral-storage': threshold(

@@ -25,19 +25,22 @@ export function eniLimitedPods(info: InstanceTypeInfo, nodeClass: EC2NodeClass, 
   return interfaces * ((info.NetworkInfo?.Ipv4AddressesPerInterface ?? 0) - 1) + HOST_NETWORK_PODS;
 }
 
-/** `maxPods` of the kubelet or the family's default, then `podsPerCore`. */
+/** The family's own limit, where the kubelet block sets none. */
+export const familyPods = (
+  info: InstanceTypeInfo,
+  nodeClass: EC2NodeClass,
+  { family, reservedEnis }: { readonly family: AmiFamily; readonly reservedEnis: number },
+): number => (family.eniLimitedPods ? eniLimitedPods(info, nodeClass, reservedEnis) : DEFAULT_PODS);
+
+/** `maxPods` of the kubelet, or the family's own limit where that is none or an expression; then `podsPerCore`. */
 export function podLimit(
   info: InstanceTypeInfo,
   nodeClass: EC2NodeClass,
   kubelet: Kubelet,
   { family, reservedEnis }: { readonly family: AmiFamily; readonly reservedEnis: number },
 ): number {
-  const limit =
-    typeof kubelet.maxPods === 'number'
-      ? kubelet.maxPods
-      : family.eniLimitedPods
-        ? eniLimitedPods(info, nodeClass, reservedEnis)
-        : DEFAULT_PODS;
+  const { maxPods } = kubelet;
+  const limit = typeof maxPods === 'number' ? maxPods : familyPods(info, nodeClass, { family, reservedEnis });
   const perCore = family.podsPerCore ? (kubelet.podsPerCore ?? 0) : 0;
   return perCore > 0 ? Math.min(perCore * (info.VCpuInfo?.DefaultVCpus ?? 0), limit) : limit;
 }

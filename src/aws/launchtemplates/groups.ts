@@ -9,7 +9,9 @@ import {
 import { requirementsOf } from '../../engine/instancetypes.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { amiForType } from '../amis/amis.ts';
+import { canonicalJson } from '../fingerprint.ts';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
+import type { Reserved } from '../nodeclass/expressions.ts';
 import type { TemplateReservation } from './content.ts';
 
 export interface TemplateGroup {
@@ -17,6 +19,7 @@ export interface TemplateGroup {
   readonly types: readonly InstanceType[];
   readonly efaCount: number;
   readonly pods: number;
+  readonly reserved: Reserved;
   readonly reservation: TemplateReservation | undefined;
 }
 
@@ -25,6 +28,7 @@ interface Member {
   readonly imageId: string;
   readonly efaCount: number;
   readonly pods: number;
+  readonly reserved: Reserved;
   readonly reservations: readonly TemplateReservation[];
 }
 
@@ -39,6 +43,13 @@ function reservationsOf(type: InstanceType): readonly TemplateReservation[] {
   }));
 }
 
+export interface Grouping {
+  readonly capacityType: string;
+  readonly wantsEfa: boolean;
+  /** What the kubelet of a node of a type reserves. */
+  readonly reservedOf: (instanceType: string) => Reserved;
+}
+
 /**
  * Groups types by everything that differs between templates; of a reserved launch, one group per reservation. Types
  * that no image is for are left out.
@@ -46,7 +57,7 @@ function reservationsOf(type: InstanceType): readonly TemplateReservation[] {
 export function groupTypes(
   types: readonly InstanceType[],
   amis: readonly AmiStatus[],
-  { capacityType, wantsEfa }: { readonly capacityType: string; readonly wantsEfa: boolean },
+  { capacityType, wantsEfa, reservedOf }: Grouping,
 ): readonly TemplateGroup[] {
   const members = types.flatMap((type): Member[] => {
     const ami = amiForType(amis, type);
@@ -57,18 +68,19 @@ export function groupTypes(
         imageId: ami.id,
         efaCount: wantsEfa ? (type.capacity[EFA_RESOURCE] ?? 0) : 0,
         pods: type.capacity.pods ?? 0,
+        reserved: reservedOf(type.name),
         reservations: capacityType === 'reserved' ? reservationsOf(type) : [],
       },
     ];
   });
-  const groups = Map.groupBy(members, ({ imageId, efaCount, pods, reservations }) =>
-    JSON.stringify([imageId, efaCount, pods, reservations]),
+  const groups = Map.groupBy(members, ({ imageId, efaCount, pods, reserved, reservations }) =>
+    canonicalJson([imageId, efaCount, pods, reserved, reservations]),
   );
   return [...groups.values()].flatMap((group): TemplateGroup[] => {
     const [first] = group;
     if (first === undefined) return [];
-    const { imageId, efaCount, pods, reservations } = first;
-    const common = { imageId, efaCount, pods, types: group.map((member) => member.type) };
+    const { imageId, efaCount, pods, reserved, reservations } = first;
+    const common = { imageId, efaCount, pods, reserved, types: group.map((member) => member.type) };
     if (capacityType !== 'reserved') return [{ ...common, reservation: undefined }];
     return reservations.map((reservation) => ({ ...common, reservation }));
   });

@@ -10,6 +10,7 @@ import { familyOf } from '../amis/families.ts';
 import type { ClusterFacts } from '../cluster.ts';
 import type { TemplateConfig } from '../fleet/request.ts';
 import { EFA_RESOURCE, NITRO_SANDBOX_RESOURCE } from '../instancetypes/capacity.ts';
+import type { Reserved } from '../nodeclass/expressions.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
 import { nodeLabels, nodeTaints } from '../userdata/input.ts';
 import { effectiveKubelet } from '../userdata/kubelet.ts';
@@ -30,6 +31,8 @@ export interface TemplatePlanInput {
   readonly cidr: string | undefined;
   readonly region: string;
   readonly reservedCapacity: boolean;
+  /** What the kubelet of a node of a type reserves. */
+  readonly reservedOf: (instanceType: string) => Reserved;
   readonly log: Logger;
 }
 
@@ -55,7 +58,7 @@ function plan(input: TemplatePlanInput, group: TemplateGroup): PlannedTemplate {
       cidr,
       labels: nodeLabels(claim, capacityType, family),
       taints: nodeTaints(claim),
-      ...effectiveKubelet(nodeClass.spec.kubelet, { pods: group.pods, dnsIp }),
+      ...effectiveKubelet(nodeClass.spec.kubelet, { pods: group.pods, dnsIp, reserved: group.reserved }),
       custom: nodeClass.spec.userData,
       raid0: nodeClass.spec.instanceStorePolicy === 'RAID0',
       imageVersion: bottlerocketVersion(nodeClass),
@@ -104,7 +107,8 @@ export function planTemplates(input: TemplatePlanInput): readonly PlannedTemplat
   if (securityGroups.length === 0) throw new Error('no security groups are present in the status');
   if (amis.length === 0) throw new Error('no amis exist given constraints');
   const wantsEfa = input.claim.spec.resources?.requests?.[EFA_RESOURCE] !== undefined;
-  const groups = groupTypes(input.types, amis, { capacityType: input.capacityType, wantsEfa });
+  const { capacityType, reservedOf } = input;
+  const groups = groupTypes(input.types, amis, { capacityType, wantsEfa, reservedOf });
   if (groups.length === 0)
     throw new Error(`no instance types satisfy requirements of amis [${amis.map(({ id }) => id).join(' ')}]`);
   return groups.map((group) => plan(input, group));

@@ -1,5 +1,6 @@
 /** The kubelet block of a NodeClass: an open object of which twelve fields are understood. */
 import type { StringMap } from '../../api/kubernetes.ts';
+import { readQuantity } from '../../api/quantity.ts';
 
 export interface Kubelet {
   readonly clusterDNS?: readonly string[];
@@ -46,6 +47,16 @@ export const MANAGED_FIELDS: Readonly<Record<keyof Kubelet, Check>> = {
   imageGCLowThresholdPercent: integer,
   cpuCFSQuota: ['true or false', (value) => typeof value === 'boolean'],
 };
+
+/** Whether a reserved amount is a quantity; if not, it is an expression. */
+export function isQuantity(text: string): boolean {
+  try {
+    readQuantity(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Fields whose values have the wrong type, in words. */
 export const typeErrors = (raw: RawKubelet): readonly string[] =>

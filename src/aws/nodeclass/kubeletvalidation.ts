@@ -1,34 +1,10 @@
 /** Checks of the kubelet block that the API server cannot make, because the block is an open object. */
 import { parseDuration } from '../../api/duration.ts';
+import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { AmiFamily } from '../amis/families.ts';
-import { type Kubelet, MANAGED_FIELDS, type RawKubelet, typeErrors } from './kubelet.ts';
-
-/** Top-level fields of the upstream KubeletConfiguration, v1beta1. */
-const UPSTREAM_FIELDS = new Set(
-  `apiVersion kind address port readOnlyPort podLogsDir staticPodPath enableServer syncFrequency fileCheckFrequency
-  httpCheckFrequency staticPodURL staticPodURLHeader tlsCertFile tlsPrivateKeyFile tlsCipherSuites tlsMinVersion
-  tlsCurvePreferences rotateCertificates serverTLSBootstrap authentication authorization registryPullQPS registryBurst
-  imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist eventRecordQPS eventBurst
-  enableDebuggingHandlers enableContentionProfiling healthzPort healthzBindAddress oomScoreAdj clusterDomain clusterDNS
-  streamingConnectionIdleTimeout nodeStatusUpdateFrequency nodeStatusReportFrequency nodeLeaseDurationSeconds
-  imageMinimumGCAge imageMaximumGCAge imageGCHighThresholdPercent imageGCLowThresholdPercent volumeStatsAggPeriod
-  kubeletCgroups systemCgroups cgroupRoot cgroupsPerQOS cgroupDriver cpuManagerPolicy singleProcessOOMKill
-  cpuManagerPolicyOptions cpuManagerReconcilePeriod memoryManagerPolicy topologyManagerPolicy topologyManagerScope
-  topologyManagerPolicyOptions qosReserved runtimeRequestTimeout hairpinMode maxPods podCIDR podPidsLimit resolvConf
-  runOnce cpuCFSQuota cpuCFSQuotaPeriod nodeStatusMaxImages maxOpenFiles contentType kubeAPIQPS kubeAPIBurst
-  serializeImagePulls maxParallelImagePulls evictionHard evictionSoft evictionSoftGracePeriod
-  evictionPressureTransitionPeriod evictionMaxPodGracePeriod evictionMinimumReclaim mergeDefaultEvictionSettings
-  podsPerCore enableControllerAttachDetach protectKernelDefaults makeIPTablesUtilChains iptablesMasqueradeBit
-  iptablesDropBit featureGates failSwapOn memorySwap containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers
-  containerLogMonitorInterval configMapAndSecretChangeDetectionStrategy systemReserved kubeReserved reservedSystemCPUs
-  showHiddenMetricsForVersion systemReservedCgroup kubeReservedCgroup enforceNodeAllocatable
-  allowedUnsafeSysctls volumePluginDir providerID kernelMemcgNotification logging enableSystemLogHandler
-  enableSystemLogQuery shutdownGracePeriod shutdownGracePeriodCriticalPods shutdownGracePeriodByPodPriority
-  crashLoopBackOff reservedMemory enableProfilingHandler enableDebugFlagsHandler seccompDefault memoryThrottlingFactor
-  registerWithTaints registerNode tracing localStorageCapacityIsolation containerRuntimeEndpoint imageServiceEndpoint
-  failCgroupV1 userNamespaces`.split(/\s+/),
-);
+import { type Kubelet, MANAGED_FIELDS, type RawKubelet } from './kubelet.ts';
+import { decodeErrors, wellTyped } from './kubeletschema.ts';
 
 const EVICTION_SIGNALS = [
   'memory.available',
@@ -41,11 +17,8 @@ const EVICTION_SIGNALS = [
 const RESERVABLE = ['cpu', 'memory', 'ephemeral-storage', 'pid'];
 
 const entries = (raw: RawKubelet, field: string): readonly (readonly [string, string])[] => {
-  const map = raw[field];
-  if (typeof map !== 'object' || map === null || Array.isArray(map)) return [];
-  return Object.entries(map)
-    .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
-    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const map = wellTyped(raw, field) as StringMap | null | undefined;
+  return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
 };
 
 const quantityOf = (text: string): number | undefined => {
@@ -73,8 +46,8 @@ function gracePeriodError(path: string, text: string): string | undefined {
 function thresholdError(path: string, text: string): string | undefined {
   const wrong = `${path}: "${text}" must be a percentage or a resource quantity`;
   if (text.endsWith('%')) {
-    const percent = Number(text.slice(0, -1));
-    return text.length > 1 && percent >= 0 && percent <= 100 ? undefined : wrong;
+    const percent = /^[+-]?[\d.]/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
+    return percent >= 0 && percent <= 100 ? undefined : wrong;
   }
   const quantity = quantityOf(text);
   if (quantity === undefined) return wrong;
@@ -116,12 +89,13 @@ function reservedErrors(raw: RawKubelet): readonly string[] {
 
 function numberErrors(raw: RawKubelet): readonly string[] {
   const errors: string[] = [];
-  const { imageGCHighThresholdPercent: high, imageGCLowThresholdPercent: low } = raw;
+  const high = wellTyped(raw, 'imageGCHighThresholdPercent');
+  const low = wellTyped(raw, 'imageGCLowThresholdPercent');
   for (const [field, value] of Object.entries({ imageGCHighThresholdPercent: high, imageGCLowThresholdPercent: low }))
     if (typeof value === 'number' && (value < 0 || value > 100))
       errors.push(`spec.kubelet.${field}: ${value} must be between 0 and 100`);
   for (const field of ['podsPerCore', 'evictionMaxPodGracePeriod', 'maxPods']) {
-    const value = raw[field];
+    const value = wellTyped(raw, field);
     if (typeof value === 'number' && value < 0) errors.push(`spec.kubelet.${field}: ${value} can't be negative`);
   }
   if (typeof high === 'number' && typeof low === 'number' && high <= low)
@@ -134,10 +108,7 @@ function numberErrors(raw: RawKubelet): readonly string[] {
 /** Everything that is wrong with the block, in words; empty when it is sound. */
 export function kubeletErrors(raw: RawKubelet | undefined): readonly string[] {
   if (raw === undefined || Object.keys(raw).length === 0) return [];
-  const unknown = Object.keys(raw)
-    .filter((field) => !UPSTREAM_FIELDS.has(field))
-    .map((field) => `spec.kubelet: unknown field "${field}"`);
-  const structural = [...typeErrors(raw), ...unknown];
+  const structural = decodeErrors(raw).map((error) => `spec.kubelet: ${error}`);
   const taints =
     raw.registerWithTaints === undefined
       ? []
@@ -145,12 +116,6 @@ export function kubeletErrors(raw: RawKubelet | undefined): readonly string[] {
           "spec.kubelet.registerWithTaints: can't be set, Karpenter sets it from the NodeClaim's taints so the node registers unschedulable until it's ready",
         ];
   return [...structural, ...taints, ...evictionErrors(raw), ...reservedErrors(raw), ...numberErrors(raw)];
-}
-
-/** Whether some field is an expression rather than a number or quantity. */
-export function hasExpressions(kubelet: Kubelet): boolean {
-  const reserved = [...Object.values(kubelet.kubeReserved ?? {}), ...Object.values(kubelet.systemReserved ?? {})];
-  return typeof kubelet.maxPods === 'string' || reserved.some((text) => quantityOf(text) === undefined);
 }
 
 /** What the family would silently not apply. */

@@ -22,8 +22,9 @@ import { launchTags, restrictedTags } from '../tags.ts';
 import { TtlCache } from '../ttlcache.ts';
 import { InvalidUserData } from '../userdata/input.ts';
 import { claimToTry, judge, tenancyToTry, tryFleet, tryInstance, typeToTry, type Verdict } from './dryrun.ts';
+import { compileFailure, hasExpressions } from './expressions.ts';
 import { parseKubelet } from './kubelet.ts';
-import { hasExpressions, kubeletErrors, unsupportedKubelet } from './kubeletvalidation.ts';
+import { kubeletErrors, unsupportedKubelet } from './kubeletvalidation.ts';
 import type { Step, StepResult, StepTools } from './step.ts';
 
 const AGAIN_MS = 10 * 60_000;
@@ -86,29 +87,32 @@ export class ValidationCache {
   }
 }
 
+/** A failure that lasts until the NodeClass is changed. */
+const hopeless = (reason: string, message: string): Failure => ({
+  reason,
+  message,
+  error: new Error(message),
+  terminal: true,
+});
+
 /** What the NodeClass itself says wrong, before anything is asked of AWS. */
 export function staticFailure(nodeClass: EC2NodeClass, nodeClassCel: boolean): Failure | undefined {
   const raw = nodeClass.spec.kubelet;
   const structural = kubeletErrors(raw);
   if (structural.length > 0) return { reason: 'InvalidKubeletConfiguration', message: structural.join('; ') };
   const kubelet = parseKubelet(raw);
-  if (hasExpressions(kubelet))
-    return nodeClassCel
-      ? {
-          reason: 'KubeletExpressionInvalid',
-          message: 'CEL expressions in spec.kubelet are not supported by this version, use fixed values',
-          terminal: true,
-        }
-      : {
-          reason: 'KubeletExpressionsDisabled',
-          message: 'spec.kubelet contains a CEL expression, but the NodeClassCEL feature gate is disabled',
-          error: new Error('kubelet expressions are disabled'),
-          terminal: true,
-        };
+  if (hasExpressions(kubelet) && !nodeClassCel)
+    return {
+      ...hopeless(
+        'KubeletExpressionsDisabled',
+        'spec.kubelet contains a CEL expression, but the NodeClassCEL feature gate is disabled',
+      ),
+      error: new Error('kubelet expressions are disabled'),
+    };
+  const uncompiled = compileFailure(kubelet);
+  if (uncompiled !== undefined) return hopeless('KubeletExpressionInvalid', uncompiled);
   const unsupported = unsupportedKubelet(raw, kubelet, familyOf(nodeClass));
-  if (unsupported.length > 0)
-    return { reason: 'UnsupportedKubeletConfiguration', message: unsupported.join('; '), terminal: true };
-  return undefined;
+  return unsupported.length > 0 ? hopeless('UnsupportedKubeletConfiguration', unsupported.join('; ')) : undefined;
 }
 
 function dependencyFailure(nodeClass: EC2NodeClass): Failure | undefined {
@@ -119,11 +123,17 @@ function dependencyFailure(nodeClass: EC2NodeClass): Failure | undefined {
   return { reason: 'DependenciesNotReady', message, status, againMs: AGAIN_MS };
 }
 
+function expressionFailure(nodeClass: EC2NodeClass, types: InstanceTypes): Failure | undefined {
+  if (!hasExpressions(parseKubelet(nodeClass.spec.kubelet))) return undefined;
+  const failed = types.expressionFailure(nodeClass);
+  return failed === undefined ? undefined : hopeless('KubeletExpressionEvaluationFailed', failed);
+}
+
 function tagFailure(nodeClass: EC2NodeClass): Failure | undefined {
   const restricted = restrictedTags(nodeClass.spec.tags);
   if (restricted.length === 0) return undefined;
   const message = `tags failed validation requirements (tags=${restricted.map((tag) => `"${tag}"`).join(', ')})`;
-  return { reason: 'TagValidationFailed', message, error: new Error(message), terminal: true };
+  return hopeless('TagValidationFailed', message);
 }
 
 export function validationStep({ setCondition }: StepTools, options: ValidationOptions, cache: ValidationCache): Step {
@@ -184,6 +194,7 @@ export function validationStep({ setCondition }: StepTools, options: ValidationO
       cidr: cidr.known,
       region,
       reservedCapacity,
+      reservedOf: (name) => types.reservedFor(nodeClass, name),
       log,
     });
     if (planned === undefined) throw new Error('no launch template to validate with');
@@ -197,12 +208,20 @@ export function validationStep({ setCondition }: StepTools, options: ValidationO
     return fleet.kind === 'passed' ? tryInstance(ec2, input) : fleet;
   }
 
-  return async (nodeClass, log) => {
+  /** What is found out without trying a launch; undefined when all is well so far. */
+  async function earlyResult(nodeClass: EC2NodeClass): Promise<StepResult | undefined> {
     const cidr = await cidrResult(nodeClass);
     if (cidr !== undefined) return cidr;
-    const failure =
-      staticFailure(nodeClass, options.nodeClassCel) ?? dependencyFailure(nodeClass) ?? tagFailure(nodeClass);
-    if (failure !== undefined) return fail(nodeClass, failure);
+    const early = staticFailure(nodeClass, options.nodeClassCel) ?? dependencyFailure(nodeClass);
+    if (early !== undefined) return fail(nodeClass, early);
+    if (!options.types.loaded && hasExpressions(parseKubelet(nodeClass.spec.kubelet))) return { nodeClass, againMs: 0 };
+    const late = expressionFailure(nodeClass, options.types) ?? tagFailure(nodeClass);
+    return late === undefined ? undefined : fail(nodeClass, late);
+  }
+
+  return async (nodeClass, log) => {
+    const early = await earlyResult(nodeClass);
+    if (early !== undefined) return early;
     const known = cache.get(nodeClass);
     if (known !== undefined) return applied(nodeClass, known);
     try {

@@ -1,5 +1,6 @@
 /** The kubelet settings that a launch template carries. */
 
+import { type Reserved, resolveReserved } from '../nodeclass/expressions.ts';
 import { type Kubelet, parseKubelet, type RawKubelet } from '../nodeclass/kubelet.ts';
 import { canonicalDurations } from './kubeletargs.ts';
 
@@ -8,19 +9,14 @@ export interface EffectiveKubelet {
   readonly rawKubelet: RawKubelet;
 }
 
-const isAmount = (text: string): boolean => /^[+-]?[0-9.]+([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?$/.test(text);
-
-/** Without entries that are expressions, which have no effect unless their feature gate is on. */
-const amountsOnly = (list: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(list).filter(([, text]) => isAmount(text)));
-
 /**
- * `maxPods` is always there: the user's number, else what the instance type holds. Cluster DNS defaults to kube-dns.
+ * `maxPods` is always there: the user's number, else what the instance type holds. Reserved amounts are those of the
+ * type where there are any. Cluster DNS defaults to kube-dns.
  * @throws Error when the block does not parse
  */
 export function effectiveKubelet(
   raw: RawKubelet | undefined,
-  { pods, dnsIp }: { readonly pods: number; readonly dnsIp: string | undefined },
+  context: { readonly pods: number; readonly dnsIp: string | undefined; readonly reserved?: Reserved },
 ): EffectiveKubelet {
   let kubelet: Kubelet;
   try {
@@ -28,6 +24,7 @@ export function effectiveKubelet(
   } catch (error) {
     throw new Error(`parsing kubelet configuration, ${(error as Error).message}`, { cause: error });
   }
+  const { pods, dnsIp, reserved = resolveReserved(kubelet) } = context;
   const filled: {
     maxPods: number;
     clusterDNS?: string[];
@@ -38,8 +35,7 @@ export function effectiveKubelet(
     maxPods: typeof kubelet.maxPods === 'number' ? kubelet.maxPods : pods,
   };
   for (const field of ['kubeReserved', 'systemReserved'] as const) {
-    const amounts = amountsOnly(kubelet[field] ?? {});
-    if (Object.keys(amounts).length > 0) filled[field] = amounts;
+    if (Object.keys(reserved[field]).length > 0) filled[field] = reserved[field];
   }
   if ((kubelet.clusterDNS ?? []).length === 0 && dnsIp !== undefined) filled.clusterDNS = [dnsIp];
   const grace = canonicalDurations(kubelet.evictionSoftGracePeriod);

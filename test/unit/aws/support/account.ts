@@ -49,6 +49,12 @@ const recordingLog = (lines: LogLine[]): Logger => {
   return log;
 };
 
+export interface AccountOptions {
+  readonly stopDelayMs?: number;
+  /** Of the operator, besides the names of cluster and queue. */
+  readonly flags?: readonly string[];
+}
+
 export class Account {
   readonly clock: ShiftedClock;
   readonly kube = new FakeKube();
@@ -58,16 +64,18 @@ export class Account {
   #provider: AwsProvider | undefined;
   #metrics: Metrics = createMetrics();
   #claims = 0;
+  readonly #flags: readonly string[];
 
-  private constructor(aws: LocalAws, clock: ShiftedClock) {
+  private constructor(aws: LocalAws, clock: ShiftedClock, flags: readonly string[]) {
     this.aws = aws;
     this.clock = clock;
+    this.#flags = flags;
   }
 
-  static async open({ stopDelayMs = 10 }: { readonly stopDelayMs?: number } = {}): Promise<Account> {
+  static async open({ stopDelayMs = 10, flags = [] }: AccountOptions = {}): Promise<Account> {
     const clock = shiftedClock();
     const aws = await startAws({ clock, clusterName: CLUSTER, startDelayMs: 10, stopDelayMs });
-    const account = new Account(aws, clock);
+    const account = new Account(aws, clock, flags);
     Object.assign(process.env, aws.env());
     account.kube.put(EC2_NODE_CLASS, {
       apiVersion: 'karpenter.k8s.aws/v1',
@@ -104,7 +112,7 @@ export class Account {
   async restart(): Promise<void> {
     this.#metrics = createMetrics();
     this.#provider = await awsProvider({
-      settings: parseSettings([`--cluster-name=${CLUSTER}`, `--interruption-queue=${CLUSTER}`], {}),
+      settings: parseSettings([`--cluster-name=${CLUSTER}`, `--interruption-queue=${CLUSTER}`, ...this.#flags], {}),
       client: this.kube.client,
       informers: this.kube.informers,
       events: { publish: (...notes) => void this.events.push(...notes) },
