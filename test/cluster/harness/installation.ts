@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { SERVICE } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { KubeApi } from '../../../src/local/client.ts';
-import { type ControlPlane, startControlPlane } from './controlplane.ts';
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './controlplane.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 
 const run = promisify(execFile);
@@ -42,8 +42,8 @@ export interface Installation extends Tools {
 }
 
 /** Starts a control plane; the charts are left to the caller. */
-export async function startInstallation(): Promise<Installation> {
-  const plane = await startControlPlane({ audited: [OPERATOR_USER] });
+export async function startInstallation(options: Pick<ControlPlaneOptions, 'controllers'> = {}): Promise<Installation> {
+  const plane = await startControlPlane({ audited: [OPERATOR_USER], ...options });
   const { client: kube, folder, url, certificateAuthority } = plane;
   const tokenFile = join(folder, 'operator.token');
   try {

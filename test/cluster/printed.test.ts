@@ -1,0 +1,153 @@
+/** What a user sees of our kinds with an unmodified kubectl on a real API server. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import {
+  CAPACITY_BUFFER,
+  EC2_NODE_CLASS,
+  EVENT,
+  type Kind,
+  NODE_CLAIM,
+  NODE_OVERLAY,
+  NODE_POOL,
+} from '../../src/api/kinds.ts';
+import type { KubeEvent, KubeObject } from '../../src/api/kubernetes.ts';
+import { collectionPath } from '../../src/local/client.ts';
+import { type Installation, startInstallation } from './harness/installation.ts';
+
+const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, EC2_NODE_CLASS, NODE_OVERLAY, CAPACITY_BUFFER];
+const OBJECTS = join(import.meta.dirname, 'printed/objects.yaml');
+
+/** A table without what differs from run to run: ages, which may also widen their column. */
+function steady(table: string): string {
+  const [header = '', ...rows] = table.split('\n');
+  const [age = ''] = /AGE *$|AGE +/.exec(header) ?? [];
+  const start = header.indexOf(age);
+  return [
+    header.replace(/AGE +/, 'AGE   ').trimEnd(),
+    ...rows.map((row) => (row === '' ? row : `${row.slice(0, start)}age   ${row.slice(start + age.length)}`.trimEnd())),
+  ].join('\n');
+}
+
+/** A description without what differs from run to run: ids, times, and the widths of the events' columns. */
+const steadyText = (text: string): string =>
+  text
+    .replace(/^( *(?:Creation|Deletion) Timestamp: +).+$/gm, '$1TIME')
+    .replace(/^( *(?:UID|Resource Version): +).+$/gm, '$1ID')
+    .replace(/^Events:\n[\s\S]*/m, (events) =>
+      events.replace(/ +/g, ' ').replace(/^( \S+ \S+) \S+ (karpenter)/gm, '$1 age $2'),
+    );
+
+interface Told {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  /** kubectl shows events in the order of their times. */
+  readonly secondsAgo: number;
+}
+
+const TOLD: readonly Told[] = [
+  {
+    type: 'Normal',
+    reason: 'Launched',
+    message: 'Status condition transitioned, Type: Launched, Status: Unknown -> True, Reason: Launched',
+    secondsAgo: 60,
+  },
+  {
+    type: 'Warning',
+    reason: 'DisruptionBlocked',
+    message: 'Pdb prevents pod evictions (PodDisruptionBudget=[default/web])',
+    secondsAgo: 0,
+  },
+];
+
+function eventOf({ apiVersion, kind, metadata: { name, uid = '' } }: KubeObject, told: Told): KubeEvent {
+  const { secondsAgo, ...rest } = told;
+  const time = new Date(Date.now() - 1_000 * secondsAgo).toISOString();
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { namespace: 'default', name: `${name}.${told.reason.toLowerCase()}` },
+    involvedObject: { apiVersion, kind, name, uid },
+    ...rest,
+    count: 1,
+    firstTimestamp: time,
+    lastTimestamp: time,
+    source: { component: 'karpenter' },
+  };
+}
+
+describe('kubectl', () => {
+  let real: Installation;
+  const objects: KubeObject[] = [];
+
+  beforeAll(async () => {
+    real = await startInstallation({ controllers: false });
+    await real.install('karpenter-crd', {});
+    const text = await readFile(OBJECTS, 'utf8');
+    const file = join(real.plane.folder, 'objects.yaml');
+    await writeFile(file, text);
+    await real.kubectl('apply', '-f', file, '--validate=strict');
+    for (const document of parseAllDocuments(text)) {
+      const object = document.toJS() as KubeObject & { readonly status?: unknown };
+      const kind = KINDS.find((one) => one.kind === object.kind);
+      if (kind === undefined) throw new Error(`objects.yaml has a ${object.kind}`);
+      const { metadata, status } = object;
+      objects.push(
+        status === undefined
+          ? ((await real.kube.raw('GET', `${collectionPath(kind, metadata.namespace)}/${metadata.name}`)) as KubeObject)
+          : await real.kube.patch(kind, metadata, { status }, { subresource: 'status' }),
+      );
+    }
+    const claim = objects.find(({ metadata }) => metadata.name === 'default-ready');
+    if (claim === undefined) throw new Error('objects.yaml has no claim default-ready');
+    for (const told of TOLD) await real.kube.create(EVENT, eventOf(claim, told));
+  }, 180_000);
+  afterAll(async () => {
+    await real?.plane.stop();
+  }, 60_000);
+
+  it.each(KINDS.map(({ plural }) => plural))('gets %s in columns', async (plural) => {
+    expect(steady(await real.kubectl('get', plural))).toMatchSnapshot();
+    expect(steady(await real.kubectl('get', plural, '-o', 'wide'))).toMatchSnapshot();
+  });
+
+  it('knows the short names and categories', async () => {
+    const names = async (...argv: string[]): Promise<readonly string[]> =>
+      (await real.kubectl('get', ...argv, '-o', 'name')).trim().split('\n').sort();
+    expect(await names('ec2nc')).toEqual(await names('ec2nodeclasses'));
+    expect(await names('karpenter')).toEqual(
+      (await Promise.all(KINDS.filter(({ group }) => group.startsWith('karpenter')).map(({ plural }) => names(plural))))
+        .flat()
+        .sort(),
+    );
+  });
+
+  it('describes every object', async () => {
+    expect(objects.length).toBeGreaterThan(10);
+    for (const { kind, metadata } of objects)
+      expect(steadyText(await real.kubectl('describe', kind, metadata.name))).toMatchSnapshot(
+        `${kind} ${metadata.name}`,
+      );
+  }, 60_000);
+
+  it('tells of an object that is being deleted and waits for its finalizer', async () => {
+    await real.kubectl('delete', 'nodeclaim', 'default-ready', '--wait=false');
+    const text = await real.kubectl('describe', 'nodeclaim', 'default-ready');
+    expect(text).toMatch(/Deletion Timestamp: +20/);
+    expect(text).toMatch(/Finalizers:\n +karpenter\.sh\/termination/);
+  });
+
+  it('scales a static NodePool, and refuses to make another one static', async () => {
+    await real.kubectl('scale', 'nodepool', 'static', '--replicas=3');
+    expect(await real.kubectl('get', 'nodepool', 'static', '-o', 'jsonpath={.spec.replicas}')).toBe('3');
+    await expect(real.kubectl('scale', 'nodepool', 'default', '--replicas=3')).rejects.toThrow(/static/);
+  });
+
+  it('explains the fields', async () => {
+    const text = await real.kubectl('explain', 'nodepool.spec.disruption.consolidateAfter');
+    expect(text).toMatch(/FIELD: consolidateAfter <string>/);
+    expect(text.split('\n').length).toBeGreaterThan(6);
+  });
+});
