@@ -116,7 +116,7 @@ function cheaper(
 function filtered(replacement: Replacement, price: number): Replacement | Reason<DeclineCode> {
   const kept = replacement.cheaperThan(price);
   if (typeof kept === 'string') return { code: 'min-values', text: `Filtering by price: ${kept}` };
-  if (kept.types.length > 0) return kept;
+  if (kept.count > 0) return kept;
   const { cheapest, usdPerHour } = replacement.claim;
   const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h for $${price.toFixed(4)}/h`;
   return { code: 'not-cheaper', text: "Can't replace with a cheaper node", nearestMiss };
@@ -126,7 +126,7 @@ function cheaperSpot(replacement: Replacement, price: number, candidates: number
   const kept = filtered(replacement, price);
   if ('code' in kept) return kept;
   if (candidates > 1) return kept.claim;
-  const count = kept.types.length;
+  const { count } = kept;
   if (count < SPOT_FLEXIBILITY) {
     const text = `SpotToSpotConsolidation requires ${SPOT_FLEXIBILITY} cheaper instance type options than the current candidate to consolidate, got ${count}`;
     return { code: 'spot-to-spot-flexibility', text, nearestMiss: `${count} of ${SPOT_FLEXIBILITY} types` };

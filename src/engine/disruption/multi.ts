@@ -114,6 +114,6 @@ function withoutOwnTypes(command: Command, types: readonly InstanceType[]): Comm
   }
   const limit = Math.min(...planned.instanceTypes.flatMap((name) => prices.get(name) ?? []));
   const kept = Replacement.of(planned, types).cheaperThan(limit);
-  if (typeof kept === 'string' || kept.types.length === 0) return undefined;
+  if (typeof kept === 'string' || kept.count === 0) return undefined;
   return { ...command, replacements: [kept.claim] };
 }

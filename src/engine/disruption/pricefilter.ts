@@ -1,37 +1,52 @@
 /** Narrowing a replacement to instance types that are worth the move. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
-import {
-  cheapestPrice,
-  compatibleOfferings,
-  minValuesText,
-  orderByPrice,
-  satisfiesMinValues,
-  worstLaunchPrice,
-} from '../instancetypes.ts';
+import { compareText, minValuesText, satisfiesMinValues } from '../instancetypes.ts';
 import type { InstanceType, PlannedClaim } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { ValueSet } from '../valueset.ts';
+import { PricedTypes, type PriceTable } from './pricetable.ts';
 
-/** A planned claim with the types behind its names, cheapest first. */
+/** A planned claim with the types behind its names. What is asked of it late is worked out late: most come to nothing. */
 export class Replacement {
-  readonly claim: PlannedClaim;
-  readonly types: readonly InstanceType[];
+  readonly #planned: PlannedClaim;
+  readonly #isNarrowed: boolean;
+  readonly #priced: PricedTypes;
+  readonly #prices: PriceTable;
   readonly #requirements: Requirements;
+  /** In any order. */
+  readonly #unordered: readonly InstanceType[];
+  #ordered: readonly InstanceType[] | undefined;
+  #claim: PlannedClaim | undefined;
 
-  private constructor(claim: PlannedClaim, types: readonly InstanceType[], requirements: Requirements) {
-    this.claim = claim;
-    this.types = types;
+  private constructor(
+    planned: PlannedClaim,
+    priced: PricedTypes,
+    requirements: Requirements,
+    narrowedTo?: readonly InstanceType[],
+  ) {
+    this.#planned = planned;
+    this.#priced = priced;
+    this.#prices = priced.under(requirements);
     this.#requirements = requirements;
+    this.#isNarrowed = narrowedTo !== undefined;
+    this.#unordered = narrowedTo ?? priced.named(planned.instanceTypes);
   }
 
   static of(claim: PlannedClaim, known: readonly InstanceType[]): Replacement {
-    const requirements = Requirements.fromRequirements(claim.requirements);
-    const names = new Set(claim.instanceTypes);
-    const types = orderByPrice(
-      known.filter(({ name }) => names.has(name)),
-      requirements,
-    );
-    return new Replacement(claim, types, requirements);
+    return new Replacement(claim, PricedTypes.of(known), Requirements.fromRequirements(claim.requirements));
+  }
+
+  get count(): number {
+    return this.#unordered.length;
+  }
+
+  /** Cheapest first. */
+  get types(): readonly InstanceType[] {
+    this.#ordered ??= this.#unordered
+      .map((type) => ({ type, price: this.#prices.cheapest(type) }))
+      .sort((a, b) => (a.price === b.price ? compareText(a.type.name, b.type.name) : a.price - b.price))
+      .map(({ type }) => type);
+    return this.#ordered;
   }
 
   admits(capacityType: string): boolean {
@@ -41,13 +56,19 @@ export class Replacement {
   /** Bound to one capacity type, with the types that are sold under it now. */
   only(capacityType: string): Replacement {
     const requirements = this.#requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
-    const sold = this.types.filter((type) => compatibleOfferings(type, requirements).length > 0);
-    return this.#with(orderByPrice(sold, requirements), requirements);
+    const prices = this.#priced.under(requirements);
+    const sold = this.#unordered.filter((type) => Number.isFinite(prices.cheapest(type)));
+    return this.#with(sold, requirements);
+  }
+
+  /** USD per hour of the type of which the worst launch costs least; infinite without types. */
+  get leastWorst(): number {
+    return Math.min(Number.POSITIVE_INFINITY, ...this.#unordered.map((type) => this.#prices.worst(type)));
   }
 
   /** The types of which every launch would cost less; or what is wrong with so few of them. */
   cheaperThan(usdPerHour: number): Replacement | string {
-    const kept = this.types.filter((type) => worstLaunchPrice(type, this.#requirements) < usdPerHour);
+    const kept = this.#unordered.filter((type) => this.#prices.worst(type) < usdPerHour);
     const { unsatisfied } = satisfiesMinValues(kept, this.#requirements);
     return unsatisfied.length > 0 ? minValuesText(unsatisfied) : this.#with(kept, this.#requirements);
   }
@@ -59,17 +80,24 @@ export class Replacement {
   }
 
   #with(types: readonly InstanceType[], requirements: Requirements): Replacement {
-    const names = types.map(({ name }) => name);
-    const narrowed = requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(names));
-    const [cheapest] = types;
-    const claim: PlannedClaim = {
-      ...this.claim,
-      instanceTypes: names,
-      requirements: narrowed.toApi(),
+    return new Replacement(this.#planned, this.#priced, requirements, types);
+  }
+
+  get claim(): PlannedClaim {
+    this.#claim ??= this.#isNarrowed ? this.#narrowed() : this.#planned;
+    return this.#claim;
+  }
+
+  #narrowed(): PlannedClaim {
+    const [cheapest] = this.types;
+    const instanceTypes = this.types.map(({ name }) => name);
+    return {
+      ...this.#planned,
+      instanceTypes,
+      requirements: this.#requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(instanceTypes)).toApi(),
       cheapest: cheapest?.name ?? '',
-      usdPerHour: cheapest === undefined ? 0 : finite(cheapestPrice(cheapest, narrowed)),
+      usdPerHour: cheapest === undefined ? 0 : finite(this.#prices.cheapest(cheapest)),
     };
-    return new Replacement(claim, types, narrowed);
   }
 }
 
