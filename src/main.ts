@@ -6,6 +6,7 @@
 import { pathToFileURL } from 'node:url';
 import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
 import { awsProvider } from './aws/index.ts';
+import { MoveBook } from './controllers/disruption/moves.ts';
 import { VerdictBook } from './controllers/disruption/verdictbook.ts';
 import { controllers } from './controllers/index.ts';
 import type { Solver } from './controllers/solver.ts';
@@ -150,15 +151,18 @@ async function run(parts: Parts): Promise<Operator> {
   });
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
   const book = new VerdictBook();
+  const moves = new MoveBook();
   let isLeading = false;
-  debug['/debug/verdicts'] = () => {
-    if (isLeading) return book.verdicts(cluster.nodes(), clock.now());
+  const leading = (look: () => unknown) => (): unknown => {
+    if (isLeading) return look();
     const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
     throw new Unavailable(
       `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
     );
   };
-  const all = [...controllers(deps, book, parts.solver), ...aws.controllers()];
+  debug['/debug/verdicts'] = leading(() => book.verdicts(cluster.nodes(), clock.now()));
+  debug['/debug/moves'] = leading(() => moves.views(clock.now()));
+  const all = [...controllers(deps, book, parts.solver, moves), ...aws.controllers()];
   const work = (): Promise<void> => {
     isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;

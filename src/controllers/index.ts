@@ -5,6 +5,8 @@ import { staticDrift } from '../engine/disruption/staticdrift.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
 import { disruption } from './disruption/loop.ts';
+import { MoveBook } from './disruption/moves.ts';
+import { moveWatch } from './disruption/movewatch.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
 import { laboratories } from './disruption/simulate.ts';
 import { VerdictBook } from './disruption/verdictbook.ts';
@@ -31,15 +33,16 @@ import { localSolver, type Solver } from './solver.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
 import { staticProvisioning } from './static/provisioning.ts';
 
-/** `book` takes down what disruption says of every node. */
+/** `book` takes down what disruption says of every node, `moves` what it did and what became of it. */
 export function controllers(
   deps: Deps,
   book: VerdictBook = new VerdictBook(),
   solver: Solver = localSolver(),
+  moves: MoveBook = new MoveBook(),
 ): readonly Controller[] {
   const { clock, settings } = deps;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
-  const queue = new DisruptionQueue(deps);
+  const queue = new DisruptionQueue(deps, moves);
   const methods = METHODS.filter((method) => method !== staticDrift || settings.featureGates.staticCapacity);
   return [
     podTrigger(deps, batcher),
@@ -65,6 +68,7 @@ export function controllers(
     disruption(deps, { queue, methods, laboratories: laboratories(deps), book }),
     queue.worker,
     verdictNotes(deps, book),
+    moveWatch(deps, moves),
     ...nodeControllers(deps),
     ...metricsControllers(deps),
   ];

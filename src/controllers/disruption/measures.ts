@@ -66,6 +66,31 @@ export function countFailedValidations(metrics: Metrics, method: Method, count: 
     .inc({ consolidation_type: method.consolidationType }, count);
 }
 
+/** Moves whose watch is over. */
+export function countMove(metrics: Metrics, command: Command, outcome: 'kept' | 'undone'): void {
+  metrics
+    .counter(`${PREFIX}_moves_total`, 'Consolidations carried out, by whether they lasted for 30 minutes', [
+      'decision',
+      'reason',
+      'outcome',
+    ])
+    .inc({ decision: decisionOf(command), reason: command.reason.toLowerCase(), outcome });
+}
+
+/** A gauge because what was realised may be negative. */
+export function recordSavings(
+  metrics: Metrics,
+  { reason }: Command,
+  savings: { readonly predicted: number; readonly realised: number },
+): void {
+  const usd = metrics.gauge(
+    `${PREFIX}_savings_usd`,
+    'Savings of consolidations in their first 30 minutes in USD, summed over those whose 30 minutes are over',
+    ['kind', 'reason'],
+  );
+  for (const kind of ['predicted', 'realised'] as const) usd.inc({ kind, reason: reason.toLowerCase() }, savings[kind]);
+}
+
 const timeouts = (metrics: Metrics) =>
   metrics.counter(`${PREFIX}_consolidation_timeouts_total`, 'Consolidation searches that ran out of time', [
     'consolidation_type',

@@ -1,14 +1,18 @@
 /** Events of voluntary disruption. */
+import { timestamp } from '../../api/conditions.ts';
+import { formatDuration } from '../../api/duration.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { Allowance } from '../../engine/disruption/budgets.ts';
 import type { Candidate } from '../../engine/disruption/candidates.ts';
+import { shortText } from '../../engine/disruption/command.ts';
 import type { Note } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 import { capitalized } from '../text.ts';
+import { dearerUntilMs, type Move, WATCH_MS } from './moves.ts';
 
 const MINUTE = 60_000;
 const UNCONSOLIDATABLE_WINDOW_MS = 15 * MINUTE;
@@ -64,6 +68,35 @@ export function publishBlockedPool(
     dedupe: [uidOf(pool), reason],
     windowMs: MINUTE,
   });
+}
+
+/** A move is told on the NodePool of its first node: the nodes themselves are gone. */
+const onPool = ({ order }: Move, reason: string, message: string): readonly EventNote[] => {
+  const object = order.command.candidates[0]?.nodePool;
+  return object === undefined ? [] : [{ object, type: 'Normal', reason, message, dedupe: [order.id] }];
+};
+
+export function publishUndone(events: EventRecorder, move: Move): void {
+  const { order, undoing, startedMs } = move;
+  if (undoing === undefined) return;
+  const dearerMs = dearerUntilMs(move);
+  const what = undoing.code === 'bought-again' ? 'was bought again for its pods' : 'was its replacement and is gone';
+  const message =
+    `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${shortText(order.command)}, ` +
+    `NodeClaim ${undoing.nodeClaim} ${what}` +
+    (dearerMs === undefined ? '' : `; until ${timestamp(dearerMs)} a repetition has to be worth more`);
+  events.publish(...onPool(move, 'DisruptionUndone', message));
+}
+
+export function publishSavings(
+  events: EventRecorder,
+  move: Move,
+  { predicted, realised }: { readonly predicted: number; readonly realised: number },
+): void {
+  const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
+  const text = shortText(move.order.command);
+  const message = `Saved ${usd(realised)} in ${formatDuration(WATCH_MS)} of ${usd(predicted)} predicted: ${text}`;
+  events.publish(...onPool(move, 'DisruptionSavings', message));
 }
 
 export function publishLaunching(events: EventRecorder, replacement: NodeClaim, reason: DisruptionReason): void {

@@ -19,6 +19,7 @@ import { countDisrupted } from '../disrupted.ts';
 import { retried } from '../retry.ts';
 import { snakeCase } from '../text.ts';
 import { unmark } from './marks.ts';
+import { MoveBook } from './moves.ts';
 import { publishLaunching, publishTerminating, publishWaiting } from './notes.ts';
 
 const POLL_MS = 1000;
@@ -44,14 +45,17 @@ class Unrecoverable extends Error {
 
 export class DisruptionQueue {
   readonly #deps: Deps;
+  /** Takes down what was carried out by methods that make the cluster cheaper. */
+  readonly moves: MoveBook;
   readonly #orders = new Map<string, Order>();
   readonly #byProviderId = new Map<string, string>();
   /** Replacements seen initialised; what becomes of them later does not matter. */
   readonly #initialized = new Set<string>();
   #add: (id: string) => void = () => undefined;
 
-  constructor(deps: Deps) {
+  constructor(deps: Deps, moves: MoveBook = new MoveBook()) {
     this.#deps = deps;
+    this.moves = moves;
   }
 
   get providerIds(): ReadonlySet<string> {
@@ -92,6 +96,7 @@ export class DisruptionQueue {
       this.#checkTime(order);
       if (!finished) return after(POLL_MS);
       log.debug('command succeeded', order.fields);
+      if (order.method.consolidationType !== '') this.moves.enter(order, this.#deps.clock.now());
     } catch (error) {
       if (!(error instanceof Unrecoverable)) throw error;
       await this.#rollBack(order, error, log);

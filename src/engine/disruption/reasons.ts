@@ -46,6 +46,7 @@ export type DeclineCode =
   | 'spot-to-spot-disabled'
   | 'spot-to-spot-flexibility'
   | 'unbalanced'
+  | 'churn'
   | 'changed';
 
 /** An object of the cluster that stands in the way. */

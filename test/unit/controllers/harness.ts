@@ -2,11 +2,12 @@
 
 import { isTrue } from '../../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import type { Node, Pod } from '../../../src/api/kubernetes.ts';
+import type { Node, OwnerReference, Pod } from '../../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
+import type { MoveBook } from '../../../src/controllers/disruption/moves.ts';
 import type { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
 import { controllers } from '../../../src/controllers/index.ts';
 import type { EventNote } from '../../../src/kube/events.ts';
@@ -62,8 +63,8 @@ export class World {
     return this.kube.all(POD);
   }
 
-  /** `book` takes down what disruption says of every node. */
-  start(args: readonly string[] = [], book?: VerdictBook): void {
+  /** `book` takes down what disruption says of every node, `moves` what it did. */
+  start(args: readonly string[] = [], book?: VerdictBook, moves?: MoveBook): void {
     const stop = new AbortController();
     const { signal } = stop;
     const settings = parseSettings(['--cluster-name=test', ...args], {});
@@ -87,7 +88,7 @@ export class World {
       settings,
     };
     const { done } = runControllers({
-      controllers: controllers(deps, book),
+      controllers: controllers(deps, book, undefined, moves),
       informers,
       clock,
       log: this.#log,
@@ -122,7 +123,8 @@ export class World {
   #keepReplicas(): void {
     for (const [name, { replicas, cpu }] of this.#deployments) {
       const alive = this.pods.filter(({ metadata }) => metadata.labels?.app === name);
-      this.pending(Math.max(0, replicas - alive.length), cpu, name);
+      const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid: `uid-${name}`, controller: true };
+      this.pending(Math.max(0, replicas - alive.length), cpu, name, [owner]);
       this.removePods(...alive.slice(replicas));
     }
   }
@@ -196,13 +198,13 @@ export class World {
   }
 
   /** Pods that the scheduler could not place. */
-  pending(count: number, cpu = '1', name = 'web'): readonly Pod[] {
+  pending(count: number, cpu = '1', name = 'web', ownerReferences: readonly OwnerReference[] = []): readonly Pod[] {
     return Array.from({ length: count }, () => {
       this.#serial += 1;
       return this.kube.create(POD, {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name: `${name}-${this.#serial}`, namespace: 'default', labels: { app: name } },
+        metadata: { name: `${name}-${this.#serial}`, namespace: 'default', labels: { app: name }, ownerReferences },
         spec: { containers: [{ name: 'main', resources: { requests: { cpu } } }] },
         status: {
           phase: 'Pending',

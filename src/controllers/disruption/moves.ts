@@ -1,0 +1,159 @@
+/**
+ * Remembers what consolidation has moved, in this process: whether it lasted, what it saved, and which moves are not to
+ * be repeated soon. `movewatch.ts` follows the moves.
+ *
+ *   watched ──30 minutes──▶ kept
+ *      └──capacity bought again for its pods, or a replacement gone──▶ undone
+ */
+import { timestamp } from '../../api/conditions.ts';
+import { repeated, type Undone, workloadsOf } from '../../engine/disruption/churn.ts';
+import { decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
+import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/disruption/savings.ts';
+import type { Order } from './queue.ts';
+
+/** A move that lasts this long has succeeded, and its savings are told. */
+export const WATCH_MS = 30 * 60_000;
+/** How long an undone move makes its repetition dearer. */
+const MEMORY_MS = 60 * 60_000;
+const MOST_MOVES = 200;
+
+/** Why a move did not last. */
+export interface Undoing {
+  readonly atMs: number;
+  /** `bought-again`: a node was bought for its pods; `replacement-gone`: one of its own nodes was taken away again. */
+  readonly code: 'bought-again' | 'replacement-gone';
+  readonly nodeClaim: string;
+}
+
+/** A command that was carried out. */
+export interface Move {
+  readonly order: Order;
+  /** When its candidates were deleted. */
+  readonly startedMs: number;
+  readonly endsMs: number;
+  readonly nodePools: ReadonlySet<string>;
+  readonly workloads: ReadonlySet<string>;
+  /** How often it had been undone before it was made once more. */
+  readonly level: number;
+  /** Candidates by the name of their NodeClaim. */
+  readonly given: Map<string, Given>;
+  /** What was bought for it and after it, by the name of the NodeClaim. */
+  readonly taken: Map<string, Taken>;
+  undoing?: Undoing;
+  isOver: boolean;
+}
+
+/** A move as `/debug/moves` shows it. Money is in USD; `realisedUsd` is defined in `engine/disruption/savings.ts`. */
+export interface MoveView {
+  readonly id: string;
+  readonly command: string;
+  readonly method: string;
+  readonly decision: string;
+  readonly state: 'watched' | 'kept' | 'undone';
+  readonly startedAt: string;
+  /** Until when it is watched, and up to when its savings count. */
+  readonly endsAt: string;
+  readonly nodePools: readonly string[];
+  readonly workloads: readonly string[];
+  readonly undoneBefore: number;
+  readonly undone?: { readonly at: string; readonly because: Undoing['code']; readonly nodeClaim: string };
+  /** Until when a repetition has to be worth more. */
+  readonly dearerUntil?: string;
+  readonly predictedUsdPerHour: number;
+  readonly predictedUsd: number;
+  readonly realisedUsd: number;
+}
+
+export class MoveBook {
+  #moves: readonly Move[] = [];
+
+  /** A command whose candidates have just been deleted. */
+  enter(order: Order, nowMs: number): void {
+    const { candidates, reason } = order.command;
+    const undone = this.undone(nowMs);
+    const levels = candidates.map((candidate) => repeated(candidate, undone, nowMs)?.level ?? 0);
+    const move: Move = {
+      order,
+      startedMs: nowMs,
+      endsMs: nowMs + WATCH_MS,
+      nodePools: new Set(candidates.map(({ nodePool }) => nodePool.metadata.name)),
+      workloads: workloadsOf(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
+      level: reason === 'Underutilized' ? Math.max(0, ...levels) : 0,
+      given: new Map(candidates.map(({ nodeClaim, usdPerHour }) => [nodeClaim.metadata.name, { usdPerHour }])),
+      taken: new Map(),
+      isOver: false,
+    };
+    this.#moves = [...this.#moves, move].slice(-MOST_MOVES);
+  }
+
+  /** Those that are still watched, oldest first. */
+  get watched(): readonly Move[] {
+    return this.#moves.filter(({ isOver }) => !isOver);
+  }
+
+  /** Names of the NodeClaims that commands created. */
+  get replacements(): ReadonlySet<string> {
+    return new Set(this.#moves.flatMap(({ order }) => order.replacements));
+  }
+
+  /** Names of the NodeClaims that were given back because they were empty. */
+  get emptied(): ReadonlySet<string> {
+    const empty = this.#moves.filter(({ order }) => order.command.reason === 'Empty');
+    return new Set(empty.flatMap(({ given }) => [...given.keys()]));
+  }
+
+  /** Moves whose repetition is dearer now. Emptiness moves nothing, so it may be repeated as often as nodes are empty. */
+  undone(nowMs: number): readonly Undone[] {
+    return this.#moves.flatMap(({ order, undoing, nodePools, workloads, level }) => {
+      if (undoing === undefined || order.command.reason !== 'Underutilized') return [];
+      const untilMs = undoing.atMs + MEMORY_MS;
+      return untilMs > nowMs ? [{ nodePools, workloads, level: level + 1, untilMs }] : [];
+    });
+  }
+
+  /** Latest first. */
+  views(nowMs: number): readonly MoveView[] {
+    return this.#moves.toReversed().map((move) => viewOf(move, nowMs));
+  }
+}
+
+/** Predicted and realised savings up to now, or to the end of the watch. */
+export function savingsUntil(move: Move, nowMs: number): { readonly predicted: number; readonly realised: number } {
+  const account = {
+    predictedUsdPerHour: savingsOf(move.order.command),
+    startedMs: move.startedMs,
+    given: [...move.given.values()],
+    taken: [...move.taken.values()],
+  };
+  const untilMs = Math.min(nowMs, move.endsMs);
+  return { predicted: predictedUsd(account, untilMs), realised: realisedUsd(account, untilMs) };
+}
+
+/** Until when the move makes its repetition dearer; undefined when it does not. */
+export const dearerUntilMs = ({ undoing, order }: Move): number | undefined =>
+  undoing && order.command.reason === 'Underutilized' ? undoing.atMs + MEMORY_MS : undefined;
+
+function viewOf(move: Move, nowMs: number): MoveView {
+  const { order, undoing, startedMs, endsMs } = move;
+  const { predicted, realised } = savingsUntil(move, nowMs);
+  const dearerMs = dearerUntilMs(move);
+  return {
+    id: order.id,
+    command: shortText(order.command),
+    method: order.method.name,
+    decision: decisionOf(order.command),
+    state: undoing ? 'undone' : move.isOver ? 'kept' : 'watched',
+    startedAt: timestamp(startedMs),
+    endsAt: timestamp(endsMs),
+    nodePools: [...move.nodePools],
+    workloads: [...move.workloads],
+    undoneBefore: move.level,
+    ...(undoing && {
+      undone: { at: timestamp(undoing.atMs), because: undoing.code, nodeClaim: undoing.nodeClaim },
+    }),
+    ...(dearerMs === undefined ? {} : { dearerUntil: timestamp(dearerMs) }),
+    predictedUsdPerHour: savingsOf(order.command),
+    predictedUsd: predicted,
+    realisedUsd: realised,
+  };
+}

@@ -1,0 +1,121 @@
+/** Follows what becomes of moves: who is gone, what was bought, whether it lasted, and what it saved. */
+import { getCondition, isTrue } from '../../api/conditions.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { workloadOf } from '../../engine/disruption/churn.ts';
+import type { Given } from '../../engine/disruption/savings.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+import type { Deps } from '../deps.ts';
+import { CostTracker } from '../metrics/cost.ts';
+import { countMove, recordSavings } from './measures.ts';
+import { type Move, type MoveBook, savingsUntil, type Undoing } from './moves.ts';
+import { publishSavings, publishUndone } from './notes.ts';
+
+/** Times in the accounts are exact to this. */
+const INTERVAL_MS = 10_000;
+
+export function moveWatch(deps: Deps, book: MoveBook): Singleton {
+  const { clock, cloud, cluster, events, metrics } = deps;
+  const { nodeClaims, nodePools, pods } = cluster.stores;
+  const prices = new CostTracker(cloud, clock);
+
+  /** Whose pods claims were made for, or hold, by the claim's name. */
+  function workloadsByClaim(): (claim: NodeClaim) => ReadonlySet<string> {
+    const planned = new Map<string, Set<string>>();
+    for (const [key, { nodeClaim }] of cluster.podTimings.entries()) {
+      const [namespace = '', name = ''] = key.split('/');
+      const pod = nodeClaim === undefined ? undefined : pods.get({ namespace, name });
+      if (nodeClaim === undefined || pod === undefined) continue;
+      planned.set(nodeClaim, (planned.get(nodeClaim) ?? new Set()).add(workloadOf(pod)));
+    }
+    return (claim) =>
+      new Set([
+        ...(planned.get(claim.metadata.name) ?? []),
+        ...(cluster.nodeOfClaim(claim)?.pods ?? []).map(workloadOf),
+      ]);
+  }
+
+  async function priceOf(claim: NodeClaim, pool: NodePool | undefined): Promise<number> {
+    if (pool === undefined) return 0;
+    try {
+      return await prices.usdPerHour(pool, [claim]);
+    } catch {
+      return 0; // prices cannot be had at the moment; the metric of the cost tracker counts such failures
+    }
+  }
+
+  /** Enters the rent of a claim once it is launched. */
+  async function take(move: Move, claim: NodeClaim): Promise<void> {
+    if (move.taken.has(claim.metadata.name) || !isTrue(claim, 'Launched')) return;
+    const launchedMs = Date.parse(getCondition(claim, 'Launched')?.lastTransitionTime ?? '') || clock.now();
+    const [pool] = [...move.nodePools].flatMap((name) => nodePools.get({ name }) ?? []);
+    move.taken.set(claim.metadata.name, { usdPerHour: await priceOf(claim, pool), launchedMs });
+  }
+
+  /** Ends the rents of claims that are gone. */
+  function settle<T extends Given>(rents: Map<string, T>, nowMs: number): void {
+    for (const [name, rent] of rents) {
+      if (rent.goneMs === undefined && cluster.claim(name) === undefined) rents.set(name, { ...rent, goneMs: nowMs });
+    }
+  }
+
+  /** A replacement that is taken away again; one that is given back because it is empty has lost its pods otherwise. */
+  function lostReplacement({ order }: Move): string | undefined {
+    const { emptied } = book;
+    return order.replacements.find((name) => {
+      const claim = cluster.claim(name);
+      return (claim === undefined || claim.metadata.deletionTimestamp !== undefined) && !emptied.has(name);
+    });
+  }
+
+  /** Claims that were bought since for pods of the same workloads, by somebody who is not consolidation. */
+  function boughtAgain(
+    { order, nodePools: names, workloads }: Move,
+    workloadsOf: ReturnType<typeof workloadsByClaim>,
+    replacements: ReadonlySet<string>,
+  ): readonly NodeClaim[] {
+    return [...names]
+      .flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name))
+      .filter(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') >= order.startedMs)
+      .filter((claim) => isTrue(claim, 'Launched') && !replacements.has(claim.metadata.name))
+      .filter((claim) => !workloads.isDisjointFrom(workloadsOf(claim)));
+  }
+
+  function undo(move: Move, undoing: Undoing): void {
+    if (move.undoing) return;
+    move.undoing = undoing;
+    publishUndone(events, move);
+  }
+
+  async function follow(move: Move, workloadsOf: ReturnType<typeof workloadsByClaim>): Promise<void> {
+    const nowMs = clock.now();
+    const again = boughtAgain(move, workloadsOf, book.replacements);
+    const own = move.order.replacements.flatMap((name) => cluster.claim(name) ?? []);
+    for (const claim of [...own, ...again]) await take(move, claim);
+    settle(move.given, nowMs);
+    settle(move.taken, nowMs);
+    const lost = lostReplacement(move);
+    const [first] = again;
+    if (lost !== undefined) undo(move, { atMs: nowMs, code: 'replacement-gone', nodeClaim: lost });
+    else if (first) undo(move, { atMs: nowMs, code: 'bought-again', nodeClaim: first.metadata.name });
+    if (nowMs < move.endsMs) return;
+    move.isOver = true;
+    const savings = savingsUntil(move, nowMs);
+    countMove(metrics, move.order.command, move.undoing ? 'undone' : 'kept');
+    recordSavings(metrics, move.order.command, savings);
+    publishSavings(events, move, savings);
+  }
+
+  return {
+    name: 'disruption.moves',
+    singleton: true,
+    async reconcile() {
+      const { watched } = book;
+      if (watched.length === 0) return after(INTERVAL_MS);
+      const workloadsOf = workloadsByClaim();
+      for (const move of watched) await follow(move, workloadsOf);
+      return after(INTERVAL_MS);
+    },
+  };
+}

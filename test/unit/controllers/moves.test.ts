@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE } from '../../../src/api/kinds.ts';
+import { MoveBook, type MoveView } from '../../../src/controllers/disruption/moves.ts';
+import { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
+import { World } from './harness.ts';
+
+/** USD per hour of the only type, in spot capacity. */
+const PRICE = 0.16;
+/** Consolidation looks again after five minutes at the latest. */
+const REVIEW = 400;
+
+let world: World;
+let moves: MoveBook;
+let verdicts: VerdictBook;
+beforeEach(() => {
+  world = new World();
+  moves = new MoveBook();
+  verdicts = new VerdictBook();
+});
+afterEach(() => world.kill());
+
+const views = (): readonly MoveView[] => moves.views(world.clock.now());
+const events = (wanted: string): readonly string[] =>
+  world.events.filter(({ reason }) => reason === wanted).map(({ message }) => message);
+const codes = (): readonly string[] =>
+  verdicts.verdicts(world.cluster.nodes(), world.clock.now()).map(({ code }) => code);
+
+/** Two nodes with seven pods each, of which pods go until all that are left fit on one. */
+async function packed(): Promise<void> {
+  world.cloud.types = world.cloud.types.filter(({ name }) => name === 'm.2xlarge');
+  world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
+  world.start([], verdicts, moves);
+  await world.pass(2);
+  world.deploy('a', 7);
+  await world.pass(20);
+  world.deploy('b', 7);
+  await world.pass(20);
+  world.deploy('a', 3);
+  world.deploy('b', 2);
+  await world.pass(REVIEW);
+  expect(world.nodes).toHaveLength(1);
+}
+
+/** The pods come back, with a new node for them, and most leave again a little later. */
+async function comeAndGo(): Promise<void> {
+  const [stays] = world.nodes;
+  world.deploy('b', 9);
+  await world.pass(40);
+  expect(world.nodes).toHaveLength(2);
+  const own = world.pods.filter(({ metadata }) => metadata.labels?.app === 'b');
+  const fresh = own.filter(({ spec }) => spec.nodeName !== stays?.metadata.name);
+  world.removePods(...own.filter((pod) => !fresh.includes(pod)), ...fresh.slice(2));
+  world.deploy('b', 2);
+  await world.pass(REVIEW);
+}
+
+describe('a consolidation', () => {
+  it('that lasts is worth what was predicted, less the time that it took', async () => {
+    await packed();
+    const [begun] = views();
+    expect(begun).toMatchObject({ decision: 'delete', state: 'watched', nodePools: ['default'], undoneBefore: 0 });
+    expect(begun?.command).toMatch(/^delete: \[node-\d+\]$/);
+    expect(begun?.predictedUsdPerHour).toBeCloseTo(PRICE, 10);
+
+    await world.pass(31 * 60);
+    const [kept, ...others] = views();
+    expect(others).toEqual([]);
+    expect(kept).toMatchObject({ state: 'kept' });
+    expect(kept?.predictedUsd).toBeCloseTo(PRICE / 2, 10);
+    expect(kept?.realisedUsd).toBeLessThan(PRICE / 2);
+    expect(kept?.realisedUsd).toBeGreaterThan(PRICE / 2 - PRICE / 30);
+    expect(events('DisruptionSavings')).toEqual([
+      expect.stringMatching(/^Saved \$0\.07\d+ in 30m0s of \$0\.0800 predicted: delete: \[node-\d+\]$/),
+    ]);
+    const metrics = await world.metrics.text();
+    expect(metrics).toMatch(
+      /voluntary_disruption_moves_total\{decision="delete",reason="underutilized",outcome="kept"\} 1/,
+    );
+    expect(metrics).toMatch(/voluntary_disruption_savings_usd\{kind="predicted",reason="underutilized"\} 0\.08/);
+    expect(metrics).toMatch(/voluntary_disruption_savings_usd\{kind="realised",reason="underutilized"\} 0\.07/);
+    expect(events('DisruptionUndone')).toEqual([]);
+  });
+
+  it('that is undone again and again is repeated only while it is worth more and more', async () => {
+    await packed();
+    // The other node has to stay, or its pods would move in place of those that have moved already.
+    const [stays] = world.nodes;
+    world.kube.patch(NODE, stays?.metadata ?? { name: '' }, {
+      metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+    });
+    await comeAndGo();
+    expect(events('DisruptionUndone')).toEqual([
+      expect.stringMatching(
+        /^Undone after .*: delete: \[.*\], NodeClaim default-\d+ was bought again for its pods; until .* worth more$/,
+      ),
+    ]);
+    // Once undone, the move is repeated where its share of the savings is larger than that of the disruption.
+    expect(world.nodes).toHaveLength(1);
+    expect(views().map(({ state, undoneBefore }) => [state, undoneBefore])).toEqual([
+      ['watched', 1],
+      ['undone', 0],
+    ]);
+
+    // Undone twice, it is not any more.
+    await comeAndGo();
+    expect(views()[0]).toMatchObject({ state: 'undone', undoneBefore: 1 });
+    expect(world.nodes).toHaveLength(2);
+    expect(codes()).toContain('churn');
+
+    // All is forgotten after an hour.
+    await world.pass(3600 + REVIEW);
+    expect(world.nodes).toHaveLength(1);
+    expect(world.errors()).toEqual([]);
+  });
+
+  it('that only took empty nodes may be repeated at any time', async () => {
+    world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
+    world.start([], verdicts, moves);
+    await world.pass(2);
+    for (const _ of [1, 2, 3]) {
+      world.deploy('a', 7);
+      await world.pass(20);
+      world.deploy('a', 0);
+      await world.pass(100);
+      expect(world.nodes).toEqual([]);
+    }
+    expect(views().map(({ state, method }) => `${method} ${state}`)).toEqual(
+      Array.from({ length: 3 }, () => 'emptiness watched'),
+    );
+  });
+});
