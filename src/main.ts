@@ -69,11 +69,6 @@ export async function startOperator({
     ...(write ? { write } : {}),
   });
   log.debug('discovered karpenter version', { version: VERSION });
-  if (settings.defaultTopologySpreadConstraints.length > 0) {
-    log.info('scheduler-config is set: it is checked, but default topology spread constraints are not applied yet', {
-      'default-topology-spread-constraints': settings.defaultTopologySpreadConstraints,
-    });
-  }
   const metrics = createMetrics();
   const client = connect({
     kubeconfig: env.KUBECONFIG,
@@ -148,6 +143,7 @@ async function run(parts: Parts): Promise<Operator> {
     clock,
     manages: ({ group, kind }) =>
       aws.provider.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
+    defaultSpread: settings.defaultTopologySpreadConstraints,
   });
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
   const book = new VerdictBook();

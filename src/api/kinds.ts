@@ -13,6 +13,9 @@ import type {
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
+  PodTemplate,
+  ReplicationController,
+  Service,
   StorageClass,
   VolumeAttachment,
   Workload,
@@ -62,7 +65,14 @@ export const POD = namespaced<Pod>('', 'v1', 'Pod', 'pods');
 export const NODE = cluster<Node>('', 'v1', 'Node', 'nodes');
 export const NAMESPACE = cluster<Namespace>('', 'v1', 'Namespace', 'namespaces');
 export const EVENT = namespaced<KubeEvent>('', 'v1', 'Event', 'events');
-export const SERVICE = namespaced<KubeObject>('', 'v1', 'Service', 'services');
+export const SERVICE = namespaced<Service>('', 'v1', 'Service', 'services');
+export const POD_TEMPLATE = namespaced<PodTemplate>('', 'v1', 'PodTemplate', 'podtemplates');
+export const REPLICATION_CONTROLLER = namespaced<ReplicationController>(
+  '',
+  'v1',
+  'ReplicationController',
+  'replicationcontrollers',
+);
 export const PERSISTENT_VOLUME = cluster<PersistentVolume>('', 'v1', 'PersistentVolume', 'persistentvolumes');
 export const PERSISTENT_VOLUME_CLAIM = namespaced<PersistentVolumeClaim>(
   '',

@@ -263,6 +263,19 @@ export interface Workload extends KubeObject {
   };
 }
 
+export interface ReplicationController extends KubeObject {
+  readonly spec?: { readonly selector?: StringMap };
+}
+
+/** A pod template as an object of its own, which nothing runs. */
+export interface PodTemplate extends KubeObject {
+  readonly template: PodTemplateSpec;
+}
+
+export interface Service extends KubeObject {
+  readonly spec?: { readonly selector?: StringMap; readonly clusterIP?: string };
+}
+
 export interface PersistentVolumeClaimSpec {
   readonly storageClassName?: string;
   readonly volumeName?: string;

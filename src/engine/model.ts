@@ -18,6 +18,7 @@ import type {
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import type { DefaultSpread } from './defaultspread.ts';
 
 /**
  * Amounts by resource name in canonical units: `cpu` in milli-cores, everything else in its base unit (memory and
@@ -110,6 +111,8 @@ export interface Snapshot {
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
   readonly quiet?: Quiet;
+  /** Given to pending pods that declare no spread of their own. */
+  readonly defaultSpread?: DefaultSpread;
 }
 
 /** Nodes that existing pods may not be moved onto, because they were promised some quiet. */

@@ -50,7 +50,8 @@ export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
     return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods) };
   const common = new Common(snapshot, options);
   return {
-    solve: (variation = {}, limits = options) => solveVariation(common, varied(snapshot, variation), limits),
+    solve: (variation = {}, limits = options) =>
+      solveVariation(common, common.withDefaults(varied(snapshot, variation)), limits),
   };
 }
 

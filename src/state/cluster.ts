@@ -3,14 +3,16 @@
  * were created a moment ago, nominations and deletion marks. Everything that the API server knows too is derived from
  * the informers' stores, so a restart loses nothing but the marks, which their owners put back.
  */
-import type { Node, Pod } from '../api/kubernetes.ts';
+import type { Node, Pod, TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { DefaultSpread } from '../engine/defaultspread.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { addResources } from '../engine/resources.ts';
 import type { Informers, Store } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
+import { watchDefaultSpread } from './defaultspread.ts';
 import { stateNode } from './node.ts';
 import { PodTimings } from './podtimings.ts';
 import { RegistrationHealth } from './registrationhealth.ts';
@@ -29,6 +31,8 @@ export interface ClusterOptions {
   readonly clock: Clock;
   /** Whether the cloud provider serves NodeClasses of this kind; claims on others are none of our business. */
   readonly manages: (nodeClass: { readonly group: string; readonly kind: string }) => boolean;
+  /** Topology spread constraints for pods that declare none. */
+  readonly defaultSpread?: readonly TopologySpreadConstraint[];
 }
 
 /** A consolidation memo is never older than this: what it did not foresee is looked at again. */
@@ -40,6 +44,8 @@ export class ClusterState {
   readonly registrationHealth = new RegistrationHealth();
   /** Claims of static NodePools that were granted and do not exist yet, by NodePool. */
   readonly reservedNodes = new Tally();
+  /** Undefined when no constraints are given by default. */
+  readonly defaultSpread: () => DefaultSpread | undefined;
 
   readonly #clock: Clock;
   readonly #manages: ClusterOptions['manages'];
@@ -55,11 +61,12 @@ export class ClusterState {
   #bufferPods: ReadonlyMap<string, number> = new Map();
   #changedMs: number;
 
-  constructor({ informers, clock, manages }: ClusterOptions) {
+  constructor({ informers, clock, manages, defaultSpread = [] }: ClusterOptions) {
     this.#clock = clock;
     this.#manages = manages;
     this.#changedMs = clock.now();
     this.stores = openStores(informers);
+    this.defaultSpread = watchDefaultSpread(informers, defaultSpread);
     const { nodes, nodeClaims, pods, nodePools, csiNodes } = this.stores;
     nodes.subscribe((_, node, before) => {
       if (before) this.#nodeChanged(before);

@@ -14,7 +14,9 @@ export interface SnapshotParts {
   readonly pendingPods: readonly Pod[];
 }
 
-export function takeSnapshot({ stores }: ClusterState, parts: SnapshotParts): Snapshot {
+export function takeSnapshot(cluster: ClusterState, parts: SnapshotParts): Snapshot {
+  const { stores } = cluster;
+  const defaultSpread = cluster.defaultSpread();
   return {
     ...parts,
     daemonPods: stores.daemonSets.list().map((daemonSet) => representative(daemonSet, stores)),
@@ -23,6 +25,7 @@ export function takeSnapshot({ stores }: ClusterState, parts: SnapshotParts): Sn
     persistentVolumeClaims: stores.persistentVolumeClaims.list(),
     persistentVolumes: stores.persistentVolumes.list(),
     storageClasses: stores.storageClasses.list(),
+    ...(defaultSpread === undefined ? {} : { defaultSpread }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** What all solves of one snapshot have in common. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { spreading } from '../defaultspread.ts';
 import { isReserved } from '../instancetypes.ts';
 import type { Offering, Plan, Resources, Snapshot, SolveOptions } from '../model.ts';
 import { podRequests } from '../resources.ts';
@@ -18,11 +19,13 @@ export class Common {
   readonly emptyPools: Plan['emptyPools'];
   readonly volumes: Volumes;
   readonly requestsOf: (pod: Pod) => Resources = rememberedRequests();
+  readonly #spread: ((pod: Pod) => Pod) | undefined;
   #labelKeys: readonly string[];
   #classes: PodClasses;
 
   constructor(snapshot: Snapshot, options: SolveOptions) {
     this.options = options;
+    this.#spread = snapshot.defaultSpread && spreading(snapshot.defaultSpread);
     this.daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests });
     this.dimensions = new Dimensions([
       ...this.daemons.map(({ requests }) => requests),
@@ -41,6 +44,11 @@ export class Common {
     this.volumes = new Volumes(snapshot);
     this.#labelKeys = Topology.labelKeys([...snapshot.pendingPods, ...snapshot.nodes.flatMap(({ pods }) => pods)]);
     this.#classes = this.#newClasses();
+  }
+
+  /** With the cluster's default spread constraints on pending pods that have none. */
+  withDefaults(snapshot: Snapshot): Snapshot {
+    return this.#spread === undefined ? snapshot : { ...snapshot, pendingPods: snapshot.pendingPods.map(this.#spread) };
   }
 
   /** The classes of these and all pods so far. They start anew when a pod's rules look at labels that none did before. */

@@ -74,6 +74,7 @@ export class World {
       informers,
       clock,
       manages: ({ group, kind }) => cloud.nodeClassKinds.some((own) => own.group === group && own.kind === kind),
+      defaultSpread: settings.defaultTopologySpreadConstraints,
     });
     this.metrics = createMetrics();
     const deps: Deps = {

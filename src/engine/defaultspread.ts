@@ -1,0 +1,79 @@
+/**
+ * Topology spread constraints that the cluster's scheduler gives to pods which declare none. Their selector is deduced
+ * from what the pod belongs to: the Services that select it and the workload that controls it.
+ */
+import type {
+  LabelSelector,
+  LabelSelectorRequirement,
+  Pod,
+  PodSpec,
+  StringMap,
+  TopologySpreadConstraint,
+} from '../api/kubernetes.ts';
+import { selects } from './selectors.ts';
+
+/** Plain data, so that a snapshot can carry it. What is missing counts as absent. */
+export interface DefaultSpread {
+  readonly constraints: readonly TopologySpreadConstraint[];
+  /** Services with a selector. */
+  readonly services: readonly { readonly namespace: string; readonly selector: StringMap }[];
+  readonly workloads: readonly SpreadWorkload[];
+}
+
+export interface SpreadWorkload {
+  readonly apiVersion: 'v1' | 'apps/v1';
+  readonly kind: 'ReplicationController' | 'ReplicaSet' | 'StatefulSet';
+  readonly namespace: string;
+  readonly name: string;
+  readonly selector: LabelSelector;
+}
+
+/** Answers a pod with the constraints; one with its own, or that belongs to nothing, as it is. */
+export function spreading({ constraints, services, workloads }: DefaultSpread): (pod: Pod) => Pod {
+  const byNamespace = Map.groupBy(services, ({ namespace }) => namespace);
+  const byName = new Map(workloads.map((workload) => [idOf(workload, workload.namespace), workload]));
+  /** Pods of one workload share their spec, and go on sharing it: they are alike to the solver. */
+  const known = new WeakMap<PodSpec, Map<string, PodSpec>>();
+
+  function selectorOf({ metadata }: Pod): LabelSelector | undefined {
+    const { namespace = 'default', labels = {}, ownerReferences = [] } = metadata;
+    const selecting = (byNamespace.get(namespace) ?? [])
+      .map(({ selector }) => selector)
+      .filter((matchLabels) => selects({ matchLabels }, labels));
+    const owner = ownerReferences.find(({ controller }) => controller);
+    const workload = owner && byName.get(idOf(owner, namespace));
+    const isPlain = workload?.kind === 'ReplicationController';
+    const matchLabels: StringMap = Object.assign({}, ...selecting, isPlain ? workload.selector.matchLabels : {});
+    const matchExpressions = isPlain ? [] : expressionsOf(workload?.selector);
+    const isEmpty = Object.keys(matchLabels).length + matchExpressions.length === 0;
+    return isEmpty ? undefined : { matchLabels, matchExpressions };
+  }
+
+  return (pod) => {
+    if ((pod.spec.topologySpreadConstraints ?? []).length > 0) return pod;
+    const labelSelector = selectorOf(pod);
+    if (labelSelector === undefined) return pod;
+    const specs = known.get(pod.spec) ?? new Map<string, PodSpec>();
+    known.set(pod.spec, specs);
+    const id = JSON.stringify(labelSelector);
+    const spec = specs.get(id) ?? {
+      ...pod.spec,
+      topologySpreadConstraints: constraints.map((constraint) => ({ ...constraint, labelSelector })),
+    };
+    specs.set(id, spec);
+    return { ...pod, spec };
+  };
+}
+
+type Named = Pick<SpreadWorkload, 'name'> & { readonly apiVersion: string; readonly kind: string };
+
+const idOf = ({ apiVersion, kind, name }: Named, namespace: string): string =>
+  `${apiVersion}/${kind}/${namespace}/${name}`;
+
+/** Labels of a workload's selector as expressions, so that they add to those of Services and never replace them. */
+const expressionsOf = (selector: LabelSelector | undefined): readonly LabelSelectorRequirement[] => [
+  ...Object.entries(selector?.matchLabels ?? {}).map(
+    ([key, value]): LabelSelectorRequirement => ({ key, operator: 'In', values: [value] }),
+  ),
+  ...(selector?.matchExpressions ?? []),
+];
