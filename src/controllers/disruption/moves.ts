@@ -20,7 +20,7 @@ const MOST_MOVES = 200;
 /** Why a move did not last. */
 export interface Undoing {
   readonly atMs: number;
-  /** `bought-again`: a node was bought for its pods; `replacement-gone`: one of its own nodes was taken away again. */
+  /** `bought-again`: a node more was bought for its pods; `replacement-gone`: one of its own nodes was taken away again. */
   readonly code: 'bought-again' | 'replacement-gone';
   readonly nodeClaim: string;
 }
@@ -35,6 +35,8 @@ export interface Move {
   readonly workloads: ReadonlySet<string>;
   /** How often it had been undone before it was made once more. */
   readonly level: number;
+  /** NodeClaims of its NodePools after it, its replacements included. */
+  readonly nodesLeft: number;
   /** Candidates by the name of their NodeClaim. */
   readonly given: Map<string, Given>;
   /** What was bought for it and after it, by the name of the NodeClaim. */
@@ -66,9 +68,24 @@ export interface MoveView {
 
 export class MoveBook {
   #moves: readonly Move[] = [];
+  readonly #replacements = new Set<string>();
 
-  /** A command whose candidates have just been deleted. */
-  enter(order: Order, nowMs: number): void {
+  /** Claims that a command of any method created: they are bought in place of others. */
+  created(claims: readonly string[]): void {
+    for (const name of claims) this.#replacements.add(name);
+  }
+
+  isReplacement(claim: string): boolean {
+    return this.#replacements.has(claim);
+  }
+
+  /** Forgets replacements that are gone. */
+  forget(isGone: (claim: string) => boolean): void {
+    for (const name of this.#replacements) if (isGone(name)) this.#replacements.delete(name);
+  }
+
+  /** A command whose candidates have just been deleted, and the number of nodes that its NodePools keep. */
+  enter(order: Order, nodesLeft: number, nowMs: number): void {
     const { candidates, reason } = order.command;
     const undone = this.undone(nowMs);
     const levels = candidates.map((candidate) => repeated(candidate, undone, nowMs)?.level ?? 0);
@@ -79,6 +96,7 @@ export class MoveBook {
       nodePools: new Set(candidates.map(({ nodePool }) => nodePool.metadata.name)),
       workloads: workloadsOf(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
       level: reason === 'Underutilized' ? Math.max(0, ...levels) : 0,
+      nodesLeft,
       given: new Map(candidates.map(({ nodeClaim, usdPerHour }) => [nodeClaim.metadata.name, { usdPerHour }])),
       taken: new Map(),
       isOver: false,
@@ -89,11 +107,6 @@ export class MoveBook {
   /** Those that are still watched, oldest first. */
   get watched(): readonly Move[] {
     return this.#moves.filter(({ isOver }) => !isOver);
-  }
-
-  /** Names of the NodeClaims that commands created. */
-  get replacements(): ReadonlySet<string> {
-    return new Set(this.#moves.flatMap(({ order }) => order.replacements));
   }
 
   /** Names of the NodeClaims that were given back because they were empty. */

@@ -69,16 +69,19 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
     });
   }
 
-  /** Claims that were bought since for pods of the same workloads, by somebody who is not consolidation. */
+  /**
+   * Claims that were launched since for pods of the same workloads, unless they only stand in for others: as commands'
+   * replacements, or for nodes that were drifted, too old or interrupted, which leaves the NodePools no larger.
+   */
   function boughtAgain(
-    { order, nodePools: names, workloads }: Move,
+    { order, nodePools: names, nodesLeft, workloads }: Move,
     workloadsOf: ReturnType<typeof workloadsByClaim>,
-    replacements: ReadonlySet<string>,
   ): readonly NodeClaim[] {
-    return [...names]
-      .flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name))
+    const claims = [...names].flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name)).filter(isStaying);
+    if (claims.length <= nodesLeft) return [];
+    return claims
       .filter(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') >= order.startedMs)
-      .filter((claim) => isTrue(claim, 'Launched') && !replacements.has(claim.metadata.name))
+      .filter((claim) => isTrue(claim, 'Launched') && !book.isReplacement(claim.metadata.name))
       .filter((claim) => !workloads.isDisjointFrom(workloadsOf(claim)));
   }
 
@@ -90,7 +93,7 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
 
   async function follow(move: Move, workloadsOf: ReturnType<typeof workloadsByClaim>): Promise<void> {
     const nowMs = clock.now();
-    const again = boughtAgain(move, workloadsOf, book.replacements);
+    const again = boughtAgain(move, workloadsOf);
     const own = move.order.replacements.flatMap((name) => cluster.claim(name) ?? []);
     for (const claim of [...own, ...again]) await take(move, claim);
     settle(move.given, nowMs);
@@ -112,6 +115,7 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
     singleton: true,
     async reconcile() {
       const { watched } = book;
+      book.forget((name) => cluster.claim(name) === undefined);
       if (watched.length === 0) return after(INTERVAL_MS);
       const workloadsOf = workloadsByClaim();
       for (const move of watched) await follow(move, workloadsOf);
@@ -119,3 +123,5 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
     },
   };
 }
+
+const isStaying = ({ metadata }: NodeClaim): boolean => metadata.deletionTimestamp === undefined;

@@ -13,6 +13,7 @@ import type { Method } from '../../engine/disruption/method.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
+import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
@@ -68,6 +69,7 @@ export class DisruptionQueue {
 
   enqueue(order: Order): void {
     this.#orders.set(order.id, order);
+    this.moves.created(order.replacements);
     for (const { providerId } of order.command.candidates) this.#byProviderId.set(providerId, order.id);
     this.#add(order.id);
   }
@@ -96,7 +98,8 @@ export class DisruptionQueue {
       this.#checkTime(order);
       if (!finished) return after(POLL_MS);
       log.debug('command succeeded', order.fields);
-      if (order.method.consolidationType !== '') this.moves.enter(order, this.#deps.clock.now());
+      if (order.method.consolidationType !== '')
+        this.moves.enter(order, this.#nodesLeft(order), this.#deps.clock.now());
     } catch (error) {
       if (!(error instanceof Unrecoverable)) throw error;
       await this.#rollBack(order, error, log);
@@ -143,6 +146,15 @@ export class DisruptionQueue {
       pods: reschedulablePods.length,
       ...(method.consolidationType === '' ? {} : { policy: snakeCase(policy) }),
     });
+  }
+
+  /** Claims that the NodePools of a command keep, now that its candidates are deleted. */
+  #nodesLeft({ command: { candidates } }: Order): number {
+    const { nodeClaims } = this.#deps.cluster.stores;
+    const gone = new Set(candidates.map(({ nodeClaim }) => nodeClaim.metadata.name));
+    return [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))]
+      .flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name))
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined && !gone.has(metadata.name)).length;
   }
 
   /** The more the queue holds, the more time each command gets. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE } from '../../../src/api/kinds.ts';
+import { NODE, NODE_CLAIM } from '../../../src/api/kinds.ts';
 import { MoveBook, type MoveView } from '../../../src/controllers/disruption/moves.ts';
 import { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
 import { World } from './harness.ts';
@@ -111,6 +111,23 @@ describe('a consolidation', () => {
     await world.pass(3600 + REVIEW);
     expect(world.nodes).toHaveLength(1);
     expect(world.errors()).toEqual([]);
+  });
+
+  it('is not undone by a node that is replaced for another reason', async () => {
+    await packed();
+    world.cloud.drifted = 'AMIDrift';
+    await world.pass(340);
+    world.cloud.drifted = undefined;
+    await world.pass(120);
+    expect(world.lines.map(({ fields }) => fields.command)).toContainEqual(expect.stringMatching(/^Drifted/));
+    expect(views().map(({ state }) => state)).toEqual(['watched']);
+    // One that expires is bought for anew without a command.
+    const [claim] = world.claims;
+    world.kube.delete(NODE_CLAIM, claim?.metadata ?? { name: '' });
+    await world.pass(60);
+    expect(world.claims.map(({ metadata }) => metadata.name)).not.toContain(claim?.metadata.name);
+    expect(world.nodes).toHaveLength(1);
+    expect(views().map(({ state }) => state)).toEqual(['watched']);
   });
 
   it('that only took empty nodes may be repeated at any time', async () => {
