@@ -1,4 +1,5 @@
 /** The binding subresource: how a scheduler puts a pod on a node. */
+import { topologyLabels } from './admission/pods.ts';
 import type { Core } from './core.ts';
 import { at, clone, record, records, text, timestamp } from './json.ts';
 import { badRequest, conflict } from './status.ts';
@@ -31,6 +32,8 @@ export function bind(core: Core, target: Target, body: unknown, dryRun = false):
   }
   const next = clone(pod);
   next.spec = { ...record(next.spec), nodeName: node };
+  const labels = topologyLabels(pod, node, core.store);
+  if (labels) next.metadata.labels = labels;
   const status = record(next.status);
   const others = records(status.conditions).filter(({ type }) => type !== 'PodScheduled');
   const condition = {

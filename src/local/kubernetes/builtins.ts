@@ -14,6 +14,7 @@ interface Options {
   readonly model?: string;
   readonly fields?: readonly string[];
   readonly singular?: string;
+  readonly warning?: string;
 }
 
 const REPLICAS: ScalePaths = { spec: '.spec.replicas', status: '.status.replicas', selector: '.spec.selector' };
@@ -44,6 +45,7 @@ function resource(group: string, version: string, kind: string, plural: string, 
     subresources: options.subresources ?? {},
     model: options.model ?? `V1${kind}`,
     selectableFields: options.fields ?? [],
+    ...(options.warning && { warning: options.warning }),
   };
 }
 
@@ -104,7 +106,11 @@ const CORE: readonly Resource[] = [
     status: true,
     fields: ['spec.clusterIP', 'spec.type'],
   }),
-  resource('', 'v1', 'Endpoints', 'endpoints', { short: ['ep'], singular: 'endpoints', model: 'V1Endpoints' }),
+  resource('', 'v1', 'Endpoints', 'endpoints', {
+    short: ['ep'],
+    singular: 'endpoints',
+    warning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  }),
   resource('', 'v1', 'ConfigMap', 'configmaps', { short: ['cm'] }),
   resource('', 'v1', 'Secret', 'secrets', { fields: ['type'] }),
   resource('', 'v1', 'ServiceAccount', 'serviceaccounts', { short: ['sa'], subresources: { token: 'TokenRequest' } }),
@@ -119,7 +125,7 @@ const CORE: readonly Resource[] = [
     status: true,
     keepsStatus: true,
   }),
-  resource('', 'v1', 'PodTemplate', 'podtemplates'),
+  resource('', 'v1', 'PodTemplate', 'podtemplates', { generation: true }),
   resource('', 'v1', 'ReplicationController', 'replicationcontrollers', workload(['rc'], REPLICAS)),
   resource('', 'v1', 'ResourceQuota', 'resourcequotas', { short: ['quota'], status: true }),
   resource('', 'v1', 'LimitRange', 'limitranges', { short: ['limits'] }),
@@ -144,16 +150,22 @@ const GROUPS: readonly Resource[] = [
   resource('storage.k8s.io', 'v1', 'CSIStorageCapacity', 'csistoragecapacities'),
   resource('storage.k8s.io', 'v1', 'VolumeAttachment', 'volumeattachments', { cluster: true, status: true }),
   resource('coordination.k8s.io', 'v1', 'Lease', 'leases'),
-  resource('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices'),
+  resource('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices', { generation: true }),
   resource('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies', { short: ['netpol'], generation: true }),
   resource('networking.k8s.io', 'v1', 'Ingress', 'ingresses', { short: ['ing'], status: true, generation: true }),
+  resource('networking.k8s.io', 'v1', 'IngressClass', 'ingressclasses', { cluster: true, generation: true }),
+  resource('node.k8s.io', 'v1', 'RuntimeClass', 'runtimeclasses', { cluster: true }),
   resource('autoscaling', 'v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers', {
     short: ['hpa'],
     categories: ['all'],
     status: true,
     model: 'V2HorizontalPodAutoscaler',
   }),
-  resource('scheduling.k8s.io', 'v1', 'PriorityClass', 'priorityclasses', { short: ['pc'], cluster: true }),
+  resource('scheduling.k8s.io', 'v1', 'PriorityClass', 'priorityclasses', {
+    short: ['pc'],
+    cluster: true,
+    generation: true,
+  }),
   resource('resource.k8s.io', 'v1', 'ResourceClaim', 'resourceclaims', {
     status: true,
     model: 'ResourceV1ResourceClaim',

@@ -13,11 +13,7 @@ export const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io';
 /** Completes a definition that is about to be stored, in place; does nothing to other kinds. */
 export function establish(resource: Resource, definition: ApiObject, nowMs: number): void {
   if (resource.storage !== DEFINITIONS) return;
-  const { metadata } = definition;
   const spec = record(definition.spec);
-  if (metadata.deletionTimestamp === undefined) {
-    metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), CLEANUP])];
-  }
   const stored = records(spec.versions).find(({ storage }) => storage === true);
   const status = record(definition.status);
   definition.status = {
@@ -69,7 +65,10 @@ function customResource(spec: Json, version: Json, storedVersion: string): Resou
   const plural = text(names.plural);
   const subresources = record(version.subresources);
   const scale = scalePaths(subresources.scale);
-  const schema = crdSchema(record(at(version, 'schema', 'openAPIV3Schema')));
+  const schema = crdSchema(
+    record(at(version, 'schema', 'openAPIV3Schema')),
+    scale && { specReplicasPath: scale.spec, statusReplicasPath: scale.status },
+  );
   const relabel =
     (to: string) =>
     (object: ApiObject): ApiObject => ({ ...object, apiVersion: `${group}/${to}` });

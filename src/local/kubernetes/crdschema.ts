@@ -18,9 +18,12 @@ export interface CrdSchema {
   validate(object: Json, old?: Json, part?: 'status'): readonly Cause[];
 }
 
-/** Compiles `spec.versions[].schema.openAPIV3Schema`. */
-export function crdSchema(openapi: Json): CrdSchema {
-  const structural = structuralSchema(openapi);
+/** Compiles `spec.versions[].schema.openAPIV3Schema`, with `subresources.scale` of the same version. */
+export function crdSchema(
+  openapi: Json,
+  scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string },
+): CrdSchema {
+  const structural = structuralSchema(openapi, scale);
   return {
     openapi,
     shape: schemaShape(openapi),

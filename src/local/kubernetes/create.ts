@@ -1,16 +1,18 @@
 /** Creation of objects. */
 import { randomInt, randomUUID } from 'node:crypto';
 import { admitNode } from './admission/nodes.ts';
-import { admitPriority, admitStorageClass } from './admission/pods.ts';
+import { admitPriority, admitStorageClass, topologyLabels } from './admission/pods.ts';
 import { assignClusterIp } from './admission/services.ts';
 import type { Core, WriteOptions } from './core.ts';
 import { establish } from './crds.ts';
 import { Entry } from './entry.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
-import { type ApiObject, timestamp } from './json.ts';
+import { type ApiObject, at, text, timestamp } from './json.ts';
 import type { Resource } from './resources.ts';
 import { alreadyExists, badRequest, forbidden, invalid, notFound, required, StatusError } from './status.ts';
-import { keyOf } from './store.ts';
+import { keyOf, type ObjectStore } from './store.ts';
+import { stampPhase } from './update.ts';
+import { protect } from './volumeprotection.ts';
 
 /** Without vowels and look-alikes, as Kubernetes' own generator has it. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
@@ -84,10 +86,18 @@ function fresh(
   return object;
 }
 
+function admitPod(pod: ApiObject, store: ObjectStore): void {
+  admitPriority(pod, store);
+  const labels = topologyLabels(pod, text(at(pod, 'spec', 'nodeName')), store);
+  if (labels) pod.metadata.labels = labels;
+}
+
 function admit(core: Core, resource: Resource, object: ApiObject): void {
-  if (resource.storage === 'pods') admitPriority(object, core.store);
+  if (resource.storage === 'pods') admitPod(object, core.store);
   if (resource.storage === 'nodes') admitNode(object);
   if (resource.storage === 'persistentvolumeclaims') admitStorageClass(object, core.store);
+  protect(resource.storage, object);
+  if (resource.storage === 'persistentvolumes') stampPhase(object, undefined, core.clock.now());
   if (resource.storage === 'services') assignClusterIp(object, core.store);
   establish(resource, object, core.clock.now());
 }

@@ -1,5 +1,6 @@
 /** Deletion of objects: preconditions, grace of pods, finalizers and what happens to dependents. */
 import type { Core, DeleteOptions } from './core.ts';
+import { CLEANUP, DEFINITIONS } from './crds.ts';
 import { Entry } from './entry.ts';
 import { type ApiObject, at, clone, timestamp } from './json.ts';
 import type { Resource } from './resources.ts';
@@ -79,6 +80,7 @@ function marked(core: Core, resource: Resource, object: ApiObject, options: Dele
     metadata.deletionTimestamp = timestamp(core.clock.now() + grace * 1000);
     metadata.deletionGracePeriodSeconds = grace;
     if (resource.storage === 'namespaces') next.status = { phase: 'Terminating' };
+    if (resource.storage === DEFINITIONS) metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), CLEANUP])];
     changed = true;
   } else {
     const pending = before.deletionGracePeriodSeconds ?? 0;

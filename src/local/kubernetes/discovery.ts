@@ -67,7 +67,7 @@ function served(resource: Resource): Served {
       ...others,
       ...(resource.status ? [subresource(resource, 'status', kind, READ_WRITE)] : []),
       ...(resource.scale ? [subresource(resource, 'scale', 'Scale', READ_WRITE)] : []),
-    ],
+    ].sort(byName),
   };
 }
 
@@ -97,11 +97,48 @@ function byPriority(left: string, right: string): number {
   return (b[0] ?? 0) - (a[0] ?? 0) || (b[1] ?? 0) - (a[1] ?? 0) || (b[2] ?? 0) - (a[2] ?? 0);
 }
 
+/** Kubernetes' own groups in the order in which it lists them; clients show and search resources in that order. */
+const GROUPS: readonly string[] = [
+  '',
+  'apps',
+  'events.k8s.io',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+  'autoscaling',
+  'batch',
+  'networking.k8s.io',
+  'policy',
+  'rbac.authorization.k8s.io',
+  'storage.k8s.io',
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'scheduling.k8s.io',
+  'coordination.k8s.io',
+  'node.k8s.io',
+  'discovery.k8s.io',
+  'resource.k8s.io',
+];
+
+/** The others follow, by name. */
+function byGroup(left: string, right: string): number {
+  const [a, b] = [GROUPS.indexOf(left), GROUPS.indexOf(right)];
+  if (a >= 0 || b >= 0) return (a < 0 ? GROUPS.length : a) - (b < 0 ? GROUPS.length : b);
+  return left < right ? -1 : 1;
+}
+
+const byName = (left: { readonly name: string }, right: { readonly name: string }): number =>
+  left.name < right.name ? -1 : 1;
+
+const inOrder = (left: Served, right: Served): number =>
+  (left.group === right.group ? 0 : byGroup(left.group, right.group)) ||
+  byPriority(left.version, right.version) ||
+  byName(left, right);
+
 /** Group → version → resources, the preferred version first. */
 function tree(registry: Registry): Map<string, Map<string, Served[]>> {
   const groups = new Map<string, Map<string, Served[]>>();
   const all = [...registry.all().map(served), ...reviews()];
-  for (const one of all.sort((a, b) => byPriority(a.version, b.version))) {
+  for (const one of all.sort(inOrder)) {
     const versions = groups.get(one.group) ?? new Map<string, Served[]>();
     versions.set(one.version, [...(versions.get(one.version) ?? []), one]);
     groups.set(one.group, versions);

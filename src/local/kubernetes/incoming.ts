@@ -4,7 +4,6 @@ import { builtinCauses, metadataCauses } from './admission/validation.ts';
 import type { WriteOptions } from './core.ts';
 import { decode } from './decode.ts';
 import { type ApiObject, isRecord, type Json, record, text } from './json.ts';
-import { jsonPath } from './jsonpath.ts';
 import { modelShape } from './models.ts';
 import { groupVersion, type Resource } from './resources.ts';
 import { badRequest, type Cause, invalid, invalidValue, StatusError } from './status.ts';
@@ -89,19 +88,9 @@ export function withDefaults(resource: Resource, object: ApiObject): ApiObject {
  */
 export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
   const causes: Cause[] = metadataCauses(resource, object);
-  if (resource.schema) causes.push(...scaleCauses(resource, object), ...resource.schema.validate(object, old, part));
+  if (resource.schema) causes.push(...resource.schema.validate(object, old, part));
   else causes.push(...builtinCauses(resource, object, old));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
-}
-
-/** What the scale subresource could not read of a custom resource. */
-function scaleCauses({ scale }: Resource, object: ApiObject): Cause[] {
-  return [scale?.spec, scale?.status].flatMap((path) => {
-    const [value] = path === undefined ? [] : jsonPath(path)(object);
-    if (path === undefined || value === undefined || value === null || Number.isInteger(value)) return [];
-    const type = typeof value === 'number' ? 'float64' : typeof value === 'boolean' ? 'bool' : 'string';
-    return [invalidValue(path, 0, `${path} accessor error: ${String(value)} is of the type ${type}, expected int64`)];
-  });
 }
 
 /** The error of a patch whose result has unknown fields. */

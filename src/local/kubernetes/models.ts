@@ -90,9 +90,10 @@ export function modelShape(name: string): Shape {
 }
 
 function attribute(model: string, { baseName, type, format }: Attribute): Shape {
+  const path = `${model}.${baseName}`;
+  if (path === 'V1NodeAllocatableResourceClaimStatus.resources') return { type: 'map', items: { type: 'quantity' } };
   const shape = typed(type, format, baseName);
   if (shape.type !== 'list') return shape;
-  const path = `${model}.${baseName}`;
   if (SETS.has(path)) return { ...shape, set: true };
   const keys = MERGE_KEYS[path] ?? (baseName === 'conditions' ? ['type'] : undefined);
   return keys?.[0] === undefined ? shape : { ...shape, keys, mergeKey: keys[0] };
@@ -100,7 +101,8 @@ function attribute(model: string, { baseName, type, format }: Attribute): Shape 
 
 function typed(type: string, format: string, field: string): Shape {
   const items = /^Array<(.*)>$/.exec(type)?.[1];
-  if (items !== undefined) return { type: 'list', items: typed(items, '', field) };
+  // Kubernetes has no lists of fractions.
+  if (items !== undefined) return { type: 'list', items: typed(items, 'int64', field) };
   const values = /^\{ \[key: string\]: (.*); \}$/.exec(type)?.[1];
   if (values !== undefined) {
     return { type: 'map', items: QUANTITY_MAPS.has(field) ? { type: 'quantity' } : typed(values, '', field) };
@@ -109,6 +111,7 @@ function typed(type: string, format: string, field: string): Shape {
   if (type === 'string' || type === 'boolean') return { type };
   if (type === 'number') return { type: format.startsWith('int') ? 'integer' : 'number' };
   if (type === 'Date' || type === 'V1MicroTime') return { type: 'string' };
+  if (field === 'fieldsV1') return { type: 'any', name: 'V1FieldsV1' };
   if (type === 'IntOrString') return { type: 'intOrString' };
   return modelShape(type);
 }

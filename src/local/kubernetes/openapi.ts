@@ -44,13 +44,33 @@ export function openApiDocument(registry: Registry, name: string): Json | undefi
 const kindOf = ({ group, version, kind }: Resource): Json => ({ group, version, kind });
 const refTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
+/** What every object has, as Kubernetes words it in place of what a definition says. */
+const TYPE_META: Json = {
+  apiVersion: {
+    type: 'string',
+    description:
+      'APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources',
+  },
+  kind: {
+    type: 'string',
+    description:
+      'Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds',
+  },
+};
+const METADATA_DESCRIPTION =
+  "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
 function customSchema(resource: Resource, schemas: Json): string {
   const name = `${resource.group.split('.').reverse().join('.')}.${resource.version}.${resource.kind}`;
   const { properties, ...rest } = (resource.schema?.openapi ?? {}) as { properties?: Json };
-  const metadata = { allOf: [shapeSchema(modelShape('V1ObjectMeta'), schemas)], default: {} };
+  const metadata = {
+    description: METADATA_DESCRIPTION,
+    allOf: [shapeSchema(modelShape('V1ObjectMeta'), schemas)],
+    default: {},
+  };
   schemas[name] = {
     ...rest,
-    properties: { ...properties, metadata },
+    properties: { ...properties, ...TYPE_META, metadata },
     'x-kubernetes-group-version-kind': [kindOf(resource)],
   };
   return name;
@@ -64,7 +84,28 @@ function builtinSchema(resource: Resource, schemas: Json): string {
   return name;
 }
 
-const schemaName = (shape: Shape): string => `io.k8s.${shape.name ?? 'Object'}`;
+/** `V1Container` and `CoreV1Event` are Container and Event in version 1 to Kubernetes. */
+function schemaName({ name = 'Object' }: Shape): string {
+  const [, version = '', kind = name] = /^(?:[A-Z][a-z]+)?(V\d+(?:alpha\d+|beta\d+)?)(.+)$/.exec(name) ?? [];
+  return `io.k8s.api.${version.toLowerCase()}.${kind}`;
+}
+
+/** Types that are not objects but have names. */
+const NAMED_TYPES: Readonly<Record<string, Json>> = {
+  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': {
+    format: 'int-or-string',
+    oneOf: [{ type: 'integer' }, { type: 'string' }],
+  },
+  'io.k8s.apimachinery.pkg.api.resource.Quantity': { oneOf: [{ type: 'string' }, { type: 'number' }] },
+};
+
+function namedType(name: string, schemas: Json): Json {
+  schemas[name] = NAMED_TYPES[name];
+  return refTo(name);
+}
+
+/** A schema that says nothing would look to clients as if there were none. */
+const ANYTHING: Json = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
 /** The schema of a shape; objects are put among the document's schemas and referred to. */
 function shapeSchema(shape: Shape, schemas: Json): Json {
@@ -82,10 +123,13 @@ function shapeSchema(shape: Shape, schemas: Json): Json {
     case 'list':
       return listSchema(shape, schemas);
     case 'intOrString':
+      return namedType('io.k8s.apimachinery.pkg.util.intstr.IntOrString', schemas);
     case 'quantity':
-      return { oneOf: [{ type: 'string' }, { type: 'number' }] };
+      return namedType('io.k8s.apimachinery.pkg.api.resource.Quantity', schemas);
     case 'any':
-      return {};
+      if (shape.name === undefined) return ANYTHING;
+      schemas[schemaName(shape)] = ANYTHING;
+      return refTo(schemaName(shape));
     default:
       return { type: shape.type };
   }

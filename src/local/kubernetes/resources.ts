@@ -40,6 +40,8 @@ export interface Resource {
   readonly columns?: readonly Column[];
   /** Fields, beside metadata.name and metadata.namespace, that field selectors may name. */
   readonly selectableFields: readonly string[];
+  /** Told to whoever uses the resource. */
+  readonly warning?: string;
   /** Convert between this version and the stored one; absent where they are equal. */
   readonly toStorage?: (object: ApiObject) => ApiObject;
   readonly fromStorage?: (object: ApiObject) => ApiObject;

@@ -18,10 +18,15 @@ export function readScale(core: Core, target: Target): Json {
   return scaleOf(target.resource, read(core, target));
 }
 
-function scaleOf(resource: Resource, entry: Entry): Json {
+/** What a patch of the scale is applied to: of an object without replicas it is nothing. @throws StatusError 404 */
+export function patchableScale(core: Core, target: Target): Json {
+  return scaleOf(target.resource, read(core, target), true);
+}
+
+function scaleOf(resource: Resource, entry: Entry, mayLack = false): Json {
   const paths = pathsOf(resource);
   const object = entry.in(resource);
-  if (resource.model === undefined && jsonPath(paths.spec)(object)[0] === undefined) {
+  if (!mayLack && resource.model === undefined && jsonPath(paths.spec)(object)[0] === undefined) {
     const message = `the spec replicas field ${JSON.stringify(paths.spec)} does not exist`;
     throw new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, {
       causes: [{ message } as Cause],
@@ -46,7 +51,8 @@ export function writeScale(core: Core, target: Target, scale: unknown, options: 
   const paths = pathsOf(resource);
   const replicas = at(scale, 'spec', 'replicas') ?? 0;
   if (!Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer');
-  if (Number(replicas) < 0) {
+  // Of custom resources their own schema judges.
+  if (Number(replicas) < 0 && resource.model !== undefined) {
     throw invalid({ group: 'autoscaling', plural: 'scales', kind: 'Scale' }, name, [
       invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0'),
     ]);

@@ -22,6 +22,7 @@ import { createObjects, type Objects } from './objects.ts';
 import { createRegistry } from './resources.ts';
 import { isStatus, StatusError } from './status.ts';
 import { ObjectStore } from './store.ts';
+import { protectVolumes } from './volumeprotection.ts';
 
 export type { ApiServerOptions, LocalApiServer } from './contract.ts';
 
@@ -32,7 +33,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<LocalAp
   const core: Core = { clock: options.clock, store, registry };
   addBuiltins(registry);
   serveDefinitions(store, registry);
-  const controllers = [collectGarbage(core), cleanUp(core), keepBudgets(core)];
+  const controllers = [collectGarbage(core), cleanUp(core), keepBudgets(core), protectVolumes(core)];
   const objects = createObjects(core);
   bootstrap(objects);
   const watches = createWatches(options.bookmarkIntervalMs ?? 10_000);

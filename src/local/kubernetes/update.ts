@@ -3,7 +3,7 @@ import type { Core, WriteOptions } from './core.ts';
 import { establish } from './crds.ts';
 import { Entry } from './entry.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
-import { type ApiObject, clone, equal, type Json, type Metadata, record } from './json.ts';
+import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from './json.ts';
 import type { Resource } from './resources.ts';
 import { badRequest, conflict, fieldForbidden, invalid, invalidValue, MODIFIED, notFound } from './status.ts';
 
@@ -44,8 +44,16 @@ export function update(
   const object = withDefaults(resource, next);
   checkFinalizers(resource, object, old);
   validate(resource, object, old, options.subresource);
+  if (resource.storage === 'persistentvolumes') stampPhase(object, old, core.clock.now());
   establish(resource, object, core.clock.now());
   return commit(core, resource, existing, toStored(resource, object), options.dryRun === true);
+}
+
+/** Notes on a volume when its phase changed, in place. */
+export function stampPhase(volume: ApiObject, old: ApiObject | undefined, nowMs: number): void {
+  const status = record(volume.status);
+  if (status.phase === undefined || (old && status.phase === at(old, 'status', 'phase'))) return;
+  volume.status = { ...status, lastPhaseTransitionTime: timestamp(nowMs) };
 }
 
 /**

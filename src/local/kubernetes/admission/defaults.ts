@@ -1,80 +1,16 @@
 /** The defaults that a real API server gives to built-in objects. Each changes the object that it is handed. */
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
-import { podDefaults, podSpecDefaults } from './poddefaults.ts';
-
-function missing(target: Json, defaults: Json): void {
-  for (const [name, value] of Object.entries(defaults)) if (target[name] === undefined) target[name] = value;
-}
-
-/** The object's spec, made when it has none. */
-function specOf(object: ApiObject): Json {
-  if (!isRecord(object.spec)) object.spec = {};
-  return record(object.spec);
-}
-
-function template(spec: Json): Json {
-  const found = record(spec.template);
-  if (isRecord(found.spec)) podSpecDefaults(found.spec);
-  return found;
-}
-
-function rolling(spec: Json, field: string, params: Json): void {
-  if (!isRecord(spec[field])) spec[field] = {};
-  const strategy = record(spec[field]);
-  missing(strategy, { type: 'RollingUpdate' });
-  if (strategy.type !== 'RollingUpdate') return;
-  if (!isRecord(strategy.rollingUpdate)) strategy.rollingUpdate = {};
-  missing(record(strategy.rollingUpdate), params);
-}
-
-function deployment(object: ApiObject): void {
-  const spec = specOf(object);
-  missing(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 });
-  rolling(spec, 'strategy', { maxSurge: '25%', maxUnavailable: '25%' });
-  template(spec);
-  missing(object, { status: {} });
-}
-
-function daemonSet(object: ApiObject): void {
-  const spec = specOf(object);
-  missing(spec, { revisionHistoryLimit: 10 });
-  rolling(spec, 'updateStrategy', { maxSurge: 0, maxUnavailable: 1 });
-  template(spec);
-}
-
-function statefulSet(object: ApiObject): void {
-  const spec = specOf(object);
-  missing(spec, { replicas: 1, revisionHistoryLimit: 10, podManagementPolicy: 'OrderedReady' });
-  rolling(spec, 'updateStrategy', { partition: 0 });
-  template(spec);
-}
-
-function job(object: ApiObject): void {
-  const spec = specOf(object);
-  if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1;
-  missing(spec, { parallelism: 1, backoffLimit: 6, completionMode: 'NonIndexed', suspend: false });
-  const pods = template(spec);
-  const uid = object.metadata.uid;
-  if (spec.manualSelector === true || uid === undefined || spec.selector !== undefined) return;
-  const labels = { 'batch.kubernetes.io/controller-uid': uid, 'batch.kubernetes.io/job-name': object.metadata.name };
-  const legacy = { 'controller-uid': uid, 'job-name': object.metadata.name };
-  const metadata = record(pods.metadata);
-  pods.metadata = { ...metadata, labels: { ...legacy, ...labels, ...record(metadata.labels) } };
-  spec.selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
-}
-
-function cronJob(object: ApiObject): void {
-  missing(specOf(object), {
-    concurrencyPolicy: 'Allow',
-    suspend: false,
-    successfulJobsHistoryLimit: 3,
-    failedJobsHistoryLimit: 1,
-  });
-}
+import { conditionTimes, missing, specOf } from './fill.ts';
+import { podDefaults } from './poddefaults.ts';
+import { WORKLOAD_DEFAULTS } from './workloaddefaults.ts';
 
 function service(object: ApiObject): void {
   const spec = specOf(object);
-  missing(spec, { type: 'ClusterIP', sessionAffinity: 'None', internalTrafficPolicy: 'Cluster' });
+  missing(spec, { type: 'ClusterIP', sessionAffinity: 'None' });
+  if (spec.type !== 'ExternalName') missing(spec, { internalTrafficPolicy: 'Cluster' });
+  if (spec.type === 'NodePort' || spec.type === 'LoadBalancer') missing(spec, { externalTrafficPolicy: 'Cluster' });
+  if (spec.type === 'LoadBalancer') missing(spec, { allocateLoadBalancerNodePorts: true });
+  missing(object, { status: { loadBalancer: {} } });
   for (const port of records(spec.ports)) missing(port, { protocol: 'TCP', targetPort: port.port });
 }
 
@@ -109,14 +45,19 @@ function claim(object: ApiObject): void {
   missing(object, { status: { phase: 'Pending' } });
 }
 
-/** Times of conditions are written even when nobody set them. */
-function conditionTimes(object: ApiObject, ...times: readonly string[]): void {
-  for (const condition of records(record(object.status).conditions))
-    missing(condition, Object.fromEntries(times.map((time) => [time, null])));
+/** So are those of what containers do and did. */
+function containerTimes(object: ApiObject): void {
+  for (const status of records(record(object.status).containerStatuses)) {
+    for (const state of [record(status.state), record(status.lastState)]) {
+      if (isRecord(state.running)) missing(state.running, { startedAt: null });
+      if (isRecord(state.terminated)) missing(state.terminated, { startedAt: null, finishedAt: null });
+    }
+  }
 }
 
 function pod(object: ApiObject): void {
   podDefaults(object);
+  containerTimes(object);
   conditionTimes(object, 'lastProbeTime', 'lastTransitionTime');
 }
 
@@ -142,22 +83,71 @@ function node(object: ApiObject): void {
   conditionTimes(object, 'lastHeartbeatTime', 'lastTransitionTime');
 }
 
+const portProtocols = (ports: unknown): void => {
+  for (const port of records(ports)) missing(port, { protocol: 'TCP' });
+};
+
+function endpointSlice(object: ApiObject): void {
+  portProtocols(object.ports);
+  for (const port of records(object.ports)) missing(port, { name: '' });
+  for (const endpoint of records(object.endpoints)) missing(endpoint, { conditions: {} });
+}
+
+function networkPolicy(object: ApiObject): void {
+  const spec = specOf(object);
+  missing(spec, { podSelector: {}, policyTypes: spec.egress === undefined ? ['Ingress'] : ['Ingress', 'Egress'] });
+}
+
+const HALF_BUSY = [
+  { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
+];
+
+function autoscaler(object: ApiObject): void {
+  missing(specOf(object), { minReplicas: 1, metrics: HALF_BUSY });
+  missing(object, { status: {} });
+  missing(record(object.status), { currentMetrics: null, desiredReplicas: 0 });
+}
+
+function deviceRequests(claim: Json): void {
+  for (const request of records(record(claim.devices).requests)) {
+    const exactly = record(request.exactly);
+    missing(exactly, { allocationMode: 'ExactCount' });
+    if (exactly.allocationMode === 'ExactCount') missing(exactly, { count: 1 });
+  }
+}
+
 const DEFAULTS: Readonly<Record<string, (object: ApiObject) => void>> = {
   pods: pod,
   nodes: node,
-  'deployments.apps': deployment,
-  'replicasets.apps': (object) => {
-    const spec = specOf(object);
-    missing(spec, { replicas: 1 });
-    template(spec);
-  },
-  'statefulsets.apps': statefulSet,
-  'daemonsets.apps': daemonSet,
-  'jobs.batch': job,
-  'cronjobs.batch': cronJob,
+  ...WORKLOAD_DEFAULTS,
   services: service,
   namespaces: namespace,
   secrets: secret,
+  endpoints: (object) => {
+    for (const { ports } of records(object.subsets)) portProtocols(ports);
+  },
+  'endpointslices.discovery.k8s.io': endpointSlice,
+  'networkpolicies.networking.k8s.io': networkPolicy,
+  'ingresses.networking.k8s.io': (object) => missing(object, { status: { loadBalancer: {} } }),
+  'horizontalpodautoscalers.autoscaling': autoscaler,
+  resourcequotas: (object) => missing(object, { status: {} }),
+  events: (object) => missing(object, { eventTime: null, reportingComponent: '', reportingInstance: '' }),
+  'volumeattachments.storage.k8s.io': (object) => missing(object, { status: { attached: false } }),
+  'resourceclaims.resource.k8s.io': (object) => {
+    deviceRequests(specOf(object));
+    missing(object, { status: {} });
+  },
+  'resourceclaimtemplates.resource.k8s.io': (object) => deviceRequests(record(specOf(object).spec)),
+  'csidrivers.storage.k8s.io': (object) =>
+    missing(specOf(object), {
+      attachRequired: true,
+      fsGroupPolicy: 'ReadWriteOnceWithFSType',
+      podInfoOnMount: false,
+      requiresRepublish: false,
+      seLinuxMount: false,
+      storageCapacity: false,
+      volumeLifecycleModes: ['Persistent'],
+    }),
   persistentvolumes: volume,
   persistentvolumeclaims: claim,
   'storageclasses.storage.k8s.io': (object) =>

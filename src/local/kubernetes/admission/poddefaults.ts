@@ -1,9 +1,6 @@
 /** Defaults of pods and pod templates. */
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
-
-function missing(target: Json, defaults: Json): void {
-  for (const [name, value] of Object.entries(defaults)) if (target[name] === undefined) target[name] = value;
-}
+import { missing } from './fill.ts';
 
 /** What holds for a pod template as well as for a pod. */
 export function podSpecDefaults(spec: Json): void {
@@ -20,6 +17,17 @@ export function podSpecDefaults(spec: Json): void {
   }
 }
 
+const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
+
+function probeDefaults(container: Json): void {
+  for (const name of PROBES) {
+    const probe = container[name];
+    if (!isRecord(probe)) continue;
+    missing(probe, { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 });
+    if (isRecord(probe.httpGet)) missing(probe.httpGet, { path: '/', scheme: 'HTTP' });
+  }
+}
+
 function containerDefaults(container: Json, hostNetwork: boolean): void {
   const image = text(container.image);
   const floating = image.endsWith(':latest') || !/[:@]/.test(image.slice(image.lastIndexOf('/') + 1));
@@ -29,6 +37,7 @@ function containerDefaults(container: Json, hostNetwork: boolean): void {
     terminationMessagePath: '/dev/termination-log',
     terminationMessagePolicy: 'File',
   });
+  probeDefaults(container);
   for (const port of records(container.ports)) {
     missing(port, { protocol: 'TCP' });
     if (hostNetwork) missing(port, { hostPort: port.containerPort });

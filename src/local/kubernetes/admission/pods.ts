@@ -27,6 +27,15 @@ export function admitPriority(pod: ApiObject, store: ObjectStore): void {
   spec.preemptionPolicy = chosen?.object.preemptionPolicy ?? 'PreemptLowerPriority';
 }
 
+const TOPOLOGY = ['topology.kubernetes.io/region', 'topology.kubernetes.io/zone'];
+
+/** The pod's labels with where its node stands; undefined when the pod has no node or its node says nothing. */
+export function topologyLabels(pod: ApiObject, node: string, store: ObjectStore): Record<string, string> | undefined {
+  const labels = node === '' ? undefined : store.get('nodes', undefined, node)?.object.metadata.labels;
+  const found = TOPOLOGY.flatMap((key): [string, string][] => (labels?.[key] ? [[key, labels[key]]] : []));
+  return found.length === 0 ? undefined : { ...pod.metadata.labels, ...Object.fromEntries(found) };
+}
+
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 /** Gives a claim without a storage class the default one, in place. */

@@ -58,10 +58,7 @@ export function sendError(response: ServerResponse, error: StatusError): undefin
   response.end(text);
 }
 
+/** Adds warnings to the head of the answer, which clients show to their users. */
 export const warn = ({ response }: Call, warnings: readonly string[]): undefined => {
-  if (warnings.length === 0) return;
-  response.setHeader(
-    'warning',
-    warnings.map((text) => `299 - ${JSON.stringify(text)}`),
-  );
+  for (const text of warnings) response.appendHeader('warning', `299 - ${JSON.stringify(text)}`);
 };

@@ -6,7 +6,7 @@ import { openApiDocument, openApiIndex, openApiV2, openApiV2Protobuf } from '../
 import type { Resource } from '../resources.ts';
 import { REVIEWS } from '../reviews.ts';
 import { methodNotAllowed, unknownPath } from '../status.ts';
-import { type Call, send, sendText } from './call.ts';
+import { type Call, send, sendText, warn } from './call.ts';
 import { serveList } from './list.ts';
 import { parseBody } from './media.ts';
 import { serveCreate, serveDeleteCollection, serveObject } from './objects.ts';
@@ -128,6 +128,7 @@ function serveGroup(
     return sendText(call, '404 page not found\n', 'text/plain; charset=utf-8', 404);
   const resource = registry.find(group, version, plural);
   if (!resource || (namespace !== undefined && !resource.namespaced)) throw unknownPath();
+  if (resource.warning !== undefined) warn(call, [resource.warning]);
   if (name === '') return serveCollection(call, watches, resource, namespace);
   const scope = namespace === undefined && resource.namespaced ? '' : namespace;
   const target = { resource, namespace: scope, name };

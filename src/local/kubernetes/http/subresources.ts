@@ -4,7 +4,7 @@ import { evict } from '../eviction.ts';
 import { at, clone, record } from '../json.ts';
 import { parsePatch, patched, patchType } from '../patch/index.ts';
 import { tokenRequest } from '../reviews.ts';
-import { readScale, writeScale } from '../scale.ts';
+import { patchableScale, readScale, writeScale } from '../scale.ts';
 import { ANY } from '../shape.ts';
 import { badRequest, methodNotAllowed, StatusError, success, unknownPath } from '../status.ts';
 import { commit, read, type Target } from '../update.ts';
@@ -38,7 +38,7 @@ const serveScale: Handler = (call, target) => {
   if (method === 'PUT') return send(call, writeScale(core, target, bodyOf(call), writeOptions(call)));
   if (method !== 'PATCH') throw methodNotAllowed();
   const type = patchType(call.request.headers['content-type'] ?? '', target.resource);
-  const scale = patched(type, readScale(core, target), parsePatch(type, call.body.toString()), ANY);
+  const scale = patched(type, patchableScale(core, target), parsePatch(type, call.body.toString()), ANY);
   return send(call, writeScale(core, target, scale, writeOptions(call)));
 };
 

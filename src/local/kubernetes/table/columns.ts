@@ -1,5 +1,5 @@
 /** Columns of the tables that `kubectl get` shows. */
-import type { ApiObject } from '../json.ts';
+import { type ApiObject, at, text } from '../json.ts';
 
 export interface Column {
   readonly name: string;
@@ -65,3 +65,11 @@ export const CREATED_AT: Column = column('Created At', ({ metadata }) => metadat
 /** `<none>` for what is empty. */
 export const orNone = (value: unknown): string =>
   value === undefined || value === null || value === '' ? '<none>' : String(value);
+
+/** The text at a path. */
+export const field = (name: string, ...path: readonly string[]): Column =>
+  column(name, (object) => text(at(object, ...path)));
+
+/** What is at a path, `<none>` when nothing is. */
+export const optional = (name: string, ...path: readonly string[]): Column =>
+  column(name, (object) => orNone(at(object, ...path)));

@@ -2,26 +2,33 @@
 import type { Entry } from '../entry.ts';
 import type { Json } from '../json.ts';
 import type { Resource } from '../resources.ts';
-import { AGE, type Column, CREATED_AT, NAME } from './columns.ts';
+import { type Column, CREATED_AT, NAME } from './columns.ts';
+import { NETWORK_COLUMNS } from './network.ts';
 import { NODE_COLUMNS } from './nodes.ts';
 import { OTHER_COLUMNS } from './others.ts';
 import { POD_COLUMNS } from './pods.ts';
+import { RULE_COLUMNS } from './rules.ts';
 import {
   CRON_JOB_COLUMNS,
   DAEMON_SET_COLUMNS,
   DEPLOYMENT_COLUMNS,
   JOB_COLUMNS,
+  POD_TEMPLATE_COLUMNS,
   REPLICA_SET_COLUMNS,
+  REPLICATION_CONTROLLER_COLUMNS,
   STATEFUL_SET_COLUMNS,
 } from './workloads.ts';
 
 const BUILT_IN: Readonly<Record<string, readonly Column[]>> = {
   ...OTHER_COLUMNS,
+  ...NETWORK_COLUMNS,
+  ...RULE_COLUMNS,
   pods: POD_COLUMNS,
   nodes: NODE_COLUMNS,
   'deployments.apps': DEPLOYMENT_COLUMNS,
   'replicasets.apps': REPLICA_SET_COLUMNS,
-  replicationcontrollers: REPLICA_SET_COLUMNS,
+  replicationcontrollers: REPLICATION_CONTROLLER_COLUMNS,
+  podtemplates: POD_TEMPLATE_COLUMNS,
   'statefulsets.apps': STATEFUL_SET_COLUMNS,
   'daemonsets.apps': DAEMON_SET_COLUMNS,
   'jobs.batch': JOB_COLUMNS,
@@ -29,11 +36,8 @@ const BUILT_IN: Readonly<Record<string, readonly Column[]>> = {
 };
 
 const DEFAULT: readonly Column[] = [NAME, CREATED_AT];
-const RBAC: readonly Column[] = [NAME, AGE];
 
-function columnsOf({ columns, storage, group }: Resource): readonly Column[] {
-  return columns ?? BUILT_IN[storage] ?? (group === 'rbac.authorization.k8s.io' ? RBAC : DEFAULT);
-}
+const columnsOf = ({ columns, storage }: Resource): readonly Column[] => columns ?? BUILT_IN[storage] ?? DEFAULT;
 
 /** What the rows carry beside the cells. */
 export type IncludeObject = 'Metadata' | 'Object' | 'None';

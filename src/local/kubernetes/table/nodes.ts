@@ -24,6 +24,14 @@ const address = (type: string) => (node: ApiObject) =>
 
 const info = (field: string) => (node: ApiObject) => text(at(node, 'status', 'nodeInfo', field)) || '<unknown>';
 
+/** The version and, as everywhere in a mixed cluster, for which processors. */
+const kernel = (node: ApiObject): string => {
+  const version = text(at(node, 'status', 'nodeInfo', 'kernelVersion'));
+  if (version === '') return '<unknown>';
+  const architecture = text(at(node, 'status', 'nodeInfo', 'architecture'));
+  return architecture === '' ? version : `${version} (${architecture})`;
+};
+
 export const NODE_COLUMNS: readonly Column[] = [
   NAME,
   column('Status', status),
@@ -33,6 +41,6 @@ export const NODE_COLUMNS: readonly Column[] = [
   wide('Internal-IP', address('InternalIP')),
   wide('External-IP', address('ExternalIP')),
   wide('OS-Image', info('osImage')),
-  wide('Kernel-Version', info('kernelVersion')),
+  wide('Kernel-Version', kernel),
   wide('Container-Runtime', info('containerRuntimeVersion')),
 ];

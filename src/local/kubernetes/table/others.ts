@@ -1,14 +1,13 @@
 /** The columns of the remaining kinds that kubectl shows in a form of their own. */
 import { type ApiObject, at, list, record, records, text } from '../json.ts';
-import { selectorText } from '../selectors.ts';
-import { AGE, age, type Column, column, NAME, orNone, wide } from './columns.ts';
-
-const field = (name: string, ...path: readonly string[]): Column => column(name, (object) => text(at(object, ...path)));
-const optional = (name: string, ...path: readonly string[]): Column =>
-  column(name, (object) => orNone(at(object, ...path)));
+import { AGE, age, type Column, column, field, NAME, wide } from './columns.ts';
 
 const seenAt = (event: ApiObject): unknown =>
-  event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp ?? event.metadata.creationTimestamp;
+  event.lastTimestamp ??
+  event.deprecatedLastTimestamp ??
+  event.eventTime ??
+  event.firstTimestamp ??
+  event.metadata.creationTimestamp;
 
 const EVENT_COLUMNS: readonly Column[] = [
   column('Last Seen', (event, nowMs) => age(seenAt(event), nowMs)),
@@ -19,30 +18,19 @@ const EVENT_COLUMNS: readonly Column[] = [
     return `${text(about.kind).toLowerCase()}/${text(about.name)}`;
   }),
   wide('Subobject', (event) => text(at(event, 'involvedObject', 'fieldPath'))),
-  wide('Source', (event) => text(at(event, 'source', 'component')) || text(event.reportingComponent)),
+  wide(
+    'Source',
+    (event) =>
+      text(at(event, 'source', 'component')) ||
+      text(at(event, 'deprecatedSource', 'component')) ||
+      text(event.reportingComponent),
+  ),
   column('Message', (event) => text(event.message ?? event.note).trim()),
-  wide('First Seen', (event, nowMs) => age(event.firstTimestamp ?? event.eventTime, nowMs)),
-  wide('Count', (event) => String(event.count ?? 1)),
+  wide('First Seen', (event, nowMs) =>
+    age(event.firstTimestamp ?? event.deprecatedFirstTimestamp ?? event.eventTime, nowMs),
+  ),
+  wide('Count', (event) => String(event.count ?? event.deprecatedCount ?? 1)),
   column('Name', ({ metadata }) => metadata.name, { format: 'name', priority: 1 }),
-];
-
-const servicePorts = (service: ApiObject): string =>
-  orNone(
-    records(at(service, 'spec', 'ports'))
-      .map(
-        ({ port, nodePort, protocol }) => `${String(port)}${nodePort ? `:${String(nodePort)}` : ''}/${text(protocol)}`,
-      )
-      .join(','),
-  );
-
-const SERVICE_COLUMNS: readonly Column[] = [
-  NAME,
-  field('Type', 'spec', 'type'),
-  optional('Cluster-IP', 'spec', 'clusterIP'),
-  column('External-IP', (service) => orNone(list(at(service, 'spec', 'externalIPs')).join(','))),
-  column('Port(s)', servicePorts),
-  AGE,
-  wide('Selector', (service) => orNone(selectorText({ matchLabels: at(service, 'spec', 'selector') }))),
 ];
 
 const limit = (name: string, path: string): Column =>
@@ -68,11 +56,15 @@ const accessModes = (object: ApiObject): string =>
 const phase = (object: ApiObject): string =>
   object.metadata.deletionTimestamp === undefined ? text(at(object, 'status', 'phase')) : 'Terminating';
 
+const ATTRIBUTES_CLASS = column(
+  'VolumeAttributesClass',
+  (object) => text(at(object, 'spec', 'volumeAttributesClassName')) || '<unset>',
+);
+
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   events: EVENT_COLUMNS,
-  services: SERVICE_COLUMNS,
   namespaces: [NAME, field('Status', 'status', 'phase'), AGE],
   configmaps: [
     NAME,
@@ -98,7 +90,7 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     column('Capacity', (claim) => text(at(claim, 'status', 'capacity', 'storage'))),
     column('Access Modes', (claim) => (at(claim, 'spec', 'volumeName') ? accessModes(claim) : '')),
     field('StorageClass', 'spec', 'storageClassName'),
-    optional('VolumeAttributesClass', 'spec', 'volumeAttributesClassName'),
+    ATTRIBUTES_CLASS,
     AGE,
     wide('VolumeMode', (claim) => text(at(claim, 'spec', 'volumeMode'))),
   ],
@@ -113,7 +105,7 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
       return claim.name ? `${text(claim.namespace)}/${text(claim.name)}` : '';
     }),
     field('StorageClass', 'spec', 'storageClassName'),
-    optional('VolumeAttributesClass', 'spec', 'volumeAttributesClassName'),
+    ATTRIBUTES_CLASS,
     field('Reason', 'status', 'reason'),
     AGE,
     wide('VolumeMode', (volume) => text(at(volume, 'spec', 'volumeMode'))),
@@ -127,7 +119,8 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     field('Provisioner', 'provisioner'),
     field('ReclaimPolicy', 'reclaimPolicy'),
     field('VolumeBindingMode', 'volumeBindingMode'),
-    column('AllowVolumeExpansion', (storage) => storage.allowVolumeExpansion === true, { type: 'boolean' }),
+    // A boolean in a column that is declared as text, as Kubernetes has it.
+    column('AllowVolumeExpansion', (storage) => storage.allowVolumeExpansion === true),
     AGE,
   ],
   'csinodes.storage.k8s.io': [
@@ -137,7 +130,7 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ],
   'volumeattachments.storage.k8s.io': [
     NAME,
-    field('Attacher', 'spec', 'attacher'),
+    column('Attacher', (attachment) => text(at(attachment, 'spec', 'attacher')), { format: 'name' }),
     field('PV', 'spec', 'source', 'persistentVolumeName'),
     field('Node', 'spec', 'nodeName'),
     column('Attached', (attachment) => at(attachment, 'status', 'attached') === true, { type: 'boolean' }),

@@ -44,6 +44,19 @@ export const REPLICA_SET_COLUMNS: readonly Column[] = [
   SELECTOR,
 ];
 
+/** Its selector is a map of labels. */
+export const REPLICATION_CONTROLLER_COLUMNS: readonly Column[] = [
+  ...REPLICA_SET_COLUMNS.slice(0, -1),
+  wide('Selector', (object) => orNone(selectorText({ matchLabels: at(object, 'spec', 'selector') }))),
+];
+
+export const POD_TEMPLATE_COLUMNS: readonly Column[] = [
+  NAME,
+  column('Containers', containers('name')),
+  column('Images', containers('image')),
+  column('Pod Labels', (object) => orNone(selectorText({ matchLabels: at(object, 'template', 'metadata', 'labels') }))),
+];
+
 export const STATEFUL_SET_COLUMNS: readonly Column[] = [
   NAME,
   column('Ready', (s) => `${number('status', 'readyReplicas')(s)}/${number('spec', 'replicas')(s)}`),
@@ -102,7 +115,10 @@ export const CRON_JOB_COLUMNS: readonly Column[] = [
   NAME,
   column('Schedule', (job) => text(at(job, 'spec', 'schedule'))),
   column('Timezone', (job) => orNone(at(job, 'spec', 'timeZone'))),
-  column('Suspend', (job) => (at(job, 'spec', 'suspend') === true ? 'True' : 'False')),
+  column('Suspend', (job) => (at(job, 'spec', 'suspend') === true ? 'True' : 'False'), {
+    // Text in a column that is declared as a boolean, as Kubernetes has it.
+    type: 'boolean',
+  }),
   column('Active', (job) => records(at(job, 'status', 'active')).length, { type: 'integer' }),
   column('Last Schedule', (job, nowMs) => {
     const last = at(job, 'status', 'lastScheduleTime');
@@ -111,4 +127,5 @@ export const CRON_JOB_COLUMNS: readonly Column[] = [
   AGE,
   wide('Containers', containers('name', 'spec', 'jobTemplate', 'spec')),
   wide('Images', containers('image', 'spec', 'jobTemplate', 'spec')),
+  wide('Selector', (job) => orNone(selectorText(at(job, 'spec', 'jobTemplate', 'spec', 'selector')))),
 ];

@@ -20,8 +20,8 @@ describe('custom resources of the local API server', () => {
     expect(await api.ok('GET', '/apis/example.com/v1')).toMatchObject({
       resources: [
         { name: 'widgets', kind: 'Widget', shortNames: ['wd'], categories: ['toys'] },
-        { name: 'widgets/status' },
         { name: 'widgets/scale' },
+        { name: 'widgets/status' },
       ],
     });
   });

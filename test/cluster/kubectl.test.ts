@@ -1,0 +1,144 @@
+/** What the real kubectl prints of the same objects from a real API server and from the local one. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { customResourceDefinitions } from '../../src/api/crds.ts';
+import { scaledClock } from '../../src/local/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/server.ts';
+import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
+import { CHANGES, KINDS, NAMED, SHOWS } from './parity/kubectl.ts';
+
+const run = promisify(execFile);
+
+interface Printed {
+  readonly code: number;
+  readonly text: string;
+}
+
+type Kubectl = (...argv: readonly string[]) => Promise<Printed>;
+
+const UID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** Without what differs by nature, and without the padding that it causes. */
+const normal = (text: string): string =>
+  text
+    .replace(UID, 'UID')
+    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z| \+0000 UTC)/g, 'TIME')
+    .replace(/\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME')
+    .replace(/\b(\d+[dhms])+\b|<invalid>/g, 'AGE')
+    .replace(/(resourceVersion|Resource Version): +"?\d+"?/g, 'VERSION')
+    .replace(/ +/g, ' ');
+
+describe('kubectl on the local API server and on a real one', () => {
+  let plane: ControlPlane;
+  let local: LocalApiServer;
+  let folder: string;
+  let real: Kubectl;
+  let ours: Kubectl;
+
+  const kubectl = async (kubeconfig: string, name: string): Promise<Kubectl> => {
+    // Discovery is cached there.
+    const home = join(folder, name);
+    await mkdir(home);
+    const env = { ...process.env, HOME: home, KUBECONFIG: kubeconfig };
+    return async (...argv) => {
+      try {
+        const { stdout, stderr } = await run(plane.binaries.kubectl, argv, { env, maxBuffer: 64 * 1024 * 1024 });
+        return { code: 0, text: normal(stderr + stdout) };
+      } catch (error) {
+        const { code, stdout, stderr } = error as {
+          readonly code: number;
+          readonly stdout: string;
+          readonly stderr: string;
+        };
+        return { code, text: normal(stderr + stdout) };
+      }
+    };
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'karpenter-kubectl-'));
+    plane = await startControlPlane({ controllers: false });
+    local = await startApiServer({ clock: scaledClock() });
+    const kubeconfig = join(folder, 'kubeconfig');
+    await writeFile(kubeconfig, local.kubeconfig());
+    real = await kubectl(plane.kubeconfig, 'real');
+    ours = await kubectl(kubeconfig, 'ours');
+    const definitions = join(folder, 'crds.json');
+    await writeFile(
+      definitions,
+      JSON.stringify({ apiVersion: 'v1', kind: 'List', items: customResourceDefinitions() }),
+    );
+    const objects = join(import.meta.dirname, 'parity/objects.yaml');
+    for (const one of [real, ours]) {
+      expect(await one('apply', '--server-side', '-f', definitions)).toMatchObject({ code: 0 });
+      expect(await one('wait', '--for=condition=Established', 'crd', '--all')).toMatchObject({ code: 0 });
+    }
+    expect(await ours('apply', '-f', objects)).toEqual(await real('apply', '-f', objects));
+    for (const argv of CHANGES) expect(await ours(...argv)).toEqual(await real(...argv));
+  }, 180_000);
+  afterAll(async () => {
+    await local?.close();
+    await plane?.stop();
+    await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  it('has an object of every kind that it is to show', async () => {
+    const text = await readFile(join(import.meta.dirname, 'parity/objects.yaml'), 'utf8');
+    expect(text.match(/^kind: /gm)?.length).toBeGreaterThanOrEqual(KINDS.length + NAMED.length);
+    const { text: listed } = await real('get', KINDS.join(','), '-n', 'show', '-o', 'name');
+    const found = new Set(listed.split('\n').map((line) => line.split('/')[0]));
+    expect(found.size).toBeGreaterThanOrEqual(KINDS.length);
+  });
+
+  it.each([
+    ['get', '-o', 'wide'],
+    ['get', '--show-labels'],
+    ['get', '-o', 'yaml'],
+    ['get', '-o', 'name'],
+    ['describe'],
+  ])(
+    '%s %s %s: the same of every kind',
+    async (verb, ...flags) => {
+      const of = (...what: readonly string[]): readonly string[] => [verb ?? '', ...what, '-n', 'show', ...flags];
+      for (const argv of [of(KINDS.join(',')), of(...NAMED)]) {
+        const [expected, found] = await Promise.all([real(...argv), ours(...argv)]);
+        expect(expected.code).toBe(0);
+        expect(found).toEqual(expected);
+      }
+    },
+    60_000,
+  );
+
+  it.each(SHOWS.map((argv) => [argv.join(' '), argv] as const))(
+    '%s',
+    async (_, argv) => {
+      const [expected, found] = await Promise.all([real(...argv), ours(...argv)]);
+      expect(found).toEqual(expected);
+    },
+    60_000,
+  );
+
+  it.each([
+    'pods',
+    'deployments',
+    'nodes',
+    'nodepools',
+    'ec2nodeclasses',
+    'nodeclaims',
+    'poddisruptionbudgets',
+  ])('explain %s --recursive: the same fields and types', async (kind) => {
+    const fields = async (one: Kubectl): Promise<readonly string[]> => {
+      const { text } = await one('explain', kind, '--recursive');
+      // Built-in kinds are documented without descriptions, and without what is required.
+      const lines = text.slice(text.indexOf('FIELDS:')).split('\n');
+      return lines.flatMap((line) => /^ *\S+\t<.*?>/.exec(line)?.[0] ?? []);
+    };
+    const [expected, found] = await Promise.all([fields(real), fields(ours)]);
+    expect(expected.length).toBeGreaterThan(50);
+    expect(found).toEqual(expected);
+  }, 60_000);
+});
