@@ -1,4 +1,4 @@
-/** Bundles the operator and the command line into dist/: the entry points, and the solver's thread beside them. */
+/** Bundles the operator and the command line into dist/: the entry points, and the code of threads beside them. */
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { build } from 'esbuild';
@@ -14,7 +14,12 @@ function revision(): string {
 
 rmSync('dist', { recursive: true, force: true });
 await build({
-  entryPoints: ['src/main.ts', 'src/cli.ts', 'src/controllers/solverworker.ts'],
+  entryPoints: [
+    'src/main.ts',
+    'src/cli.ts',
+    'src/controllers/solverworker.ts',
+    'src/controllers/disruption/labworker.ts',
+  ],
   outdir: 'dist',
   bundle: true,
   splitting: true,

@@ -6,6 +6,8 @@
 import { pathToFileURL } from 'node:url';
 import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
 import { awsProvider } from './aws/index.ts';
+import type { Laboratory } from './controllers/disruption/laboratory.ts';
+import { labThread } from './controllers/disruption/labthread.ts';
 import { MoveBook } from './controllers/disruption/moves.ts';
 import { VerdictBook } from './controllers/disruption/verdictbook.ts';
 import { controllers } from './controllers/index.ts';
@@ -33,6 +35,8 @@ export interface OperatorOptions {
   readonly clock?: Clock;
   /** Default: in this thread. */
   readonly solver?: Solver;
+  /** Where disruption makes its experiments. Default: in this thread. */
+  readonly laboratory?: Laboratory;
   /** Takes log lines instead of the configured outputs. */
   readonly write?: (line: string) => void;
 }
@@ -57,6 +61,7 @@ export async function startOperator({
   env,
   clock = realClock(),
   solver,
+  laboratory,
   write,
 }: OperatorOptions): Promise<Operator> {
   const settings = parseSettings(argv, env);
@@ -96,7 +101,20 @@ export async function startOperator({
     log,
   });
   try {
-    return await run({ settings, env, clock, solver, log, metrics, client, informers, endpoints, debug, closing });
+    return await run({
+      settings,
+      env,
+      clock,
+      solver,
+      laboratory,
+      log,
+      metrics,
+      client,
+      informers,
+      endpoints,
+      debug,
+      closing,
+    });
   } catch (error) {
     closing.abort();
     await endpoints.close();
@@ -113,6 +131,7 @@ interface Parts {
   readonly env: OperatorOptions['env'];
   readonly clock: Clock;
   readonly solver: Solver | undefined;
+  readonly laboratory: Laboratory | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly client: HttpKubeClient;
@@ -158,7 +177,7 @@ async function run(parts: Parts): Promise<Operator> {
   };
   debug['/debug/verdicts'] = leading(() => book.verdicts(cluster.nodes(), clock.now()));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
-  const all = [...controllers(deps, book, parts.solver, moves), ...aws.controllers()];
+  const all = [...controllers(deps, book, parts.solver, moves, parts.laboratory), ...aws.controllers()];
   const work = (): Promise<void> => {
     isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
@@ -246,7 +265,12 @@ const revision = process.env.SOURCE_REVISION;
 async function main(): Promise<number> {
   let operator: Operator;
   try {
-    operator = await startOperator({ argv: process.argv.slice(2), env: process.env, solver: threadSolver().solve });
+    operator = await startOperator({
+      argv: process.argv.slice(2),
+      env: process.env,
+      solver: threadSolver().solve,
+      laboratory: labThread(),
+    });
   } catch (error) {
     if (error instanceof HelpRequested) {
       process.stdout.write(`${error.message}\n`);

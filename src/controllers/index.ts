@@ -4,11 +4,11 @@ import { METHODS } from '../engine/disruption/review.ts';
 import { staticDrift } from '../engine/disruption/staticdrift.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
+import { type Laboratory, localLaboratory } from './disruption/laboratory.ts';
 import { disruption } from './disruption/loop.ts';
 import { MoveBook } from './disruption/moves.ts';
 import { moveWatch } from './disruption/movewatch.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
-import { laboratories } from './disruption/simulate.ts';
 import { VerdictBook } from './disruption/verdictbook.ts';
 import { verdictNotes } from './disruption/verdictnotes.ts';
 import { metricsControllers } from './metrics/index.ts';
@@ -39,6 +39,7 @@ export function controllers(
   book: VerdictBook = new VerdictBook(),
   solver: Solver = localSolver(),
   moves: MoveBook = new MoveBook(),
+  laboratory: Laboratory = localLaboratory(),
 ): readonly Controller[] {
   const { clock, settings } = deps;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
@@ -65,7 +66,7 @@ export function controllers(
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
       : []),
-    disruption(deps, { queue, methods, laboratories: laboratories(deps), book }),
+    disruption(deps, { queue, methods, laboratory, book }),
     queue.worker,
     verdictNotes(deps, book),
     moveWatch(deps, moves),

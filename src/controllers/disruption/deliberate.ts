@@ -5,18 +5,19 @@ import { poolTotals } from '../../engine/disruption/balance.ts';
 import { type Allowance, allowances } from '../../engine/disruption/budgets.ts';
 import { type Block, type Candidate, candidateOf, isBlock } from '../../engine/disruption/candidates.ts';
 import { notWorthRepeating } from '../../engine/disruption/churn.ts';
-import type { Deliberation, Method } from '../../engine/disruption/method.ts';
+import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
 import { type ClaimCounts, claimCounts } from '../../engine/disruption/staticdrift.ts';
 import type { Declined, Review } from '../../engine/disruption/verdicts.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { withInstanceTypes } from '../provisioning/pools.ts';
+import { inTurns } from '../turns.ts';
 import { setAllowance } from './measures.ts';
 import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './notes.ts';
 import { publishProtection } from './podnotes.ts';
 import type { DisruptionQueue } from './queue.ts';
-import type { OpenLaboratory } from './simulate.ts';
+import type { OpenSession } from './simulate.ts';
 
 export interface Question {
   readonly method: Method;
@@ -25,7 +26,11 @@ export interface Question {
 }
 
 /** A deliberation, and what came to light on the way to it. */
-export type Asked = Omit<Review, 'findings'> & { readonly deliberation: Deliberation };
+export type Asked = Omit<Review, 'findings'> & {
+  readonly deliberation: Deliberation;
+  /** What the method decides. Rejects when the signal aborts. */
+  readonly decide: (signal: AbortSignal) => Promise<Findings>;
+};
 
 export type Deliberate = (question: Question) => Promise<Asked>;
 
@@ -33,7 +38,7 @@ export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodeP
   cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
 
 /** Tells users of the nodes that are left alone, and why, on the way. */
-export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenLaboratory): Deliberate {
+export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSession): Deliberate {
   const { cluster, clock, events, metrics, settings } = deps;
 
   /** Pools without nodes are left out: they have nothing to disrupt, and may not even be ready to be asked. */
@@ -45,11 +50,11 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenLabora
     return new Map(usable.map((pool) => [pool.nodePool.metadata.name, pool]));
   }
 
-  function findCandidates(
+  async function findCandidates(
     method: Method,
     pools: ReadonlyMap<string, PoolInput>,
     blocks: Map<string, Block>,
-  ): readonly Candidate[] {
+  ): Promise<readonly Candidate[]> {
     const context = {
       nowMs: clock.now(),
       class: method.class,
@@ -57,15 +62,19 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenLabora
       pools,
       podDisruptionBudgets: cluster.stores.podDisruptionBudgets.list(),
     };
-    return cluster.nodes().flatMap((stateNode) => {
+    const pause = inTurns();
+    const found: Candidate[] = [];
+    for (const stateNode of cluster.nodes()) {
       if (stateNode.nodeClaim) publishProtection(events, stateNode.pods, context.nowMs);
       const result = candidateOf(stateNode, context);
-      if (!isBlock(result)) return [result];
-      blocks.set(stateNode.providerId, result);
-      const isTold = result.code !== 'in-progress' && result.code !== 'unmanaged';
-      if (isTold) publishBlocked(events, stateNode, result.text);
-      return [];
-    });
+      if (isBlock(result)) {
+        blocks.set(stateNode.providerId, result);
+        const isTold = result.code !== 'in-progress' && result.code !== 'unmanaged';
+        if (isTold) publishBlocked(events, stateNode, result.text);
+      } else found.push(result);
+      await pause();
+    }
+    return found;
   }
 
   function isEligible(method: Method, candidate: Candidate, declined: Map<string, Declined>): boolean {
@@ -116,13 +125,18 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenLabora
     const pools = await poolsWithTypes(log);
     const blocks = new Map<string, Block>();
     const declined = new Map<string, Declined>();
-    const all = findCandidates(method, pools, blocks);
+    const all = await findCandidates(method, pools, blocks);
     const totals = poolTotals(cluster.nodes(), all, pools);
-    const candidates = all.filter(
-      (candidate) => isEligible(method, candidate, declined) && isWorthIt(method, candidate, totals, declined),
-    );
+    const candidates: Candidate[] = [];
+    const pause = inTurns();
+    for (const candidate of all) {
+      if (isEligible(method, candidate, declined) && isWorthIt(method, candidate, totals, declined))
+        candidates.push(candidate);
+      await pause();
+    }
     const found = candidates.length === 0 ? new Map<string, Allowance>() : allowancesFor(method);
     const nowMs = clock.now();
+    const session = open();
     const deliberation: Deliberation = {
       nowMs,
       candidates,
@@ -132,11 +146,12 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenLabora
       pools,
       claims: withReserved(claimCounts(cluster.nodes(), queue.providerIds)),
       unseenPools,
-      simulate: open(),
+      simulate: session.simulate,
       elapsedMs: () => clock.now() - nowMs,
       refresh: async () => (await deliberate(question)).deliberation,
     };
-    return { method, blocks, declined, candidates, allowances: found, deliberation };
+    const decide = (signal: AbortSignal): Promise<Findings> => session.decide(method, deliberation, signal);
+    return { method, blocks, declined, candidates, allowances: found, deliberation, decide };
   };
   return deliberate;
 }

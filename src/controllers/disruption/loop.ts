@@ -7,11 +7,12 @@ import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { inBatches } from '../parallel.ts';
 import { deliberator, managedPools } from './deliberate.ts';
+import type { Laboratory } from './laboratory.ts';
 import { isMarked, unmark } from './marks.ts';
 import { initTimeouts } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { methodRunner } from './run.ts';
-import type { OpenLaboratory } from './simulate.ts';
+import { sessions } from './simulate.ts';
 import type { VerdictBook } from './verdictbook.ts';
 
 const POLL_MS = 10_000;
@@ -26,14 +27,15 @@ export interface DisruptionParts {
   readonly queue: DisruptionQueue;
   /** In the order in which they are asked; the first that starts a command ends the pass. */
   readonly methods: readonly Method[];
-  readonly laboratories: OpenLaboratory;
+  /** Where experiments are made. */
+  readonly laboratory: Laboratory;
   /** Takes down what is said of every node. */
   readonly book: VerdictBook;
 }
 
-export function disruption(deps: Deps, { queue, methods, laboratories, book }: DisruptionParts): Singleton {
+export function disruption(deps: Deps, { queue, methods, laboratory, book }: DisruptionParts): Singleton {
   const { cluster, clock, metrics } = deps;
-  const run = methodRunner(deps, queue, deliberator(deps, queue, laboratories), book);
+  const run = methodRunner(deps, queue, deliberator(deps, queue, sessions(deps, laboratory)), book);
   const lastRunMs = new Map<string, number>();
   initTimeouts(metrics);
 

@@ -31,9 +31,9 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
   const remembers = ({ name, consolidationType }: Method): boolean =>
     consolidationType !== '' && memos.get(name) === cluster.consolidationState();
 
-  async function decide(method: Method, { log }: ReconcileContext): Promise<readonly Command[]> {
+  async function decide(method: Method, { log, signal }: ReconcileContext): Promise<readonly Command[]> {
     const unseen = unseenPools.get(method.name) ?? NONE;
-    const { deliberation, ...asked } = await deliberate({ method, log, unseenPools: unseen });
+    const { deliberation, decide: decideOn, ...asked } = await deliberate({ method, log, unseenPools: unseen });
     book.enter(deliberation.candidates.length === 0 ? { ...asked, findings: NOTHING } : asked);
     setEligible(metrics, method, deliberation.candidates.length);
     if (deliberation.candidates.length === 0 || remembers(method)) return [];
@@ -42,7 +42,7 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
         nodepools: [...unseen],
       });
     }
-    const findings: Findings = await method.decide(deliberation);
+    const findings = await decideOn(signal);
     book.enter({ ...asked, findings });
     publishNotes(events, findings.notes);
     observeEvaluations(metrics, findings);

@@ -1,50 +1,56 @@
-/** Runs disruption's thought experiments on the cluster as it is now. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Candidate } from '../../engine/disruption/candidates.ts';
-import { Experiments } from '../../engine/disruption/experiments.ts';
-import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
+/** Brings disruption's questions about the cluster as it is now to the laboratory. */
+import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
 import { silent } from '../../observe/logger.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import type { Deps } from '../deps.ts';
 import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
 import { pendingPods } from '../provisioning/workload.ts';
 import { solveOptions } from '../solver.ts';
-
-export type Simulate = (
-  candidates: readonly Candidate[],
-  options: SimulationOptions,
-) => Promise<Simulation | undefined>;
+import type { Laboratory, Scenery } from './laboratory.ts';
 
 /** Longest time for one experiment. What is not placed by then counts as not placeable. */
 const DEADLINE_MS = 60_000;
 
-/** Opens a laboratory on the cluster as it is at the first experiment; later ones are made on the same state. */
-export type OpenLaboratory = () => Simulate;
+/** Questions about one state of the cluster: that of the first of them. */
+export interface Session {
+  readonly simulate: Deliberation['simulate'];
+  /** What a method decides. Rejects when `signal` aborts. */
+  decide(method: Method, deliberation: Deliberation, signal: AbortSignal): Promise<Findings>;
+}
 
-export function laboratories(deps: Deps): OpenLaboratory {
+export type OpenSession = () => Session;
+
+export function sessions(deps: Deps, laboratory: Laboratory): OpenSession {
   const { cluster, clock, settings } = deps;
 
-  async function experimentsNow(): Promise<Experiments> {
+  async function sceneryNow(): Promise<Scenery> {
     const nodes = cluster.nodes();
     // Experiments come by the hundred; what is wrong with pools is told where decisions are made.
     const pools = await withInstanceTypes(deps, activePools(deps, silent), silent);
-    const base = takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, pendingPods: pendingPods(cluster) });
-    return new Experiments(base, {
+    return {
+      snapshot: takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, pendingPods: pendingPods(cluster) }),
       nodePools: cluster.stores.nodePools.list(),
-      solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS, elapsedMs: () => performance.now() },
-    });
+      solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },
+    };
   }
 
   return () => {
-    let experiments: Promise<Experiments> | undefined;
-    return async (candidates, options) => {
-      experiments ??= experimentsNow();
-      const open = await experiments;
-      await nextTurn();
-      return open.without(
-        candidates.map(({ providerId }) => providerId),
-        options,
-      );
+    let opened: Promise<Scenery> | undefined;
+    const scenery = (): Promise<Scenery> => {
+      opened ??= sceneryNow();
+      return opened;
+    };
+    return {
+      simulate: async (candidates, options) =>
+        laboratory.simulate(
+          await scenery(),
+          candidates.map(({ providerId }) => providerId),
+          options,
+        ),
+      decide: async (method, deliberation, signal) =>
+        method.isSearch
+          ? laboratory.decide(await scenery(), method, deliberation, signal)
+          : method.decide(deliberation),
     };
   };
 }

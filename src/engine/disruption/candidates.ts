@@ -14,6 +14,7 @@ import type { InstanceType, PoolInput, StateNode } from '../model.ts';
 import { isReschedulable } from '../pods.ts';
 import { BASE_COST, disruptionCost, nodePrice, rescheduleCost } from './cost.ts';
 import { podBlock } from './podblocks.ts';
+import { PricedTypes } from './pricetable.ts';
 import type { BlockCode, DisruptionClass, ObjectName, Reason } from './reasons.ts';
 
 /** A node that may be disrupted. */
@@ -97,6 +98,18 @@ function blockOfState(stateNode: StateNode, node: Node, nowMs: number): Block | 
   });
 }
 
+/** What is known of a node that may be disrupted; undefined when it cannot be, whatever its pods say. */
+export function described(
+  stateNode: StateNode,
+  pools: ReadonlyMap<string, PoolInput>,
+  nowMs: number,
+): Candidate | undefined {
+  const { node, nodeClaim, labels } = stateNode;
+  const pool = pools.get(labels[NODEPOOL_LABEL] ?? '');
+  if (node === undefined || nodeClaim === undefined || pool === undefined) return undefined;
+  return describe({ stateNode, node, nodeClaim, pool }, nowMs);
+}
+
 interface Parts {
   readonly stateNode: StateNode;
   readonly node: Node;
@@ -106,7 +119,7 @@ interface Parts {
 
 function describe({ stateNode, node, nodeClaim, pool }: Parts, nowMs: number): Candidate {
   const { labels, pods, name, providerId } = stateNode;
-  const instanceType = pool.instanceTypes.find((type) => type.name === labels[INSTANCE_TYPE_LABEL]);
+  const [instanceType] = PricedTypes.of(pool.instanceTypes).named([labels[INSTANCE_TYPE_LABEL] ?? '']);
   const reschedulablePods = pods.filter(isReschedulable);
   const usdPerHour = nodePrice(stateNode, instanceType);
   const cost = rescheduleCost(reschedulablePods);

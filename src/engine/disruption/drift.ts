@@ -10,6 +10,7 @@ export const drift: Method = {
   reason: 'Drifted',
   class: 'eventual',
   consolidationType: '',
+  isSearch: true,
   filter: ({ nodePool, nodeClaim }) =>
     verdictOf([
       [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],

@@ -117,6 +117,8 @@ export interface Method {
   readonly class: DisruptionClass;
   /** Metric label. */
   readonly consolidationType: '' | 'empty' | 'multi' | 'single';
+  /** Whether it makes experiments to decide, which can take long. */
+  readonly isSearch?: boolean;
   /** Time to wait before a command is checked again against what is then; none when it is carried out at once. */
   readonly validateAfterMs?: number;
   /** Debug message for a command that did not stand the test of time. */

@@ -27,6 +27,7 @@ export const multiNode: Method = {
   reason: 'Underutilized',
   class: 'graceful',
   consolidationType: 'multi',
+  isSearch: true,
   validateAfterMs: VALIDATION_DELAY_MS,
   filter: consolidationFilter,
   decide,

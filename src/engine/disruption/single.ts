@@ -21,6 +21,7 @@ export const singleNode: Method = {
   reason: 'Underutilized',
   class: 'graceful',
   consolidationType: 'single',
+  isSearch: true,
   validateAfterMs: VALIDATION_DELAY_MS,
   filter: consolidationFilter,
   decide,

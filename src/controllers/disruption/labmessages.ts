@@ -1,0 +1,82 @@
+/** What goes between the operator and the thread of its laboratory. All of it can be cloned. */
+import type { NodePool } from '../../api/nodepool.ts';
+import type { Evaluation, PoolTotals } from '../../engine/disruption/balance.ts';
+import type { Command } from '../../engine/disruption/command.ts';
+import type { Findings, Note } from '../../engine/disruption/method.ts';
+import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
+import type { ClaimCounts } from '../../engine/disruption/staticdrift.ts';
+import type { InstanceType, Snapshot, SolveOptions } from '../../engine/model.ts';
+
+/** The lists of a snapshot, which both sides hold. Only what changes goes over. */
+export interface Lists {
+  readonly nodes: Snapshot['nodes'];
+  readonly pendingPods: Snapshot['pendingPods'];
+  readonly daemonPods: Snapshot['daemonPods'];
+  readonly namespaces: Snapshot['namespaces'];
+  readonly podDisruptionBudgets: Snapshot['podDisruptionBudgets'];
+  readonly persistentVolumeClaims: Snapshot['persistentVolumeClaims'];
+  readonly persistentVolumes: Snapshot['persistentVolumes'];
+  readonly storageClasses: Snapshot['storageClasses'];
+}
+
+export type ListName = keyof Lists;
+
+/** A NodePool with the number that its list of instance types goes by. */
+export interface NumberedPool {
+  readonly nodePool: NodePool;
+  readonly types: number;
+}
+
+/** What of a scenery is small enough to go over each time. */
+export interface Backdrop {
+  readonly rest: Omit<Snapshot, ListName | 'pools'>;
+  readonly pools: readonly NumberedPool[];
+  readonly nodePools: readonly NodePool[];
+  readonly solve: Omit<SolveOptions, 'elapsedMs'>;
+}
+
+/** A deliberation, with provider ids for candidates. */
+export interface Question {
+  readonly method: string;
+  readonly nowMs: number;
+  readonly candidates: readonly string[];
+  readonly budgets: ReadonlyMap<string, number>;
+  readonly totals: ReadonlyMap<string, PoolTotals>;
+  readonly spotToSpot: boolean;
+  readonly unseenPools: ReadonlySet<string>;
+  readonly pools: readonly NumberedPool[];
+  readonly claims: ReadonlyMap<string, ClaimCounts>;
+}
+
+/** Findings, with provider ids for candidates and names for NodePools. */
+export interface FindingsInWords extends Omit<Findings, 'commands' | 'notes' | 'evaluations'> {
+  readonly commands: readonly (Omit<Command, 'candidates'> & { readonly candidates: readonly string[] })[];
+  readonly notes: readonly (Omit<Note, 'candidate' | 'nodePool'> & {
+    readonly candidate?: string;
+    readonly nodePool?: string;
+  })[];
+  readonly evaluations: readonly (Omit<Evaluation, 'nodePool'> & { readonly nodePool: string })[];
+}
+
+/** A simulation without what the near side knows anyway. */
+export type SimulationInWords = Omit<Simulation, 'pools'>;
+
+export type Message =
+  | { readonly kind: 'put'; readonly list: ListName; readonly items: readonly (readonly [id: number, item: object])[] }
+  | { readonly kind: 'drop'; readonly list: ListName; readonly ids: readonly number[] }
+  | { readonly kind: 'types'; readonly id: number; readonly types: readonly InstanceType[] }
+  | { readonly kind: 'forget'; readonly id: number }
+  /** From here on, experiments are made on what the lists hold now. */
+  | { readonly kind: 'scene'; readonly backdrop: Backdrop }
+  | {
+      readonly kind: 'simulate';
+      readonly job: number;
+      readonly gone: readonly string[];
+      readonly options: SimulationOptions;
+    }
+  | { readonly kind: 'decide'; readonly job: number; readonly question: Question };
+
+export type Answer =
+  | { readonly job: number; readonly simulation: SimulationInWords | undefined }
+  | { readonly job: number; readonly findings: FindingsInWords }
+  | { readonly job: number; readonly error: string };

@@ -1,0 +1,248 @@
+/**
+ * The laboratory in a thread of its own, which holds a copy of the cluster: what changed since the last experiment goes
+ * over in small parts, because copying blocks as well. Provisioning has another thread, so that pending pods never wait
+ * for a long search.
+ */
+import { Worker } from 'node:worker_threads';
+import type { Candidate } from '../../engine/disruption/candidates.ts';
+import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
+import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
+import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
+import { inTurns } from '../turns.ts';
+import type { Answer, Backdrop, FindingsInWords, ListName, Message, NumberedPool, Question } from './labmessages.ts';
+import type { Gone, Laboratory, Scenery } from './laboratory.ts';
+
+/** Pods, or as much else, copied in one step. */
+const WEIGHT_PER_STEP = 60;
+/** Lists of instance types that the thread keeps. A new list comes with every change of prices or offerings. */
+const MAX_TYPE_LISTS = 32;
+const ENDED = 'The thread of the laboratory ended';
+
+/** The bundle has the thread's code beside the entry points. */
+const threadUrl = (): URL => {
+  const isSource = import.meta.url.endsWith('.ts');
+  return new URL(isSource ? './labworker.ts' : './controllers/disruption/labworker.js', import.meta.url);
+};
+
+interface Job {
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export interface LabThread extends Laboratory {
+  /** Ends the thread. Experiments under way fail. */
+  close(): Promise<void>;
+}
+
+/** The thread starts with the first experiment, never keeps the process alive by itself, and starts anew after it failed. */
+export function labThread(): LabThread {
+  let thread: Thread | undefined;
+  const running = (): Thread => {
+    if (thread === undefined || thread.failed) thread = new Thread();
+    return thread;
+  };
+  return {
+    simulate: (scenery, gone, options) => running().simulate(scenery, gone, options),
+    decide: (scenery, method, deliberation, signal) => running().decide(scenery, method, deliberation, signal),
+    close: async () => thread?.close(),
+  };
+}
+
+class Thread {
+  failed = false;
+  readonly #worker = new Worker(threadUrl());
+  readonly #jobs = new Map<number, Job>();
+  readonly #copies = new Map<ListName, Map<object, number>>();
+  /** Numbers of the lists of instance types that the thread has, the least recently used first. */
+  readonly #typeLists = new Map<readonly InstanceType[], number>();
+  #shown: Scenery | undefined;
+  #lastId = 0;
+  /** What is being sent, after which the next may be. */
+  #sending: Promise<unknown> = Promise.resolve();
+
+  constructor() {
+    this.#worker.unref();
+    this.#worker.on('message', (answer: Answer) => this.#settle(answer));
+    this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
+    this.#worker.on('exit', () => this.#fail(new Error(ENDED)));
+  }
+
+  async simulate(scenery: Scenery, gone: Gone, options: SimulationOptions): Promise<Simulation | undefined> {
+    const answer = await this.#ask(scenery, async (job) => this.#send({ kind: 'simulate', job, gone, options }));
+    if (!('simulation' in answer)) throw new Error('The laboratory answered another question');
+    return answer.simulation && { ...answer.simulation, pools: scenery.snapshot.pools };
+  }
+
+  async decide(scenery: Scenery, method: Method, deliberation: Deliberation, signal: AbortSignal): Promise<Findings> {
+    signal.throwIfAborted();
+    // a search cannot be interrupted from outside but with its thread
+    const stop = (): void => void this.close();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const answer = await this.#ask(scenery, async (job) => {
+        const pools = await this.#numbered([...deliberation.pools.values()]);
+        this.#send({ kind: 'decide', job, question: questionOf(method, deliberation, pools) });
+      });
+      if (!('findings' in answer)) throw new Error('The laboratory answered another question');
+      return withObjects(answer.findings, deliberation);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#fail(new Error(ENDED));
+    await this.#worker.terminate();
+  }
+
+  /** Shows the scenery and asks, without another question in between. */
+  async #ask(scenery: Scenery, ask: (job: number) => Promise<void>): Promise<Answer> {
+    const job = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const sent = this.#sending.then(async () => {
+      if (this.#shown !== scenery) await this.#show(scenery);
+      if (this.failed) throw new Error(ENDED);
+      this.#jobs.set(job, { resolve, reject });
+      this.#worker.ref();
+      await ask(job);
+    });
+    this.#sending = sent.catch(() => undefined);
+    await sent;
+    return promise;
+  }
+
+  async #show(scenery: Scenery): Promise<void> {
+    const { snapshot, nodePools, solve } = scenery;
+    const {
+      pools,
+      nodes,
+      pendingPods,
+      daemonPods,
+      namespaces,
+      podDisruptionBudgets,
+      persistentVolumeClaims,
+      persistentVolumes,
+      storageClasses,
+      ...rest
+    } = snapshot;
+    this.#shown = undefined; // should this fail half-way
+    await this.#copy('nodes', nodes, ({ pods }: StateNode) => 1 + pods.length);
+    await this.#copy('pendingPods', pendingPods);
+    await this.#copy('daemonPods', daemonPods);
+    await this.#copy('namespaces', namespaces);
+    await this.#copy('podDisruptionBudgets', podDisruptionBudgets);
+    await this.#copy('persistentVolumeClaims', persistentVolumeClaims);
+    await this.#copy('persistentVolumes', persistentVolumes);
+    await this.#copy('storageClasses', storageClasses);
+    const backdrop: Backdrop = { rest, pools: await this.#numbered(pools), nodePools, solve };
+    this.#send({ kind: 'scene', backdrop });
+    this.#shown = scenery;
+  }
+
+  /** Sends what the thread does not have of a list, and has it drop what is there no more. */
+  async #copy<T extends object>(list: ListName, items: readonly T[], weightOf: (item: T) => number = () => 1) {
+    const before = this.#copies.get(list) ?? new Map<object, number>();
+    const now = new Map<object, number>();
+    this.#copies.set(list, now);
+    const pause = inTurns();
+    let part: [number, object][] = [];
+    let weight = 0;
+    const send = (): void => {
+      if (part.length > 0) this.#send({ kind: 'put', list, items: part });
+      part = [];
+      weight = 0;
+    };
+    for (const item of items) {
+      const known = before.get(item);
+      const id = known ?? ++this.#lastId;
+      now.set(item, id);
+      if (known !== undefined) continue;
+      part.push([id, item]);
+      weight += weightOf(item);
+      if (weight < WEIGHT_PER_STEP) continue;
+      send();
+      await pause();
+    }
+    send();
+    const ids = [...before].flatMap(([item, id]) => (now.has(item) ? [] : [id]));
+    if (ids.length > 0) this.#send({ kind: 'drop', list, ids });
+  }
+
+  async #numbered(pools: readonly PoolInput[]): Promise<readonly NumberedPool[]> {
+    const pause = inTurns();
+    const numbered: NumberedPool[] = [];
+    for (const { nodePool, instanceTypes } of pools) {
+      numbered.push({ nodePool, types: this.#numberOf(instanceTypes) });
+      await pause();
+    }
+    return numbered;
+  }
+
+  #numberOf(types: readonly InstanceType[]): number {
+    let id = this.#typeLists.get(types);
+    if (id === undefined) {
+      id = ++this.#lastId;
+      this.#send({ kind: 'types', id, types });
+    }
+    this.#typeLists.delete(types);
+    this.#typeLists.set(types, id);
+    const [[oldest, oldestId] = []] = this.#typeLists;
+    if (this.#typeLists.size > MAX_TYPE_LISTS && oldest !== undefined && oldestId !== undefined) {
+      this.#typeLists.delete(oldest);
+      this.#send({ kind: 'forget', id: oldestId });
+    }
+    return id;
+  }
+
+  #send(message: Message): void {
+    this.#worker.postMessage(message);
+  }
+
+  #settle(answer: Answer): void {
+    const job = this.#jobs.get(answer.job);
+    this.#jobs.delete(answer.job);
+    if (this.#jobs.size === 0) this.#worker.unref();
+    if ('error' in answer) job?.reject(new Error(answer.error));
+    else job?.resolve(answer);
+  }
+
+  #fail(error: Error): void {
+    this.failed = true;
+    for (const { reject } of this.#jobs.values()) reject(error);
+    this.#jobs.clear();
+  }
+}
+
+function questionOf(method: Method, deliberation: Deliberation, pools: readonly NumberedPool[]): Question {
+  const { nowMs, candidates, budgets, totals, spotToSpot, unseenPools, claims } = deliberation;
+  const ids = candidates.map(({ providerId }) => providerId);
+  return { method: method.name, nowMs, candidates: ids, budgets, totals, spotToSpot, unseenPools, pools, claims };
+}
+
+/** Findings with this thread's own candidates and NodePools. */
+function withObjects({ commands, notes, evaluations, ...rest }: FindingsInWords, deliberation: Deliberation): Findings {
+  const byId = new Map(deliberation.candidates.map((candidate) => [candidate.providerId, candidate]));
+  const candidateOf = (id: string): Candidate => {
+    const candidate = byId.get(id);
+    if (candidate === undefined) throw new Error(`The laboratory answered about "${id}", which was not in question`);
+    return candidate;
+  };
+  const poolOf = (name: string) => {
+    const pool = deliberation.pools.get(name);
+    if (pool === undefined) throw new Error(`The laboratory answered about NodePool "${name}", which is not known`);
+    return pool.nodePool;
+  };
+  return {
+    ...rest,
+    commands: commands.map((command) => ({ ...command, candidates: command.candidates.map(candidateOf) })),
+    notes: notes.map(({ candidate, nodePool, ...note }) => ({
+      ...note,
+      ...(candidate !== undefined && { candidate: candidateOf(candidate) }),
+      ...(nodePool !== undefined && { nodePool: poolOf(nodePool) }),
+    })),
+    evaluations: evaluations.map(({ nodePool, ...evaluation }) => ({ ...evaluation, nodePool: poolOf(nodePool) })),
+  };
+}

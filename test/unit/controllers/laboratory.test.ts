@@ -1,0 +1,145 @@
+/** Disruption's experiments in a thread of their own. */
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { type Laboratory, localLaboratory, type Scenery } from '../../../src/controllers/disruption/laboratory.ts';
+import { labThread } from '../../../src/controllers/disruption/labthread.ts';
+import { poolTotals } from '../../../src/engine/disruption/balance.ts';
+import { type Candidate, described } from '../../../src/engine/disruption/candidates.ts';
+import type { Deliberation, Method } from '../../../src/engine/disruption/method.ts';
+import { multiNode } from '../../../src/engine/disruption/multi.ts';
+import { singleNode } from '../../../src/engine/disruption/single.ts';
+import { type Cluster, type ClusterShape, clusterOf, NOW_MS } from '../../support/clusters.ts';
+
+const SHAPE: ClusterShape = {
+  seed: 7,
+  nodes: 12,
+  podsPerNode: 6,
+  fill: [0.4, 1],
+  pools: [
+    { name: 'plain', capacityTypes: ['on-demand'], budget: '100%' },
+    { name: 'balanced', capacityTypes: ['spot'], consolidationPolicy: 'Balanced', budget: '100%' },
+  ],
+  workloads: 8,
+  ruled: 0.5,
+  offered: /^[cmr]5a?\./,
+  bought: /^m5\.(x|2x)large$/,
+};
+
+const sceneryOf = ({ snapshot, pools }: Cluster): Scenery => ({
+  snapshot,
+  nodePools: [...pools.values()].map(({ nodePool }) => nodePool),
+  solve: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'fallback', ignoreDraRequests: true },
+});
+
+function deliberationOn(laboratory: Laboratory, { snapshot, pools }: Cluster, scenery: Scenery): Deliberation {
+  const candidates = snapshot.nodes.flatMap((node): Candidate[] => {
+    const candidate = described(node, pools, NOW_MS);
+    return candidate === undefined ? [] : [candidate];
+  });
+  const deliberation: Deliberation = {
+    nowMs: NOW_MS,
+    candidates,
+    budgets: new Map([...pools.keys()].map((name) => [name, 5])),
+    totals: poolTotals(snapshot.nodes, candidates, pools),
+    pools,
+    claims: new Map(),
+    spotToSpot: true,
+    unseenPools: new Set(),
+    simulate: (gone, options) =>
+      laboratory.simulate(
+        scenery,
+        gone.map(({ providerId }) => providerId),
+        options,
+      ),
+    elapsedMs: () => 0,
+    refresh: async () => deliberation,
+  };
+  return deliberation;
+}
+
+const never = new AbortController().signal;
+
+function decide(laboratory: Laboratory, cluster: Cluster, method: Method, signal = never) {
+  const scenery = sceneryOf(cluster);
+  return laboratory.decide(scenery, method, deliberationOn(laboratory, cluster, scenery), signal);
+}
+
+/** The cluster without some nodes, all other objects the same ones. */
+const without = (cluster: Cluster, ...names: readonly string[]): Cluster => ({
+  ...cluster,
+  snapshot: { ...cluster.snapshot, nodes: cluster.snapshot.nodes.filter(({ name }) => !names.includes(name)) },
+});
+
+describe('the laboratory in a thread', () => {
+  const thread = labThread();
+  afterAll(() => thread.close());
+
+  it.each([multiNode, singleNode])('decides as the one in this thread does: $name', async (method) => {
+    const cluster = clusterOf(SHAPE);
+    const expected = await decide(localLaboratory(), cluster, method);
+    expect(expected.commands).not.toEqual([]);
+    const found = await decide(thread, cluster, method);
+    expect(found).toEqual(expected);
+    expect(found.commands[0]?.candidates[0]?.stateNode).toBe(
+      cluster.snapshot.nodes.find(({ name }) => name === found.commands[0]?.candidates[0]?.name),
+    );
+  });
+
+  it('follows the cluster as it changes', async () => {
+    const full = clusterOf(SHAPE);
+    const steps = [
+      full,
+      without(full, 'node-00001', 'node-00004'),
+      clusterOf({ ...SHAPE, seed: 8 }),
+      without(full, 'node-00002'),
+    ];
+    for (const cluster of steps)
+      expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localLaboratory(), cluster, multiNode));
+  });
+
+  it('answers single experiments, those too that come to nothing', async () => {
+    const cluster = clusterOf(SHAPE);
+    const scenery = sceneryOf(cluster);
+    const ids = ['aws:///node-00000', 'aws:///node-00003'];
+    const ask = (laboratory: Laboratory) => laboratory.simulate(scenery, ids, { sparesQuietNodes: true });
+    expect(await ask(thread)).toEqual(await ask(localLaboratory()));
+
+    const nodes = cluster.snapshot.nodes.map((node) =>
+      node.providerId === ids[0] ? { ...node, markedForDeletion: true } : node,
+    );
+    const going = sceneryOf({ ...cluster, snapshot: { ...cluster.snapshot, nodes } });
+    expect(await thread.simulate(going, ids, { sparesQuietNodes: true })).toBeUndefined();
+  });
+
+  it('keeps questions that come at once apart', async () => {
+    const clusters = [1, 2, 3].map((seed) => clusterOf({ ...SHAPE, seed }));
+    const found = await Promise.all(clusters.map((cluster) => decide(thread, cluster, singleNode)));
+    for (const [at, cluster] of clusters.entries())
+      expect(found[at]).toEqual(await decide(localLaboratory(), cluster, singleNode));
+  });
+
+  it('tells what went wrong, and works on', async () => {
+    const cluster = clusterOf(SHAPE);
+    const broken = { ...cluster, snapshot: { ...cluster.snapshot, daemonPods: [{} as never] } };
+    await expect(decide(thread, broken, multiNode)).rejects.toThrow(/undefined/);
+    expect((await decide(thread, cluster, multiNode)).commands).toHaveLength(1);
+  });
+
+  it('stops a search that is called off, and starts anew', async () => {
+    const cluster = clusterOf({ ...SHAPE, nodes: 60 });
+    const stop = new AbortController();
+    const found = decide(thread, cluster, singleNode, stop.signal);
+    stop.abort(new Error('called off'));
+    await expect(found).rejects.toThrow('called off');
+    await expect(decide(thread, cluster, singleNode, stop.signal)).rejects.toThrow('called off');
+    expect((await decide(thread, clusterOf(SHAPE), multiNode)).commands).toHaveLength(1);
+  });
+
+  it('fails what is under way when it is closed, and starts anew', async () => {
+    const cluster = clusterOf(SHAPE);
+    const found = decide(thread, cluster, singleNode);
+    const failed = expect(found).rejects.toThrow('The thread of the laboratory ended');
+    await thread.close();
+    await failed;
+    expect((await decide(thread, cluster, multiNode)).commands).toHaveLength(1);
+  });
+});
