@@ -1,10 +1,5 @@
 /** The instance types of the region, as each NodeClass sees them. */
-import {
-  type EC2Client,
-  type InstanceTypeInfo,
-  paginateDescribeInstanceTypeOfferings,
-  paginateDescribeInstanceTypes,
-} from '@aws-sdk/client-ec2';
+import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
@@ -24,6 +19,7 @@ import type { Reservations } from '../reservations/reservations.ts';
 import { TtlCache } from '../ttlcache.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
 import { canLaunch } from './compatibility.ts';
+import { fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
 import { overheadOf } from './overhead.ts';
 import { eniLimitedPods, familyPods, podLimit } from './pods.ts';
@@ -105,18 +101,8 @@ export class InstanceTypes {
   }
 
   async #refreshTypes(): Promise<void> {
-    const infos = new Map<string, InstanceTypeInfo>();
-    const input = {
-      MaxResults: 100,
-      Filters: [
-        { Name: 'supported-virtualization-type', Values: ['hvm'] },
-        { Name: 'processor-info.supported-architecture', Values: ['x86_64', 'arm64'] },
-      ],
-    };
-    for await (const page of paginateDescribeInstanceTypes({ client: this.#options.ec2 }, input))
-      for (const info of page.InstanceTypes ?? [])
-        if (info.InstanceType !== undefined) infos.set(info.InstanceType, info);
-    if (fingerprint([...infos]) === fingerprint([...this.#infos])) return;
+    const infos = await fetchTypes(this.#options.ec2);
+    if (this.loaded && fingerprint([...infos]) === fingerprint([...this.#infos])) return;
     this.#infos = infos;
     this.#resolved.clear();
     this.#offerings.clear();
@@ -124,17 +110,10 @@ export class InstanceTypes {
   }
 
   async #refreshZones(): Promise<void> {
-    const offeredIn = new Map<string, Set<string>>();
-    const input = { LocationType: 'availability-zone', MaxResults: 1000 } as const;
-    for await (const page of paginateDescribeInstanceTypeOfferings({ client: this.#options.ec2 }, input))
-      for (const { InstanceType, Location } of page.InstanceTypeOfferings ?? []) {
-        const zones = offeredIn.get(InstanceType ?? '') ?? new Set<string>();
-        zones.add(Location ?? '');
-        offeredIn.set(InstanceType ?? '', zones);
-      }
-    const sorted = (map: ReadonlyMap<string, ReadonlySet<string>>): unknown =>
-      [...map].map(([type, zones]) => [type, [...zones].sort()]);
-    if (setFingerprint(sorted(offeredIn)) === setFingerprint(sorted(this.#offeredIn))) return;
+    const offeredIn = await fetchZones(this.#options.ec2);
+    const plain = (map: ReadonlyMap<string, ReadonlySet<string>>): unknown =>
+      [...map].map(([type, zones]) => [type, [...zones]]);
+    if (this.#offeredIn.size > 0 && fingerprint(plain(offeredIn)) === fingerprint(plain(this.#offeredIn))) return;
     this.#offeredIn = offeredIn;
     this.#allZones = [...new Set([...offeredIn.values()].flatMap((zones) => [...zones]))].sort();
     this.#resolved.clear();
@@ -294,8 +273,19 @@ function groupRequirements(group: PlacementGroup | undefined): readonly Requirem
   ];
 }
 
-const memoryKey = (instanceType: string, { status }: EC2NodeClass): string =>
-  `${instanceType}:${setFingerprint(status?.amis ?? [])}`;
+/** Fingerprints of lists of images: a list is asked about once for every instance type. */
+const imageSets = new WeakMap<object, string>();
+
+function imageSetOf({ status }: EC2NodeClass): string {
+  const images = status?.amis ?? [];
+  const known = imageSets.get(images);
+  if (known !== undefined) return known;
+  const made = setFingerprint(images);
+  imageSets.set(images, made);
+  return made;
+}
+
+const memoryKey = (instanceType: string, nodeClass: EC2NodeClass): string => `${instanceType}:${imageSetOf(nodeClass)}`;
 
 /** What of a NodeClass its instance types depend on. */
 const classKey = ({ spec, status, ...nodeClass }: EC2NodeClass): string =>
