@@ -3,7 +3,7 @@ import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../ap
 import type { Controller } from '../kube/reconciler.ts';
 import { Amis } from './amis/amis.ts';
 import type { Clients } from './clients.ts';
-import { ClusterCidr, discoverCluster } from './cluster.ts';
+import { ClusterCidr, clusterArn, discoverCluster } from './cluster.ts';
 import { Fleets } from './fleet/batch.ts';
 import { Launcher } from './fleet/launch.ts';
 import { instanceProfileGarbageCollection } from './instanceprofiles/garbagecollection.ts';
@@ -26,9 +26,12 @@ import { stepTools } from './nodeclass/step.ts';
 import { terminate } from './nodeclass/termination.ts';
 import { ValidationCache, validationStep } from './nodeclass/validation.ts';
 import { offeringMetrics } from './offerings/metrics.ts';
+import { offeringsReport } from './offerings/report.ts';
 import { UnavailableOfferings } from './offerings/unavailable.ts';
+import { offeringsWatch } from './offerings/watch.ts';
 import type { AwsOptions, AwsProvider } from './options.ts';
 import { PlacementGroups } from './placementgroups/placementgroups.ts';
+import { overlayPrices } from './pricing/overlay.ts';
 import { Pricing, pricingController } from './pricing/pricing.ts';
 import { Ec2Provider } from './provider.ts';
 import { reservedCapacityType } from './reservations/capacitytype.ts';
@@ -39,6 +42,9 @@ import { ssmInvalidation } from './ssm/invalidation.ts';
 import { Parameters } from './ssm/ssm.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version/version.ts';
+import { shiftSource } from './zonalshift/client.ts';
+import { zonalShiftController } from './zonalshift/controller.ts';
+import { noShifts, ZonalShifts } from './zonalshift/zonalshift.ts';
 
 /**
  * The provider on given clients.
@@ -68,6 +74,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const scope = { region, cluster: clusterName };
 
   const cidr = new ClusterCidr(clients.eks, clusterName, log);
+  const shifts = settings.enableZonalShift ? await zonalShifts(options, clients) : undefined;
   const unavailable = new UnavailableOfferings(clock, log);
   const pricing = new Pricing({
     ec2,
@@ -102,12 +109,14 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     unavailable,
     reservations,
     placementGroups,
+    shifts: shifts ?? noShifts,
+    overlayPrice: settings.featureGates.nodeOverlay ? overlayPrices(informers, clock) : undefined,
     metrics,
     clock,
     log,
   });
   const templates = new LaunchTemplates({ ec2, clusterName, clock, log, metrics });
-  const instances = new Instances({ ec2, clusterName, reservedCapacity, clock, metrics });
+  const instances = new Instances({ ec2, clusterName, reservedCapacity, shifts: shifts ?? noShifts, clock, metrics });
   const launcher = new Launcher({
     cluster,
     cidr,
@@ -167,6 +176,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
       verdicts,
     ),
   ];
+  const report = () => offeringsReport(informers, types);
   const controllers = (): readonly Controller[] => [
     nodeClassController({
       client,
@@ -191,6 +201,8 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     instanceTypesController(types),
     memoryDiscovery(informers, types),
     offeringMetrics(informers, provider, metrics, reservedCapacity),
+    offeringsWatch({ informers, events, report, version: () => types.offeringsVersion }),
+    ...(shifts === undefined ? [] : [zonalShiftController(shifts, informers, events)]),
     pricingController(pricing),
     ssmInvalidation(parameters, amis),
     versionController(version),
@@ -215,5 +227,20 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
           }),
         ]),
   ];
-  return { provider: measured(provider, metrics), controllers };
+  return { provider: measured(provider, metrics), controllers, offerings: report };
+}
+
+/** @throws Error when the cluster is not registered for zonal shift: the setting would be without effect */
+async function zonalShifts({ settings, clock }: AwsOptions, { eks, region }: Clients): Promise<ZonalShifts> {
+  const { clusterName } = settings;
+  try {
+    const shifts = new ZonalShifts(shiftSource(eks, region), await clusterArn(eks, clusterName), clock);
+    await shifts.poll();
+    return shifts;
+  } catch (error) {
+    throw new Error(
+      `--enable-zonal-shift is set, but zonal shifts of cluster "${clusterName}" cannot be read, ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
 }

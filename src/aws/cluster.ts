@@ -64,6 +64,13 @@ async function dnsAddress(client: KubeClient, log: Logger): Promise<string | und
   }
 }
 
+/** @throws Error when EKS does not tell it */
+export async function clusterArn(eks: EKSClient, clusterName: string): Promise<string> {
+  const { cluster } = await eks.send(new DescribeClusterCommand({ name: clusterName }));
+  if (cluster?.arn === undefined) throw new Error(`EKS tells no ARN of cluster "${clusterName}"`);
+  return cluster.arn;
+}
+
 /** The service CIDR, which AL2023 nodes need. Asked of EKS once, when first wanted. */
 export class ClusterCidr {
   readonly #eks: EKSClient;

@@ -31,7 +31,7 @@ export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudPro
     repairPolicies: provider.repairPolicies,
     ...(provider.registrationHooks && { registrationHooks: provider.registrationHooks }),
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
-    create: time('Create', (claim) => provider.create(claim)),
+    create: time('Create', (claim, adjust) => provider.create(claim, adjust)),
     delete: time('Delete', (claim) => provider.delete(claim)),
     get: time('Get', (providerId) => provider.get(providerId)),
     list: time('List', () => provider.list()),

@@ -6,6 +6,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import type { PoolOfferings } from './offerings/report.ts';
 
 /** The settings that the provider reads; the process's settings satisfy it. */
 export interface AwsSettings {
@@ -25,7 +26,9 @@ export interface AwsSettings {
   readonly amiRefreshIntervalMs: number;
   readonly subnetRefreshIntervalMs: number;
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
-  readonly featureGates: { readonly reservedCapacity: boolean };
+  /** Keep away from zones that the cluster has been shifted away from. */
+  readonly enableZonalShift: boolean;
+  readonly featureGates: { readonly reservedCapacity: boolean; readonly nodeOverlay: boolean };
   readonly awsFeatureGates: { readonly nodeClassCel: boolean };
 }
 
@@ -48,4 +51,6 @@ export interface AwsOptions {
 export interface AwsProvider {
   readonly provider: CloudProvider;
   readonly controllers: () => readonly Controller[];
+  /** Which offerings of each NodePool are out, why, and until when. */
+  readonly offerings: () => Promise<readonly PoolOfferings[]>;
 }

@@ -15,7 +15,7 @@ import {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
-import type { CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
+import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
 import type { InstanceType } from '../engine/model.ts';
 import type { Informers } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
@@ -132,7 +132,7 @@ export class Ec2Provider implements CloudProvider {
     });
   }
 
-  async create(claim: NodeClaim): Promise<NodeClaim> {
+  async create(claim: NodeClaim, adjust: AdjustTypes = (types) => types): Promise<NodeClaim> {
     const nodeClass = this.#readyNodeClass(claim);
     let types: readonly InstanceType[];
     try {
@@ -140,6 +140,7 @@ export class Ec2Provider implements CloudProvider {
     } catch (error) {
       throw new CreateFailed('InstanceTypeResolutionFailed', 'Error resolving instance types', { cause: error });
     }
+    types = adjust(types);
     const instance = await this.#obtain(nodeClass, claim, types);
     if (instance.reservation !== undefined) this.#options.reservations.launched(instance.reservation.id);
     const group = await this.#options.placementGroups.current(nodeClass);

@@ -29,8 +29,13 @@ export class TtlCache<K, V> {
   }
 
   has(key: K): boolean {
+    return this.expiresMs(key) !== undefined;
+  }
+
+  /** When the entry ends; undefined when there is none. */
+  expiresMs(key: K): number | undefined {
     const entry = this.#entries.get(key);
-    return entry !== undefined && entry.expiresMs > this.#clock.now();
+    return entry !== undefined && entry.expiresMs > this.#clock.now() ? entry.expiresMs : undefined;
   }
 
   set(key: K, value: V, ttlMs = this.#ttlMs): void {

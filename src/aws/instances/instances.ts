@@ -16,6 +16,7 @@ import { isNotFound } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
 import { TtlCache } from '../ttlcache.ts';
+import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { fromDescription, type Instance, isTerminating } from './instance.ts';
 
 const ALIVE = {
@@ -34,6 +35,8 @@ export interface InstancesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
   readonly reservedCapacity: boolean;
+  /** EC2 may not answer for instances there, and what it says is not acted upon. */
+  readonly shifts: ShiftedZones;
   readonly clock: Clock;
   readonly metrics: AwsMetrics;
 }
@@ -109,10 +112,14 @@ export class Instances {
     );
   }
 
+  #isShifted({ zoneId }: Instance): boolean {
+    return this.#options.shifts.until(zoneId) !== undefined;
+  }
+
   /** @throws NodeClaimNotFound */
   async get(id: string, options: { readonly skipCache?: boolean } = {}): Promise<Instance> {
     const known = this.#known.get(id);
-    if (known !== undefined && options.skipCache !== true) return known;
+    if (known !== undefined && (options.skipCache !== true || this.#isShifted(known))) return known;
     const ending = this.#ending.get(id);
     if (ending !== undefined) return ending;
     if (this.#ended.has(id)) throw new NodeClaimNotFound(`instance ${id} does not exist`);
@@ -156,7 +163,8 @@ export class Instances {
     this.#ending.sweep();
     this.#ended.sweep();
     const recentMs = this.#options.clock.now() - LISTED_AFTER_MS;
-    for (const [id, { launchedMs }] of [...this.#known]) if (launchedMs < recentMs) this.#known.delete(id);
+    for (const [id, instance] of [...this.#known])
+      if (instance.launchedMs < recentMs && !this.#isShifted(instance)) this.#known.delete(id);
     for (const instance of found) this.#known.set(instance.id, instance);
     return found;
   }
@@ -167,6 +175,10 @@ export class Instances {
    */
   async terminate(id: string): Promise<void> {
     const instance = await this.get(id, { skipCache: true });
+    if (this.#isShifted(instance))
+      throw new Error(
+        `instance ${id} is in zonally shifted availability zone ${instance.zone} (${instance.zoneId}), skipping termination`,
+      );
     if (instance.state === 'shutting-down') return;
     try {
       await this.#terminate.add(id);
@@ -180,6 +192,11 @@ export class Instances {
 
   /** @throws NodeClaimNotFound */
   async tag(id: string, tags: StringMap): Promise<void> {
+    const known = this.#known.get(id);
+    if (known !== undefined && this.#isShifted(known))
+      throw new Error(
+        `instance ${id} is in zonally shifted availability zone ${known.zone} (${known.zoneId}), skipping tagging`,
+      );
     try {
       await this.#options.ec2.send(new CreateTagsCommand({ Resources: [id], Tags: tagList(tags) }));
     } catch (error) {

@@ -11,12 +11,20 @@ import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { factsOf, type Reserved, resolveReserved, withMaxPods } from '../nodeclass/expressions.ts';
 import { type Kubelet, parseKubelet } from '../nodeclass/kubelet.ts';
-import { baseOfferings, expandPartitions, type OfferingContext, reservedOfferings } from '../offerings/offerings.ts';
+import {
+  baseEntries,
+  type Entry,
+  expandPartitions,
+  type OfferingContext,
+  reservedEntries,
+} from '../offerings/offerings.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
+import type { OverlayPrices } from '../pricing/overlay.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import type { Reservations } from '../reservations/reservations.ts';
 import { TtlCache } from '../ttlcache.ts';
+import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
 import { canLaunch } from './compatibility.ts';
 import { fetchTypes, fetchZones } from './discovery.ts';
@@ -32,6 +40,12 @@ const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
 const MIB = 2 ** 20;
 
 type Resolved = Omit<InstanceType, 'offerings'>;
+
+/** An instance type with its offerings, placement group partitions not told apart. */
+export interface Surveyed {
+  readonly type: InstanceType;
+  readonly entries: readonly Entry[];
+}
 
 /** A NodeClass while its types are listed. */
 interface View {
@@ -54,6 +68,8 @@ export interface InstanceTypesOptions {
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
+  readonly shifts: ShiftedZones;
+  readonly overlayPrice: OverlayPrices | undefined;
   readonly metrics: AwsMetrics;
   readonly clock: Clock;
   readonly log: Logger;
@@ -83,6 +99,13 @@ export class InstanceTypes {
 
   get zones(): readonly string[] {
     return this.#allZones;
+  }
+
+  /** Changes whenever some offering may have. */
+  get offeringsVersion(): string {
+    const { unavailable, pricing, shifts } = this.#options;
+    unavailable.sweep();
+    return [unavailable.version, pricing.version, this.#refreshedMs, ...shifts.active()].join('/');
   }
 
   info(name: string): InstanceTypeInfo | undefined {
@@ -147,15 +170,30 @@ export class InstanceTypes {
       resolved = [...this.#infos.values()].map((info) => this.#resolve(info, nodeClass, kubelet));
       this.#resolved.set(key, resolved);
     }
-    const view: View = {
-      nodeClass,
-      group,
-      zones: zonesOf(nodeClass),
-      scope: fingerprint([key, nodeClass.spec.connectionTracking, nodeClass.spec.cpuOptions, group]),
-    };
+    const zones = zonesOf(nodeClass);
+    const shifted = zones.filter(({ id }) => this.#options.shifts.until(id) !== undefined).map(({ id }) => id);
+    const { connectionTracking, cpuOptions } = nodeClass.spec;
+    const scope = fingerprint([key, connectionTracking, cpuOptions, group, shifted]);
     this.#options.unavailable.sweep();
     this.#offerings.sweep();
-    return resolved.map((type) => this.#withOfferings(type, view));
+    return resolved.map((type) => this.#withOfferings(type, { nodeClass, group, zones, scope }));
+  }
+
+  /** Every offering of the NodeClass with what stands in the way of buying it. @throws as `list` does */
+  async survey(nodeClass: EC2NodeClass): Promise<readonly Surveyed[]> {
+    const types = await this.list(nodeClass);
+    const group = await this.#options.placementGroups.current(nodeClass);
+    return types.map((type) => {
+      const info = this.#infos.get(type.name) ?? {};
+      const context = this.#offeringContext(info, { nodeClass, group, zones: zonesOf(nodeClass) });
+      return { type, entries: [...baseEntries(info, context), ...this.#reservedEntries(info, nodeClass, context)] };
+    });
+  }
+
+  #reservedEntries(info: InstanceTypeInfo, { status }: EC2NodeClass, context: OfferingContext): readonly Entry[] {
+    const { reservations, reservedCapacity } = this.#options;
+    const selected = reservedCapacity ? (status?.capacityReservations ?? []) : [];
+    return reservedEntries(info, selected, (id) => reservations.available(id), context);
   }
 
   /**
@@ -228,7 +266,7 @@ export class InstanceTypes {
 
   /** The same object as before where nothing changed, so that what solvers derive from a type stays valid. */
   #withOfferings(type: Resolved, view: View): InstanceType {
-    const { pricing, unavailable, reservations, reservedCapacity } = this.#options;
+    const { pricing, unavailable } = this.#options;
     const info = this.#infos.get(type.name) ?? {};
     const context = this.#offeringContext(info, view);
     const cacheKey = `${type.name}:${view.scope}`;
@@ -236,19 +274,19 @@ export class InstanceTypes {
     const sequence = `${unavailable.sequence(type.name)}/${pricing.version}`;
     let cached = this.#offerings.get(cacheKey);
     if (cached === undefined || cached.sequence !== sequence) {
-      const offerings = expandPartitions(baseOfferings(info, context), view.group);
+      const base = baseEntries(info, context).map(({ offering }) => offering);
+      const offerings = expandPartitions(base, view.group);
       const requirements = [...type.requirements, ...groupRequirements(view.group)];
       cached = { sequence, type: { ...type, requirements, offerings } };
       this.#offerings.set(cacheKey, cached);
     }
-    const selected = reservedCapacity ? (view.nodeClass.status?.capacityReservations ?? []) : [];
-    const reserved = reservedOfferings(info, selected, (id) => reservations.available(id), context);
+    const reserved = this.#reservedEntries(info, view.nodeClass, context).map(({ offering }) => offering);
     if (reserved.length === 0) return cached.type;
     return { ...cached.type, offerings: [...cached.type.offerings, ...expandPartitions(reserved, view.group)] };
   }
 
-  #offeringContext(info: InstanceTypeInfo, { nodeClass, group, zones }: View): OfferingContext {
-    const { pricing, unavailable } = this.#options;
+  #offeringContext(info: InstanceTypeInfo, { nodeClass, group, zones }: Omit<View, 'scope'>): OfferingContext {
+    const { pricing, unavailable, shifts, overlayPrice } = this.#options;
     return {
       allZones: this.#allZones,
       zones,
@@ -257,7 +295,9 @@ export class InstanceTypes {
       placementGroup: group,
       onDemandPrice: (name) => pricing.onDemandPrice(name),
       spotPrice: (name, zone) => pricing.spotPrice(name, zone),
-      isUnavailable: (offering, subnetIds) => unavailable.isUnavailable(offering, subnetIds),
+      overlayPrice,
+      shortage: (offering, subnetIds) => unavailable.shortage(offering, subnetIds),
+      shiftedUntil: (zoneId) => shifts.until(zoneId),
     };
   }
 }

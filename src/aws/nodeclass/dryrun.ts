@@ -26,6 +26,7 @@ import {
   isThrottled,
   isUnauthorized,
 } from '../errors.ts';
+import { poolRequirements } from '../nodepools.ts';
 import { tagList } from '../tags.ts';
 
 /** What came of a check: fine, refused for good, or to be tried again at once. */
@@ -35,11 +36,6 @@ export type Verdict =
   | { readonly kind: 'again' };
 
 const passed: Verdict = { kind: 'passed' };
-
-const poolRequirements = ({ spec, metadata }: NodePool): Requirements =>
-  Requirements.fromRequirements(spec.template.spec.requirements).intersect(
-    Requirements.fromLabels({ ...spec.template.metadata?.labels, 'karpenter.sh/nodepool': metadata.name }),
-  );
 
 /** Types that every region has, for when no NodePool says what it wants. */
 function commonTypes(types: readonly InstanceType[]): readonly InstanceType[] {

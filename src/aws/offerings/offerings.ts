@@ -13,7 +13,7 @@ import type { Offering, Requirement } from '../../engine/model.ts';
 import type { Zone } from '../instancetypes/zones.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
-import type { OfferingKey } from './unavailable.ts';
+import type { OfferingKey, Shortage } from './unavailable.ts';
 
 export interface OfferingContext {
   /** Every zone of the region in which any type is offered. */
@@ -25,7 +25,78 @@ export interface OfferingContext {
   readonly placementGroup: PlacementGroup | undefined;
   readonly onDemandPrice: (instanceType: string) => number | undefined;
   readonly spotPrice: (instanceType: string, zone: string) => number | undefined;
-  readonly isUnavailable: (offering: OfferingKey, subnetIds: readonly string[]) => boolean;
+  /** The price that a NodeOverlay gives to a type for which AWS tells none. */
+  readonly overlayPrice?: ((instanceType: string) => number | undefined) | undefined;
+  readonly shortage: (offering: OfferingKey, subnetIds: readonly string[]) => Shortage | undefined;
+  /** When the shift away from a zone ends, by zone id; undefined when there is none. */
+  readonly shiftedUntil?: ((zoneId: string) => number | undefined) | undefined;
+}
+
+/** Why an offering cannot be bought now. Codes are public. */
+export type ObstacleCode =
+  /** Lasting: AWS does not sell the type there, the NodeClass has no subnet there, or cannot be launched on the type. */
+  | 'not-offered'
+  | 'no-subnet'
+  | 'incompatible'
+  /** Passing. */
+  | 'zonal-shift'
+  | 'insufficient-capacity'
+  | 'capacity-type-refused'
+  | 'subnets-full'
+  | 'no-spot-price'
+  | 'no-on-demand-price'
+  | 'reservation-used-up'
+  | 'reservation-expiring';
+
+export interface Obstacle {
+  readonly code: ObstacleCode;
+  /** AWS's own word for it. */
+  readonly reason?: string;
+  /** When it will be tried again; absent when nobody knows. */
+  readonly untilMs?: number;
+}
+
+/** An offering, and what stands in the way of buying it. */
+export interface Entry {
+  readonly offering: Offering;
+  readonly obstacle: Obstacle | undefined;
+}
+
+const LASTING: ReadonlySet<ObstacleCode> = new Set(['not-offered', 'no-subnet', 'incompatible']);
+/** Whether an offering is out for as long as the NodeClass and AWS's offer stay as they are. */
+export const isLasting = ({ code }: Obstacle): boolean => LASTING.has(code);
+
+const NOT_OFFERED: Obstacle = { code: 'not-offered' };
+const NO_SUBNET: Obstacle = { code: 'no-subnet' };
+const INCOMPATIBLE: Obstacle = { code: 'incompatible' };
+const NO_SPOT_PRICE: Obstacle = { code: 'no-spot-price' };
+const NO_ON_DEMAND_PRICE: Obstacle = { code: 'no-on-demand-price' };
+
+const SHORT_CODES: Readonly<Record<Shortage['of'], ObstacleCode>> = {
+  offering: 'insufficient-capacity',
+  'capacity-type': 'capacity-type-refused',
+  subnets: 'subnets-full',
+};
+
+/** What keeps every offering of a zone from being bought. */
+function zoneObstacle(zone: string, known: Zone | undefined, context: OfferingContext): Obstacle | undefined {
+  if (!context.offeredIn.has(zone)) return NOT_OFFERED;
+  if (known === undefined) return NO_SUBNET;
+  if (!context.launchable) return INCOMPATIBLE;
+  const untilMs = context.shiftedUntil?.(known.id);
+  return untilMs === undefined ? undefined : { code: 'zonal-shift', untilMs };
+}
+
+function shortageObstacle(
+  key: OfferingKey,
+  subnetIds: readonly string[],
+  context: OfferingContext,
+): Obstacle | undefined {
+  const { placementGroup: group } = context;
+  const found =
+    context.shortage(key, subnetIds) ??
+    (group === undefined ? undefined : context.shortage({ ...key, placementGroup: { id: group.id } }, subnetIds));
+  return found && { code: SHORT_CODES[found.of], reason: found.reason, untilMs: found.untilMs };
 }
 
 /** A reservation costs nothing more, yet cheaper types' reservations are used first. */
@@ -40,21 +111,23 @@ const zoneRequirements = (zone: string, known: Zone | undefined): readonly Requi
 ];
 
 /** On-demand and spot offerings in every zone of the region; those that cannot be bought now are not available. */
-export function baseOfferings(info: InstanceTypeInfo, context: OfferingContext): readonly Offering[] {
+export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): readonly Entry[] {
   const instanceType = info.InstanceType ?? '';
   const capacityTypes = (info.SupportedUsageClasses ?? []).filter((each) => each === 'on-demand' || each === 'spot');
-  const scoped = context.placementGroup === undefined ? undefined : { id: context.placementGroup.id };
   return context.allZones.flatMap((zone) => {
     const known = context.zones.find((each) => each.name === zone);
     const subnetIds = known?.subnetIds ?? [];
-    return capacityTypes.map((capacityType): Offering => {
+    const ofZone = zoneObstacle(zone, known, context);
+    return capacityTypes.map((capacityType): Entry => {
+      const spot = capacityType === 'spot';
       const price =
-        capacityType === 'spot' ? context.spotPrice(instanceType, zone) : context.onDemandPrice(instanceType);
-      const key = { instanceType, zone, capacityType };
-      const short =
-        context.isUnavailable(key, subnetIds) ||
-        (scoped !== undefined && context.isUnavailable({ ...key, placementGroup: scoped }, subnetIds));
-      return {
+        (spot ? context.spotPrice(instanceType, zone) : context.onDemandPrice(instanceType)) ??
+        context.overlayPrice?.(instanceType);
+      const obstacle =
+        ofZone ??
+        shortageObstacle({ instanceType, zone, capacityType }, subnetIds, context) ??
+        (price === undefined ? (spot ? NO_SPOT_PRICE : NO_ON_DEMAND_PRICE) : undefined);
+      const offering = {
         requirements: [
           only(CAPACITY_TYPE_LABEL, capacityType),
           ...zoneRequirements(zone, known),
@@ -63,29 +136,38 @@ export function baseOfferings(info: InstanceTypeInfo, context: OfferingContext):
           none(CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL),
         ],
         usdPerHour: price ?? 0,
-        available:
-          context.launchable && !short && price !== undefined && known !== undefined && context.offeredIn.has(zone),
+        available: obstacle === undefined,
       };
+      return { offering, obstacle };
     });
   });
 }
 
+export const baseOfferings = (info: InstanceTypeInfo, context: OfferingContext): readonly Offering[] =>
+  baseEntries(info, context).map(({ offering }) => offering);
+
+function reservationObstacle({ state, endTime }: CapacityReservation, left: number): Obstacle | undefined {
+  const end = endTime === undefined ? {} : { untilMs: Date.parse(endTime) };
+  if (state === 'expiring') return { code: 'reservation-expiring', ...end };
+  return left === 0 ? { code: 'reservation-used-up' } : undefined;
+}
+
 /** One offering per reservation of the type. */
-export function reservedOfferings(
+export function reservedEntries(
   info: InstanceTypeInfo,
   reservations: readonly CapacityReservation[],
   left: (reservationId: string) => number,
   context: OfferingContext,
-): readonly Offering[] {
+): readonly Entry[] {
   const instanceType = info.InstanceType ?? '';
   return reservations
     .filter((reservation) => reservation.instanceType === instanceType)
-    .map((reservation): Offering => {
+    .map((reservation): Entry => {
       const zone = reservation.availabilityZone;
       const known = context.zones.find((each) => each.name === zone);
       const reservationCapacity = left(reservation.id);
-      const usable = known !== undefined && context.offeredIn.has(zone) && reservation.state !== 'expiring';
-      return {
+      const obstacle = zoneObstacle(zone, known, context) ?? reservationObstacle(reservation, reservationCapacity);
+      const offering = {
         requirements: [
           only(CAPACITY_TYPE_LABEL, 'reserved'),
           ...zoneRequirements(zone, known),
@@ -94,9 +176,10 @@ export function reservedOfferings(
           only(CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL, String(reservation.interruptible ?? false)),
         ],
         usdPerHour: (context.onDemandPrice(instanceType) ?? 0) / RESERVED_PRICE_DIVISOR,
-        available: context.launchable && usable && reservationCapacity !== 0,
+        available: obstacle === undefined,
         reservationCapacity,
       };
+      return { offering, obstacle };
     });
 }
 

@@ -82,7 +82,7 @@ export function builtInTypes(
           placementGroup: undefined,
           onDemandPrice: catalogue.onDemandUsd,
           spotPrice: (type, zone) => catalogue.spotUsd(type, zone, nowMs),
-          isUnavailable: () => false,
+          shortage: () => undefined,
         }),
       };
     });

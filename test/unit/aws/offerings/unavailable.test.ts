@@ -24,11 +24,11 @@ describe('UnavailableOfferings', () => {
     unavailable.mark('x', KEY);
     const marked = unavailable.sequence('m5.large');
     expect(marked).not.toBe(before);
-    expect(unavailable.isUnavailable(KEY)).toBe(true);
+    expect(unavailable.shortage(KEY)).toBeDefined();
     forward(179_999);
-    expect(unavailable.isUnavailable(KEY)).toBe(true);
+    expect(unavailable.shortage(KEY)).toBeDefined();
     forward(1);
-    expect(unavailable.isUnavailable(KEY)).toBe(false);
+    expect(unavailable.shortage(KEY)).toBeUndefined();
     expect(unavailable.sequence('m5.large')).not.toBe(marked);
   });
 
@@ -38,25 +38,25 @@ describe('UnavailableOfferings', () => {
     forward(120_000);
     unavailable.mark('x', KEY);
     forward(120_000);
-    expect(unavailable.isUnavailable(KEY)).toBe(true);
+    expect(unavailable.shortage(KEY)).toBeDefined();
   });
 
   it('keeps types, zones and placement groups apart', () => {
     const { unavailable } = shortages();
     unavailable.mark('x', { ...KEY, placementGroup: { id: 'pg-1' } });
-    expect(unavailable.isUnavailable(KEY)).toBe(false);
-    expect(unavailable.isUnavailable({ ...KEY, placementGroup: { id: 'pg-1' } })).toBe(true);
-    expect(unavailable.isUnavailable({ ...KEY, zone: 'b', placementGroup: { id: 'pg-1' } })).toBe(false);
+    expect(unavailable.shortage(KEY)).toBeUndefined();
+    expect(unavailable.shortage({ ...KEY, placementGroup: { id: 'pg-1' } })).toBeDefined();
+    expect(unavailable.shortage({ ...KEY, zone: 'b', placementGroup: { id: 'pg-1' } })).toBeUndefined();
   });
 
   it('rules a whole capacity type out, and a zone when all its subnets are full', () => {
     const { unavailable } = shortages();
     unavailable.markCapacityType('x', 'spot');
-    expect(unavailable.isUnavailable({ ...KEY, zone: 'c' })).toBe(true);
+    expect(unavailable.shortage({ ...KEY, zone: 'c' })).toBeDefined();
     const onDemand = { ...KEY, capacityType: 'on-demand' };
     unavailable.markSubnet('x', 'subnet-1');
-    expect(unavailable.isUnavailable(onDemand, ['subnet-1', 'subnet-2'])).toBe(false);
-    expect(unavailable.isUnavailable(onDemand, ['subnet-1'])).toBe(true);
-    expect(unavailable.isUnavailable(onDemand, [])).toBe(false);
+    expect(unavailable.shortage(onDemand, ['subnet-1', 'subnet-2'])).toBeUndefined();
+    expect(unavailable.shortage(onDemand, ['subnet-1'])).toBeDefined();
+    expect(unavailable.shortage(onDemand, [])).toBeUndefined();
   });
 });

@@ -6,7 +6,7 @@ import type { AwsProvider } from '../../../../src/aws/options.ts';
 import type { Clock } from '../../../../src/kube/clock.ts';
 import { realClock } from '../../../../src/kube/clock.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
-import type { Outcome } from '../../../../src/kube/reconciler.ts';
+import type { Controller, Outcome } from '../../../../src/kube/reconciler.ts';
 import { type LocalAws, startAws } from '../../../../src/local/aws/server.ts';
 import type { Logger } from '../../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
@@ -63,6 +63,7 @@ export class Account {
   readonly aws: LocalAws;
   #provider: AwsProvider | undefined;
   #metrics: Metrics = createMetrics();
+  #controllers: readonly Controller[] = [];
   #claims = 0;
   readonly #flags: readonly string[];
 
@@ -121,11 +122,22 @@ export class Account {
       metrics: this.#metrics,
       kubernetesVersion: async () => '1.34',
     });
+    this.#controllers = this.#provider.controllers();
   }
 
   get provider(): AwsProvider['provider'] {
     if (this.#provider === undefined) throw new Error('not started');
     return this.#provider.provider;
+  }
+
+  async offerings() {
+    return (await this.#provider?.offerings()) ?? [];
+  }
+
+  nodePool(name: string) {
+    const found = this.kube.find(NODE_POOL, name);
+    if (found === undefined) throw new Error(`no NodePool ${name}`);
+    return found;
   }
 
   metricsText(): Promise<string> {
@@ -138,13 +150,13 @@ export class Account {
 
   /** One pass of a singleton controller. */
   async reconcile(name: string): Promise<Outcome> {
-    const found = this.#provider?.controllers().find((each) => each.name === name);
+    const found = this.#controllers.find((each) => each.name === name);
     if (found === undefined || !('singleton' in found)) throw new Error(`no controller ${name}`);
     return found.reconcile(this.#context());
   }
 
   async reconcileNodeClass(name = 'default'): Promise<Outcome> {
-    const found = this.#provider?.controllers().find((each) => each.name === 'nodeclass');
+    const found = this.#controllers.find((each) => each.name === 'nodeclass');
     const nodeClass = this.kube.find(EC2_NODE_CLASS, name);
     if (found === undefined || !('watches' in found) || nodeClass === undefined) throw new Error('no NodeClass');
     return found.reconcile(nodeClass, this.#context());
@@ -152,7 +164,7 @@ export class Account {
 
   /** One reconcile of a controller of NodeClaims. */
   async reconcileClaim(name: string, claim: NodeClaim): Promise<Outcome> {
-    const found = this.#provider?.controllers().find((each) => each.name === name);
+    const found = this.#controllers.find((each) => each.name === name);
     if (found === undefined || !('watches' in found)) throw new Error(`no controller ${name}`);
     return found.reconcile(claim, this.#context());
   }

@@ -1,0 +1,87 @@
+/** Which offerings of the NodePools cannot be bought now, why, and until when: what `/debug/offerings` serves. */
+import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { requirementsOf } from '../../engine/instancetypes.ts';
+import { LOOSE, type Requirements } from '../../engine/requirements.ts';
+import type { Informers } from '../../kube/client.ts';
+import type { InstanceTypes, Surveyed } from '../instancetypes/instancetypes.ts';
+import { poolRequirements } from '../nodepools.ts';
+import { type Entry, isLasting, type Obstacle, type ObstacleCode } from './offerings.ts';
+
+/** An offering that the NodePool allows and that is out. This form is public. */
+export interface OutOffering {
+  readonly instanceType: string;
+  readonly zone: string;
+  readonly capacityType: string;
+  readonly code: ObstacleCode;
+  /** AWS's own word for it, where it gave one. */
+  readonly reason?: string;
+  /** RFC 3339. When it counts as available again; absent when nobody knows. */
+  readonly until?: string;
+  /** Id of the capacity reservation. */
+  readonly reservation?: string;
+}
+
+export interface PoolOfferings {
+  readonly nodePool: string;
+  readonly nodeClass: string;
+  /** How many offerings that the NodePool allows can be bought now. */
+  readonly available: number;
+  readonly out: readonly OutOffering[];
+  /** Why the offerings are not known. */
+  readonly problem?: string;
+}
+
+function outOffering(instanceType: string, { offering }: Entry, obstacle: Obstacle): OutOffering {
+  const requirements = requirementsOf(offering);
+  const { code, reason, untilMs } = obstacle;
+  const reservation = requirements.get(CAPACITY_RESERVATION_ID_LABEL);
+  return {
+    instanceType,
+    zone: requirements.get(ZONE_LABEL).any(),
+    capacityType: requirements.get(CAPACITY_TYPE_LABEL).any(),
+    code,
+    ...(reason === undefined ? {} : { reason }),
+    ...(untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() }),
+    ...(reservation.values.size === 0 ? {} : { reservation: reservation.any() }),
+  };
+}
+
+/** Types in order of their names. Offerings that AWS does not sell, or the NodeClass cannot use, are no news. */
+export function offeringsOf(
+  surveyed: readonly Surveyed[],
+  requirements: Requirements,
+): Pick<PoolOfferings, 'available' | 'out'> {
+  let available = 0;
+  const out: OutOffering[] = [];
+  for (const { type, entries } of surveyed) {
+    if (!requirements.compatible(requirementsOf(type), LOOSE)) continue;
+    for (const entry of entries) {
+      const { offering, obstacle } = entry;
+      if (!requirements.compatible(requirementsOf(offering), LOOSE)) continue;
+      if (obstacle === undefined) available++;
+      else if (!isLasting(obstacle)) out.push(outOffering(type.name, entry, obstacle));
+    }
+  }
+  return { available, out: out.sort((a, b) => (a.instanceType < b.instanceType ? -1 : 1)) };
+}
+
+async function poolOfferings(nodePool: NodePool, informers: Informers, types: InstanceTypes): Promise<PoolOfferings> {
+  const { name } = nodePool.spec.template.spec.nodeClassRef;
+  const common = { nodePool: nodePool.metadata.name, nodeClass: name };
+  const nodeClass = informers.store(EC2_NODE_CLASS).get({ name });
+  if (nodeClass === undefined) return { ...common, available: 0, out: [], problem: 'the NodeClass does not exist' };
+  try {
+    return { ...common, ...offeringsOf(await types.survey(nodeClass), poolRequirements(nodePool)) };
+  } catch (error) {
+    return { ...common, available: 0, out: [], problem: (error as Error).message };
+  }
+}
+
+/** One entry per NodePool, by name. */
+export function offeringsReport(informers: Informers, types: InstanceTypes): Promise<readonly PoolOfferings[]> {
+  const pools = informers.store(NODE_POOL).list();
+  const sorted = pools.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  return Promise.all(sorted.map((pool) => poolOfferings(pool, informers, types)));
+}

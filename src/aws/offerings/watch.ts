@@ -1,0 +1,97 @@
+/**
+ * Says so on a NodePool when nothing that it allows can be bought any more: not because of what it asks for, but for
+ * shortages that are remembered, prices that are missing, or zones that are shifted away from.
+ */
+import { NODE_POOL } from '../../api/kinds.ts';
+import type { Informers } from '../../kube/client.ts';
+import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { ObstacleCode } from './offerings.ts';
+import type { OutOffering, PoolOfferings } from './report.ts';
+
+const PERIOD_MS = 10_000;
+
+const WORDS: Readonly<Record<ObstacleCode, string>> = {
+  'not-offered': 'not sold in the zone',
+  'no-subnet': 'without a subnet',
+  incompatible: 'incompatible with the NodeClass',
+  'zonal-shift': 'in a zone that is shifted away from',
+  'insufficient-capacity': 'out of capacity',
+  'capacity-type-refused': 'of a capacity type that EC2 refuses',
+  'subnets-full': 'in subnets without free addresses',
+  'no-spot-price': 'without a spot price',
+  'no-on-demand-price': 'without an on-demand price',
+  'reservation-used-up': 'in a capacity reservation that is used up',
+  'reservation-expiring': 'in a capacity reservation that is about to end',
+};
+
+const earliest = (offerings: readonly OutOffering[]): string | undefined =>
+  offerings.flatMap(({ until }) => (until === undefined ? [] : [until])).sort()[0];
+
+/** `3 out of capacity until 2026-06-03T10:30:00Z (InsufficientInstanceCapacity), 2 without a spot price`. */
+export function outText(out: readonly OutOffering[]): string {
+  const groups = Map.groupBy(out, ({ code, reason }) => JSON.stringify([code, reason]));
+  return [...groups.values()]
+    .sort((a, b) => b.length - a.length)
+    .map((group) => {
+      const [first] = group;
+      if (first === undefined) return '';
+      const until = earliest(group);
+      return [
+        `${group.length} ${WORDS[first.code]}`,
+        ...(until === undefined ? [] : [`until ${until.replace(/\.\d+Z$/, 'Z')}`]),
+        ...(first.reason === undefined ? [] : [`(${first.reason})`]),
+      ].join(' ');
+    })
+    .join(', ');
+}
+
+export interface OfferingsWatchOptions {
+  readonly informers: Informers;
+  readonly events: EventRecorder;
+  readonly report: () => Promise<readonly PoolOfferings[]>;
+  /** Changes whenever some offering may have. */
+  readonly version: () => string;
+}
+
+export function offeringsWatch({ informers, events, report, version }: OfferingsWatchOptions): Singleton {
+  let seen = '';
+  const out = new Set<string>();
+
+  function tell(nodePool: string, note: Pick<EventNote, 'type' | 'reason' | 'message'>): void {
+    const object = informers.store(NODE_POOL).get({ name: nodePool });
+    if (object !== undefined) events.publish({ object, ...note, dedupe: [object.metadata.uid ?? nodePool] });
+  }
+
+  function compare(pool: PoolOfferings, log: Logger): void {
+    const { nodePool: name, available } = pool;
+    if (available === 0 && pool.out.length > 0) {
+      const offerings = outText(pool.out);
+      const message = `No offering that this NodePool allows can be bought now: ${offerings}`;
+      tell(name, { type: 'Warning', reason: 'OfferingsUnavailable', message });
+      if (!out.has(name)) log.error('no offering of the nodepool can be bought now', { NodePool: { name }, offerings });
+      out.add(name);
+    } else if (out.delete(name) && available > 0) {
+      const message = `${available} offerings that this NodePool allows can be bought again`;
+      tell(name, { type: 'Normal', reason: 'OfferingsAvailable', message });
+    }
+  }
+
+  return {
+    name: 'offerings.watch',
+    singleton: true,
+    async reconcile({ log }) {
+      const pools = informers.store(NODE_POOL).list();
+      const generations = pools.map(({ metadata }) => `${metadata.uid}/${metadata.generation}`).sort();
+      const now = `${version()} ${generations.join()}`;
+      // As long as nothing changed, every pool that could buy something still can; one that could not may by now.
+      if (now === seen && out.size === 0) return after(PERIOD_MS);
+      seen = now;
+      for (const pool of await report()) compare(pool, log);
+      const known = new Set(pools.map(({ metadata }) => metadata.name));
+      for (const name of out) if (!known.has(name)) out.delete(name);
+      return after(PERIOD_MS);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** Polls for zonal shifts, and tells the NodePools that they concern. */
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
+import { ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { Informers } from '../../kube/client.ts';
+import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import { poolRequirements } from '../nodepools.ts';
+import type { ZonalShifts } from './zonalshift.ts';
+
+const PERIOD_MS = 30_000;
+
+/** The name of a zone, when the NodeClass has subnets in it. */
+const zoneName = ({ status }: EC2NodeClass, zoneId: string): string | undefined =>
+  (status?.subnets ?? []).find((subnet) => subnet.zoneID === zoneId)?.zone;
+
+function note(nodePool: NodePool, zone: string, zoneId: string, shifted: boolean): EventNote {
+  const offerings = `offerings in zone ${zone} (${zoneId}) are`;
+  return {
+    object: nodePool,
+    ...(shifted
+      ? {
+          type: 'Warning' as const,
+          reason: 'ZonalShiftActive',
+          message: `Zonal shift detected: ${offerings} unavailable for this NodePool`,
+        }
+      : {
+          type: 'Normal' as const,
+          reason: 'ZonalShiftCleared',
+          message: `Zonal shift cleared: ${offerings} restored for this NodePool`,
+        }),
+    dedupe: [nodePool.metadata.uid ?? nodePool.metadata.name, zoneId],
+  };
+}
+
+export function zonalShiftController(shifts: ZonalShifts, informers: Informers, events: EventRecorder): Singleton {
+  let told: readonly string[] = [];
+
+  function tell(zoneId: string, shifted: boolean): void {
+    for (const nodePool of informers.store(NODE_POOL).list()) {
+      const { name } = nodePool.spec.template.spec.nodeClassRef;
+      const nodeClass = informers.store(EC2_NODE_CLASS).get({ name });
+      const zone = nodeClass === undefined ? undefined : zoneName(nodeClass, zoneId);
+      const requirements = poolRequirements(nodePool);
+      if (zone !== undefined && requirements.get(ZONE_LABEL).has(zone) && requirements.get(ZONE_ID_LABEL).has(zoneId))
+        events.publish(note(nodePool, zone, zoneId, shifted));
+    }
+  }
+
+  return {
+    name: 'providers.zonalshift',
+    singleton: true,
+    async reconcile({ log }) {
+      await shifts.poll();
+      const active = shifts.active();
+      const begun = active.filter((zoneId) => !told.includes(zoneId));
+      const ended = told.filter((zoneId) => !active.includes(zoneId));
+      for (const zoneId of begun) tell(zoneId, true);
+      for (const zoneId of ended) tell(zoneId, false);
+      if (begun.length + ended.length > 0) log.info('zonal shifts changed', { 'zone-ids': active });
+      told = active;
+      return after(PERIOD_MS);
+    },
+  };
+}

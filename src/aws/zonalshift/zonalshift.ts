@@ -1,0 +1,43 @@
+/** Zones that the operator has to keep away from, because somebody shifted the cluster's traffic away from them. */
+import type { Clock } from '../../kube/clock.ts';
+import type { Shift, ShiftSource } from './client.ts';
+
+/** What the rest of the provider asks. */
+export interface ShiftedZones {
+  /** When the shift away from the zone ends; undefined when there is none. */
+  until(zoneId: string): number | undefined;
+  /** Ids of the zones that are shifted away from now, sorted. */
+  active(): readonly string[];
+}
+
+/** For clusters where zonal shift is switched off. */
+export const noShifts: ShiftedZones = { until: () => undefined, active: () => [] };
+
+export class ZonalShifts implements ShiftedZones {
+  readonly #source: ShiftSource;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #clusterArn: string;
+  #known = new Map<string, Shift>();
+
+  constructor(source: ShiftSource, clusterArn: string, clock: Pick<Clock, 'now'>) {
+    this.#source = source;
+    this.#clusterArn = clusterArn;
+    this.#clock = clock;
+  }
+
+  /** A zone that an answer leaves out stays shifted until it expires, unless the answer is empty. */
+  async poll(): Promise<void> {
+    const shifts = await this.#source.shifts(this.#clusterArn);
+    if (shifts.length === 0) this.#known = new Map();
+    for (const shift of shifts) this.#known.set(shift.awayFrom, shift);
+  }
+
+  until(zoneId: string): number | undefined {
+    const shift = this.#known.get(zoneId);
+    return shift?.applied === true && shift.expiresMs > this.#clock.now() ? shift.expiresMs : undefined;
+  }
+
+  active(): readonly string[] {
+    return [...this.#known.keys()].filter((zoneId) => this.until(zoneId) !== undefined).sort();
+  }
+}

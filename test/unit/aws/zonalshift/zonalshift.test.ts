@@ -1,0 +1,129 @@
+/** Keeping away from zones that a cluster was shifted away from, with a stand-in for the service over real HTTP. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import { ZonalShifts } from '../../../../src/aws/zonalshift/zonalshift.ts';
+import { Account, only } from '../support/account.ts';
+
+const TYPE = only('node.kubernetes.io/instance-type', 'm5.large');
+const ON_DEMAND = only('karpenter.sh/capacity-type', 'on-demand');
+
+describe('zonal shifts', () => {
+  it('hold until they expire or are cancelled', async () => {
+    let now = 0;
+    let answer: Awaited<ReturnType<ConstructorParameters<typeof ZonalShifts>[0]['shifts']>> = [];
+    const shifts = new ZonalShifts({ shifts: async () => answer }, 'arn', { now: () => now });
+    const one = { awayFrom: 'az1', expiresMs: 1000, applied: true };
+    answer = [one, { awayFrom: 'az2', expiresMs: 1000, applied: false }];
+    await shifts.poll();
+    expect(shifts.active()).toEqual(['az1']);
+    expect(shifts.until('az1')).toBe(1000);
+
+    // One that an answer leaves out stays, unless the answer is empty.
+    answer = [{ awayFrom: 'az3', expiresMs: 2000, applied: true }];
+    await shifts.poll();
+    expect(shifts.active()).toEqual(['az1', 'az3']);
+    now = 1000;
+    expect(shifts.active()).toEqual(['az3']);
+    answer = [];
+    await shifts.poll();
+    expect(shifts.active()).toEqual([]);
+
+    answer = [one];
+    now = 0;
+    await shifts.poll();
+    answer = [{ ...one, applied: false }];
+    await shifts.poll();
+    expect(shifts.active()).toEqual([]);
+  });
+});
+
+describe('an operator that heeds zonal shifts', () => {
+  let server: Server;
+  let account: Account;
+  const asked: { path: string | undefined; authorization: string | undefined }[] = [];
+  let status = 200;
+  let zonalShifts: object[] = [];
+
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      asked.push({ path: request.url, authorization: request.headers.authorization });
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ zonalShifts }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    process.env.AWS_ENDPOINT_URL_ARC_ZONAL_SHIFT = `http://127.0.0.1:${port}`;
+    account = await Account.open({ flags: ['--enable-zonal-shift'] });
+  });
+  afterAll(async () => {
+    delete process.env.AWS_ENDPOINT_URL_ARC_ZONAL_SHIFT;
+    server.close();
+    await account.close();
+  });
+
+  it('asks for those of its cluster, in a signed request', () => {
+    expect(decodeURIComponent(asked[0]?.path ?? '')).toMatch(
+      /^\/managedresources\/arn:aws:eks:us-west-2:\d+:cluster\/test$/,
+    );
+    expect(asked[0]?.authorization).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=\S+\/us-west-2\/arc-zonal-shift\/aws4_request/,
+    );
+  });
+
+  it('buys nothing there, leaves what runs there alone, and tells the NodePools', async () => {
+    const claim = account.write(await account.provider.create(account.claim(TYPE, ON_DEMAND)));
+    const id = claim.status?.providerID?.split('/').at(-1) ?? '';
+    await account.started(id);
+    await account.provider.list();
+    const zone = claim.metadata.labels?.['topology.kubernetes.io/zone'];
+    const zoneId = claim.metadata.labels?.['topology.k8s.aws/zone-id'];
+    const expiryTime = account.clock.now() / 1000 + 3600;
+    zonalShifts = [{ awayFrom: zoneId, expiryTime, appliedStatus: 'APPLIED' }];
+    expect(await account.reconcile('providers.zonalshift')).toEqual({ kind: 'after', waitMs: 30_000 });
+    expect(account.events.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
+      `ZonalShiftActive: Zonal shift detected: offerings in zone ${zone} (${zoneId}) are unavailable for this NodePool`,
+    ]);
+
+    const types = await account.provider.instanceTypes(account.nodePool('default'));
+    const offerings = types.find(({ name }) => name === 'm5.large')?.offerings ?? [];
+    const there = offerings.filter(({ requirements }) =>
+      requirements.some(({ values }) => values?.includes(zone ?? '')),
+    );
+    expect(there.map(({ available }) => available)).toEqual([false, false]);
+    const [report] = await account.offerings();
+    expect(report?.out.find((each) => each.zone === zone)).toMatchObject({ code: 'zonal-shift' });
+    const other = await account.provider.create(account.claim(TYPE, ON_DEMAND));
+    expect(other.metadata.labels?.['topology.kubernetes.io/zone']).not.toBe(zone);
+
+    account.aws.calls.clear();
+    await expect(account.provider.delete(claim)).rejects.toThrow(
+      `instance ${id} is in zonally shifted availability zone ${zone} (${zoneId}), skipping termination`,
+    );
+    expect((await account.provider.get(claim.status?.providerID ?? '')).status?.providerID).toBe(
+      claim.status?.providerID,
+    );
+    const named = account.kube.put(NODE_CLAIM, { ...claim, status: { ...claim.status, nodeName: 'node' } });
+    await expect(account.reconcileClaim('nodeclaim.tagging', named)).rejects.toThrow('skipping tagging');
+    expect(account.aws.calls.counts()).toEqual({});
+  });
+
+  it('goes back once the shift is over', async () => {
+    account.events.length = 0;
+    zonalShifts = [];
+    await account.reconcile('providers.zonalshift');
+    expect(account.events.map(({ reason, type }) => [type, reason])).toEqual([['Normal', 'ZonalShiftCleared']]);
+    const types = await account.provider.instanceTypes(account.nodePool('default'));
+    const offerings = types.find(({ name }) => name === 'm5.large')?.offerings ?? [];
+    expect(offerings.filter(({ available }) => available).length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('does not start where the cluster is not registered', async () => {
+    status = 404;
+    await expect(account.restart()).rejects.toThrow(
+      '--enable-zonal-shift is set, but zonal shifts of cluster "test" cannot be read',
+    );
+    status = 200;
+    await account.restart();
+  });
+});
