@@ -176,6 +176,7 @@ async function run(parts: Parts): Promise<Operator> {
     );
   };
   debug['/debug/verdicts'] = leading(() => book.verdicts(cluster.nodes(), clock.now()));
+  debug['/debug/offerings'] = leading(() => aws.offerings());
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
   const all = [...controllers(deps, book, parts.solver, moves, parts.laboratory), ...aws.controllers()];
   const work = (): Promise<void> => {

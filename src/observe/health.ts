@@ -27,7 +27,7 @@ export interface EndpointOptions {
   readonly ready: Readonly<Record<string, Check>>;
   /** Liveness checks by name. */
   readonly alive?: Readonly<Record<string, Check>>;
-  /** What to serve as JSON on the metrics port, by path such as /debug/verdicts. */
+  /** What to serve as JSON on the metrics port, by path such as /debug/verdicts; promises are waited for. */
   readonly debug?: Readonly<Record<string, () => unknown>>;
   readonly log: Logger;
 }
@@ -74,9 +74,9 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
   }
 }
 
-function show(response: ServerResponse, look: () => unknown): void {
+async function show(response: ServerResponse, look: () => unknown): Promise<void> {
   try {
-    answer(response, 200, `${JSON.stringify(look())}\n`, 'application/json');
+    answer(response, 200, `${JSON.stringify(await look())}\n`, 'application/json');
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error;
     answer(response, 503, `${error.message}\n`);
