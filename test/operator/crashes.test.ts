@@ -1,5 +1,7 @@
 /** The operator is killed at each step of replacing a node, and started again: nothing is lost, doubled or left behind. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { getCondition } from '../../src/api/conditions.ts';
+import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { Moment, SeenRequest } from './cable.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { type DeathTrap, type Mortal, marks, mortalOperator } from './mortal.ts';
@@ -114,18 +116,35 @@ describe('an operator that is killed while it replaces a node', () => {
   ])(
     'takes the marks back if there is no reason any more, %s',
     async (_, trap) => {
+      const [old] = scenario.instances();
+      const uids = async (): Promise<readonly string[]> =>
+        (await scenario.running('web')).map(({ metadata }) => metadata.uid ?? '').sort();
+      const pods = await uids();
       operator.arm(trap);
       await edit();
-      await operator.died;
+      await died();
       expect(await marks(scenario)).not.toEqual([]);
-      // Meanwhile the user takes the edit back.
+      // Meanwhile the user takes the edit back. The budget keeps the next operator from acting on what it has yet to
+      // see, which it may; cleaning up is not bound to budgets.
       tier -= 1;
-      await scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
+      const shape = { cpus: [4], labels: { tier: `t${tier}` }, consolidationPolicy: 'WhenEmpty' };
+      await scenario.apply(pool({ ...shape, budgets: [{ nodes: '0' }] }));
       await operator.start();
       await scenario.until('no marks', async () => (await marks(scenario)).length === 0, 60_000);
-      // Which of two nodes is kept once the replacement is up is consolidation's choice; one must go.
+      const claimOfOld = async (): Promise<NodeClaim | undefined> =>
+        (await scenario.claims()).find(({ status }) => status?.providerID?.endsWith(`/${old?.id}`));
+      await scenario.until('no drift', async () => {
+        const claim = await claimOfOld();
+        return claim !== undefined && getCondition(claim, 'Drifted') === undefined;
+      });
+      expect(await uids()).toEqual(pods);
+
+      // From now on nothing but a needless replacement may go.
+      await scenario.apply(pool(shape));
       await renewed();
-      expect(scenario.instances()).toHaveLength(1);
+      expect(scenario.instances().map(({ id }) => id)).toEqual([old?.id]);
+      expect(await uids()).toEqual(pods);
+      await scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
     },
     180_000,
   );
