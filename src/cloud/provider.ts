@@ -24,6 +24,9 @@ export interface RegistrationHook {
   ask(claim: NodeClaim): Promise<HookAnswer>;
 }
 
+/** Makes of instance types what users want them to be seen as. */
+export type AdjustTypes = (types: readonly InstanceType[]) => readonly InstanceType[];
+
 export interface CloudProvider {
   readonly name: string;
   /** NodeClass kinds that this provider serves; objects that refer to others are ignored. */
@@ -37,10 +40,11 @@ export interface CloudProvider {
 
   /**
    * Buys one instance for a claim. Answers the claim's labels, annotations and status as launched (provider id, image,
-   * capacity, allocatable). Idempotent per claim UID: a retry after a crash finds the instance that was bought.
+   * capacity, allocatable). Idempotent per claim UID: a retry after a crash finds the instance that was bought. Prices
+   * and capacities count as `adjust` makes them.
    * @throws InsufficientCapacity, NodeClassNotReady, CreateFailed
    */
-  create(claim: NodeClaim): Promise<NodeClaim>;
+  create(claim: NodeClaim, adjust?: AdjustTypes): Promise<NodeClaim>;
 
   /** Terminates the claim's instance. @throws NodeClaimNotFound once the instance is gone. */
   delete(claim: NodeClaim): Promise<void>;

@@ -1,6 +1,6 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
-import { METHODS } from '../engine/disruption/review.ts';
+import { methodsOf } from '../engine/disruption/review.ts';
 import { staticDrift } from '../engine/disruption/staticdrift.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
@@ -21,6 +21,8 @@ import { hydration } from './nodeclaim/hydration.ts';
 import { lifecycle } from './nodeclaim/lifecycle.ts';
 import { podEvents } from './nodeclaim/podevents.ts';
 import { stateGarbageCollection } from './nodeclaim/stategc.ts';
+import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
+import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
 import { counter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
 import { readiness } from './nodepool/readiness.ts';
@@ -35,16 +37,21 @@ import { staticProvisioning } from './static/provisioning.ts';
 
 /** `book` takes down what disruption says of every node, `moves` what it did and what became of it. */
 export function controllers(
-  deps: Deps,
+  known: Deps,
   book: VerdictBook = new VerdictBook(),
   solver: Solver = localSolver(),
   moves: MoveBook = new MoveBook(),
   laboratory: Laboratory = localLaboratory(),
 ): readonly Controller[] {
-  const { clock, settings } = deps;
+  const { clock, cluster, settings } = known;
+  const overlays = new Overlays();
+  const isOverlaid = settings.featureGates.nodeOverlay;
+  const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
   const queue = new DisruptionQueue(deps, moves);
-  const methods = METHODS.filter((method) => method !== staticDrift || settings.featureGates.staticCapacity);
+  const methods = methodsOf(settings.consolidation).filter(
+    (method) => method !== staticDrift || settings.featureGates.staticCapacity,
+  );
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
@@ -53,7 +60,7 @@ export function controllers(
     lifecycle(deps),
     expiration(deps),
     garbageCollection(deps),
-    disruptionConditions(deps),
+    disruptionConditions(known),
     podEvents(deps),
     consistency(deps),
     hydration(deps),
@@ -66,6 +73,7 @@ export function controllers(
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
       : []),
+    ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     disruption(deps, { queue, methods, laboratory, book }),
     queue.worker,
     verdictNotes(deps, book),

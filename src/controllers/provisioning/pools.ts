@@ -4,6 +4,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
+import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 
 /** Dynamic, ready NodePools that are not being deleted. Those that are not ready are logged. */
 export function activePools({ cluster }: Pick<Deps, 'cluster'>, log: Logger): readonly NodePool[] {
@@ -34,6 +35,10 @@ export async function withInstanceTypes(
         if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
         return { nodePool, instanceTypes };
       } catch (error) {
+        if (error instanceof OverlaysNotEvaluated) {
+          log.debug('skipping, node overlays are not applied', { NodePool, error });
+          return { nodePool, instanceTypes: [] };
+        }
         const level = isTrue(nodePool, READY) ? 'error' : 'debug';
         log[level]('skipping, unable to resolve instance types', { NodePool, error });
         return { nodePool, instanceTypes: [] };

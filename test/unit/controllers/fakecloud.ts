@@ -3,7 +3,7 @@ import { NODE_CLAIM } from '../../../src/api/kinds.ts';
 import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
-import type { CloudProvider, RegistrationHook } from '../../../src/cloud/provider.ts';
+import type { AdjustTypes, CloudProvider, RegistrationHook } from '../../../src/cloud/provider.ts';
 import { cheapestOffering, orderByPrice } from '../../../src/engine/instancetypes.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
 import { Requirements } from '../../../src/engine/requirements.ts';
@@ -74,13 +74,13 @@ export class FakeCloud implements CloudProvider {
     return this.types;
   }
 
-  async create(claim: NodeClaim): Promise<NodeClaim> {
+  async create(claim: NodeClaim, adjust: AdjustTypes = (types) => types): Promise<NodeClaim> {
     this.beforeCreate(claim);
     const known = [...this.instances.values()].find(({ claimUid }) => claimUid === claim.metadata.uid);
     if (known) return known.created;
     this.creations += 1;
     const providerID = `fake:///i-${this.creations}`;
-    const created = this.#bought(claim, providerID);
+    const created = this.#bought(claim, providerID, adjust(this.types));
     this.instances.set(providerID, { claimUid: claim.metadata.uid ?? '', created });
     return created;
   }
@@ -89,7 +89,7 @@ export class FakeCloud implements CloudProvider {
     const requirements = Requirements.fromRequirements(claim.spec.requirements);
     const wanted = requirements.get(INSTANCE_TYPE_LABEL);
     const [type] = orderByPrice(
-      this.types.filter(({ name }) => wanted.has(name)),
+      types.filter(({ name }) => wanted.has(name)),
       requirements,
     );
     const offering = type && cheapestOffering(type, requirements);

@@ -1,5 +1,14 @@
 /** An API server in memory: versions, conflicts, generations and finalizers; its watches lag behind its writes. */
-import { apiVersionOf, type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import {
+  apiVersionOf,
+  CAPACITY_BUFFER,
+  type Kind,
+  NODE,
+  NODE_CLAIM,
+  NODE_OVERLAY,
+  NODE_POOL,
+  POD,
+} from '../../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
 import { ApiError, type Informers, type KubeClient, type Ref, type Store } from '../../../src/kube/client.ts';
 import type { Clock } from '../../../src/kube/clock.ts';
@@ -21,7 +30,15 @@ function merged(base: unknown, patch: unknown): unknown {
   return result;
 }
 
-const WITH_STATUS = new Set([NODE_CLAIM.plural, NODE_POOL.plural, NODE.plural, POD.plural, 'ec2nodeclasses']);
+const WITH_STATUS = new Set([
+  NODE_CLAIM.plural,
+  NODE_POOL.plural,
+  NODE_OVERLAY.plural,
+  CAPACITY_BUFFER.plural,
+  NODE.plural,
+  POD.plural,
+  'ec2nodeclasses',
+]);
 
 export class MemoryKube {
   readonly #clock: Clock;

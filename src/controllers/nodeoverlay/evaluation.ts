@@ -1,0 +1,90 @@
+/** Decides which NodeOverlays are in force, all of them together, and says so in their conditions. */
+import { type ConditionUpdate, isTrue, NODEOVERLAY_CONDITIONS, READY, setCondition } from '../../api/conditions.ts';
+import { NODE_OVERLAY, NODE_POOL } from '../../api/kinds.ts';
+import type { KubeObject } from '../../api/kubernetes.ts';
+import type { NodeOverlay } from '../../api/nodeoverlay.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { PoolInput } from '../../engine/model.ts';
+import { type Evaluation, evaluateOverlays } from '../../engine/overlays.ts';
+import type { StoreListener } from '../../kube/client.ts';
+import { writeChanges } from '../../kube/patch.ts';
+import { after, type KeyedWorker } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+import { nodeClassKinds } from '../nodeclasses.ts';
+import { inBatches } from '../parallel.ts';
+import type { Overlays } from './overlays.ts';
+
+const REVIEW_MS = 6 * 3600_000;
+/** A pool whose instance types cannot be found out, because its NodeClass is not ready say, is asked for again. */
+const UNRESOLVED_MS = 10_000;
+const TYPE = 'ValidationSucceeded';
+const AT_ONCE = 10;
+
+/**
+ * `deps.cloud` is the one without overlays. `onChange` is called when instance types look different to somebody from
+ * now on.
+ */
+export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () => void): KeyedWorker {
+  const { client, clock, cloud, cluster, informers } = deps;
+  const store = informers.store(NODE_OVERLAY, {}, { optional: true });
+
+  async function inputOf(nodePool: NodePool, log: Logger): Promise<readonly PoolInput[]> {
+    try {
+      const instanceTypes = await cloud.instanceTypes(nodePool);
+      return instanceTypes.length === 0 ? [] : [{ nodePool, instanceTypes }];
+    } catch (error) {
+      log.debug('unable to resolve instance types', { NodePool: { name: nodePool.metadata.name }, error });
+      return [];
+    }
+  }
+
+  async function tell(overlay: NodeOverlay, { problems }: Evaluation): Promise<void> {
+    const problem = problems.get(overlay.metadata.name);
+    const update: ConditionUpdate = problem
+      ? { type: TYPE, status: 'False', ...problem }
+      : { type: TYPE, status: 'True' };
+    const told = setCondition(overlay, NODEOVERLAY_CONDITIONS, update, clock.now());
+    await writeChanges(client, NODE_OVERLAY, { before: overlay, after: told }, { part: 'status' });
+  }
+
+  return {
+    name: 'nodeoverlay',
+    keyed: true,
+    concurrency: 1,
+    bind: (add) => {
+      const wake: StoreListener<KubeObject> = (event, object, before) => {
+        if (event !== 'updated' || hasNewSpec(object, before)) add(NODE_OVERLAY.plural);
+      };
+      store.subscribe(wake);
+      for (const kind of nodeClassKinds(cloud)) informers.store(kind).subscribe(wake);
+      informers.store(NODE_POOL).subscribe((event, pool, before) => {
+        wake(event, pool, before);
+        if (isTrue(pool, READY) && before && !isTrue(before, READY)) add(NODE_OVERLAY.plural);
+      });
+      add(NODE_OVERLAY.plural);
+    },
+
+    async reconcile(_, { log }) {
+      const present = store.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+      const pools = cluster.stores.nodePools
+        .list()
+        .filter(
+          ({ metadata, spec }) => !metadata.deletionTimestamp && cluster.manages(spec.template.spec.nodeClassRef),
+        );
+      const inputs = (await Promise.all(pools.map((pool) => inputOf(pool, log)))).flat();
+      const evaluation = evaluateOverlays(present, inputs);
+      const evaluated = new Set(inputs.map(({ nodePool }) => nodePool.metadata.name));
+      if (overlays.replace(evaluation.accepted, evaluated)) {
+        cluster.markChanged();
+        onChange();
+      }
+      await inBatches(present, AT_ONCE, (overlay) => tell(overlay, evaluation));
+      return after(inputs.length < pools.length ? UNRESOLVED_MS : REVIEW_MS);
+    },
+  };
+}
+
+const hasNewSpec = (object: KubeObject, before: KubeObject | undefined): boolean =>
+  object.metadata.generation !== before?.metadata.generation ||
+  object.metadata.deletionTimestamp !== before?.metadata.deletionTimestamp;

@@ -1,0 +1,80 @@
+/** The NodeOverlays in force, and the cloud as it looks under them. */
+
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodeOverlay } from '../../api/nodeoverlay.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { AdjustTypes, CloudProvider } from '../../cloud/provider.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { overlaid } from '../../engine/overlays.ts';
+import type { Store } from '../../kube/client.ts';
+
+/** Nobody has looked yet at what overlays make of a NodePool's instance types: buying by prices without them may be dear. */
+export class OverlaysNotEvaluated extends Error {
+  constructor(nodePool: string) {
+    super(`node overlays are not evaluated yet for nodepool "${nodePool}"`);
+    this.name = 'OverlaysNotEvaluated';
+  }
+}
+
+interface Seen {
+  readonly pool: NodePool;
+  readonly types: readonly InstanceType[];
+}
+
+export class Overlays {
+  #accepted: readonly NodeOverlay[] = [];
+  #evaluated: ReadonlySet<string> = new Set();
+  /** By list of types, then by pool: callers know lists again that they have compiled. */
+  #seen = new WeakMap<readonly InstanceType[], Map<string, Seen>>();
+
+  /** Answers whether anything changes for somebody. */
+  replace(accepted: readonly NodeOverlay[], evaluated: ReadonlySet<string>): boolean {
+    const same =
+      accepted.length === this.#accepted.length &&
+      accepted.every((overlay, index) => isSameVersion(overlay, this.#accepted[index])) &&
+      evaluated.symmetricDifference(this.#evaluated).size === 0;
+    if (same) return false;
+    this.#accepted = accepted;
+    this.#evaluated = evaluated;
+    this.#seen = new WeakMap();
+    return true;
+  }
+
+  /** The pool's types under the overlays in force. @throws OverlaysNotEvaluated */
+  apply(pool: NodePool, types: readonly InstanceType[]): readonly InstanceType[] {
+    const { name } = pool.metadata;
+    if (!this.#evaluated.has(name)) throw new OverlaysNotEvaluated(name);
+    if (this.#accepted.length === 0) return types;
+    const byPool = this.#seen.get(types) ?? new Map<string, Seen>();
+    this.#seen.set(types, byPool);
+    const known = byPool.get(name);
+    if (known?.pool.metadata.generation === pool.metadata.generation && known !== undefined) return known.types;
+    const seen = { pool, types: overlaid({ nodePool: pool, instanceTypes: types }, this.#accepted) };
+    byPool.set(name, seen);
+    return seen.types;
+  }
+}
+
+const isSameVersion = (a: NodeOverlay, b: NodeOverlay | undefined): boolean =>
+  a.metadata.uid === b?.metadata.uid && a.metadata.generation === b?.metadata.generation;
+
+/** The cloud under the overlays in force: what it offers, and by which prices it launches. */
+export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: Store<NodePool>): CloudProvider {
+  const adjustFor = ({ metadata }: NodeClaim): AdjustTypes | undefined => {
+    const pool = pools.get({ name: metadata.labels?.[NODEPOOL_LABEL] ?? '' });
+    return pool && ((types) => overlays.apply(pool, types));
+  };
+  return {
+    name: cloud.name,
+    nodeClassKinds: cloud.nodeClassKinds,
+    repairPolicies: cloud.repairPolicies,
+    ...(cloud.registrationHooks && { registrationHooks: cloud.registrationHooks }),
+    instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
+    create: (claim) => cloud.create(claim, adjustFor(claim)),
+    delete: (claim) => cloud.delete(claim),
+    get: (providerId) => cloud.get(providerId),
+    list: () => cloud.list(),
+    isDrifted: (claim) => cloud.isDrifted(claim),
+  };
+}
