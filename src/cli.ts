@@ -15,6 +15,10 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
     'say why nodes are not given back or replaced',
     async () => (await import('./cli/explain.ts')).explainCommand(),
   ],
+  offerings: [
+    'say which instance types, zones and capacity types are out, why, and until when',
+    async () => (await import('./cli/offerings.ts')).offeringsCommand(),
+  ],
   doctor: [
     'check an AWS account and a cluster for what the operator needs',
     async () => (await import('./cli/doctor.ts')).doctorCommand((await import('./version.ts')).VERSION),

@@ -1,0 +1,74 @@
+/** `karpenter offerings`: which offerings the NodePools allow and cannot buy now, why, and until when. */
+import { Command, Option } from 'commander';
+import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
+import { counted, table } from './render/table.ts';
+
+const DEFAULT_SERVER = 'http://127.0.0.1:8080';
+const HEADINGS = ['INSTANCE TYPE', 'CAPACITY', 'ZONES', 'OUT BECAUSE OF', 'UNTIL'];
+
+/** @throws Error that says what to do, when the operator cannot be asked */
+async function askOperator(server: string): Promise<readonly PoolOfferings[]> {
+  const url = new URL('/debug/offerings', server);
+  let response: Response;
+  try {
+    response = await fetch(url);
+  } catch (error) {
+    const forward = 'kubectl port-forward -n kube-system deployment/karpenter 8080';
+    throw new Error(
+      `${url} cannot be reached: does the operator run, and is its metrics port forwarded, as by ${forward}?`,
+      { cause: error },
+    );
+  }
+  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${(await response.text()).trim()}`);
+  return (await response.json()) as readonly PoolOfferings[];
+}
+
+/** Offerings that differ in their zone alone share a line. */
+function rows(out: readonly OutOffering[]): readonly (readonly string[])[] {
+  const groups = Map.groupBy(out, ({ zone: _, ...rest }) => JSON.stringify(rest));
+  return [...groups.values()].map((group) => {
+    const [{ instanceType = '', capacityType = '', code = '', reason, until, reservation } = {}] = group;
+    const zones = group.map(({ zone }) => zone).sort();
+    const because = [code, ...(reason === undefined ? [] : [`(${reason})`])].join(' ');
+    return [
+      instanceType,
+      reservation === undefined ? capacityType : `${capacityType} ${reservation}`,
+      zones.join(','),
+      because,
+      until?.replace(/\.\d+Z$/, 'Z') ?? '',
+    ];
+  });
+}
+
+function poolText({ nodePool, nodeClass, available, out, problem }: PoolOfferings): string {
+  const title = `NodePool ${nodePool} (EC2NodeClass ${nodeClass})`;
+  if (problem !== undefined) return `${title}: not known, ${problem}`;
+  const summary = `${title}: ${available} of ${counted(available + out.length, 'offering')} can be bought`;
+  return out.length === 0 ? summary : `${summary}\n${table(HEADINGS, rows(out))}`;
+}
+
+export const offeringsText = (pools: readonly PoolOfferings[]): string =>
+  pools.length === 0 ? 'there is no NodePool\n' : `${pools.map(poolText).join('\n\n')}\n`;
+
+interface Flags {
+  readonly server: string;
+  readonly output: 'table' | 'json';
+}
+
+export const offeringsCommand = (): Command =>
+  new Command('offerings')
+    .description(
+      'Say which offerings (instance type, zone, capacity type) the NodePools allow and cannot buy now, why, and until when',
+    )
+    .argument('[nodepool]', 'name of the NodePool; all of them when left out')
+    .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'))
+    .action(async (name: string | undefined, { server, output }: Flags) => {
+      const all = await askOperator(server);
+      const chosen = name === undefined ? all : all.filter(({ nodePool }) => nodePool === name);
+      if (name !== undefined && chosen.length === 0) {
+        const known = all.map(({ nodePool }) => nodePool).join(', ') || 'none';
+        throw new Error(`there is no NodePool "${name}"; known are ${known}`);
+      }
+      process.stdout.write(output === 'json' ? `${JSON.stringify(chosen)}\n` : offeringsText(chosen));
+    });

@@ -1,0 +1,92 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
+import { offeringsCommand, offeringsText } from '../../../src/cli/offerings.ts';
+
+const short = {
+  instanceType: 'm5.large',
+  capacityType: 'spot',
+  code: 'insufficient-capacity',
+  reason: 'InsufficientInstanceCapacity',
+  until: '2026-06-03T10:30:00.000Z',
+} as const;
+const POOLS: readonly PoolOfferings[] = [
+  {
+    nodePool: 'default',
+    nodeClass: 'linux',
+    available: 4,
+    out: [
+      { ...short, zone: 'us-west-2b' },
+      { ...short, zone: 'us-west-2a' },
+      {
+        instanceType: 'p5.48xlarge',
+        capacityType: 'reserved',
+        zone: 'us-west-2a',
+        code: 'reservation-used-up',
+        reservation: 'cr-1',
+      },
+    ],
+  },
+  { nodePool: 'full', nodeClass: 'linux', available: 1, out: [] },
+  { nodePool: 'lost', nodeClass: 'none', available: 0, out: [], problem: 'the NodeClass does not exist' },
+];
+
+describe('offeringsText', () => {
+  it('shows what is out by type, capacity and reason', () => {
+    expect(offeringsText(POOLS)).toBe(`NodePool default (EC2NodeClass linux): 4 of 7 offerings can be bought
+INSTANCE TYPE  CAPACITY       ZONES                  OUT BECAUSE OF                                        UNTIL
+m5.large       spot           us-west-2a,us-west-2b  insufficient-capacity (InsufficientInstanceCapacity)  2026-06-03T10:30:00Z
+p5.48xlarge    reserved cr-1  us-west-2a             reservation-used-up
+
+NodePool full (EC2NodeClass linux): 1 of 1 offering can be bought
+
+NodePool lost (EC2NodeClass none): not known, the NodeClass does not exist
+`);
+    expect(offeringsText([])).toBe('there is no NodePool\n');
+  });
+});
+
+describe('karpenter offerings', () => {
+  let server: Server;
+  let url: string;
+  let printed: string;
+  let status: number;
+  beforeEach(async () => {
+    status = 200;
+    server = createServer((request, response) => {
+      const body = request.url === '/debug/offerings' && status === 200 ? JSON.stringify(POOLS) : 'stands by';
+      response.writeHead(status).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    printed = '';
+    jest.spyOn(process.stdout, 'write').mockImplementation((text) => {
+      printed += String(text);
+      return true;
+    });
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+    server.closeAllConnections();
+    server.close();
+  });
+  const run = (...args: readonly string[]) => offeringsCommand().parseAsync(args, { from: 'user' });
+
+  it('asks the operator, of one NodePool or of all', async () => {
+    await run('--server', url, 'full', '-o', 'json');
+    expect(JSON.parse(printed)).toEqual([POOLS[1]]);
+    printed = '';
+    await run('--server', url);
+    expect(printed).toBe(offeringsText(POOLS));
+  });
+
+  it('says what is wrong when it cannot', async () => {
+    await expect(run('--server', url, 'nothing')).rejects.toThrow(
+      'there is no NodePool "nothing"; known are default, full, lost',
+    );
+    status = 503;
+    await expect(run('--server', url)).rejects.toThrow('/debug/offerings answers 503: stands by');
+    await expect(run('--server', 'http://127.0.0.1:1')).rejects.toThrow('is its metrics port forwarded');
+  });
+});
