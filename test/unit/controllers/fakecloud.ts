@@ -85,7 +85,7 @@ export class FakeCloud implements CloudProvider {
     return created;
   }
 
-  #bought(claim: NodeClaim, providerID: string): NodeClaim {
+  #bought(claim: NodeClaim, providerID: string, types: readonly InstanceType[]): NodeClaim {
     const requirements = Requirements.fromRequirements(claim.spec.requirements);
     const wanted = requirements.get(INSTANCE_TYPE_LABEL);
     const [type] = orderByPrice(
