@@ -77,8 +77,8 @@ function fresh(
       creationTimestamp: timestamp(core.clock.now()),
       ...(labels && { labels }),
       ...(annotations && { annotations }),
-      ...(finalizers && { finalizers }),
-      ...(ownerReferences && { ownerReferences }),
+      ...(finalizers && finalizers.length > 0 && { finalizers }),
+      ...(ownerReferences && ownerReferences.length > 0 && { ownerReferences }),
       ...(managedFields && managedFields.length > 0 && { managedFields }),
     },
   };

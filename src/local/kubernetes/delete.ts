@@ -42,7 +42,8 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
 /** Failed preconditions name the kind where other conflicts name the resource. */
 const byKind = (resource: Resource): Subject => ({ ...resource, plural: resource.kind });
 
-function checkPreconditions(resource: Resource, { metadata }: ApiObject, options: DeleteOptions): void {
+/** @throws StatusError 409 */
+export function checkPreconditions(resource: Resource, { metadata }: ApiObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options;
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
@@ -78,8 +79,8 @@ function marked(core: Core, resource: Resource, object: ApiObject, options: Dele
   let changed = updateFinalizers(next, options);
   if (before.deletionTimestamp === undefined) {
     metadata.deletionTimestamp = timestamp(core.clock.now() + grace * 1000);
-    metadata.deletionGracePeriodSeconds = grace;
     if (resource.storage === 'namespaces') next.status = { phase: 'Terminating' };
+    else metadata.deletionGracePeriodSeconds = grace;
     if (resource.storage === DEFINITIONS) metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), CLEANUP])];
     changed = true;
   } else {

@@ -1,10 +1,10 @@
 /** The eviction subresource: a delete that PodDisruptionBudgets may refuse. */
 import type { Core, DeleteOptions } from './core.ts';
-import { remove } from './delete.ts';
+import { checkPreconditions, remove } from './delete.ts';
 import { budgetsOf, isReady } from './disruptionbudgets.ts';
 import type { Entry } from './entry.ts';
 import { type ApiObject, at, clone, record, records, timestamp } from './json.ts';
-import { conflict, StatusError, tooManyRequests } from './status.ts';
+import { StatusError, tooManyRequests } from './status.ts';
 import { commit, read, type Target } from './update.ts';
 
 const REFUSED = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -19,19 +19,14 @@ const MORE_THAN_ONE =
 export function evict(core: Core, target: Target, options: DeleteOptions = {}): void {
   const entry = read(core, target);
   const pod = entry.object;
-  if (options.uid !== undefined && options.uid !== pod.metadata.uid) {
-    throw conflict(
-      target.resource,
-      target.name,
-      `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${pod.metadata.uid ?? ''}`,
-    );
-  }
   if (!isFree(pod)) {
     const budgets = budgetsOf(core, pod);
-    if (budgets.length > 1) throw new StatusError(500, 'InternalError', MORE_THAN_ONE);
+    if (budgets.length > 1) throw new StatusError(500, '', MORE_THAN_ONE);
     const [budget] = budgets;
     if (budget && !unhealthyMayGo(pod, budget.object)) spend(core, pod, budget, options.dryRun === true);
   }
+  // Only now, so that a failed precondition has cost the budget a disruption, as on a real server.
+  checkPreconditions(target.resource, pod, options);
   if (options.dryRun !== true && pod.metadata.deletionTimestamp === undefined) markDisrupted(core, target);
   remove(core, target, options);
 }

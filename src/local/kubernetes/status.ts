@@ -144,12 +144,12 @@ export const fieldForbidden = (field: string, detail: string): Cause => ({
   message: `Forbidden: ${detail}`,
 });
 
-/** The answer to a delete that removed the object at once, and to an eviction. */
-export const success = (details?: StatusDetails, code = 200): Json => ({
+/** The answer to a delete that removed the object at once, and with a code to what was created. */
+export const success = (details?: StatusDetails, code?: number): Json => ({
   kind: 'Status',
   apiVersion: 'v1',
   metadata: {},
   status: 'Success',
   ...(details && { details }),
-  code,
+  ...(code !== undefined && { code }),
 });

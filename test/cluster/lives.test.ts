@@ -1,0 +1,45 @@
+/** Ends of objects, as the controllers of a real control plane and the local server bring them about. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { scaledClock } from '../../src/local/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/server.ts';
+import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
+import { type Server, serverAt } from './harness/http.ts';
+import { eventually } from './harness/processes.ts';
+import { LIVES } from './parity/lives.ts';
+import { normal } from './parity/normal.ts';
+
+describe('what becomes of objects on a real control plane and on the local server', () => {
+  let plane: ControlPlane;
+  let local: LocalApiServer;
+  let servers: readonly [real: Server, ours: Server];
+
+  beforeAll(async () => {
+    plane = await startControlPlane();
+    local = await startApiServer({ clock: scaledClock() });
+    servers = [serverAt(plane.url, plane.credentials), serverAt(local.url)];
+  }, 180_000);
+  afterAll(async () => {
+    for (const server of servers ?? []) server.close();
+    await local?.close();
+    await plane?.stop();
+  }, 60_000);
+
+  /** A namespace with the account that pods need. */
+  async function namespaceOn(server: Server, name: string): Promise<string> {
+    await server.send({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
+    const account = { method: 'GET', path: `/api/v1/namespaces/${name}/serviceaccounts/default` };
+    await eventually('its service account', async () => (await server.send(account)).code === 200 || undefined, 60_000);
+    return name;
+  }
+
+  it.each(LIVES.map((life, i) => [life.name, life, `life-${i}`] as const))(
+    '%s',
+    async (_, life, namespace) => {
+      const [real, ours] = await Promise.all(
+        servers.map(async (server) => life.live(server, await namespaceOn(server, namespace))),
+      );
+      expect(normal(ours)).toEqual(normal(real));
+    },
+    120_000,
+  );
+});
