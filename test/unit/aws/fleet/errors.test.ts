@@ -1,0 +1,252 @@
+/** Every error that a fleet may answer: what is remembered of it, what is counted, and how the launch fails. */
+import type { CreateFleetError } from '@aws-sdk/client-ec2';
+import { describe, expect, it } from '@jest/globals';
+import { explainLaunchFailure } from '../../../../src/aws/errors.ts';
+import { type FleetContext, launchError, noteFleetErrors } from '../../../../src/aws/fleet/failures.ts';
+import { awsMetrics } from '../../../../src/aws/metrics.ts';
+import { type OfferingKey, UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
+import { CreateFailed, InsufficientCapacity } from '../../../../src/cloud/errors.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+
+const clock = { now: () => 0, sleep: async () => undefined, after: () => () => undefined };
+const SPOT_ROLE = 'AuthFailure.ServiceLinkedRoleCreationNotPermitted';
+const GROUP = { id: 'pg-1', partition: '2' };
+
+const fleetError = (ErrorCode: string, ErrorMessage = 'because'): CreateFleetError => ({
+  ErrorCode,
+  ErrorMessage,
+  LaunchTemplateAndOverrides: {
+    Overrides: { InstanceType: 'm5.large', AvailabilityZone: 'us-west-2a', SubnetId: 'subnet-1' },
+  },
+});
+
+/** What is known after an error of a launch of `m5.large` and `c5.large`. */
+function noted(error: CreateFleetError, overrides: Partial<FleetContext> = {}) {
+  const metrics = createMetrics();
+  const unavailable = new UnavailableOfferings(clock, silent);
+  const told: string[] = [];
+  noteFleetErrors([error], 'fleet-1', {
+    capacityType: 'on-demand',
+    instanceTypes: ['m5.large', 'c5.large'],
+    placementGroup: undefined,
+    zoneId: () => 'usw2-az1',
+    unavailable,
+    metrics: awsMetrics(metrics),
+    subnetExhausted: (id) => void told.push(`no address left in ${id}`),
+    reservationExhausted: (type, zone) => void told.push(`reservation of ${type} in ${zone} is used up`),
+    spotRoleMissing: () => void told.push('spot role is missing'),
+    ...overrides,
+  });
+  const isOut = (key: Partial<OfferingKey> = {}, subnets: readonly string[] = []): boolean =>
+    unavailable.shortage(
+      { instanceType: 'm5.large', zone: 'us-west-2a', capacityType: 'on-demand', ...key },
+      subnets,
+    ) !== undefined;
+  return { isOut, told, metrics };
+}
+
+const NO_CAPACITY = [
+  'InsufficientInstanceCapacity',
+  'MaxSpotInstanceCountExceeded',
+  'VcpuLimitExceeded',
+  'UnfulfillableCapacity',
+  'Unsupported',
+  'InsufficientFreeAddressesInSubnet',
+  'MaxFleetCountExceeded',
+  'ReservationCapacityExceeded',
+];
+const OTHERS = ['RequestLimitExceeded', 'UnauthorizedOperation', 'InvalidParameterValue'];
+
+describe.each(NO_CAPACITY)('%s', (code) => {
+  it.each(['on-demand', 'spot'])('puts the offering of a launch on %s out, and no other', (capacityType) => {
+    const { isOut, told } = noted(fleetError(code), { capacityType });
+    expect(isOut({ capacityType })).toBe(true);
+    expect(isOut({ capacityType, zone: 'us-west-2b' })).toBe(false);
+    expect(isOut({ capacityType, instanceType: 'c5.large' })).toBe(false);
+    expect(isOut({ capacityType: capacityType === 'spot' ? 'on-demand' : 'spot' })).toBe(false);
+    expect(told).toEqual(code === 'InsufficientFreeAddressesInSubnet' ? ['no address left in subnet-1'] : []);
+  });
+
+  it('uses up the reservation of a reserved launch instead', () => {
+    const { isOut, told } = noted(fleetError(code), { capacityType: 'reserved' });
+    expect(isOut({ capacityType: 'reserved' })).toBe(false);
+    expect(told).toContain('reservation of m5.large in us-west-2a is used up');
+  });
+
+  it('holds within the placement group alone', () => {
+    const { isOut } = noted(fleetError(code), { placementGroup: { id: 'pg-1' } });
+    expect(isOut()).toBe(false);
+    expect(isOut({ placementGroup: { id: 'pg-1' } })).toBe(true);
+  });
+
+  it('is a shortage as the end of a launch', () => {
+    const failed = launchError([fleetError(code), fleetError(code), fleetError(SPOT_ROLE)]);
+    expect(failed).toBeInstanceOf(InsufficientCapacity);
+    expect(failed.message).toBe(`insufficient capacity, with fleet error(s), ${code}: because; ${SPOT_ROLE}: because`);
+  });
+});
+
+describe('InsufficientFreeAddressesInSubnet', () => {
+  it('puts whatever needs the subnet out, unless the zone has another one', () => {
+    const { isOut } = noted(fleetError('InsufficientFreeAddressesInSubnet'));
+    expect(isOut({ instanceType: 'r5.large' }, ['subnet-1'])).toBe(true);
+    expect(isOut({ instanceType: 'r5.large' }, ['subnet-1', 'subnet-2'])).toBe(false);
+  });
+});
+
+describe('a spread placement group that is full', () => {
+  const error = fleetError(
+    'InsufficientInstanceCapacity',
+    'You have exceeded the limit of instances in this spread placement group',
+  );
+
+  it('puts every type of the launch out in the zone, within the group', () => {
+    const { isOut } = noted(error, { placementGroup: { id: 'pg-1' } });
+    const placementGroup = { id: 'pg-1' };
+    expect(isOut({ placementGroup })).toBe(true);
+    expect(isOut({ placementGroup, instanceType: 'c5.large' })).toBe(true);
+    expect(isOut({ placementGroup, zone: 'us-west-2b' })).toBe(false);
+    expect(isOut({ instanceType: 'c5.large' })).toBe(false);
+  });
+
+  it('says nothing about a reservation', () => {
+    expect(noted(error, { capacityType: 'reserved', placementGroup: GROUP }).told).toEqual([]);
+  });
+});
+
+describe('a shortage in a partition', () => {
+  it('is remembered for the partition that was asked for', () => {
+    const { isOut } = noted(fleetError('InsufficientInstanceCapacity'), { placementGroup: GROUP });
+    expect(isOut({ placementGroup: GROUP })).toBe(true);
+    expect(isOut({ placementGroup: { id: 'pg-1' } })).toBe(false);
+  });
+});
+
+describe(SPOT_ROLE, () => {
+  it.each(['spot', 'on-demand'])('takes spot out of all launches after one on %s, and is told', (capacityType) => {
+    const { isOut, told } = noted(fleetError(SPOT_ROLE), { capacityType });
+    expect(isOut({ capacityType: 'spot', instanceType: 'r5.large' })).toBe(true);
+    expect(isOut({ capacityType: 'on-demand' })).toBe(false);
+    expect(told).toEqual(['spot role is missing']);
+  });
+
+  it('leaves spot alone after a reserved launch', () => {
+    expect(noted(fleetError(SPOT_ROLE), { capacityType: 'reserved' }).isOut({ capacityType: 'spot' })).toBe(false);
+  });
+
+  it('is a shortage as the end of a launch', () => {
+    expect(launchError([fleetError(SPOT_ROLE)])).toBeInstanceOf(InsufficientCapacity);
+  });
+});
+
+describe.each(OTHERS)('%s', (code) => {
+  it('puts nothing out, and is no shortage', () => {
+    const { isOut, told } = noted(fleetError(code));
+    expect(isOut()).toBe(false);
+    expect(told).toEqual([]);
+    expect(launchError([fleetError(code), fleetError('InsufficientInstanceCapacity')])).toBeInstanceOf(CreateFailed);
+  });
+});
+
+describe('the counter of launch failures', () => {
+  it.each([
+    ['InsufficientInstanceCapacity', 'LaunchFailed'],
+    ['VcpuLimitExceeded', 'VCPULimitExceeded'],
+    ['InsufficientFreeAddressesInSubnet', 'InsufficientFreeAddressesInSubnet'],
+    ['UnauthorizedOperation', 'Unauthorized'],
+    [SPOT_ROLE, 'SpotSLRCreationFailed'],
+  ])('says of %s where and why', async (code, reason) => {
+    const { metrics } = noted(fleetError(code), { capacityType: 'spot' });
+    expect(await metrics.text()).toContain(
+      `karpenter_cloudprovider_instance_launch_failures_total{zone="us-west-2a",zone_id="usw2-az1",capacity_type="spot",reason="${reason}"} 1`,
+    );
+  });
+});
+
+describe('the reason and message on a NodeClaim', () => {
+  const noPolicy = 'User is not authorized to perform this operation because no identity-based policy allows it';
+  const boundary = 'User is not authorized to perform this operation due to a permission boundary';
+  const controlPolicy = 'User is not authorized to perform this operation due to a service control policy';
+  const image = 'User is not authorized for AMI used in instance launch';
+  const unauthorized = ['UnauthorizedOperation', 'AccessDenied', 'AuthFailure'].flatMap((code): Row[] => [
+    [`${code}: with an explicit deny in a permissions boundary`, 'Unauthorized', boundary],
+    [`${code}: with an explicit deny in a service control policy`, 'Unauthorized', controlPolicy],
+    [`${code}: no`, 'Unauthorized', noPolicy],
+    [`${code}: Not authorized for images: [ami-1]`, 'AMIAuthorizationFailure', image],
+    [`${code}: with an explicit deny in a permissions boundary. Not authorized for images`, 'Unauthorized', boundary],
+  ]);
+  type Row = [text: string, reason: string, message: string];
+  it.each<Row>([
+    [
+      `${SPOT_ROLE}: The provided credentials do not have permission`,
+      'SpotSLRCreationFailed',
+      'User does not have sufficient permission to create the Spot ServiceLinkedRole to launch spot instances',
+    ],
+    ...unauthorized,
+    [
+      'InvalidParameter: Security group sg-1 and subnet subnet-1 belong to different networks.',
+      'SecurityGroupSubnetVPCMismatch',
+      'Security groups and subnets must be in the same VPC.',
+    ],
+    ['InvalidParameter: something else', 'LaunchFailed', 'Instance launch failed'],
+    [
+      'InvalidParameterValue: Value (x) for parameter iamInstanceProfile.name is invalid.',
+      'InstanceProfileNameInvalid',
+      'Instance profile name used from EC2NodeClass status does not exist',
+    ],
+    [
+      'InvalidLaunchTemplateId.NotFound: gone',
+      'LaunchTemplateNotFound',
+      "Launch template used for instance launch wasn't found",
+    ],
+    [
+      'InvalidUserData.Malformed: User data is limited to 16384 bytes',
+      'UserDataSizeLimitExceeded',
+      'Rendered user data exceeds the EC2 user data size limit',
+    ],
+    ['InvalidAMIID.Malformed: ami', 'InvalidAMIID', 'AMI used for instance launch is invalid'],
+    [
+      'InvalidAMIID.NotFound: ami-1',
+      'AMINotFound',
+      "AMI used for instance launch either does not exist or you don't have permissions to use it",
+    ],
+    ['RequestLimitExceeded: slow down', 'RequestLimitExceeded', 'Request limit exceeded'],
+    ['InternalError: oops', 'InternalError', 'An internal error has occurred'],
+    [
+      'InvalidParameterCombination: The specified instance type is not eligible for Free Tier.',
+      'FreeTierIneligible',
+      'The specified instance type is not eligible for Free Tier',
+    ],
+    [
+      'MaxFleetCountExceeded: too many',
+      'FleetQuotaExceeded',
+      'A fleet launch was requested but this would exceed your fleet request quota',
+    ],
+    [
+      'PendingVerification: wait',
+      'AccountPendingVerification',
+      'An instance launch was requested but the request for launching resources in this region is still being verified',
+    ],
+    [
+      'MaxSpotInstanceCountExceeded: quota',
+      'SpotQuotaExceeded',
+      'A spot instance launch was requested but this would exceed your spot instance quota',
+    ],
+    ['VcpuLimitExceeded: quota', 'VCPULimitExceeded', 'An instance was requested that would exceed your VCPU quota'],
+    [
+      'InsufficientFreeAddressesInSubnet: full',
+      'InsufficientFreeAddressesInSubnet',
+      'There are not enough free IP addresses to launch an instance in this subnet',
+    ],
+    ['InsufficientInstanceCapacity: none', 'LaunchFailed', 'Instance launch failed'],
+    ['InvalidLaunchTemplateName.NotFoundException: gone', 'LaunchFailed', 'Instance launch failed'],
+  ])('for %s', (text, reason, message) => {
+    expect(explainLaunchFailure(text)).toEqual({ reason, message });
+  });
+
+  it('names the failure that stands first in the table, of several', () => {
+    const failed = launchError([fleetError('VcpuLimitExceeded'), fleetError('UnauthorizedOperation', 'no')]);
+    expect(failed).toMatchObject({ reason: 'Unauthorized', conditionMessage: noPolicy });
+  });
+});
