@@ -1,5 +1,4 @@
 /** Manifests as the snapshot that the operator would see in a cluster that holds them. */
-import { customResourceDefinitions } from '../../api/crds.ts';
 import type {
   CSINode,
   DaemonSet,
@@ -16,12 +15,13 @@ import type {
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
-import { type StructuralSchema, structuralSchema } from '../../api/schema/structural.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
 import { stateNode } from '../../state/node.ts';
 import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
 import { InputError } from './errors.ts';
+import { underOverlays } from './overlays.ts';
 import type { Manifest } from './read.ts';
+import { stored } from './stored.ts';
 import { daemonPodOf, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
@@ -40,7 +40,7 @@ export interface WorldOptions {
 /** Kinds that take part as they are, or that matter to others only. */
 const KNOWN_KINDS = new Set(
   [
-    'NodePool EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
+    'NodePool NodeOverlay EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
   ]
     .join(' ')
@@ -57,10 +57,11 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
     manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object as T);
   const uids = uidsInOrder();
   const pods = manifests.flatMap((manifest) => podsIn(manifest, uids));
-  const allPools = manifests
+  const plainPools = manifests
     .filter(({ object }) => object.kind === 'NodePool')
     .map(nodePoolOf)
     .map((nodePool) => ({ nodePool, instanceTypes: options.instanceTypes(nodePool) }));
+  const { pools: allPools, notes: overlayNotes } = underOverlays(plainPools, manifests);
   const nodes = nodesOf(
     manifests,
     pods.filter(({ spec }) => Boolean(spec.nodeName)),
@@ -69,7 +70,7 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
   const daemonSets = manifests.filter(({ object }) => object.kind === 'DaemonSet');
   for (const { object, where } of daemonSets) checkWorkload(new Field(where, object));
   return {
-    notes,
+    notes: [...notes, ...overlayNotes],
     allPools,
     snapshot: {
       nowMs: options.nowMs,
@@ -110,28 +111,12 @@ function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
   return [standalonePod(object as Pod, uids)];
 }
 
-const schemas = new Map<string, StructuralSchema>();
-
-/** The rules of a kind's CustomResourceDefinition. */
-function schemaOf(kind: string): StructuralSchema | undefined {
-  const known = schemas.get(kind);
-  const definition = customResourceDefinitions().find(({ spec }) => spec.names.kind === kind);
-  if (known !== undefined || definition === undefined) return known;
-  const schema = structuralSchema(definition.spec.versions[0]?.schema.openAPIV3Schema);
-  schemas.set(kind, schema);
-  return schema;
-}
-
 /** A NodePool as the API server would store it. @throws InputError with everything that it would reject */
-function nodePoolOf({ object, where }: Manifest): NodePool {
-  const schema = schemaOf(object.kind);
-  const pool = schema === undefined ? object : schema.applyDefaults(object);
-  const causes = schema?.validate(pool) ?? [];
-  if (causes.length > 0)
-    throw new InputError(where, causes.map(({ field, message }) => `${field}: ${message}`).join('; '));
-  const errors = nodePoolErrors(pool as NodePool);
-  if (errors.length > 0) throw new InputError(where, errors.join('; '));
-  return pool as NodePool;
+function nodePoolOf(manifest: Manifest): NodePool {
+  const pool = stored<NodePool>(manifest);
+  const errors = nodePoolErrors(pool);
+  if (errors.length > 0) throw new InputError(manifest.where, errors.join('; '));
+  return pool;
 }
 
 function nodesOf(

@@ -59,4 +59,24 @@ describe('simulate', () => {
     expect(text).toContain('    default: instance-types: no instance type has enough resources');
     expect(text).toContain('0 new nodes for $0.0000/h, 3 pods unschedulable');
   });
+
+  it('takes NodeOverlays into account, and says which are not in force', async () => {
+    const overlay = (name: string, spec: string): string =>
+      `apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+    const large = '{key: karpenter.k8s.aws/instance-size, operator: In, values: [4xlarge]}';
+    const overlays = [
+      overlay('bargain', `{requirements: [${large}], price: "0.001"}`),
+      overlay('also', `{requirements: [${large}], price: "0.002"}`),
+    ].join('---\n');
+    const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m')), write('overlays.yaml', overlays)];
+    const { simulation, notes } = await simulate({ filename, nowMs: 0 });
+    expect(simulation.nodeClaims).toMatchObject([{ cheapest: 'm7g.4xlarge' }]);
+    expect(simulation.totalPrice).toBeCloseTo(0.001, 6);
+    expect(notes).toEqual([expect.stringMatching(/NodeOverlay also: not in force: conflict with another overlay$/)]);
+
+    const wrong = write('wrong.yaml', overlay('wrong', '{requirements: [], price: "-1"}'));
+    await expect(simulate({ filename: [wrong], nowMs: 0 })).rejects.toThrow(
+      /wrong\.yaml.*NodeOverlay wrong.*spec\.price/s,
+    );
+  });
 });

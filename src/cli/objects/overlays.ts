@@ -1,0 +1,30 @@
+/** NodeOverlays among manifests, and what they make of the instance types that NodePools see. */
+import type { NodeOverlay } from '../../api/nodeoverlay.ts';
+import type { PoolInput } from '../../engine/model.ts';
+import { evaluateOverlays, overlaid } from '../../engine/overlays.ts';
+import type { Manifest } from './read.ts';
+import { stored } from './stored.ts';
+
+export interface Overlaid {
+  readonly pools: readonly PoolInput[];
+  /** Overlays that are not in force, and why. */
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError that names the overlay and the field */
+export function underOverlays(pools: readonly PoolInput[], manifests: readonly Manifest[]): Overlaid {
+  const found = manifests.filter(({ object }) => object.kind === 'NodeOverlay');
+  if (found.length === 0) return { pools, notes: [] };
+  const overlays = found.map((manifest) => ({ where: manifest.where, overlay: stored<NodeOverlay>(manifest) }));
+  const { accepted, problems } = evaluateOverlays(
+    overlays.map(({ overlay }) => overlay),
+    pools,
+  );
+  return {
+    pools: pools.map((pool) => ({ ...pool, instanceTypes: overlaid(pool, accepted) })),
+    notes: overlays.flatMap(({ where, overlay }) => {
+      const problem = problems.get(overlay.metadata.name);
+      return problem === undefined ? [] : [`${where}: not in force: ${problem.message}`];
+    }),
+  };
+}
