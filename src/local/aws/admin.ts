@@ -8,6 +8,7 @@
  * curl -X POST $AWS_ENDPOINT_URL/_local/faults -d '{"kind":"capacity","instanceType":"m5.*","zone":"us-west-2a"}'
  * curl -X POST $AWS_ENDPOINT_URL/_local/faults -d '{"kind":"throttle","action":"CreateFleet","times":5}'
  * curl -X POST $AWS_ENDPOINT_URL/_local/faults -d '{"kind":"error","action":"RunInstances","code":"UnauthorizedOperation"}'
+ * curl -X POST $AWS_ENDPOINT_URL/_local/faults -d '{"kind":"malformed","action":"Describe*","rate":0.2}'
  * curl -X POST $AWS_ENDPOINT_URL/_local/faults -d '{"kind":"slow-boot","ms":60000,"times":1}'
  * curl -X DELETE $AWS_ENDPOINT_URL/_local/faults             # or /_local/faults/fault-3
  * curl -X POST $AWS_ENDPOINT_URL/_local/instances/i-0123/interrupt

@@ -1,5 +1,6 @@
-/** From an HTTP request to the service that it is signed for, through the faults, and back. */
-
+/** From an HTTP request to the service that it is signed for, through rate limits and faults, and back. */
+import { throttled } from './faults.ts';
+import { EC2_RATE_LIMITS, type RateLimiter, rateLimiter } from './ratelimits.ts';
 import { GLOBAL_SERVICES } from './services/services.ts';
 import type { Account } from './state/account.ts';
 import { AwsError } from './wire/error.ts';
@@ -23,6 +24,9 @@ interface Scope {
 export function dispatcher(account: Account, services: ReadonlyMap<string, Service>): Dispatch {
   /** Errors before a service is known travel as EC2 writes them. */
   const fallback = services.get('ec2') as Service;
+  const { rateLimits = false } = account.options;
+  const admits =
+    rateLimits === false ? () => true : rateLimiter(account.clock, rateLimits === true ? EC2_RATE_LIMITS : rateLimits);
 
   return async (request, signal) => {
     const requestId = account.random.uuid();
@@ -32,26 +36,43 @@ export function dispatcher(account: Account, services: ReadonlyMap<string, Servi
     if (!GLOBAL_SERVICES.has(service.name) && scope.region !== account.region) {
       return encodeError(service, wrongRegion(service, scope.region, account.region), requestId);
     }
-    return call(account, service, request, { requestId, signal });
+    return call(account, service, request, { requestId, signal, admits });
   };
 }
+
+interface Passage {
+  readonly requestId: string;
+  readonly signal: AbortSignal;
+  readonly admits: RateLimiter;
+}
+
+const RESET: HttpAnswer = { status: 0, headers: {}, body: '', reset: true };
 
 async function call(
   account: Account,
   service: Service,
   request: HttpRequest,
-  { requestId, signal }: { readonly requestId: string; readonly signal: AbortSignal },
+  { requestId, signal, admits }: Passage,
 ): Promise<HttpAnswer> {
   let failed: (code: string) => void = (code) =>
     account.calls.record(service.name, actionOf(service, request) || request.path, {}, account.clock.now())(code);
   try {
     const { shape, input } = await decode(service, request);
     failed = account.calls.record(service.name, shape.name, input, account.clock.now());
-    const { delayMs, error } = account.faults.onCall(service.name, shape.name);
+    if (service.name === 'ec2' && !admits(shape.name, input)) throw throttled(service.name);
+    const { delayMs, error, broken } = account.faults.onCall(service.name, shape.name);
     if (delayMs > 0) await account.clock.sleep(delayMs, signal);
     if (error) throw error;
-    const answer = await service.handlers[shape.name]?.(input, { requestId, signal });
-    return encode(service, shape, answer, requestId);
+    if (broken !== undefined) failed(broken);
+    if (broken === 'unheard') return RESET;
+    const answer = encode(
+      service,
+      shape,
+      await service.handlers[shape.name]?.(input, { requestId, signal }),
+      requestId,
+    );
+    if (broken === 'unanswered') return RESET;
+    return broken === 'cut' ? { ...answer, body: answer.body.slice(0, answer.body.length / 2) } : answer;
   } catch (error) {
     const known = error instanceof AwsError ? error : new AwsError('InternalError', internal(error), 500);
     failed(known.code);

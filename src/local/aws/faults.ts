@@ -10,16 +10,27 @@ export interface Pool {
   readonly capacityType: CapacityType;
 }
 
+/** What becomes of a call. */
+export interface Disturbance {
+  readonly delayMs: number;
+  /** Answered instead of carrying the call out. */
+  readonly error: AwsError | undefined;
+  /** How the exchange breaks: nothing was done (`unheard`), or it was, and the answer is lost or cut off. */
+  readonly broken: 'unheard' | 'unanswered' | 'cut' | undefined;
+}
+
 export interface FaultBook {
   add(rule: FaultRule): string;
   clear(id?: string): void;
   list(): readonly { readonly id: string; readonly rule: FaultRule; readonly left?: number }[];
-  /** What happens to a call: the delay of its answer, and the error that it gets instead of one. Uses rules up. */
-  onCall(service: string, action: string): { readonly delayMs: number; readonly error: AwsError | undefined };
+  /** What happens to a call. Uses rules up. */
+  onCall(service: string, action: string): Disturbance;
   /** The error of the first capacity rule that has nothing left for this pool. */
   shortage(pool: Pool): AwsError | undefined;
   /** Counts a launch against the capacity rules of its pool. */
   launched(pool: Pool): void;
+  /** How long reads do not know a new machine of the pool, or its tags. Uses rules up. */
+  hidden(pool: Pool): { readonly machineMs: number; readonly tagsMs: number };
   /** How a new machine of the pool boots. Uses rules up. */
   boot(pool: Pool): { readonly joins: boolean; readonly bootDelayMs: number };
   isSpotRoleMissing(): boolean;
@@ -42,9 +53,16 @@ export function faultBook(random: Random): FaultBook {
     // an exhausted capacity rule goes on refusing; every other rule is over once used up
     if (entry.left <= 0 && entry.rule.kind !== 'capacity') entries.splice(entries.indexOf(entry), 1);
   };
-  const take = (entry: Entry): Entry => {
-    spend(entry);
-    return entry;
+  /** Milliseconds of all rules of a kind for a pool. */
+  const sumOf = (kind: 'slow-boot' | 'invisible' | 'late-tags', pool: Pool): number => {
+    let ms = 0;
+    for (const entry of [...entries]) {
+      const { rule } = entry;
+      if (rule.kind !== kind || !matchesPool(rule, pool)) continue;
+      spend(entry);
+      ms += rule.ms;
+    }
+    return ms;
   };
 
   return {
@@ -67,17 +85,16 @@ export function faultBook(random: Random): FaultBook {
       for (const entry of [...entries]) {
         const { rule } = entry;
         if (rule.kind === 'latency' && wildcard(rule.action ?? '*')(action)) {
-          take(entry);
+          spend(entry);
           delayMs += rule.ms;
         }
       }
       for (const entry of [...entries]) {
-        const error = callError(entry.rule, service, action, random);
-        if (!error) continue;
-        take(entry);
-        return { delayMs, error };
+        if (!strikes(entry.rule, action, random)) continue;
+        spend(entry);
+        return { delayMs, ...outcomeOf(entry.rule, service, action) };
       }
-      return { delayMs, error: undefined };
+      return { delayMs, error: undefined, broken: undefined };
     },
 
     shortage(pool) {
@@ -91,33 +108,59 @@ export function faultBook(random: Random): FaultBook {
         if (entry.rule.kind === 'capacity' && entry.left && matchesPool(entry.rule, pool)) spend(entry);
       }
     },
+    hidden: (pool) => ({ machineMs: sumOf('invisible', pool), tagsMs: sumOf('late-tags', pool) }),
     boot(pool) {
       let joins = true;
-      let bootDelayMs = 0;
       for (const entry of [...entries]) {
-        const { rule } = entry;
-        if (rule.kind === 'never-joins' && matchesPool(rule, pool)) {
-          take(entry);
-          joins = false;
-        }
-        if (rule.kind === 'slow-boot' && matchesPool(rule, pool)) {
-          take(entry);
-          bootDelayMs += rule.ms;
-        }
+        if (entry.rule.kind !== 'never-joins' || !matchesPool(entry.rule, pool)) continue;
+        spend(entry);
+        joins = false;
       }
-      return { joins, bootDelayMs };
+      return { joins, bootDelayMs: sumOf('slow-boot', pool) };
     },
     isSpotRoleMissing: () => entries.some(({ rule }) => rule.kind === 'no-spot-role'),
   };
 }
 
-function callError(rule: FaultRule, service: string, action: string, random: Random): AwsError | undefined {
-  if (rule.kind !== 'error' && rule.kind !== 'throttle') return undefined;
-  if (!wildcard(rule.action ?? '*')(action)) return undefined;
-  if (rule.rate !== undefined && random.next() >= rule.rate) return undefined;
-  return rule.kind === 'throttle'
-    ? throttled(service)
-    : new AwsError(rule.code, rule.message ?? `${action} failed with ${rule.code}`, rule.status ?? statusOf(rule.code));
+type CallRule = Extract<FaultRule, { kind: 'error' | 'throttle' | 'malformed' | 'reset' | 'expired-credentials' }>;
+
+const CALL_RULES = new Set<string>(['error', 'throttle', 'malformed', 'reset', 'expired-credentials']);
+
+/** Whether the rule is about this call and, where it is a matter of chance, this time. */
+function strikes(rule: FaultRule, action: string, random: Random): rule is CallRule {
+  if (!CALL_RULES.has(rule.kind)) return false;
+  if ('action' in rule && !wildcard(rule.action ?? '*')(action)) return false;
+  return !('rate' in rule) || rule.rate === undefined || random.next() < rule.rate;
+}
+
+function outcomeOf(rule: CallRule, service: string, action: string): Omit<Disturbance, 'delayMs'> {
+  const failing = (error: AwsError): Omit<Disturbance, 'delayMs'> => ({ error, broken: undefined });
+  switch (rule.kind) {
+    case 'throttle':
+      return failing(throttled(service));
+    case 'expired-credentials':
+      return failing(expired(service));
+    case 'malformed':
+      return { error: undefined, broken: 'cut' };
+    case 'reset':
+      return { error: undefined, broken: rule.lost === 'request' ? 'unheard' : 'unanswered' };
+    default:
+      return failing(
+        new AwsError(
+          rule.code,
+          rule.message ?? `${action} failed with ${rule.code}`,
+          rule.status ?? statusOf(rule.code),
+        ),
+      );
+  }
+}
+
+/** What a service says to credentials of a role whose time is over. */
+function expired(service: string): AwsError {
+  if (service === 'ec2') return new AwsError('RequestExpired', 'Request has expired.', 400);
+  const message = 'The security token included in the request is expired';
+  if (service === 'iam' || service === 'sts') return new AwsError('ExpiredToken', message, 403);
+  return new AwsError('ExpiredTokenException', message, service === 'eks' ? 403 : 400);
 }
 
 /** Each service has its own words for "too many calls". */
@@ -160,12 +203,19 @@ const share: Check = (value) => typeof value === 'number' && value >= 0 && value
 const milliseconds: Check = (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0;
 const capacity: Check = (value) => value === 'spot' || value === 'on-demand' || value === 'reserved';
 
+const lost: Check = (value) => value === 'request' || value === 'answer';
+
 const POOL: Readonly<Record<string, Check>> = { instanceType: text, zone: text, capacityType: capacity };
 const FIELDS: Readonly<Record<FaultRule['kind'], Readonly<Record<string, Check>>>> = {
   capacity: { ...POOL, remaining: count, code: text },
   error: { action: text, code: text, message: text, status: positive, times: positive, rate: share },
   throttle: { action: text, times: positive, rate: share },
+  malformed: { action: text, times: positive, rate: share },
+  reset: { action: text, lost, times: positive, rate: share },
+  'expired-credentials': { times: positive },
   latency: { action: text, ms: milliseconds, times: positive },
+  invisible: { ...POOL, ms: milliseconds, times: positive },
+  'late-tags': { ...POOL, ms: milliseconds, times: positive },
   'slow-boot': { ...POOL, ms: milliseconds, times: positive },
   'never-joins': { ...POOL, times: positive },
   'no-spot-role': {},
@@ -174,6 +224,8 @@ const REQUIRED: Readonly<Partial<Record<FaultRule['kind'], readonly string[]>>> 
   error: ['action', 'code'],
   latency: ['ms'],
   'slow-boot': ['ms'],
+  invisible: ['ms'],
+  'late-tags': ['ms'],
 };
 
 /** Rules come from outside, too: over HTTP anything may arrive. */

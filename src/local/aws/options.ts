@@ -1,6 +1,7 @@
 /** What `startAws` takes and answers. */
 import type { _InstanceType, CapacityReservation, Image, InstanceTypeInfo, PlacementGroup } from '@aws-sdk/client-ec2';
 import type { Clock } from '../clock.ts';
+import type { RateLimits } from './ratelimits.ts';
 import type { CallLog, Faults, InterruptionQueue, LocalInstances, PoolMatch, Spending, Tags } from './types.ts';
 
 /** Instance types, where they are offered, and what they cost. */
@@ -47,6 +48,8 @@ export interface AwsOptions {
   readonly catalogue?: Catalogue;
   /** How long a new instance is unknown to DescribeInstances and CreateTags; default 0. */
   readonly consistencyDelayMs?: number;
+  /** Request throttling of EC2: that of AWS, or one's own; default none. */
+  readonly rateLimits?: boolean | RateLimits;
   /** From launch to `running`; default 8000. */
   readonly startDelayMs?: number;
   /** From `shutting-down` to `terminated`; default 15000. */

@@ -106,8 +106,12 @@ async function readRequest(incoming: IncomingMessage): Promise<HttpRequest> {
   };
 }
 
-function send(response: ServerResponse, { status, headers, body }: HttpAnswer): void {
+function send(response: ServerResponse, { status, headers, body, reset }: HttpAnswer): void {
   if (response.destroyed) return;
+  if (reset) {
+    response.socket?.resetAndDestroy();
+    return;
+  }
   response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
   response.end(body);
 }

@@ -89,10 +89,26 @@ export type FaultRule =
     }
   /** Calls are throttled with the error that their service uses. */
   | { readonly kind: 'throttle'; readonly action?: string; readonly times?: number; readonly rate?: number }
+  /** Calls take effect, and their answers end in the middle. */
+  | { readonly kind: 'malformed'; readonly action?: string; readonly times?: number; readonly rate?: number }
+  /** Connections are reset: before a call takes effect (`request`), or after that, instead of the answer (default). */
+  | {
+      readonly kind: 'reset';
+      readonly action?: string;
+      readonly lost?: 'request' | 'answer';
+      readonly times?: number;
+      readonly rate?: number;
+    }
+  /** Every service refuses the caller's credentials as expired. */
+  | { readonly kind: 'expired-credentials'; readonly times?: number }
   /** Answers take `ms` longer. */
   | { readonly kind: 'latency'; readonly action?: string; readonly ms: number; readonly times?: number }
   /** Kubelets of matching new instances start `ms` later. */
   | ({ readonly kind: 'slow-boot'; readonly ms: number; readonly times?: number } & PoolMatch)
+  /** Matching new instances are unknown to DescribeInstances, TerminateInstances and CreateTags for `ms`. */
+  | ({ readonly kind: 'invisible'; readonly ms: number; readonly times?: number } & PoolMatch)
+  /** Reads of matching new instances show no tags, and filters on tags miss them, for `ms`. */
+  | ({ readonly kind: 'late-tags'; readonly ms: number; readonly times?: number } & PoolMatch)
   /** Matching new instances run but never join the cluster. */
   | ({ readonly kind: 'never-joins'; readonly times?: number } & PoolMatch)
   /** The account lacks the spot service-linked role and may not create it. */
@@ -127,7 +143,7 @@ export interface RecordedCall {
   /** The request, in the SDK's member names. */
   readonly input: Readonly<Record<string, unknown>>;
   readonly atMs: number;
-  /** Absent while the call is under way and when it succeeded. */
+  /** Absent while the call is under way and when it succeeded; `unheard`, `unanswered` or `cut` for broken ones. */
   readonly errorCode?: string;
 }
 

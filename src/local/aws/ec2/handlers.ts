@@ -3,7 +3,10 @@ import type { CreateFleetRequest, RunInstancesRequest } from '@aws-sdk/client-ec
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
-import * as reads from './describe.ts';
+import * as capacity from './describecapacity.ts';
+import { describeImages } from './describeimages.ts';
+import * as network from './describenetwork.ts';
+import * as types from './describetypes.ts';
 import { refuseDryRun } from './dryrun.ts';
 import { createFleet } from './fleets.ts';
 import * as instances from './instances.ts';
@@ -25,22 +28,22 @@ export function ec2Handlers(account: Account): Handlers {
       action(account, input);
 
   return {
-    DescribeAvailabilityZones: read(reads.describeAvailabilityZones),
-    DescribeCapacityReservations: read(reads.describeCapacityReservations),
-    DescribeImages: read(reads.describeImages),
+    DescribeAvailabilityZones: read(network.describeAvailabilityZones),
+    DescribeCapacityReservations: read(capacity.describeCapacityReservations),
+    DescribeImages: read(describeImages),
     DescribeInstances: read(instances.describeInstances),
     DescribeInstanceStatus: read(instances.describeInstanceStatus),
-    DescribeInstanceTypeOfferings: read(reads.describeInstanceTypeOfferings),
-    DescribeInstanceTypes: read(reads.describeInstanceTypes),
+    DescribeInstanceTypeOfferings: read(types.describeInstanceTypeOfferings),
+    DescribeInstanceTypes: read(types.describeInstanceTypes),
     DescribeLaunchTemplates: read(templates.describeLaunchTemplates),
     DescribeLaunchTemplateVersions: read(templates.describeLaunchTemplateVersions),
     DescribeNetworkInterfaces: read(instances.describeNetworkInterfaces),
-    DescribePlacementGroups: read(reads.describePlacementGroups),
-    DescribeSecurityGroups: read(reads.describeSecurityGroups),
-    DescribeSpotPriceHistory: read(reads.describeSpotPriceHistory),
-    DescribeSubnets: read(reads.describeSubnets),
+    DescribePlacementGroups: read(capacity.describePlacementGroups),
+    DescribeSecurityGroups: read(network.describeSecurityGroups),
+    DescribeSpotPriceHistory: read(types.describeSpotPriceHistory),
+    DescribeSubnets: read(network.describeSubnets),
     DescribeTags: read(tags.describeTags),
-    DescribeVpcs: read(reads.describeVpcs),
+    DescribeVpcs: read(network.describeVpcs),
     CreateFleet: write((owner, input: CreateFleetRequest) => once(owner, 'CreateFleet', input, createFleet)),
     CreateLaunchTemplate: write(templates.createLaunchTemplate),
     CreateTags: write(tags.createTags),

@@ -19,7 +19,7 @@ import type {
 } from '@aws-sdk/client-ec2';
 import { applyFilters, type FilterFields, page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
-import type { Machine } from '../state/machines.ts';
+import { type Machine, tagsAt } from '../state/machines.ts';
 import type { InstanceState } from '../types.ts';
 import { AwsError, invalidCombination, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dryrun.ts';
@@ -62,7 +62,8 @@ export function describeInstances(account: Account, input: DescribeInstancesRequ
     throw invalidCombination('The parameter instancesSet cannot be used with the parameter maxResults');
   }
   const machines = byIds(visibleMachines(account), input.InstanceIds, 'i', (machine) => machine.id);
-  const found = applyFilters(machines, input.Filters, FIELDS, (machine) => machine.tags);
+  const now = account.clock.now();
+  const found = applyFilters(machines, input.Filters, FIELDS, (machine) => tagsAt(machine, now));
   const { items, next } = page(found, input, { min: 5, max: 1000 });
   return { Reservations: reservations(account, items), NextToken: next };
 }

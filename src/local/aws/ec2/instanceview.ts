@@ -1,7 +1,7 @@
 /** A machine in the words of DescribeInstances. */
 import type { Instance, InstanceNetworkInterface } from '@aws-sdk/client-ec2';
 import type { Account } from '../state/account.ts';
-import type { Machine } from '../state/machines.ts';
+import { type Machine, tagsAt } from '../state/machines.ts';
 import type { InstanceState } from '../types.ts';
 import { tagList } from './tags.ts';
 
@@ -25,7 +25,7 @@ export function instanceView(account: Account, machine: Machine, launchIndex: nu
     ...(machine.stateReason
       ? { StateReason: machine.stateReason, StateTransitionReason: machine.stateReason.Message ?? '' }
       : { StateTransitionReason: '' }),
-    Tags: tagList(machine.tags),
+    Tags: tagList(tagsAt(machine, account.clock.now())),
   };
 }
 

@@ -43,6 +43,8 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     (data.NetworkInterfaces?.[0]?.AssociatePublicIpAddress ?? subnet.isPublic)
       ? `52.${privateIp.split('.').slice(1).join('.')}`
       : undefined;
+  const hidden = account.faults.hidden({ instanceType: plan.instanceType, zone: subnet.zone, capacityType });
+  const visibleAt = now + (account.options.consistencyDelayMs ?? 0) + hidden.machineMs;
   return {
     id: account.random.id('i'),
     type: plan.instanceType,
@@ -84,7 +86,8 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     clientToken: request.clientToken ?? account.random.uuid(),
     rootDeviceName: image.rootDeviceName,
     lifecycle: request.market === 'on-demand' ? undefined : request.market,
-    visibleAt: now + (account.options.consistencyDelayMs ?? 0),
+    visibleAt,
+    taggedAt: visibleAt + hidden.tagsMs,
     runningAt: undefined,
     endedAt: undefined,
     stateReason: undefined,

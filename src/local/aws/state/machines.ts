@@ -40,6 +40,8 @@ export interface Machine extends Omit<LocalInstance, Changing> {
   readonly lifecycle: string | undefined;
   /** Before then the machine is unknown to reads and to tagging. */
   readonly visibleAt: number;
+  /** Before then reads show no tags of it. */
+  readonly taggedAt: number;
   runningAt: number | undefined;
   endedAt: number | undefined;
   stateReason: StateReason | undefined;
@@ -67,6 +69,9 @@ export interface MachinesOptions {
   /** Called before the listeners, so that they find addresses and reservations already given back. */
   readonly onState: (machine: Machine) => void;
 }
+
+/** The tags that reads show at a time. */
+export const tagsAt = ({ taggedAt, tags }: Machine, nowMs: number): Tags => (taggedAt <= nowMs ? tags : {});
 
 /** States in which a machine holds capacity, quota and money. */
 export const isAlive = ({ state }: { readonly state: InstanceState }): boolean =>

@@ -41,6 +41,8 @@ export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** The connection is reset instead. */
+  readonly reset?: true;
 }
 
 /** A request that is understood: which action, with which input. */

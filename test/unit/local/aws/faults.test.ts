@@ -1,4 +1,12 @@
-import { DescribeSubnetsCommand, EC2Client } from '@aws-sdk/client-ec2';
+import {
+  CreateTagsCommand,
+  DescribeInstancesCommand,
+  DescribeSubnetsCommand,
+  EC2Client,
+  TerminateInstancesCommand,
+} from '@aws-sdk/client-ec2';
+import { DescribeClusterCommand, EKSClient } from '@aws-sdk/client-eks';
+import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { GetQueueUrlCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { faultBook } from '../../../../src/local/aws/faults.ts';
@@ -74,6 +82,70 @@ describe('faults of calls', () => {
   });
 });
 
+describe('broken exchanges', () => {
+  const instances = (): number => fixture.aws.instances.list().length;
+  const buy = async (): Promise<unknown> =>
+    fixture.fleet({ template: 'karpenter.k8s.aws/1', types: ['m5.large'], more: { ClientToken: 'once' } });
+  beforeEach(async () => {
+    await fixture.template();
+  });
+
+  it.each([
+    { rule: { kind: 'reset', lost: 'request' }, noted: 'unheard', bought: 0 },
+    { rule: { kind: 'reset' }, noted: 'unanswered', bought: 1 },
+    { rule: { kind: 'malformed' }, noted: 'cut', bought: 1 },
+  ] as const)('are noted as $noted after $bought purchases', async ({ rule, noted, bought }) => {
+    fixture.aws.faults.add({ ...rule, action: 'CreateFleet', times: 1 });
+    await expect(buy()).rejects.toThrow();
+    expect(instances()).toBe(bought);
+    expect(fixture.aws.calls.recorded('CreateFleet').map(({ errorCode }) => errorCode)).toEqual([noted]);
+    await buy();
+    expect(instances()).toBe(1);
+  });
+});
+
+describe('expired credentials', () => {
+  it('are refused by each service in its own words', async () => {
+    fixture.aws.faults.add({ kind: 'expired-credentials' });
+    const { config } = fixture;
+    expect(await codeOf(describeSubnets())).toBe('RequestExpired');
+    expect(await codeOf(new IAMClient(config).send(new GetRoleCommand({ RoleName: 'a' })))).toBe('ExpiredToken');
+    expect(await codeOf(new EKSClient(config).send(new DescribeClusterCommand({ name: 'demo' })))).toBe(
+      'ExpiredTokenException',
+    );
+  });
+});
+
+describe('eventual consistency', () => {
+  it('hides a machine, then its tags, from reads and changes', async () => {
+    fixture.aws.faults.add({ kind: 'invisible', ms: 5_000, times: 1 });
+    fixture.aws.faults.add({ kind: 'late-tags', ms: 3_000, times: 1 });
+    const TagSpecifications = [{ ResourceType: 'instance' as const, Tags: [{ Key: 'team', Value: 'a' }] }];
+    const template = await fixture.template();
+    const [id = ''] = instanceIds(await fixture.fleet({ template, types: ['m5.large'], more: { TagSpecifications } }));
+    const named = async () => {
+      const answer = await fixture.ec2.send(new DescribeInstancesCommand({ InstanceIds: [id] }));
+      return answer.Reservations?.[0]?.Instances?.[0]?.Tags?.map(({ Key }) => Key);
+    };
+    const found = async () => {
+      const Filters = [{ Name: 'tag-key', Values: ['team'] }];
+      return (await fixture.ec2.send(new DescribeInstancesCommand({ Filters }))).Reservations?.length ?? 0;
+    };
+    for (const call of [
+      new TerminateInstancesCommand({ InstanceIds: [id] }),
+      new CreateTagsCommand({ Resources: [id], Tags: [{ Key: 'a', Value: 'b' }] }),
+    ])
+      expect(await codeOf(fixture.ec2.send(call as TerminateInstancesCommand))).toBe('InvalidInstanceID.NotFound');
+    expect(await codeOf(named())).toBe('InvalidInstanceID.NotFound');
+    await fixture.clock.advance(5_000);
+    expect(await named()).toEqual([]);
+    expect(await found()).toBe(0);
+    await fixture.clock.advance(3_000);
+    expect(await named()).toContain('team');
+    expect(await found()).toBe(1);
+  });
+});
+
 describe('faults of machines', () => {
   it('delay the boot of some and keep others from joining', async () => {
     fixture.aws.faults.add({ kind: 'slow-boot', instanceType: 'c5.*', ms: 60_000, times: 1 });
@@ -97,6 +169,8 @@ describe('rules', () => {
     { rule: { kind: 'capacity', type: 'm5.large' }, says: 'no field "type" (fields: instanceType' },
     { rule: { kind: 'error', action: 'CreateFleet' }, says: 'code is missing' },
     { rule: { kind: 'throttle', rate: 2 }, says: 'bad rate 2' },
+    { rule: { kind: 'reset', lost: 'both' }, says: 'bad lost "both"' },
+    { rule: { kind: 'invisible' }, says: 'ms is missing' },
   ])('are refused when wrong: $says', ({ rule, says }) => {
     expect(() => fixture.aws.faults.add(rule as FaultRule)).toThrow(says);
     expect(fixture.aws.faults.list()).toEqual([]);
