@@ -3,14 +3,14 @@
  * the same snapshot gives the same plan.
  */
 import type { Pod } from '../api/kubernetes.ts';
-import type { Placement, Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions } from './model.ts';
+import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions } from './model.ts';
 import { repacked } from './packing/repack.ts';
 import { podKey } from './pods.ts';
 import { type Attempt, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
 import { Common } from './solver/common.ts';
 import { finalise } from './solver/finalise.ts';
-import { type ExistingNode, existingNodes } from './solver/node.ts';
+import { Nodes } from './solver/nodes.ts';
 import type { PodClass, PodClasses } from './solver/podclass.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
 import { Reservations } from './solver/reservations.ts';
@@ -21,6 +21,7 @@ import { refusalOf } from './solver/validate.ts';
 import { Topology } from './topology/topology.ts';
 import type { Volumes } from './volumes.ts';
 
+const NONE: ReadonlySet<string> = new Set();
 const NO_POOLS: PodRefusal = { code: 'no-pools', text: 'no dynamic nodepools found' };
 
 /** How a solve departs from the snapshot that it was prepared for. */
@@ -50,43 +51,38 @@ export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
     return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods) };
   const common = new Common(snapshot, options);
   return {
-    solve: (variation = {}, limits = options) =>
-      solveVariation(common, common.withDefaults(varied(snapshot, variation)), limits),
+    solve: (variation = {}, limits = options) => solveVariation(common, variation, limits),
   };
 }
 
-function varied(snapshot: Snapshot, { leaving, pendingPods = snapshot.pendingPods, quiet }: Variation): Snapshot {
-  const nodes =
-    leaving === undefined || leaving.size === 0
-      ? snapshot.nodes
-      : snapshot.nodes.map((node) => (leaving.has(node.providerId) ? { ...node, markedForDeletion: true } : node));
-  return { ...snapshot, nodes, pendingPods, ...(quiet === undefined ? {} : { quiet }) };
-}
-
-function solveVariation(common: Common, snapshot: Snapshot, limits: SolveLimits): Plan {
-  const { dimensions, daemons, templates, emptyPools, volumes, requestsOf } = common;
+function solveVariation(common: Common, variation: Variation, limits: SolveLimits): Plan {
+  const { snapshot, dimensions, templates, emptyPools, volumes, requestsOf } = common;
+  const { leaving = NONE, quiet = snapshot.quiet } = variation;
+  const pendingPods = common.withDefaults(variation.pendingPods ?? snapshot.pendingPods);
   const options: SolveOptions = { ...common.options, ...limits };
   const preferences = options.preferencePolicy === 'Respect';
   const strictMinValues = options.minValuesPolicy === 'Strict';
-  const classes = common.classesFor(snapshot.pendingPods);
+  const classes = common.classesFor(pendingPods);
   const ignored = new Map<string, PodRefusal>();
-  const pods = admitted(snapshot.pendingPods, classes, volumes, ignored);
-  const order = leftOverFirst(sortPods(pods.map((pod) => ({ pod, requests: requestsOf(pod) }))), options.first ?? []);
+  const pods = admitted(pendingPods, classes, volumes, ignored);
+  const entries = pods.map(({ pod, podClass }) => ({ pod, podClass, requests: requestsOf(pod) }));
+  const order = leftOverFirst(sortPods(entries), options.first ?? []);
   const noAmounts = dimensions.amounts({});
+  const staying = snapshot.nodes.filter(({ providerId }) => !leaving.has(providerId));
+  const leavingAt = new Set(snapshot.nodes.flatMap(({ providerId }, at) => (leaving.has(providerId) ? [at] : [])));
 
   function attempt(tieBreak: TieBreak): Attempt {
     const refusals = new Map(ignored);
-    const topology = new Topology(snapshot, { preferences });
+    const topology = new Topology({ base: common.topology, preferences, leaving: leavingAt, pendingPods });
     registerRules(pods, classes, topology);
-    const nodes = existingNodes(snapshot.nodes, { daemons, dimensions, volumes });
+    const nodes = new Nodes({ table: common.nodes, topology, leaving, quiet });
     const scheduler = new Scheduler({
       classes,
       topology,
       nodes,
-      templates: templates.map((pool) => templateOf(pool, snapshot.nodes)),
+      templates: templates.map((pool) => templateOf(pool, staying)),
       noAmounts,
       lowerMinValues: !strictMinValues,
-      quiet: snapshot.quiet,
       tieBreak,
       reservations: new Reservations(snapshot.pools, options.reservedMode),
     });
@@ -95,7 +91,7 @@ function solveVariation(common: Common, snapshot: Snapshot, limits: SolveLimits)
     const packed = options.packing === 'compatible' ? bought : repacked(bought, { topology, order, noAmounts });
     const claims = finaliseAll(packed, strictMinValues, refusals);
     return {
-      plan: { claims, placements: placementsOn(nodes), refusals, notEvaluated, emptyPools },
+      plan: { claims, placements: nodes.placements, refusals, notEvaluated, emptyPools },
       ties: scheduler.ties,
     };
   }
@@ -108,28 +104,36 @@ function nothing(pods: readonly Pod[]): Plan {
   return { claims: [], placements: [], refusals, notEvaluated: [], emptyPools: [] };
 }
 
+/** A pod that takes part. */
+interface Entry {
+  readonly pod: Pod;
+  readonly podClass: PodClass;
+}
+
 /** Pods that can take part; the others are refused. */
 function admitted(
   pods: readonly Pod[],
   classes: PodClasses,
   volumes: Volumes,
   refusals: Map<string, PodRefusal>,
-): readonly Pod[] {
+): readonly Entry[] {
   const verdicts = new Map<PodClass, PodRefusal | undefined>();
-  return pods.filter((pod) => {
+  const entries: Entry[] = [];
+  for (const pod of pods) {
     const podClass = classes.of(pod);
     if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(podClass, volumes));
     const refusal = verdicts.get(podClass);
-    if (refusal !== undefined) refusals.set(podKey(pod), refusal);
-    return refusal === undefined;
-  });
+    if (refusal === undefined) entries.push({ pod, podClass });
+    else refusals.set(podKey(pod), refusal);
+  }
+  return entries;
 }
 
 /** Rules of every form that a pod may take, so that groups count from the first pod on. */
-function registerRules(pods: readonly Pod[], classes: PodClasses, topology: Topology): void {
+function registerRules(entries: readonly Entry[], classes: PodClasses, topology: Topology): void {
   const registered = new Set<PodClass>();
-  for (const pod of pods) {
-    for (let at: PodClass | undefined = classes.of(pod); at && !registered.has(at); at = classes.relaxed(at)) {
+  for (const { podClass } of entries) {
+    for (let at: PodClass | undefined = podClass; at && !registered.has(at); at = classes.relaxed(at)) {
       registered.add(at);
       topology.register(at);
     }
@@ -139,23 +143,22 @@ function registerRules(pods: readonly Pod[], classes: PodClasses, topology: Topo
 /** Tries pods until all are placed, a round brings nothing, or time is up. Answers the pods that were never tried. */
 function run(
   scheduler: Scheduler,
-  sorted: readonly { readonly pod: Pod }[],
+  order: readonly Entry[],
   refusals: Map<string, PodRefusal>,
   { deadlineMs, elapsedMs, mostClaims = Number.POSITIVE_INFINITY }: SolveOptions,
 ): readonly string[] {
-  const queue = new PodQueue(sorted.map(({ pod }) => pod));
-  for (let pod = queue.pop(); pod !== undefined; pod = queue.pop()) {
+  const queue = new PodQueue(order);
+  for (let entry = queue.pop(); entry !== undefined; entry = queue.pop()) {
     const isLate = deadlineMs !== undefined && elapsedMs !== undefined && elapsedMs() >= deadlineMs;
-    if (isLate || scheduler.claims.all.length > mostClaims) {
-      return [podKey(pod), ...queue.rest.map(podKey)].filter((key) => !refusals.has(key));
-    }
-    const refusal = scheduler.place(pod);
+    if (isLate || scheduler.claims.all.length > mostClaims)
+      return [entry, ...queue.rest].map(({ pod }) => podKey(pod)).filter((key) => !refusals.has(key));
+    const refusal = scheduler.place(entry.pod, entry.podClass);
     if (refusal === undefined) {
-      refusals.delete(podKey(pod));
+      if (refusals.size > 0) refusals.delete(podKey(entry.pod));
       continue;
     }
-    refusals.set(podKey(pod), refusal);
-    queue.pushBack(pod);
+    refusals.set(podKey(entry.pod), refusal);
+    queue.pushBack(entry);
   }
   return [];
 }
@@ -180,10 +183,4 @@ function finaliseAll(
     else planned.push(final);
   }
   return planned;
-}
-
-function placementsOn(nodes: readonly ExistingNode[]): readonly Placement[] {
-  return nodes
-    .filter(({ pods }) => pods.length > 0)
-    .map(({ node, pods }) => ({ node: node.name, providerId: node.providerId, pods: pods.map(podKey) }));
 }

@@ -76,6 +76,11 @@ export class ValueSet {
     return this.values.size > 0 ? 'In' : 'DoesNotExist';
   }
 
+  /** Whether there is no value that it excludes. */
+  get isEverything(): boolean {
+    return this.complement && this.values.size === 0 && this.gte === undefined && this.lte === undefined;
+  }
+
   /** `NotIn` and `DoesNotExist` hold on a node without the label. */
   get allowsAbsence(): boolean {
     return this.complement === this.values.size > 0;

@@ -17,6 +17,8 @@ export type ClaimsByDriver = ReadonlyMap<string, ReadonlySet<string>>;
 export interface PodVolumes {
   /** Requirements of which the node must satisfy one; a single empty one when the volumes do not care. */
   readonly alternatives: readonly Requirements[];
+  /** Whether the volumes do not care. */
+  readonly leaveFree: boolean;
   readonly claims: ClaimsByDriver;
 }
 
@@ -26,7 +28,7 @@ const EBS_DRIVER = 'ebs.csi.aws.com';
 const IN_TREE: Readonly<Record<string, string>> = { 'kubernetes.io/aws-ebs': EBS_DRIVER };
 
 const ANYWHERE: readonly Requirements[] = [Requirements.EMPTY];
-const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, claims: new Map() };
+const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, leaveFree: true, claims: new Map() };
 
 /** The name of the claim behind a volume; undefined for volumes that need none. */
 const claimNameOf = (pod: Pod, { name, persistentVolumeClaim, ephemeral }: PodVolume): string | undefined =>
@@ -104,7 +106,8 @@ export class Volumes {
       const driver = this.#driverOf(claim);
       if (driver !== undefined) claims.set(driver, (claims.get(driver) ?? new Set()).add(id));
     }
-    return { alternatives, claims };
+    const leaveFree = alternatives.every((alternative) => alternative.keys.length === 0);
+    return { alternatives, leaveFree, claims };
   }
 
   /** Where one claim's volume is, or may be made. */
@@ -150,8 +153,8 @@ function combined(a: readonly Requirements[], b: readonly Requirements[]): reado
 
 /** Slots for volumes on a node that exists. Nodes to buy are taken to have enough. */
 export class VolumeSlots {
-  readonly #used = new Map<string, Set<string>>();
-  readonly #limits: ReadonlyMap<string, number>;
+  readonly #used = new Map<string, ReadonlySet<string>>();
+  #limits: ReadonlyMap<string, number>;
 
   constructor(csiNode: CSINode | undefined, running: readonly PodVolumes[]) {
     const drivers = csiNode?.spec.drivers ?? [];
@@ -161,6 +164,13 @@ export class VolumeSlots {
       ),
     );
     for (const { claims } of running) this.take(claims);
+  }
+
+  copy(): VolumeSlots {
+    const copy = new VolumeSlots(undefined, []);
+    copy.#limits = this.#limits;
+    for (const [driver, used] of this.#used) copy.#used.set(driver, used);
+    return copy;
   }
 
   hasRoomFor(claims: ClaimsByDriver): boolean {

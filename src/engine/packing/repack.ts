@@ -103,16 +103,16 @@ class Builder {
   build(bins: readonly Bin[], fixed: readonly Claim[]): readonly Claim[] | undefined {
     const template = this.#template;
     const limits = template.freshLimits();
-    for (const { state } of fixed) limits.spend(template.catalogue, state.rows);
+    for (const { state } of fixed) limits.spend(state.choice);
     const claims: Claim[] = [];
     for (const bin of bins) {
       for (let copy = 0; copy < bin.copies; copy++) {
-        const allowed = limits.allowed(template.catalogue, template.rows);
+        const { allowed } = limits;
         if ('code' in allowed) return undefined;
-        const start = new ClaimState(template, template.root, allowed, this.#parts.noAmounts, []);
+        const start = ClaimState.empty(template, allowed, this.#parts.noAmounts);
         const claim = this.#claim(start, bin);
         if (claim === undefined) return undefined;
-        limits.spend(template.catalogue, claim.state.rows);
+        limits.spend(claim.state.choice);
         claims.push(claim);
       }
     }

@@ -5,7 +5,7 @@
  */
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { allocatable, compareText, isReserved, requirementsOf } from '../instancetypes.ts';
-import type { InstanceType, Offering, Resources } from '../model.ts';
+import type { InstanceType, Offering } from '../model.ts';
 import { LOOSE, type Requirements } from '../requirements.ts';
 import type { ValueSet } from '../valueset.ts';
 import { BitSet } from './bitset.ts';
@@ -57,6 +57,7 @@ export class Catalogue {
   readonly #offeringKeys: readonly string[];
   readonly #masks = new Map<string, BitSet>();
   readonly #views = new Map<string, OfferingView>();
+  readonly #largest = new Map<string, number>();
   readonly #fitTables: (FitTable | undefined)[] = [];
 
   /** Offerings for which `isSold` is false are passed over. */
@@ -175,19 +176,39 @@ export class Catalogue {
       });
   }
 
-  /** Drops the rows that cannot hold the amounts. In place. */
-  keepFitting(rows: BitSet, amounts: Amounts): BitSet {
+  /** Drops the rows that cannot hold the amounts, with `more` on top. In place. */
+  keepFitting(rows: BitSet, amounts: Amounts, more?: Amounts): BitSet {
     rows.and(this.#usable);
     for (let dimension = 0; dimension < amounts.length; dimension++) {
-      const amount = amounts[dimension] ?? 0;
-      if (amount <= 0) continue;
-      const { sorted, from } = this.#fitTable(dimension);
-      const position = lowerBound(sorted, amount);
+      const position = this.#fitPosition(dimension, (amounts[dimension] ?? 0) + (more?.[dimension] ?? 0));
       if (position === 0) continue;
-      const enough = from[position];
+      const enough = this.#fitTable(dimension).from[position];
       if (enough !== undefined) rows.and(enough);
     }
     return rows;
+  }
+
+  /** The same text for amounts that the same rows can hold. */
+  fitId(amounts: Amounts, more: Amounts): string {
+    let id = '';
+    for (let dimension = 0; dimension < amounts.length; dimension++)
+      id += `${this.#fitPosition(dimension, (amounts[dimension] ?? 0) + (more[dimension] ?? 0))},`;
+    return id;
+  }
+
+  /** Up to which amounts, with `more` on top, the same rows can hold them. */
+  nextStep(amounts: Amounts, more: Amounts): Amounts {
+    return amounts.map((amount, dimension) => {
+      const own = more[dimension] ?? 0;
+      const { sorted } = this.#fitTable(dimension);
+      const next = sorted[this.#fitPosition(dimension, amount + own)] ?? Number.POSITIVE_INFINITY;
+      return Math.max(next, 0) - own;
+    });
+  }
+
+  /** How many rows, in order of what they have of a resource, have too little of it. */
+  #fitPosition(dimension: number, amount: number): number {
+    return amount <= 0 ? 0 : lowerBound(this.#fitTable(dimension).sorted, amount);
   }
 
   #fitTable(dimension: number): FitTable {
@@ -208,15 +229,17 @@ export class Catalogue {
     return table;
   }
 
-  /** The most that a type in the set has of a resource. */
-  largestCapacity(rows: BitSet, name: string): number {
+  /** The most that a type, in the set if one is given, has of a resource. */
+  largestCapacity(name: string, rows?: BitSet): number {
+    if (rows === undefined) {
+      const known =
+        this.#largest.get(name) ?? this.types.reduce((most, type) => Math.max(most, type.capacity[name] ?? 0), 0);
+      this.#largest.set(name, known);
+      return known;
+    }
     let largest = 0;
-    for (const type of this.typesOf(rows)) largest = Math.max(largest, this.capacityOf(type)[name] ?? 0);
+    for (const type of this.typesOf(rows)) largest = Math.max(largest, this.types[type]?.capacity[name] ?? 0);
     return largest;
-  }
-
-  capacityOf(type: number): Resources {
-    return this.types[type]?.capacity ?? {};
   }
 }
 

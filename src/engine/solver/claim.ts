@@ -1,12 +1,12 @@
 /** Claims under construction: nodes that will be bought for the pods put on them. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { type HostPort, portConflict } from '../hostports.ts';
-import { satisfiesMinValues } from '../instancetypes.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { untolerated } from '../taints.ts';
-import type { Place } from '../topology/topology.ts';
-import { BitSet } from './bitset.ts';
+import type { Place } from '../topology/base.ts';
+import type { BitSet } from './bitset.ts';
+import type { Choice } from './choice.ts';
 import type { DaemonGroup } from './daemons.ts';
 import { type Amounts, sum } from './dimensions.ts';
 import { instanceTypesMisfit, minValuesMisfit, type Question } from './misfits.ts';
@@ -14,52 +14,61 @@ import type { PodClass } from './podclass.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 
-/**
- * What a claim has come to: immutable, and the same for all claims that took the same classes of pods in the same order.
- * That is why what follows from it is remembered here.
- */
+/** What a claim has come to. Immutable. */
 export class ClaimState {
   readonly template: Template;
-  readonly shape: Shape;
-  /** Instance types that remain possible. Only ever fewer. */
-  readonly rows: BitSet;
+  readonly choice: Choice;
+  /** Rows that were possible before any pod; fewer once host ports rule out types whose daemons have them. */
+  readonly start: BitSet;
   /** Requests of the pods, without daemons. */
   readonly amounts: Amounts;
   readonly ports: readonly HostPort[];
-  readonly #next = new Map<PodClass, ClaimState | Refusal>();
-  readonly #nextNarrowed = new Map<string, ClaimState | Refusal>();
+  #next: Map<string, ClaimState | Refusal> | undefined;
 
-  constructor(template: Template, shape: Shape, rows: BitSet, amounts: Amounts, ports: readonly HostPort[]) {
+  constructor(template: Template, choice: Choice, start: BitSet, amounts: Amounts, ports: readonly HostPort[]) {
     this.template = template;
-    this.shape = shape;
-    this.rows = rows;
+    this.choice = choice;
+    this.start = start;
     this.amounts = amounts;
     this.ports = ports;
   }
 
-  /** With one more pod that topology leaves free; or why that cannot be. */
-  with(podClass: PodClass, volume: Requirements, options: JoinOptions): ClaimState | Refusal {
-    if (volume !== Requirements.EMPTY) return this.withNarrowed(podClass, volume, Requirements.EMPTY, options);
-    let next = this.#next.get(podClass);
-    if (next === undefined) {
-      next = join(this, podClass, volume, Requirements.EMPTY, options);
-      this.#next.set(podClass, next);
-    }
-    return next;
+  /** A claim without pods, of types among some rows. */
+  static empty(template: Template, start: BitSet, noAmounts: Amounts): ClaimState {
+    const choice = template.choices.of(template.root, start, noAmounts);
+    return new ClaimState(template, choice, start, noAmounts, []);
   }
 
-  /** With one more pod, where one of its volume's alternatives and topology narrow the node to some requirements. */
-  withNarrowed(
+  get shape(): Shape {
+    return this.choice.shape;
+  }
+
+  /** Instance types that remain possible. Only ever fewer. */
+  get rows(): BitSet {
+    return this.choice.rows;
+  }
+
+  /** With one more pod, where a volume's alternative and topology narrow the node to some requirements; or why not. */
+  with(
     podClass: PodClass,
-    volume: Requirements,
-    topology: Requirements,
+    { volume = Requirements.EMPTY, topology = Requirements.EMPTY }: Narrowing,
     options: JoinOptions,
   ): ClaimState | Refusal {
-    const id = `${podClass.id} ${volume.identity} | ${topology.identity}`;
-    let next = this.#nextNarrowed.get(id);
+    const own = this.narrowed(podClass, volume);
+    if (own instanceof Refusal) return own;
+    const shape = own.narrow(topology);
+    if ('code' in shape) return new Refusal(() => shape);
+    return filled(this, podClass, shape, options.lowerMinValues);
+  }
+
+  /** The same, remembered: for claims without pods, to which the same happens again and again. */
+  withRemembered(podClass: PodClass, narrowing: Narrowing, options: JoinOptions): ClaimState | Refusal {
+    const id = `${podClass.id} ${narrowing.volume?.identity ?? ''} | ${narrowing.topology?.identity ?? ''}`;
+    this.#next ??= new Map();
+    let next = this.#next.get(id);
     if (next === undefined) {
-      next = join(this, podClass, volume, topology, options);
-      this.#nextNarrowed.set(id, next);
+      next = this.with(podClass, narrowing, options);
+      this.#next.set(id, next);
     }
     return next;
   }
@@ -70,9 +79,15 @@ export class ClaimState {
     if (taint !== undefined) return new Refusal(() => ({ code: 'taint', taint }));
     const shape = this.shape.narrow(podClass.requirements);
     if ('code' in shape) return new Refusal(() => shape);
-    const there = volume === Requirements.EMPTY ? shape : shape.narrow(volume);
+    const there = shape.narrow(volume);
     return 'code' in there ? new Refusal(() => volumeMisfit(there)) : there;
   }
+}
+
+/** What a pod brings along besides its class's requirements. */
+export interface Narrowing {
+  readonly volume?: Requirements;
+  readonly topology?: Requirements;
 }
 
 function volumeMisfit(clash: Misfit): Misfit {
@@ -103,20 +118,6 @@ export class Refusal {
   };
 }
 
-function join(
-  state: ClaimState,
-  podClass: PodClass,
-  volume: Requirements,
-  topology: Requirements,
-  { lowerMinValues }: JoinOptions,
-): ClaimState | Refusal {
-  const own = state.narrowed(podClass, volume);
-  if (own instanceof Refusal) return own;
-  const narrowed = own.narrow(topology);
-  if ('code' in narrowed) return new Refusal(() => narrowed);
-  return filled(state, podClass, narrowed, lowerMinValues);
-}
-
 /** The state with a pod more, where the requirements have come to a shape; or why no instance type is left. */
 export function filled(
   state: ClaimState,
@@ -125,23 +126,36 @@ export function filled(
   lowerMinValues: boolean,
 ): ClaimState | Refusal {
   const { template } = state;
-  const groups = groupsWithPorts(template.groups, state.ports, podClass.ports);
   const amounts = sum(state.amounts, podClass.amounts);
-  const question: Question = {
-    catalogue: template.catalogue,
-    shape: narrowed,
-    rows: state.rows,
-    groups,
-    amounts,
-    podClass,
-    allGroups: template.groups,
-  };
-  const rows = fitting(question);
-  if (rows.isEmpty) return new Refusal(() => instanceTypesMisfit(question));
-  const shape = withMinValues(question, rows, lowerMinValues);
-  if (shape instanceof Refusal) return shape;
+  const groups = groupsWithPorts(template.groups, state.ports, podClass.ports);
+  const start = groups === template.groups ? state.start : template.choices.startWithin(state.start, groups);
+  const hasRoom = start === state.start && narrowed === state.shape && state.choice.staysWith(amounts);
+  let choice = hasRoom ? state.choice : template.choices.of(narrowed, start, amounts);
+  if (choice.isEmpty || narrowed.hasMinValues) {
+    const question: Question = {
+      catalogue: template.catalogue,
+      shape: narrowed,
+      rows: state.rows,
+      groups,
+      amounts,
+      podClass,
+      allGroups: template.groups,
+    };
+    if (choice.isEmpty) return new Refusal(() => instanceTypesMisfit(question));
+    const { unsatisfied } = choice;
+    if (unsatisfied.length > 0 && !lowerMinValues) return new Refusal(() => minValuesMisfit(question, unsatisfied));
+    if (unsatisfied.length > 0) choice = template.choices.of(lowered(narrowed, unsatisfied), start, amounts);
+  }
   const ports = podClass.ports.length === 0 ? state.ports : [...state.ports, ...podClass.ports];
-  return new ClaimState(template, shape, rows, amounts, ports);
+  return new ClaimState(template, choice, start, amounts, ports);
+}
+
+/** With `minValues` that can be reached. */
+function lowered(shape: Shape, unsatisfied: Choice['unsatisfied']): Shape {
+  let { requirements } = shape;
+  for (const [key, reached] of unsatisfied)
+    requirements = requirements.with(key, requirements.get(key).withMinValues(reached || undefined));
+  return shape.replaced(requirements);
 }
 
 function groupsWithPorts(
@@ -151,31 +165,8 @@ function groupsWithPorts(
 ): readonly DaemonGroup[] {
   if (wanted.length === 0) return groups;
   if (portConflict(wanted, taken) !== undefined) return [];
-  return groups.filter((group) => portConflict(wanted, group.ports) === undefined);
-}
-
-/** The rows that the requirements allow, that are offered, and that hold the pods and their group's daemons. */
-function fitting({ catalogue, shape, rows, groups, amounts }: Question): BitSet {
-  const kept = new BitSet(catalogue.rowCount);
-  for (const group of groups) {
-    const possible = rows.clone().and(shape.possible).and(group.rows);
-    if (!possible.isEmpty) kept.or(catalogue.keepFitting(possible, sum(amounts, group.amounts)));
-  }
-  return kept;
-}
-
-/** The shape with `minValues` that the rows satisfy, or a refusal if they don't and must. */
-function withMinValues(question: Question, rows: BitSet, lower: boolean): Shape | Refusal {
-  const { shape, catalogue } = question;
-  if (!shape.hasMinValues) return shape;
-  const types = catalogue.typesOf(rows).flatMap((type) => catalogue.types[type] ?? []);
-  const { unsatisfied } = satisfiesMinValues(types, shape.requirements);
-  if (unsatisfied.length === 0) return shape;
-  if (!lower) return new Refusal(() => minValuesMisfit(question, unsatisfied));
-  let { requirements } = shape;
-  for (const [key, reached] of unsatisfied)
-    requirements = requirements.with(key, requirements.get(key).withMinValues(reached || undefined));
-  return shape.replaced(requirements);
+  const left = groups.filter((group) => portConflict(wanted, group.ports) === undefined);
+  return left.length === groups.length ? groups : left;
 }
 
 /** Stands in for the name that the node will have; no node has it. */
@@ -187,6 +178,8 @@ export class Claim {
   readonly index: number;
   /** The name by which the claim is a domain of rules by host. */
   readonly hostname: string;
+  /** The number by which topology knows the hostname; negative while it does not. */
+  host = -1;
   readonly minValuesLowered: boolean;
   readonly pods: Pod[] = [];
   /** The class of each pod in the form in which it was put here. */
@@ -210,10 +203,7 @@ export class Claim {
 
   /** USD per hour of the cheapest way to buy it. */
   get usdPerHour(): number {
-    const { shape, rows, template } = this.state;
-    let lowest = Number.POSITIVE_INFINITY;
-    for (const row of rows) lowest = Math.min(lowest, shape.offerings.prices[template.catalogue.typeAt(row)] ?? lowest);
-    return lowest;
+    return this.state.choice.usdPerHour;
   }
 
   /** How topology sees it. */

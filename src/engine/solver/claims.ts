@@ -1,47 +1,84 @@
 /** The claims of a solve, kept in the order in which pods try them: those with fewer pods first. */
 import type { Claim } from './claim.ts';
 
+/** Claims with the same number of pods: a list to which claims come at either end, and from which they go anywhere. */
+class Bucket {
+  #items: (Claim | undefined)[] = new Array(16);
+  #head = 8;
+  #end = 8;
+
+  get length(): number {
+    return this.#end - this.#head;
+  }
+
+  at(index: number): Claim | undefined {
+    return this.#items[this.#head + index];
+  }
+
+  push(claim: Claim): void {
+    if (this.#end === this.#items.length) this.#widen();
+    this.#items[this.#end++] = claim;
+  }
+
+  unshift(claim: Claim): void {
+    if (this.#head === 0) this.#widen();
+    this.#items[--this.#head] = claim;
+  }
+
+  /** Leaves the same room at both ends. */
+  #widen(): void {
+    const { length } = this;
+    const wider: (Claim | undefined)[] = new Array(2 * length + 32);
+    const head = (length >> 1) + 16;
+    for (let at = 0; at < length; at++) wider[head + at] = this.at(at);
+    this.#items = wider;
+    this.#head = head;
+    this.#end = head + length;
+  }
+
+  /** Closes the gap from the side on which fewer have to move. */
+  remove(index: number): void {
+    const items = this.#items;
+    const gap = this.#head + index;
+    if (index < this.length - index) {
+      items.copyWithin(this.#head + 1, this.#head, gap);
+      items[this.#head++] = undefined;
+    } else {
+      items.copyWithin(gap, gap + 1, this.#end);
+      items[--this.#end] = undefined;
+    }
+  }
+}
+
 export class Claims {
   /** In order of creation. */
   readonly all: Claim[] = [];
   /** In order of trial: by number of pods; of equals, as a stable sort before each trial would leave them. */
-  readonly #order: Claim[] = [];
+  readonly #buckets: Bucket[] = [];
 
-  get inOrder(): readonly Claim[] {
-    return this.#order;
-  }
-
-  open(claim: Claim): void {
-    this.all.push(claim);
-    this.#order.push(claim);
-    this.#moveForward(this.#order.length - 1);
-  }
-
-  /** To be called when the claim at a position of the order has got a pod more. */
-  grown(position: number): void {
-    const claim = this.#order[position];
-    if (claim === undefined) return;
-    let at = position;
-    for (;;) {
-      const next = this.#order[at + 1];
-      if (next === undefined || next.pods.length >= claim.pods.length) break;
-      this.#order[at] = next;
-      at++;
-    }
-    this.#order[at] = claim;
+  #bucket(pods: number): Bucket {
+    while (this.#buckets.length <= pods) this.#buckets.push(new Bucket());
+    return this.#buckets[pods] as Bucket;
   }
 
   /** A new claim comes after the others with as many pods. */
-  #moveForward(position: number): void {
-    const claim = this.#order[position];
-    if (claim === undefined) return;
-    let at = position;
-    for (;;) {
-      const before = this.#order[at - 1];
-      if (before === undefined || before.pods.length <= claim.pods.length) break;
-      this.#order[at] = before;
-      at--;
+  open(claim: Claim): void {
+    this.all.push(claim);
+    this.#bucket(claim.pods.length).push(claim);
+  }
+
+  /** Offers claims in order until one takes what is offered and has got a pod more by that. Whether one did. */
+  offer(takes: (claim: Claim) => boolean): boolean {
+    for (const bucket of this.#buckets) {
+      for (let index = 0; index < bucket.length; index++) {
+        const claim = bucket.at(index);
+        if (claim === undefined || !takes(claim)) continue;
+        bucket.remove(index);
+        // a claim that has grown comes before the others with as many pods
+        this.#bucket(claim.pods.length).unshift(claim);
+        return true;
+      }
     }
-    this.#order[at] = claim;
+    return false;
   }
 }

@@ -4,27 +4,34 @@ import { spreading } from '../defaultspread.ts';
 import { isReserved } from '../instancetypes.ts';
 import type { Offering, Plan, Resources, Snapshot, SolveOptions } from '../model.ts';
 import { podRequests } from '../resources.ts';
+import { TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
 import { Volumes } from '../volumes.ts';
 import { type Daemon, daemonsOf } from './daemons.ts';
 import { Dimensions } from './dimensions.ts';
+import { NodeTable } from './node.ts';
 import { PodClasses } from './podclass.ts';
 import { type CompiledPool, compileTemplates } from './template.ts';
 
 export class Common {
+  readonly snapshot: Snapshot;
   readonly options: SolveOptions;
   readonly daemons: readonly Daemon[];
   readonly dimensions: Dimensions;
   readonly templates: readonly CompiledPool[];
   readonly emptyPools: Plan['emptyPools'];
   readonly volumes: Volumes;
+  readonly topology: TopologyBase;
   readonly requestsOf: (pod: Pod) => Resources = rememberedRequests();
   readonly #spread: ((pod: Pod) => Pod) | undefined;
   #labelKeys: readonly string[];
   #classes: PodClasses;
+  #nodes: NodeTable | undefined;
 
   constructor(snapshot: Snapshot, options: SolveOptions) {
+    this.snapshot = snapshot;
     this.options = options;
+    this.topology = new TopologyBase(snapshot);
     this.#spread = snapshot.defaultSpread && spreading(snapshot.defaultSpread);
     this.daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests });
     this.dimensions = new Dimensions([
@@ -42,13 +49,19 @@ export class Common {
     this.templates = templates;
     this.emptyPools = emptyPools;
     this.volumes = new Volumes(snapshot);
-    this.#labelKeys = Topology.labelKeys([...snapshot.pendingPods, ...snapshot.nodes.flatMap(({ pods }) => pods)]);
+    this.#labelKeys = Topology.labelKeys(podsOf(snapshot));
     this.#classes = this.#newClasses();
   }
 
-  /** With the cluster's default spread constraints on pending pods that have none. */
-  withDefaults(snapshot: Snapshot): Snapshot {
-    return this.#spread === undefined ? snapshot : { ...snapshot, pendingPods: snapshot.pendingPods.map(this.#spread) };
+  /** With the cluster's default spread constraints on pods that have none. */
+  withDefaults(pods: readonly Pod[]): readonly Pod[] {
+    return this.#spread === undefined ? pods : pods.map(this.#spread);
+  }
+
+  get nodes(): NodeTable {
+    const { daemons, dimensions, volumes } = this;
+    this.#nodes ??= new NodeTable(this.snapshot.nodes, { daemons, dimensions, volumes });
+    return this.#nodes;
   }
 
   /** The classes of these and all pods so far. They start anew when a pod's rules look at labels that none did before. */
@@ -72,6 +85,11 @@ export class Common {
       requestsOf,
     });
   }
+}
+
+function* podsOf({ pendingPods, nodes }: Snapshot): Generator<Pod> {
+  yield* pendingPods;
+  for (const { pods } of nodes) yield* pods;
 }
 
 /** Requests of a pod, worked out once; pods of a workload that share their spec object share them too. */

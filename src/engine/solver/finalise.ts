@@ -17,7 +17,7 @@ import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from 
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
-import { addResources, minCommonResources, podRequests } from '../resources.ts';
+import { addResources, minCommonResources } from '../resources.ts';
 import { ValueSet } from '../valueset.ts';
 import type { Claim } from './claim.ts';
 import type { Shape } from './shape.ts';
@@ -43,7 +43,10 @@ export function labelsOf(pool: NodePool, requirements: Requirements): Readonly<R
   return labels;
 }
 
-function annotationsOf({ state, minValuesLowered }: Claim, types: readonly InstanceType[]): Record<string, string> {
+function annotationsOf(
+  { state, minValuesLowered }: Claim,
+  types: readonly InstanceType[],
+): Readonly<Record<string, string>> {
   const { pool, hash } = state.template;
   const annotations: Record<string, string> = {
     ...pool.spec.template.metadata?.annotations,
@@ -76,13 +79,15 @@ function cheapestTypes({ state, held }: Claim, shape: Shape): readonly number[] 
   return shape.offerings.byPrice.filter((type) => remaining.has(type)).slice(0, MAX_INSTANCE_TYPES);
 }
 
-/** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */
-export function finalise(claim: Claim, options: { readonly strictMinValues: boolean }): PlannedClaim | PodRefusal {
+/** What the plan says of all claims that came to the same choice, and hold no reservations. */
+type Conclusion = Omit<PlannedClaim, 'pods' | 'requests'> & { readonly overhead: Resources };
+
+function conclusionOf(claim: Claim, strictMinValues: boolean): Conclusion | PodRefusal {
   const { template, rows } = claim.state;
   const shape = launchShape(claim);
   const positions = cheapestTypes(claim, shape);
   const types = positions.flatMap((position) => template.catalogue.types[position] ?? []);
-  if (options.strictMinValues && types.length < template.catalogue.typesOf(rows).length) {
+  if (strictMinValues && types.length < template.catalogue.typesOf(rows).length) {
     const { unsatisfied } = satisfiesMinValues(types, shape.requirements);
     if (unsatisfied.length > 0) return tooFewTypes(template.name, minValuesText(unsatisfied));
   }
@@ -93,15 +98,30 @@ export function finalise(claim: Claim, options: { readonly strictMinValues: bool
   if (capacityTypes.length > 0) requirements = requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in(capacityTypes));
   return {
     nodePool: template.name,
-    pods: claim.pods.map(podKey),
     instanceTypes: names,
     requirements: requirements.toApi(),
-    requests: addResources(...claim.pods.map(podRequests), leastOverhead(claim)),
     labels: labelsOf(template.pool, requirements),
     annotations: annotationsOf(claim, types),
     cheapest: names[0] ?? '',
     usdPerHour: shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY,
+    overhead: leastOverhead(claim),
   };
+}
+
+/** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */
+export function finalise(claim: Claim, { strictMinValues }: FinaliseOptions): PlannedClaim | PodRefusal {
+  const draw = (): Conclusion | PodRefusal => conclusionOf(claim, strictMinValues);
+  const { choice } = claim.state;
+  const conclusion = claim.held.size > 0 ? draw() : choice.conclude(`final ${claim.minValuesLowered}`, draw);
+  if ('code' in conclusion) return conclusion;
+  const { nodePool, instanceTypes, requirements, overhead, ...rest } = conclusion;
+  const pods = claim.pods.map(podKey);
+  const requests = addResources(...claim.classes.map((podClass) => podClass.requests), overhead);
+  return { nodePool, pods, instanceTypes, requirements, requests, ...rest };
+}
+
+export interface FinaliseOptions {
+  readonly strictMinValues: boolean;
 }
 
 function tooFewTypes(nodePool: string, cause: string): PodRefusal {

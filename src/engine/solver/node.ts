@@ -1,86 +1,94 @@
 /** Nodes that exist or are on their way, as places for pods. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../hostports.ts';
 import { compareText } from '../instancetypes.ts';
 import type { Resources, StateNode } from '../model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
-import { Requirements, STRICT } from '../requirements.ts';
+import { type Requirements, STRICT } from '../requirements.ts';
 import { addResources, maxResources, podRequests, subtractResources } from '../resources.ts';
 import { toleratesAll } from '../taints.ts';
+import { placeOf } from '../topology/base.ts';
 import { VolumeSlots, type Volumes } from '../volumes.ts';
 import { type Daemon, daemonRequestsOn } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
-import type { PodClass } from './podclass.ts';
+import type { PodClass, PodKind } from './podclass.ts';
 
-/** What of a solve nodes are compiled with. */
+/** What nodes are compiled with. */
 export interface NodeContext {
   readonly daemons: readonly Daemon[];
   readonly dimensions: Dimensions;
   readonly volumes: Volumes;
 }
 
-export class ExistingNode {
-  readonly index: number;
-  readonly node: StateNode;
-  readonly requirements: Requirements;
-  readonly pods: Pod[] = [];
+/** What a node has left. Only ever less. */
+export class Room {
   /** Where the node has no word of a resource it has none of it. */
   readonly #remaining: Amounts;
   readonly #ports: HostPort[];
   readonly #slots: VolumeSlots;
-  /** A negative amount says that the node is overcommitted already: it takes nothing. */
-  readonly #overcommitted: boolean;
 
-  constructor(index: number, node: StateNode, { daemons, dimensions, volumes }: NodeContext) {
-    this.index = index;
-    this.node = node;
-    const { requirements, running, ports, free, takenByDaemons } = loadOf(node);
-    this.requirements = requirements;
-    const wanted = daemonRequestsOn(daemons, { taints: node.taints, requirements });
-    const toCome = maxResources(subtractResources(wanted, takenByDaemons), zeroOf(wanted));
-    const remaining = subtractResources(free, toCome);
-    this.#overcommitted = Object.values(remaining).some((amount) => amount < 0);
-    this.#remaining = dimensions.amounts(remaining);
+  constructor(remaining: Amounts, ports: readonly HostPort[], slots: VolumeSlots) {
+    this.#remaining = remaining;
     this.#ports = [...ports];
-    this.#slots = new VolumeSlots(
-      node.csiNode,
-      running.map((pod) => volumes.of(pod)),
-    );
+    this.#slots = slots;
   }
 
-  get hostname(): string {
-    return this.node.labels[HOSTNAME_LABEL] ?? this.node.name;
+  copy(): Room {
+    return new Room(this.#remaining.slice(), this.#ports, this.#slots.copy());
   }
 
-  /** Whether a pod can be put here, topology aside. Once false, false for good: nothing is ever taken away. */
-  admits({ pod, amounts, ports, requirements, volumes }: PodClass): boolean {
-    return (
-      this.#holds(amounts) &&
-      toleratesAll(pod.spec.tolerations, this.node.taints) &&
-      portConflict(ports, this.#ports) === undefined &&
-      this.requirements.compatible(requirements, STRICT) &&
-      this.#slots.hasRoomFor(volumes.claims)
-    );
+  holds({ amounts, ports, volumes }: PodClass): boolean {
+    for (let at = 0; at < amounts.length; at++)
+      if ((amounts[at] as number) > (this.#remaining[at] as number)) return false;
+    return portConflict(ports, this.#ports) === undefined && this.#slots.hasRoomFor(volumes.claims);
   }
 
-  #holds(amounts: Amounts): boolean {
-    if (this.#overcommitted) return false;
-    for (let at = 0; at < amounts.length; at++) if ((amounts[at] ?? 0) > (this.#remaining[at] ?? 0)) return false;
-    return true;
-  }
-
-  add(pod: Pod, { amounts, ports, volumes }: PodClass): void {
+  take({ amounts, ports, volumes }: PodClass): void {
     for (let at = 0; at < amounts.length; at++) this.#remaining[at] = (this.#remaining[at] ?? 0) - (amounts[at] ?? 0);
     this.#ports.push(...ports);
     this.#slots.take(volumes.claims);
-    this.pods.push(pod);
+  }
+}
+
+/** A node as it is before anything is placed. */
+export class CompiledNode {
+  /** In the order in which nodes are tried. */
+  readonly index: number;
+  /** In the snapshot. */
+  readonly position: number;
+  readonly node: StateNode;
+  readonly requirements: Requirements;
+  readonly room: Room;
+  /** A negative amount says that the node is overcommitted already: it takes nothing. */
+  readonly #overcommitted: boolean;
+
+  constructor(index: number, position: number, node: StateNode, { daemons, dimensions, volumes }: NodeContext) {
+    this.index = index;
+    this.position = position;
+    this.node = node;
+    this.requirements = placeOf(node).requirements;
+    const { running, ports, free, takenByDaemons } = loadOf(node);
+    const wanted = daemonRequestsOn(daemons, { taints: node.taints, requirements: this.requirements });
+    const toCome = maxResources(subtractResources(wanted, takenByDaemons), zeroOf(wanted));
+    const remaining = subtractResources(free, toCome);
+    this.#overcommitted = Object.values(remaining).some((amount) => amount < 0);
+    const used = running.map((pod) => volumes.of(pod));
+    this.room = new Room(dimensions.amounts(remaining), ports, new VolumeSlots(node.csiNode, used));
+  }
+
+  /** Whether pods of a class could be here if there were room: what is no matter of room never changes. */
+  suits({ pod, requirements, volumes }: PodClass): boolean {
+    return (
+      !this.#overcommitted &&
+      toleratesAll(pod.spec.tolerations, this.node.taints) &&
+      this.requirements.compatible(requirements, STRICT) &&
+      volumes.alternatives.some((volume) => this.requirements.compatible(volume, STRICT))
+    );
   }
 }
 
 /** What runs on a node, and what that leaves. */
 interface Load {
-  readonly requirements: Requirements;
   readonly running: readonly Pod[];
   readonly ports: readonly HostPort[];
   /** Allocatable less what runs. */
@@ -88,16 +96,14 @@ interface Load {
   readonly takenByDaemons: Resources;
 }
 
-/** State nodes never change, and disruption solves one cluster hundreds of times: what follows from a node is kept. */
+/** State nodes never change, and a cluster is solved again and again: what follows from a node is kept. */
 const loads = new WeakMap<StateNode, Load>();
 
 function loadOf(node: StateNode): Load {
   let load = loads.get(node);
   if (load === undefined) {
     const running = node.pods.filter((pod) => !isTerminal(pod));
-    const hostname = node.labels[HOSTNAME_LABEL] ?? node.name;
     load = {
-      requirements: Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname }),
       running,
       ports: running.flatMap(hostPortsOf),
       free: subtractResources(node.allocatable, addResources(...running.map(podRequests))),
@@ -114,10 +120,47 @@ const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.ke
 const nameOf = ({ name, registered, nodeClaim }: StateNode): string =>
   registered || nodeClaim === undefined ? name : nodeClaim.metadata.name;
 
-/** Nodes that stay, in the order in which they are tried: initialised ones first, then by name. */
-export function existingNodes(nodes: readonly StateNode[], context: NodeContext): readonly ExistingNode[] {
-  return nodes
-    .filter((node) => !node.markedForDeletion)
-    .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(nameOf(a), nameOf(b)))
-    .map((node, index) => new ExistingNode(index, node, context));
+/** What is known of pods that differ in topology alone and of nodes before anything is placed. */
+export interface NodeKnowledge {
+  /** 1 at the indexes of nodes that suit, 2 at those of nodes that refuse, 0 where nothing is known. */
+  readonly verdicts: Uint8Array;
+  /** Nodes before this index refuse. */
+  first: number;
+}
+
+export const SUITS = 1;
+export const REFUSES = 2;
+
+/** The nodes of a snapshot that stay, in the order in which they are tried: initialised ones first, then by name. */
+export class NodeTable {
+  readonly nodes: readonly CompiledNode[];
+  readonly #knowledge = new Map<PodKind, NodeKnowledge>();
+  readonly #indexes: ReadonlyMap<string, number>;
+
+  constructor(nodes: readonly StateNode[], context: NodeContext) {
+    this.nodes = nodes
+      .map((node, position) => ({ node, position }))
+      .filter(({ node }) => !node.markedForDeletion)
+      .sort(
+        ({ node: a }, { node: b }) =>
+          Number(b.initialized) - Number(a.initialized) || compareText(nameOf(a), nameOf(b)),
+      )
+      .map(({ node, position }, index) => new CompiledNode(index, position, node, context));
+    this.#indexes = new Map(this.nodes.map(({ node, index }) => [node.providerId, index]));
+  }
+
+  /** Of the nodes that stay. */
+  indexOf(providerId: string): number | undefined {
+    return this.#indexes.get(providerId);
+  }
+
+  /** Grows with every solve. */
+  knowledgeOf(kind: PodKind): NodeKnowledge {
+    let knowledge = this.#knowledge.get(kind);
+    if (knowledge === undefined) {
+      knowledge = { verdicts: new Uint8Array(this.nodes.length), first: 0 };
+      this.#knowledge.set(kind, knowledge);
+    }
+    return knowledge;
+  }
 }

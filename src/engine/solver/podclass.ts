@@ -1,18 +1,25 @@
 /**
  * Pods that scheduling cannot tell apart form a class: compiled once, and what is learnt about one holds for all. Giving
- * up a preference moves a pod into another class.
+ * up a preference moves a pod into another class. Classes that differ in topology alone are of one kind.
  */
 import type { Pod, PodSpec } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf } from '../hostports.ts';
 import type { Resources } from '../model.ts';
-import { type Requirements, requirementsOfPod } from '../requirements.ts';
+import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { type PodVolumes, Volumes } from '../volumes.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
 
+/** What is the same for all classes that only rules of topology tell apart. */
+export interface PodKind {
+  /** Position among the kinds of this solve. */
+  readonly id: number;
+}
+
 export interface PodClass {
   /** Position among the classes of this solve. */
   readonly id: number;
+  readonly kind: PodKind;
   /** One pod of the class, in the form that is tried. */
   readonly pod: Pod;
   readonly requests: Resources;
@@ -36,34 +43,33 @@ export interface PodClassOptions {
   requestsOf(pod: Pod): Resources;
 }
 
+/** Joins parts of an identity; no name or label value contains it. */
+const SEPARATOR = '\u0001';
+const ABSENT = '\u0002';
+
 export class PodClasses {
   readonly #options: PodClassOptions;
   readonly #classes = new Map<string, PodClass>();
+  readonly #kinds = new Map<string, PodKind>();
   readonly #relaxed = new Map<PodClass, PodClass | undefined>();
-  /** Pods of one workload often share their spec object. */
-  readonly #bySpec = new WeakMap<PodSpec, Map<string, PodClass>>();
+  readonly #requirements = new Map<string, Requirements>([['', Requirements.EMPTY]]);
+  /** Identities of specs, which the pods of one workload often share. */
+  readonly #specs = new WeakMap<PodSpec, string>();
 
   constructor(options: PodClassOptions) {
     this.#options = options;
   }
 
-  get count(): number {
-    return this.#classes.size;
-  }
-
   of(pod: Pod): PodClass {
-    const visible = this.#visibleIdentity(pod);
-    let classes = this.#bySpec.get(pod.spec);
-    if (classes === undefined) {
-      classes = new Map();
-      this.#bySpec.set(pod.spec, classes);
+    const requests = this.#options.requestsOf(pod);
+    let id = this.#visibleIdentity(pod) + SEPARATOR + this.#specIdentity(pod);
+    for (const name in requests) id += `${SEPARATOR}${name}=${requests[name]}`;
+    let podClass = this.#classes.get(id);
+    if (podClass === undefined) {
+      podClass = this.#compile(pod, requests);
+      this.#classes.set(id, podClass);
     }
-    let known = classes.get(visible);
-    if (known === undefined) {
-      known = this.#classOf(pod, visible);
-      classes.set(visible, known);
-    }
-    return known;
+    return podClass;
   }
 
   /** The class of the pods of this class with their next preference given up; undefined when there is none left. */
@@ -77,31 +83,53 @@ export class PodClasses {
 
   /** What the rules of other pods see of a pod, and the claims of its volumes, which can bear its own name. */
   #visibleIdentity(pod: Pod): string {
-    const { metadata } = pod;
-    const { labelKeys } = this.#options;
-    const claims = Volumes.claimNames(pod);
-    if (labelKeys.length === 0 && claims.length === 0) return '';
-    const values = labelKeys.map((key) => metadata.labels?.[key] ?? null);
-    return JSON.stringify([metadata.namespace ?? 'default', values, claims]);
+    const { metadata, spec } = pod;
+    let id = metadata.namespace ?? 'default';
+    for (const key of this.#options.labelKeys) id += SEPARATOR + (metadata.labels?.[key] ?? ABSENT);
+    return spec.volumes === undefined ? id : id + SEPARATOR + Volumes.claimNames(pod).join();
   }
 
-  #classOf(pod: Pod, visible: string): PodClass {
+  #specIdentity(pod: Pod): string {
     const { spec } = pod;
-    const { dimensions, preferences, requestsOf } = this.#options;
-    const requests = requestsOf(pod);
-    const ports = hostPortsOf(pod);
-    const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
-    const rules = [nodeSelector, affinity, tolerations, topologySpreadConstraints];
-    const id = JSON.stringify([visible, pod.metadata.namespace, requests, ports, ...rules]);
-    let podClass = this.#classes.get(id);
-    if (podClass === undefined) {
-      const strict = requirementsOfPod(pod);
-      const requirements = preferences ? requirementsOfPod(pod, { preferences }) : strict;
-      const amounts = dimensions.amounts(requests);
-      const volumes = this.#options.volumes.of(pod);
-      podClass = { id: this.#classes.size, pod, requests, amounts, requirements, strict, ports, volumes };
-      this.#classes.set(id, podClass);
+    let id = this.#specs.get(spec);
+    if (id === undefined) {
+      const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
+      const ports = hostPortsOf(pod);
+      const rules = [nodeSelector, affinity, tolerations, topologySpreadConstraints];
+      const hasNone = ports.length === 0 && rules.every((rule) => rule === undefined);
+      id = hasNone ? '' : JSON.stringify([ports, ...rules]);
+      this.#specs.set(spec, id);
     }
-    return podClass;
+    return id;
+  }
+
+  #compile(pod: Pod, requests: Resources): PodClass {
+    const { dimensions, preferences } = this.#options;
+    const strict = this.#shared(requirementsOfPod(pod));
+    const requirements = preferences ? this.#shared(requirementsOfPod(pod, { preferences })) : strict;
+    const amounts = dimensions.amounts(requests);
+    const volumes = this.#options.volumes.of(pod);
+    const ports = hostPortsOf(pod);
+    const id = this.#classes.size;
+    const hasVolumes = volumes.claims.size > 0 || !volumes.leaveFree;
+    const { tolerations = [] } = pod.spec;
+    const kindId = JSON.stringify([requirements.identity, [...amounts], tolerations, ports, hasVolumes ? id : '']);
+    return { id, kind: this.#kindOf(kindId), pod, requests, amounts, requirements, strict, ports, volumes };
+  }
+
+  /** One object for equal requirements, so that what follows from them is found by object. */
+  #shared(requirements: Requirements): Requirements {
+    const known = this.#requirements.get(requirements.identity);
+    if (known === undefined) this.#requirements.set(requirements.identity, requirements);
+    return known ?? requirements;
+  }
+
+  #kindOf(id: string): PodKind {
+    let kind = this.#kinds.get(id);
+    if (kind === undefined) {
+      kind = { id: this.#kinds.size };
+      this.#kinds.set(id, kind);
+    }
+    return kind;
   }
 }

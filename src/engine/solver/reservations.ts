@@ -22,7 +22,6 @@ export class Reservations {
   readonly #strict: boolean;
   /** Units left by reservation: the least that any offering tells. */
   readonly #left = new Map<string, number>();
-  readonly #ids = new WeakMap<ClaimState, ReservationIds>();
 
   constructor(pools: readonly PoolInput[], mode: SolveOptions['reservedMode']) {
     this.#strict = mode === 'strict';
@@ -55,15 +54,17 @@ export class Reservations {
     for (const id of held) if (!wanted.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) + 1);
   }
 
+  /** Whether there are none: no claim ever holds one then. */
+  get areNone(): boolean {
+    return this.#left.size === 0;
+  }
+
   /** Reservations into which some of the state's instance types could be launched. */
-  #idsOf(state: ClaimState): ReservationIds {
-    let ids = this.#ids.get(state);
-    if (ids === undefined) {
-      const { catalogue } = state.template;
-      const { reservations } = state.shape.offerings;
-      ids = new Set(catalogue.typesOf(state.rows).flatMap((type) => [...(reservations.get(type) ?? NONE)]));
-      this.#ids.set(state, ids);
-    }
-    return ids;
+  #idsOf({ choice, template }: ClaimState): ReservationIds {
+    return choice.conclude('reservations', () => {
+      const { reservations } = choice.shape.offerings;
+      const types = template.catalogue.typesOf(choice.rows);
+      return new Set(types.flatMap((type) => [...(reservations.get(type) ?? NONE)]));
+    });
   }
 }

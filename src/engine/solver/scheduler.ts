@@ -1,30 +1,29 @@
 /** One solve at work: where each pod goes, pod by pod. */
 import type { Pod } from '../../api/kubernetes.ts';
-import type { Misfit, PodRefusal, Quiet } from '../model.ts';
-import { podKey } from '../pods.ts';
-import { Requirements, STRICT } from '../requirements.ts';
-import type { Place, Topology } from '../topology/topology.ts';
-import { Claim, ClaimState, hostnameOf, Refusal } from './claim.ts';
+import type { Misfit, PodRefusal } from '../model.ts';
+import { Requirements } from '../requirements.ts';
+import type { Prefer, Topology } from '../topology/topology.ts';
+import { Claim, ClaimState, filled, hostnameOf, type Narrowing, Refusal } from './claim.ts';
 import { Claims } from './claims.ts';
 import type { Amounts } from './dimensions.ts';
 import { misfitText } from './misfits.ts';
-import type { ExistingNode } from './node.ts';
-import type { PodClass, PodClasses } from './podclass.ts';
+import type { Nodes } from './nodes.ts';
+import type { PodClass, PodClasses, PodKind } from './podclass.ts';
 import type { ReservationIds, Reservations } from './reservations.ts';
+import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 import { rankedDomains, type TieBreak } from './ties.ts';
 
 export interface SchedulerParts {
   readonly classes: PodClasses;
   readonly topology: Topology;
-  readonly nodes: readonly ExistingNode[];
+  readonly nodes: Nodes;
   readonly templates: readonly Template[];
   readonly noAmounts: Amounts;
   /** Under `BestEffort`, a new claim's `minValues` are lowered to what can be had. */
   readonly lowerMinValues: boolean;
   readonly tieBreak: TieBreak;
   readonly reservations: Reservations;
-  readonly quiet?: Quiet | undefined;
 }
 
 const NO_TEMPLATES = 'nodepool requirements filtered out all available instance types';
@@ -40,33 +39,33 @@ interface Candidate {
 }
 
 const NOTHING_HELD: ReservationIds = new Set();
+const STRICT_MIN_VALUES = { lowerMinValues: false };
 
-/** What is known of one class of pods: refusals that will never turn into acceptance. */
-interface Knowledge {
-  /** Nodes before this position refuse for good. */
-  firstNode: number;
-  /** 1 at the positions of nodes and claims that refuse for good. */
-  readonly closedNodes: Uint8Array;
-  closedClaims: Uint8Array;
-}
+/** What claims of a shape would be narrowed to for a pod, or why they cannot be, or that it hangs on the claim. */
+type Target = Shape | 'closed' | 'refused';
 
 export class Scheduler {
   readonly claims = new Claims();
   /** How many times there was a choice between domains of different price levels. */
   ties = 0;
   readonly #parts: SchedulerParts;
-  readonly #knowledge = new Map<PodClass, Knowledge>();
-  readonly #starts = new Map<Template, { readonly version: number; readonly state: ClaimState | Refusal }>();
+  /** By kind of pods and index of claim, 1 where a claim refuses for good: it only narrows and fills up. */
+  readonly #closed = new Map<PodKind, Uint8Array>();
+  readonly #starts = new Map<Template, ClaimState>();
+  /** By shape, the search for which a target was found last, and that target. */
+  readonly #searches: number[] = [];
+  readonly #targets: (Target | 'tied')[] = [];
+  #search = 0;
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts;
   }
 
   /** Puts a pod somewhere, giving up its preferences one by one; or tells why its last form fits nowhere. */
-  place(pod: Pod): PodRefusal | undefined {
+  place(pod: Pod, podClass: PodClass): PodRefusal | undefined {
     const { classes } = this.#parts;
     let refusal: PodRefusal | undefined;
-    for (let at: PodClass | undefined = classes.of(pod); at !== undefined; at = classes.relaxed(at)) {
+    for (let at: PodClass | undefined = podClass; at !== undefined; at = classes.relaxed(at)) {
       refusal = this.#place(pod, at);
       if (refusal === undefined) return undefined;
       // reserved capacity is worth waiting for: nothing is given up for its sake
@@ -76,83 +75,96 @@ export class Scheduler {
   }
 
   #place(pod: Pod, podClass: PodClass): PodRefusal | undefined {
-    if (this.#onNode(pod, podClass) || this.#onClaim(pod, podClass)) return undefined;
+    if (this.#parts.nodes.take(pod, podClass) || this.#onClaim(pod, podClass)) return undefined;
     return this.#onNewClaim(pod, podClass);
   }
 
-  #knowledgeOf(podClass: PodClass): Knowledge {
-    let knowledge = this.#knowledge.get(podClass);
-    if (knowledge === undefined) {
-      knowledge = {
-        firstNode: 0,
-        closedNodes: new Uint8Array(this.#parts.nodes.length),
-        closedClaims: new Uint8Array(64),
-      };
-      this.#knowledge.set(podClass, knowledge);
-    }
-    const claimCount = this.claims.all.length;
-    if (knowledge.closedClaims.length < claimCount) {
-      const wider = new Uint8Array(claimCount * 2);
-      wider.set(knowledge.closedClaims);
-      knowledge.closedClaims = wider;
-    }
-    return knowledge;
-  }
-
-  #onNode(pod: Pod, podClass: PodClass): boolean {
-    const { nodes, quiet } = this.#parts;
-    const isBarred = quiet !== undefined && !quiet.exempt.has(podKey(pod));
-    const knowledge = this.#knowledgeOf(podClass);
-    for (let at = knowledge.firstNode; at < nodes.length; at++) {
-      const node = nodes[at];
-      if (node === undefined || knowledge.closedNodes[at] === 1) continue;
-      if (isBarred && quiet.nodes.has(node.node.providerId)) continue;
-      if (this.#joinNode(node, pod, podClass, knowledge)) return true;
-    }
-    while (knowledge.firstNode < nodes.length && knowledge.closedNodes[knowledge.firstNode] === 1) {
-      knowledge.firstNode++;
-    }
-    return false;
-  }
-
-  #joinNode(node: ExistingNode, pod: Pod, podClass: PodClass, knowledge: Knowledge): boolean {
-    const { topology } = this.#parts;
-    if (!node.admits(podClass)) {
-      knowledge.closedNodes[node.index] = 1;
-      return false;
-    }
-    const { alternatives } = podClass.volumes;
-    const reachable = alternatives.filter((volume) => node.requirements.compatible(volume, STRICT));
-    if (reachable.length === 0) knowledge.closedNodes[node.index] = 1;
-    // the node's labels are settled: alternatives that it satisfies leave topology the same choice
-    if (reachable.length === 0 || !this.#topologyAllows(node, podClass, knowledge)) return false;
-    node.add(pod, podClass);
-    topology.record(podClass, placeOf(node));
-    return true;
-  }
-
-  #topologyAllows(node: ExistingNode, podClass: PodClass, knowledge: Knowledge): boolean {
-    const narrowed = this.#parts.topology.narrow(podClass, placeOf(node), (_, domains) => domains[0]);
-    if (narrowed instanceof Requirements) return node.requirements.compatible(narrowed, STRICT);
-    if (narrowed.permanent) knowledge.closedNodes[node.index] = 1;
-    return false;
-  }
-
   #onClaim(pod: Pod, podClass: PodClass): boolean {
-    const knowledge = this.#knowledgeOf(podClass);
-    const order = this.claims.inOrder;
-    for (let position = 0; position < order.length; position++) {
-      const claim = order[position];
-      if (claim === undefined || knowledge.closedClaims[claim.index] === 1) continue;
-      const state = this.#joined(claim.state, { hostname: claim.hostname, isNew: false, held: claim.held }, podClass);
-      if (state instanceof ClaimState) {
-        this.#put(pod, podClass, claim, state);
-        this.claims.grown(position);
-        return true;
-      }
-      if (state.permanent) knowledge.closedClaims[claim.index] = 1;
+    const { topology } = this.#parts;
+    if (topology.closesClaims(podClass, this.claims.all.length)) return false;
+    this.#search++;
+    const closed = this.#closedTo(podClass.kind);
+    return this.claims.offer((claim) => {
+      if (closed[claim.index] === 1 || !topology.admitsHost(podClass, claim.host)) return false;
+      const state = this.#joinedClaim(claim, podClass);
+      if (state === 'closed') closed[claim.index] = 1;
+      if (!(state instanceof ClaimState)) return false;
+      this.#put(pod, podClass, claim, state);
+      return true;
+    });
+  }
+
+  #closedTo(kind: PodKind): Uint8Array {
+    const claimCount = this.claims.all.length;
+    let closed = this.#closed.get(kind);
+    if (closed === undefined || closed.length < claimCount) {
+      const wider = new Uint8Array(claimCount * 2 + 64);
+      if (closed !== undefined) wider.set(closed);
+      closed = wider;
+      this.#closed.set(kind, closed);
     }
-    return false;
+    return closed;
+  }
+
+  /** What a claim comes to with a pod more for which its host is open; or whether it refuses for good. */
+  #joinedClaim(claim: Claim, podClass: PodClass): ClaimState | 'closed' | 'refused' {
+    const { state } = claim;
+    if (podClass.volumes.leaveFree && this.#parts.reservations.areNone) {
+      const known = this.#target(claim, podClass);
+      const target = known === 'tied' ? this.#tiedTarget(claim, podClass) : known;
+      if (typeof target === 'string') return target;
+      const joined = filled(state, podClass, target, false);
+      if (joined instanceof ClaimState) return joined;
+      return target === this.#ownShape(state, podClass) ? 'closed' : 'refused';
+    }
+    const joined = this.#joined(state, { hostname: claim.hostname, isNew: false, held: claim.held }, podClass);
+    if (joined instanceof ClaimState) return joined;
+    return joined.permanent ? 'closed' : 'refused';
+  }
+
+  /** Claims of a shape have the same target until the next pod is placed. */
+  #target(claim: Claim, podClass: PodClass): Target | 'tied' {
+    const { id } = claim.state.shape;
+    if (this.#searches[id] !== this.#search) {
+      this.#searches[id] = this.#search;
+      this.#targets[id] = this.#findTarget(claim, podClass);
+    }
+    return this.#targets[id] as Target | 'tied';
+  }
+
+  #ownShape(state: ClaimState, podClass: PodClass): Shape | undefined {
+    const own = state.narrowed(podClass, Requirements.EMPTY);
+    return own instanceof Refusal ? undefined : own;
+  }
+
+  #findTarget(claim: Claim, podClass: PodClass): Target | 'tied' {
+    const own = this.#ownShape(claim.state, podClass);
+    if (own === undefined) return 'closed';
+    if (this.#parts.topology.isFreeOfDomains(podClass)) return own;
+    let isTied = false;
+    const target = this.#targetAmong(own, claim, podClass, (_, domains) => {
+      isTied ||= domains.length > 1;
+      return domains[0];
+    });
+    return isTied ? 'tied' : target;
+  }
+
+  #tiedTarget(claim: Claim, podClass: PodClass): Target {
+    const own = this.#ownShape(claim.state, podClass);
+    if (own === undefined) return 'closed';
+    const free = filled(claim.state, podClass, own, false);
+    if (free instanceof Refusal) return 'closed';
+    return this.#targetAmong(own, claim, podClass, (key, domains) =>
+      domains.length < 2 ? domains[0] : this.#choose(free, key, domains),
+    );
+  }
+
+  #targetAmong(own: Shape, { hostname, state }: Claim, podClass: PodClass, prefer: Prefer): Shape | 'refused' {
+    const place = { hostname, requirements: own.requirements, taints: state.template.taints };
+    const narrowed = this.#parts.topology.narrowDomains(podClass, place, prefer);
+    if (!(narrowed instanceof Requirements)) return 'refused';
+    const target = own.narrow(narrowed);
+    return 'code' in target ? 'refused' : target;
   }
 
   /** What a claim comes to with a pod more: the first of its volumes' alternatives that works decides. */
@@ -178,8 +190,10 @@ export class Scheduler {
     podClass: PodClass,
   ): ClaimState | Refusal {
     const { topology, lowerMinValues } = this.#parts;
-    const options = { lowerMinValues: isNew && lowerMinValues };
-    const free = state.with(podClass, volume, options);
+    const options = isNew && lowerMinValues ? { lowerMinValues } : STRICT_MIN_VALUES;
+    const join = (narrowing: Narrowing): ClaimState | Refusal =>
+      isNew ? state.withRemembered(podClass, narrowing, options) : state.with(podClass, narrowing, options);
+    const free = join({ volume });
     const isRefused = free instanceof Refusal;
     // only reasons of new claims are told, and those name topology before instance types
     if (topology.isFree(podClass) || (isRefused && !isNew)) return free;
@@ -191,7 +205,7 @@ export class Scheduler {
     );
     if (!(narrowed instanceof Requirements)) return new Refusal(narrowed.misfit, isRefused || narrowed.permanent);
     if (narrowed === Requirements.EMPTY) return free;
-    const joined = state.withNarrowed(podClass, volume, narrowed, options);
+    const joined = join({ volume, topology: narrowed });
     return joined instanceof Refusal ? new Refusal(joined.misfit, isRefused) : joined;
   }
 
@@ -206,14 +220,15 @@ export class Scheduler {
 
   #put(pod: Pod, podClass: PodClass, claim: Claim, state: ClaimState): void {
     const { topology, reservations } = this.#parts;
-    const held = reservations.reservable(state, claim.held);
-    if (!(held instanceof Refusal)) {
-      reservations.exchange(claim.held, held);
-      claim.held = held;
+    if (!reservations.areNone) {
+      const held = reservations.reservable(state, claim.held);
+      if (!(held instanceof Refusal)) {
+        reservations.exchange(claim.held, held);
+        claim.held = held;
+      }
     }
     claim.add(pod, podClass, state);
-    topology.registerHost(claim.hostname);
-    topology.record(podClass, claim.place);
+    topology.recordOnClaim(podClass, claim.host, claim.place);
   }
 
   #onNewClaim(pod: Pod, podClass: PodClass): PodRefusal | undefined {
@@ -233,9 +248,10 @@ export class Scheduler {
         continue;
       }
       const claim = new Claim(index, state, isLowered(template, podClass, state));
+      claim.host = this.#parts.topology.openHost(claim.hostname);
       this.#put(pod, podClass, claim, state);
       this.claims.open(claim);
-      template.limits.spend(template.catalogue, state.rows);
+      template.limits.spend(state.choice);
       return undefined;
     }
     const text = templates.length === 0 ? NO_TEMPLATES : textOf(misfits);
@@ -244,27 +260,19 @@ export class Scheduler {
 
   /** What a claim of a template starts from under the limits of this moment. */
   #startOf(template: Template): ClaimState | Refusal {
-    const { limits, catalogue, rows, root } = template;
-    const known = this.#starts.get(template);
-    if (known?.version === limits.version) return known.state;
-    const allowed = limits.allowed(catalogue, rows);
-    const state =
-      'code' in allowed
-        ? new Refusal(() => allowed)
-        : new ClaimState(template, root, allowed, this.#parts.noAmounts, []);
-    this.#starts.set(template, { version: limits.version, state });
-    return state;
+    const { allowed } = template.limits;
+    if ('code' in allowed) return new Refusal(() => allowed);
+    let start = this.#starts.get(template);
+    if (start?.start !== allowed) {
+      start = ClaimState.empty(template, allowed, this.#parts.noAmounts);
+      this.#starts.set(template, start);
+    }
+    return start;
   }
 }
 
 const textOf = (misfits: readonly { readonly misfit: Misfit }[]): string =>
   misfits.map(({ misfit }) => misfitText(misfit)).join('; ');
-
-const placeOf = ({ hostname, requirements, node }: ExistingNode): Place => ({
-  hostname,
-  requirements,
-  taints: node.taints,
-});
 
 /** Whether a new claim asks for less variety than its pool and its first pod do. */
 function isLowered({ root }: Template, { requirements }: PodClass, { shape }: ClaimState): boolean {

@@ -1,21 +1,23 @@
 /** Requirements that claims of a template can have, each compiled once and shared by all claims that come to it. */
 import type { Misfit } from '../model.ts';
-import { LOOSE, type Requirements } from '../requirements.ts';
+import { LOOSE, Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
 import type { Catalogue, OfferingView } from './catalogue.ts';
 
 export class Shapes {
   readonly catalogue: Catalogue;
+  readonly #nextId: () => number;
   readonly #shapes = new Map<string, Shape>();
 
-  constructor(catalogue: Catalogue) {
+  constructor(catalogue: Catalogue, nextId: () => number) {
     this.catalogue = catalogue;
+    this.#nextId = nextId;
   }
 
   of(requirements: Requirements): Shape {
     let shape = this.#shapes.get(requirements.identity);
     if (shape === undefined) {
-      shape = new Shape(this, requirements);
+      shape = new Shape(this.#nextId(), this, requirements);
       this.#shapes.set(requirements.identity, shape);
     }
     return shape;
@@ -23,6 +25,9 @@ export class Shapes {
 }
 
 export class Shape {
+  /** Unlike that of any other shape of a snapshot; small. */
+  readonly id: number;
+  readonly catalogue: Catalogue;
   readonly requirements: Requirements;
   /** Rows of instance types that satisfy the requirements and of which some offering does so too. */
   readonly possible: BitSet;
@@ -30,8 +35,12 @@ export class Shape {
   readonly hasMinValues: boolean;
   readonly #shapes: Shapes;
   readonly #narrowed = new Map<string, Shape | Misfit>();
+  /** The same by object, because most requirements come again and again as the same one. */
+  readonly #narrowedBy = new WeakMap<Requirements, Shape | Misfit>();
 
-  constructor(shapes: Shapes, requirements: Requirements) {
+  constructor(id: number, shapes: Shapes, requirements: Requirements) {
+    this.id = id;
+    this.catalogue = shapes.catalogue;
     this.#shapes = shapes;
     this.requirements = requirements;
     this.offerings = shapes.catalogue.offerings(requirements);
@@ -41,16 +50,20 @@ export class Shape {
 
   /** With a pod's requirements on top, or why both cannot hold. */
   narrow(requirements: Requirements): Shape | Misfit {
-    let narrowed = this.#narrowed.get(requirements.identity);
+    if (requirements === Requirements.EMPTY) return this;
+    let narrowed = this.#narrowedBy.get(requirements);
     if (narrowed === undefined) {
-      const clash = this.requirements.incompatibility(requirements, LOOSE);
-      narrowed =
-        clash === undefined
-          ? this.#shapes.of(this.requirements.intersect(requirements))
-          : { code: 'requirements', key: clash.key, text: `incompatible requirements, ${clash.text}` };
+      narrowed = this.#narrowed.get(requirements.identity) ?? this.#narrow(requirements);
       this.#narrowed.set(requirements.identity, narrowed);
+      this.#narrowedBy.set(requirements, narrowed);
     }
     return narrowed;
+  }
+
+  #narrow(requirements: Requirements): Shape | Misfit {
+    const clash = this.requirements.incompatibility(requirements, LOOSE);
+    if (clash === undefined) return this.#shapes.of(this.requirements.intersect(requirements));
+    return { code: 'requirements', key: clash.key, text: `incompatible requirements, ${clash.text}` };
   }
 
   replaced(requirements: Requirements): Shape {

@@ -9,6 +9,7 @@ import type { InstanceType, Offering, Plan, PoolInput, Snapshot, StateNode } fro
 import { Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
 import { Catalogue } from './catalogue.ts';
+import { Choices } from './choice.ts';
 import { type Daemon, type DaemonGroup, daemonGroups } from './daemons.ts';
 import type { Dimensions } from './dimensions.ts';
 import { PoolLimits } from './limits.ts';
@@ -27,6 +28,7 @@ export interface CompiledPool {
   /** Rows that the pool's own requirements leave. */
   readonly rows: BitSet;
   readonly groups: readonly DaemonGroup[];
+  readonly choices: Choices;
 }
 
 /** A pool in one solve. */
@@ -36,8 +38,8 @@ export interface Template extends CompiledPool {
   readonly freshLimits: () => PoolLimits;
 }
 
-export function templateOf(pool: CompiledPool, nodes: readonly StateNode[]): Template {
-  const freshLimits = (): PoolLimits => new PoolLimits(pool.pool, nodes);
+export function templateOf(pool: CompiledPool, nodes: Iterable<StateNode>): Template {
+  const freshLimits = (): PoolLimits => new PoolLimits(pool, nodes);
   return { ...pool, limits: freshLimits(), freshLimits };
 }
 
@@ -82,10 +84,12 @@ export function compileTemplates(
   { dimensions, daemons, strictMinValues, isSold }: TemplateOptions,
 ): { readonly templates: readonly CompiledPool[]; readonly emptyPools: Plan['emptyPools'] } {
   const shapes = new Map<readonly InstanceType[], Shapes>();
+  let shapeCount = 0;
   const templates: CompiledPool[] = [];
   const emptyPools: { nodePool: string; dueToMinValues: boolean }[] = [];
   for (const { nodePool: pool, instanceTypes } of inOrder(snapshot.pools)) {
-    const known = shapes.get(instanceTypes) ?? new Shapes(new Catalogue(instanceTypes, dimensions, isSold));
+    const known =
+      shapes.get(instanceTypes) ?? new Shapes(new Catalogue(instanceTypes, dimensions, isSold), () => shapeCount++);
     shapes.set(instanceTypes, known);
     const { catalogue } = known;
     const root = known.of(templateRequirements(pool));
@@ -99,9 +103,10 @@ export function compileTemplates(
     }
     const taints = pool.spec.template.spec.taints ?? [];
     const groups = daemonGroups(daemons, { taints, requirements: root.requirements, catalogue, rows }, dimensions);
+    const choices = new Choices(catalogue, groups);
     const hash = nodePoolHash(pool);
     const { name } = pool.metadata;
-    templates.push({ name, pool, hash, catalogue, taints, root, rows, groups });
+    templates.push({ name, pool, hash, catalogue, taints, root, rows, groups, choices });
   }
   return { templates, emptyPools };
 }

@@ -1,6 +1,7 @@
 /** The choice among domains that topology holds for equal. */
 import { Requirements } from '../requirements.ts';
 import { ValueSet } from '../valueset.ts';
+import type { Choice } from './choice.ts';
 import type { ClaimState } from './claim.ts';
 
 /** Chooses among positions `0 … count - 1`, which stand for domains from cheap to dear. */
@@ -18,13 +19,19 @@ export interface RankedDomain {
  * Domains by price level; equal ones stay in their order. The level is taken over the types that remain and that every
  * domain offers, because a claim often grows until only large ones do; where there is no such type, the cheapest counts.
  */
-export function rankedDomains(state: ClaimState, key: string, domains: readonly string[]): readonly RankedDomain[] {
-  const { catalogue } = state.template;
+export const rankedDomains = (
+  { choice }: ClaimState,
+  key: string,
+  domains: readonly string[],
+): readonly RankedDomain[] => choice.conclude(`ranks ${key} ${domains.join()}`, () => ranked(choice, key, domains));
+
+function ranked({ shape: own, rows: all }: Choice, key: string, domains: readonly string[]): readonly RankedDomain[] {
+  const { catalogue } = own;
   const options = domains.flatMap((domain) => {
-    const shape = state.shape.narrow(Requirements.EMPTY.and(key, ValueSet.in([domain])));
-    return 'code' in shape ? [] : [{ domain, shape, rows: state.rows.clone().and(shape.possible) }];
+    const shape = own.narrow(Requirements.EMPTY.and(key, ValueSet.in([domain])));
+    return 'code' in shape ? [] : [{ domain, shape, rows: all.clone().and(shape.possible) }];
   });
-  const common = state.rows.clone();
+  const common = all.clone();
   for (const { rows } of options) common.and(rows);
   return options
     .map(({ domain, shape, rows }) => {

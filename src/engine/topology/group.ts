@@ -4,6 +4,7 @@ import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { compareText } from '../instancetypes.ts';
 import { selects } from '../selectors.ts';
 import type { ValueSet } from '../valueset.ts';
+import type { DomainIds } from './domainids.ts';
 import type { NodeFilter } from './nodefilter.ts';
 
 export type GroupType = 'topology spread' | 'pod affinity' | 'pod anti-affinity';
@@ -32,118 +33,196 @@ export interface Question {
   readonly prefer: (domains: readonly string[]) => string | undefined;
 }
 
+export const ruleCounts = (rule: Rule, { metadata }: { readonly metadata: Pod['metadata'] }): boolean =>
+  ruleMatches(rule, metadata.namespace ?? 'default', metadata.labels);
+
+export const ruleMatches = (rule: Rule, namespace: string, labels: StringMap | undefined): boolean =>
+  rule.namespaces.has(namespace) && selects(rule.selector, labels);
+
+/** Stands for a domain that a group does not know, in its counts. */
+export const UNKNOWN = -1;
 /** Domains listed in a message. */
 const SHOWN_COUNTS = 25;
 
 export class Group {
   readonly rule: Rule;
-  readonly #counts = new Map<string, number>();
-  #occupied = 0;
+  readonly isByHost: boolean;
+  readonly #ids: DomainIds;
+  /** By domain id; `UNKNOWN` or beyond the end for domains that the group does not know. */
+  #counts: Int32Array;
+  /** Changes with every count. */
+  #version = 0;
+  #occupied: number | undefined;
+  /** Claims whose host is full for pods that the rule does not count, and for those that it does. */
+  readonly #fullClaims: [number, number] = [0, 0];
+  /** Hosts of claims, of which the group knows although nothing is counted there. */
+  readonly #newHosts: readonly number[];
+  #lowest: { readonly pod: ValueSet; readonly version: number; readonly count: number } | undefined;
 
-  constructor(rule: Rule) {
+  /** `counts` become the group's own. */
+  constructor(rule: Rule, ids: DomainIds, counts: Int32Array, newHosts: readonly number[] = []) {
     this.rule = rule;
-  }
-
-  get isByHost(): boolean {
-    return this.rule.key === HOSTNAME_LABEL;
+    this.isByHost = rule.key === HOSTNAME_LABEL;
+    this.#ids = ids;
+    this.#counts = counts;
+    this.#newHosts = this.isByHost ? newHosts : [];
   }
 
   counts(pod: { readonly metadata: Pod['metadata'] }): boolean {
-    return this.matches(pod.metadata.namespace ?? 'default', pod.metadata.labels);
+    return ruleCounts(this.rule, pod);
   }
 
-  matches(namespace: string, labels: StringMap | undefined): boolean {
-    return this.rule.namespaces.has(namespace) && selects(this.rule.selector, labels);
+  register(id: number): void {
+    this.#widenFor(id);
+    if (this.#counts[id] === UNKNOWN) this.#counts[id] = 0;
+    this.#version++;
   }
 
-  register(domain: string): void {
-    if (!this.#counts.has(domain)) this.#counts.set(domain, 0);
+  #widenFor(id: number): void {
+    if (id < this.#counts.length) return;
+    const wider = new Int32Array(Math.max(2 * this.#counts.length, id + 16)).fill(UNKNOWN, this.#counts.length);
+    wider.set(this.#counts);
+    this.#counts = wider;
   }
 
-  count(domain: string): void {
-    const before = this.#counts.get(domain) ?? 0;
-    if (before === 0) this.#occupied++;
-    this.#counts.set(domain, before + 1);
+  /** Counts a pod more in a domain, which with `onClaim` is the host of a claim. */
+  count(id: number, onClaim = false): void {
+    this.#widenFor(id);
+    const now = Math.max(this.#counts[id] ?? 0, 0) + 1;
+    this.#counts[id] = now;
+    this.#version++;
+    if (now === 1 && this.#occupied !== undefined) this.#occupied++;
+    if (onClaim) this.#noteFull(now);
   }
 
-  #countOf(domain: string): number {
-    return this.#counts.get(domain) ?? 0;
+  #noteFull(count: number): void {
+    const { type, maxSkew } = this.rule;
+    if (type === 'pod affinity') return;
+    const isSpread = type === 'topology spread';
+    if (count === (isSpread ? maxSkew + 1 : 1)) this.#fullClaims[0]++;
+    if (count === (isSpread ? maxSkew : 1)) this.#fullClaims[1]++;
   }
 
-  /** Domains, out of those that the node may be in, in which the rule lets the pod be. */
-  allowed(question: Question): readonly string[] {
-    const host = this.isByHost ? only(question.node) : undefined;
+  /** Number of claims on whose host the rule lets no pod go any more. */
+  fullClaims(self: boolean): number {
+    return this.#fullClaims[self ? 1 : 0];
+  }
+
+  #countOf(id: number): number {
+    return Math.max(this.#counts[id] ?? 0, 0);
+  }
+
+  #knows(id: number): boolean {
+    return (this.#counts[id] ?? UNKNOWN) >= 0;
+  }
+
+  /** Whether the rule lets a pod be on a host. */
+  admitsHost(host: number, self: boolean, pod: ValueSet): boolean {
     switch (this.rule.type) {
       case 'topology spread':
-        return host === undefined ? this.#spread(question) : this.#spreadOnHost(host, question);
+        return this.#countOf(host) + Number(self) <= this.rule.maxSkew;
       case 'pod affinity':
-        return host === undefined ? this.#affinity(question) : this.#affinityOnHost(host, question);
+        return pod.has(this.#ids.name(host)) && (this.#countOf(host) > 0 || this.#mayStart(self, pod));
       case 'pod anti-affinity':
-        if (host !== undefined) return this.#countOf(host) === 0 ? [host] : [];
-        return this.#where((domain, count) => count === 0 && question.pod.has(domain) && question.node.has(domain));
+        return this.#countOf(host) === 0;
     }
   }
 
-  #where(test: (domain: string, count: number) => boolean): readonly string[] {
-    const domains: string[] = [];
-    for (const [domain, count] of this.#counts) if (test(domain, count)) domains.push(domain);
-    return domains.sort(compareText);
+  /** Whether the rule lets a pod be on a node of which the domain, not a host, is settled. */
+  admitsDomain(id: number, self: boolean, pod: ValueSet): boolean {
+    if (!this.#knows(id)) return false;
+    const count = this.#countOf(id);
+    switch (this.rule.type) {
+      case 'topology spread':
+        return count + Number(self) - this.#lowestFor(pod) <= this.rule.maxSkew;
+      case 'pod affinity':
+        return pod.has(this.#ids.name(id)) && (count > 0 || this.#mayStart(self, pod));
+      case 'pod anti-affinity':
+        return count === 0 && pod.has(this.#ids.name(id));
+    }
   }
 
-  #spreadOnHost(host: string, { self }: Question): readonly string[] {
-    return this.#countOf(host) + Number(self) <= this.rule.maxSkew ? [host] : [];
+  /** Domains, not hosts, out of those that the node may be in, in which the rule lets the pod be. */
+  allowed(question: Question): readonly string[] {
+    const { pod, node } = question;
+    switch (this.rule.type) {
+      case 'topology spread':
+        return this.#spread(question);
+      case 'pod affinity':
+        return this.#affinity(question);
+      case 'pod anti-affinity':
+        return this.#where((name, count) => count === 0 && pod.has(name) && node.has(name));
+    }
+  }
+
+  /** Known domains that pass a test, in order. */
+  #where(test: (name: string, count: number) => boolean): readonly string[] {
+    const names: string[] = [];
+    for (const id of this.#ids.sorted) {
+      if (!this.#knows(id)) continue;
+      const name = this.#ids.name(id);
+      if (test(name, this.#countOf(id))) names.push(name);
+    }
+    return names;
   }
 
   #spread({ self, pod, node, prefer }: Question): readonly string[] {
-    const lowest = this.#lowest(pod);
-    const eligible = this.#where(
-      (domain, count) => node.has(domain) && count + Number(self) - lowest <= this.rule.maxSkew,
-    );
-    const least = Math.min(...eligible.map((domain) => this.#countOf(domain)));
-    const best = prefer(eligible.filter((domain) => this.#countOf(domain) === least));
+    const most = this.rule.maxSkew + this.#lowestFor(pod) - Number(self);
+    let least = Number.POSITIVE_INFINITY;
+    const eligible = this.#where((name, count) => {
+      const isEligible = count <= most && node.has(name);
+      if (isEligible) least = Math.min(least, count);
+      return isEligible;
+    });
+    const best = prefer(eligible.filter((name) => this.#countOf(this.#ids.idOf(name)) === least));
     return best === undefined ? [] : [best];
   }
 
-  /** The smallest count among the pod's domains. A new host can always be had, so for hosts it is 0. */
-  #lowest(pod: ValueSet): number {
-    if (this.isByHost) return 0;
-    const known = this.#where((domain) => pod.has(domain));
-    if (this.rule.minDomains !== undefined && known.length < this.rule.minDomains) return 0;
-    return Math.min(2 ** 31 - 1, ...known.map((domain) => this.#countOf(domain)));
+  /** The smallest count among the pod's domains. */
+  #lowestFor(pod: ValueSet): number {
+    if (this.#lowest?.version !== this.#version || this.#lowest.pod !== pod)
+      this.#lowest = { pod, version: this.#version, count: this.#lowestCount(pod) };
+    return this.#lowest.count;
   }
 
-  #affinityOnHost(host: string, { self, pod }: Question): readonly string[] {
-    if (!pod.has(host)) return [];
-    return this.#countOf(host) > 0 || this.#mayStart(self, pod) ? [host] : [];
+  #lowestCount(pod: ValueSet): number {
+    let known = 0;
+    let lowest = 2 ** 31 - 1;
+    for (let id = 0; id < this.#counts.length; id++) {
+      const count = this.#counts[id] as number;
+      if (count < 0 || !pod.has(this.#ids.name(id))) continue;
+      known++;
+      lowest = Math.min(lowest, count);
+    }
+    return this.rule.minDomains !== undefined && known < this.rule.minDomains ? 0 : lowest;
   }
 
   #affinity({ self, pod, node, prefer }: Question): readonly string[] {
-    const occupied = this.#where((domain, count) => count > 0 && pod.has(domain) && node.has(domain));
+    const occupied = this.#where((name, count) => count > 0 && pod.has(name) && node.has(name));
     if (occupied.length > 0 || !this.#mayStart(self, pod)) return occupied;
-    const possible = this.#where((domain) => pod.has(domain) && node.has(domain));
-    const start = prefer(possible.length > 0 ? possible : this.#where((domain) => pod.has(domain)));
+    const possible = this.#where((name) => pod.has(name) && node.has(name));
+    const start = prefer(possible.length > 0 ? possible : this.#where((name) => pod.has(name)));
     return start === undefined ? [] : [start];
   }
 
   /** The first pod of a kind that wants to be with its own kind may go anywhere. */
   #mayStart(self: boolean, pod: ValueSet): boolean {
     if (!self) return false;
-    return this.#occupied === 0 || this.#where((domain, count) => count > 0 && pod.has(domain)).length === 0;
+    this.#occupied ??= this.#counts.reduce((sum, count) => sum + Number(count > 0), 0);
+    if (this.#occupied === 0) return true;
+    if (pod.isEverything) return false;
+    return !this.#counts.some((count, id) => count > 0 && pod.has(this.#ids.name(id)));
   }
 
   /** `us-west-2a: 1, us-west-2b: 0`. */
   get countsText(): string {
-    return [...this.#counts]
+    const known = new Set(this.#newHosts);
+    for (const [id, count] of this.#counts.entries()) if (count >= 0) known.add(id);
+    return [...known]
+      .map((id) => [this.#ids.name(id), this.#countOf(id)] as const)
       .sort(([a], [b]) => compareText(a, b))
       .slice(0, SHOWN_COUNTS)
-      .map(([domain, count]) => `${domain}: ${count}`)
+      .map(([name, count]) => `${name}: ${count}`)
       .join(', ');
   }
-}
-
-/** The value of a set with one value. */
-function only(set: ValueSet): string | undefined {
-  if (set.complement || set.values.size !== 1) return undefined;
-  const [value] = set.values;
-  return value;
 }

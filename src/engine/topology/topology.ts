@@ -2,38 +2,34 @@
  * Spread, affinity and anti-affinity over one solve: groups are built from the rules of the pods to place and of the pods
  * that run, count what runs, and go on counting as pods are placed.
  */
-import type { Namespace, Pod, PodSpec, Taint, Toleration } from '../../api/kubernetes.ts';
+import type { Pod, PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
-import type { Misfit, Snapshot, StateNode } from '../model.ts';
-import { isTerminal, isTerminating, podKey } from '../pods.ts';
+import type { Misfit } from '../model.ts';
+import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
 import type { PodClass } from '../solver/podclass.ts';
 import { ValueSet } from '../valueset.ts';
-import { Domains } from './domains.ts';
-import { Group, type Rule } from './group.ts';
+import type { BaseGroup, Place, RunningPod, TopologyBase } from './base.ts';
+import { Group, type Rule, ruleCounts, UNKNOWN } from './group.ts';
 import { passes } from './nodefilter.ts';
-import { inverseRulesOf, ruleIdentity, rulesOf } from './rules.ts';
+import { ruleIdentity, rulesOf } from './rules.ts';
 
-/** Where a pod may go: a node that exists, or a claim with the requirements that it has come to. */
-export interface Place {
-  readonly hostname: string;
-  readonly requirements: Requirements;
-  readonly taints: readonly Taint[];
-}
-
-interface RunningPod {
-  readonly pod: Pod;
-  readonly node: StateNode;
-  readonly requirements: Requirements;
+/** A group that restricts the pods of a class, and whether it counts them. */
+interface Binding {
+  readonly group: Group;
+  readonly self: boolean;
 }
 
 /** The groups that matter to the pods of a class. */
 interface Bindings {
   /** Groups of their own rules. */
   readonly own: readonly Group[];
-  /** Groups that restrict them: their own, and those of others that keep them away; and whether they count them. */
-  readonly binding: readonly { readonly group: Group; readonly self: boolean }[];
+  /** Groups that restrict them: their own, and those of others that keep them away. */
+  readonly binding: readonly Binding[];
+  /** Those of them that are by host, and the others. */
+  readonly hosts: readonly Binding[];
+  readonly domains: readonly Binding[];
   /** Groups that count them. */
   readonly counting: readonly Group[];
   /** Their own rules against others. */
@@ -64,30 +60,33 @@ export interface TopologyMisfit {
   readonly permanent: boolean;
 }
 
-const hostOf = (node: StateNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
+/** Picks among domains of a key that the rules hold for equal. */
+export type Prefer = (key: string, domains: readonly string[]) => string | undefined;
+
+export interface TopologyParts {
+  readonly base: TopologyBase;
+  readonly preferences: boolean;
+  /** Positions of the nodes that are about to go. */
+  readonly leaving: ReadonlySet<number>;
+  readonly pendingPods: readonly Pod[];
+}
 
 export class Topology {
-  readonly #snapshot: Snapshot;
-  readonly #preferences: boolean;
-  readonly #domains: Domains;
-  readonly #running: readonly RunningPod[];
+  readonly #parts: TopologyParts;
   readonly #groups = new Map<string, Group>();
   readonly #inverse = new Map<string, Group>();
   readonly #bindings = new Map<PodClass, Bindings>();
+  /** Domain ids of the hosts of claims. */
+  readonly #newHosts: number[] = [];
+  readonly #narrowings = new Map<string, Requirements>();
+  #moving: readonly RunningPod[] | undefined;
 
-  constructor(snapshot: Snapshot, options: { readonly preferences: boolean }) {
-    this.#snapshot = snapshot;
-    this.#preferences = options.preferences;
-    this.#domains = new Domains(snapshot.pools);
-    const moving = new Set(snapshot.pendingPods.map(podKey));
-    this.#running = snapshot.nodes.flatMap((node) =>
-      node.node === undefined ? [] : runningPods(node, (pod) => !moving.has(podKey(pod))),
-    );
-    for (const { pod, node } of this.#running) this.#repelFrom(pod, node);
+  constructor(parts: TopologyParts) {
+    this.#parts = parts;
   }
 
   /** Keys of labels that any rule of some pods looks at: pods that agree on them are alike to topology. */
-  static labelKeys(pods: readonly Pod[]): readonly string[] {
+  static labelKeys(pods: Iterable<Pod>): readonly string[] {
     const keys = new Set<string>();
     const seen = new Set<unknown>();
     for (const { spec } of pods) {
@@ -101,30 +100,20 @@ export class Topology {
   /** Makes the groups for the rules of a class. To be called for every class before the first pod is placed. */
   register(podClass: PodClass): void {
     for (const rule of this.#rulesOf(podClass.pod)) this.#groupOf(rule, podClass);
-    for (const rule of inverseRulesOf(podClass.pod, this.#namespaces)) this.#inverseOf(rule);
-  }
-
-  get #namespaces(): readonly Namespace[] {
-    return this.#snapshot.namespaces;
+    for (const [id, rule] of this.#parts.base.inverseRulesOf(podClass.pod)) this.#inverseOf(id, rule);
   }
 
   #rulesOf(pod: Pod): readonly Rule[] {
-    return rulesOf(pod, { namespaces: this.#namespaces, preferences: this.#preferences });
+    const { base, preferences } = this.#parts;
+    return rulesOf(pod, { namespaces: base.namespaces, preferences });
   }
 
-  #repelFrom(pod: Pod, node: StateNode): void {
-    for (const rule of inverseRulesOf(pod, this.#namespaces)) {
-      const domain = domainOf(rule.key, node);
-      if (domain !== undefined) this.#inverseOf(rule).count(domain);
-    }
-  }
-
-  #inverseOf(rule: Rule): Group {
-    const id = ruleIdentity(rule);
+  #inverseOf(id: string, rule: Rule): Group {
     let group = this.#inverse.get(id);
     if (group === undefined) {
-      group = new Group(rule);
-      this.#registerDomains(group, undefined);
+      const { base } = this.#parts;
+      group = this.#newGroup(rule, base.inverse.get(id) ?? base.emptyInverse(rule), []);
+      this.#registerVisible(group, undefined);
       this.#inverse.set(id, group);
     }
     return group;
@@ -134,49 +123,82 @@ export class Topology {
     const id = ruleIdentity(rule);
     let group = this.#groups.get(id);
     if (group === undefined) {
-      group = new Group(rule);
+      group = this.#newGroup(rule, this.#parts.base.group(rule, id), this.#newHosts);
       const seesTaints = rule.filter === undefined || rule.filter.tolerations !== undefined;
-      this.#registerDomains(group, seesTaints ? (pod.spec.tolerations ?? []) : undefined);
-      this.#countRunning(group);
+      this.#registerVisible(group, seesTaints ? (pod.spec.tolerations ?? []) : undefined);
       this.#groups.set(id, group);
     }
     return group;
   }
 
-  #registerDomains(group: Group, tolerations: readonly Toleration[] | undefined): void {
-    const { key, filter } = group.rule;
-    for (const domain of this.#domains.visible(key, tolerations)) group.register(domain);
-    for (const node of this.#snapshot.nodes) {
-      if (node.node === undefined || node.markedForDeletion) continue;
-      const domain = key === HOSTNAME_LABEL ? hostOf(node) : node.labels[key];
-      if (domain !== undefined && passes(filter, placeOf(node))) group.register(domain);
-    }
+  #newGroup(rule: Rule, from: BaseGroup, newHosts: readonly number[]): Group {
+    return new Group(rule, this.#parts.base.idsOf(rule.key), this.#countsOf(rule, from), newHosts);
   }
 
-  #countRunning(group: Group): void {
-    const { key, filter, selector } = group.rule;
-    for (const { pod, node, requirements } of this.#running) {
-      if (selector === undefined ? !group.rule.namespaces.has(pod.metadata.namespace ?? 'default') : !group.counts(pod))
-        continue;
-      const domain = domainOf(key, node);
-      if (domain !== undefined && passes(filter, { requirements, taints: node.taints })) group.count(domain);
+  #registerVisible(group: Group, tolerations: readonly Toleration[] | undefined): void {
+    const { base } = this.#parts;
+    const ids = base.idsOf(group.rule.key);
+    for (const domain of base.domains.visible(group.rule.key, tolerations)) group.register(ids.idOf(domain));
+  }
+
+  /** What the cluster counts for a rule, less what leaves and what moves. */
+  #countsOf(rule: Rule, from: BaseGroup): Int32Array {
+    const { base, leaving } = this.#parts;
+    const counts = from.counts.slice();
+    const domains = base.domainsOfNodes(rule.key);
+    const left = new Map<number, { pods: number; nodes: number }>();
+    const leftAt = (node: number): { pods: number; nodes: number } | undefined => {
+      const id = domains[node] ?? UNKNOWN;
+      if (id < 0) return undefined;
+      const known = left.get(id) ?? { pods: Math.max(from.counts[id] ?? 0, 0), nodes: from.registrars[id] ?? 0 };
+      left.set(id, known);
+      return known;
+    };
+    for (const { pod, node } of this.#movingPods()) {
+      const weight = from.weightOf(pod);
+      const at = weight > 0 && base.passesFilter(rule, node) ? leftAt(node) : undefined;
+      if (at !== undefined) at.pods -= weight;
     }
+    for (const node of leaving) {
+      const at = base.registers(rule, node) ? leftAt(node) : undefined;
+      if (at !== undefined) at.nodes--;
+    }
+    for (const [id, { pods, nodes }] of left) counts[id] = pods > 0 ? pods : nodes > 0 ? 0 : UNKNOWN;
+    return counts;
+  }
+
+  /** Pods to place that run now: they count no more where they are. */
+  #movingPods(): readonly RunningPod[] {
+    const { base, pendingPods } = this.#parts;
+    this.#moving ??= pendingPods.flatMap((pod) => base.running(podKey(pod)) ?? []);
+    return this.#moving;
   }
 
   #bindingsOf(podClass: PodClass): Bindings {
     let bindings = this.#bindings.get(podClass);
     if (bindings === undefined) {
-      const own = this.#rulesOf(podClass.pod).map((rule) => this.#groupOf(rule, podClass));
-      const repelled = [...this.#inverse.values()].filter((group) => group.counts(podClass.pod));
-      bindings = {
-        own,
-        binding: [...new Set([...own, ...repelled])].map((group) => ({ group, self: group.counts(podClass.pod) })),
-        counting: [...this.#groups.values()].filter((group) => group.counts(podClass.pod)),
-        repelling: inverseRulesOf(podClass.pod, this.#namespaces).map((rule) => this.#inverseOf(rule)),
-      };
+      bindings = this.#bind(podClass);
       this.#bindings.set(podClass, bindings);
     }
     return bindings;
+  }
+
+  #bind(podClass: PodClass): Bindings {
+    const { base } = this.#parts;
+    const { pod } = podClass;
+    const own = this.#rulesOf(pod).map((rule) => this.#groupOf(rule, podClass));
+    const repelled: Group[] = [];
+    for (const [id, { rule }] of base.inverse) if (ruleCounts(rule, pod)) repelled.push(this.#inverseOf(id, rule));
+    for (const group of this.#inverse.values()) if (group.counts(pod)) repelled.push(group);
+    const binding = [...new Set([...own, ...repelled])].map((group) => ({ group, self: group.counts(pod) }));
+    return {
+      own,
+      binding,
+      hosts: binding.filter(({ group }) => group.isByHost),
+      domains: binding.filter(({ group }) => !group.isByHost),
+      counting: [...this.#groups.values()].filter((group) => group.counts(pod)),
+      repelling: base.inverseRulesOf(pod).map(([id, rule]) => this.#inverseOf(id, rule)),
+    };
   }
 
   /** Whether no rule restricts the pods of a class, so that a refusal of theirs never turns into acceptance. */
@@ -184,61 +206,140 @@ export class Topology {
     return this.#bindingsOf(podClass).binding.length === 0;
   }
 
+  /** Whether no rule but those by host restricts the pods of a class. */
+  isFreeOfDomains(podClass: PodClass): boolean {
+    return this.#bindingsOf(podClass).domains.length === 0;
+  }
+
+  #hostId(hostname: string): number {
+    return this.#parts.base.idsOf(HOSTNAME_LABEL).idOf(hostname);
+  }
+
+  /** Whether the rules by host let a pod of the class be on a host. */
+  admitsHost(podClass: PodClass, host: number): boolean {
+    for (const { group, self } of this.#bindingsOf(podClass).hosts)
+      if (!group.admitsHost(host, self, podClass.strict.get(HOSTNAME_LABEL))) return false;
+    return true;
+  }
+
+  /** Whether it is plain, without a look at any of them, that none of so many claims can take a pod of the class. */
+  closesClaims(podClass: PodClass, claimCount: number): boolean {
+    const { hosts, domains } = this.#bindingsOf(podClass);
+    return (
+      hosts.some(({ group, self }) => group.fullClaims(self) >= claimCount) ||
+      domains.some((binding) => allowedIn(binding, podClass, ValueSet.EXISTS, first).length === 0)
+    );
+  }
+
+  /** Whether the rules let a pod of the class be on the node at a position. */
+  admitsNode(podClass: PodClass, node: number): boolean {
+    const { base } = this.#parts;
+    for (const { group, self } of this.#bindingsOf(podClass).binding) {
+      const { key } = group.rule;
+      const id = base.domainsOfNodes(key)[node] ?? UNKNOWN;
+      const pod = podClass.strict.get(key);
+      if (group.isByHost ? !group.admitsHost(id, self, pod) : id < 0 || !group.admitsDomain(id, self, pod))
+        return false;
+    }
+    return true;
+  }
+
   /**
    * What the rules leave of a place for a pod of the class: requirements to narrow it to, or why there is nothing left.
    * `prefer` picks among domains that the rules hold for equal.
    */
-  narrow(
+  narrow(podClass: PodClass, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
+    return this.#narrowBy(this.#bindingsOf(podClass).binding, podClass, place, prefer);
+  }
+
+  /** The same for the rules that are not by host. */
+  narrowDomains(podClass: PodClass, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
+    return this.#narrowBy(this.#bindingsOf(podClass).domains, podClass, place, prefer);
+  }
+
+  #narrowBy(
+    bindings: readonly Binding[],
     podClass: PodClass,
-    place: Place,
-    prefer: (key: string, domains: readonly string[]) => string | undefined,
+    { hostname, requirements }: Place,
+    prefer: Prefer,
   ): Requirements | TopologyMisfit {
     let narrowed = Requirements.EMPTY;
-    for (const { group, self } of this.#bindingsOf(podClass).binding) {
-      const { key } = group.rule;
-      const node = group.isByHost ? ValueSet.in([place.hostname]) : place.requirements.get(key);
-      const question = {
-        self,
-        pod: podClass.strict.get(key),
-        node,
-        prefer: (domains: readonly string[]) => prefer(key, domains),
-      };
-      const allowed = group.allowed(question);
-      if (allowed.length === 0) {
-        // counts only grow: what is taken stays taken, while levels that rise elsewhere can reopen a zone to spread
-        const permanent =
-          group.rule.type === 'pod anti-affinity' || (group.isByHost && group.rule.type === 'topology spread');
-        return { misfit: () => misfitOf(group, question.pod, node), permanent };
+    for (const binding of bindings) {
+      const { group, self } = binding;
+      const { key, type } = group.rule;
+      const pod = podClass.strict.get(key);
+      if (group.isByHost) {
+        if (group.admitsHost(this.#hostId(hostname), self, pod)) continue;
+        // counts only grow: what is taken stays taken
+        return { misfit: () => misfitOf(group, pod, ValueSet.in([hostname])), permanent: type !== 'pod affinity' };
       }
-      if (!group.isByHost) narrowed = narrowed.and(key, ValueSet.in(allowed));
+      const node = requirements.get(key);
+      const allowed = allowedIn(binding, podClass, node, prefer);
+      // levels that rise elsewhere can reopen a domain to spread
+      if (allowed.length === 0)
+        return { misfit: () => misfitOf(group, pod, node), permanent: type === 'pod anti-affinity' };
+      narrowed = this.#narrowing(narrowed, key, allowed);
     }
     return narrowed;
   }
 
-  /** Counts a pod of the class where it has been put. */
-  record(podClass: PodClass, place: Place): void {
-    for (const { group, domains } of this.#countedIn(podClass, place))
-      for (const domain of domains) group.count(domain);
+  /** Kept, so that what follows from it is found again. */
+  #narrowing(so: Requirements, key: string, allowed: readonly string[]): Requirements {
+    const id = `${so.identity}|${key}|${allowed.join()}`;
+    let narrowing = this.#narrowings.get(id);
+    if (narrowing === undefined) {
+      narrowing = so.and(key, ValueSet.in(allowed));
+      this.#narrowings.set(id, narrowing);
+    }
+    return narrowing;
   }
 
-  /** In which domains of which groups a pod of the class counts at a place. */
+  /** Counts a pod of the class on the node at a position. */
+  recordOnNode(podClass: PodClass, node: number): void {
+    const { base } = this.#parts;
+    const { counting, repelling } = this.#bindingsOf(podClass);
+    for (const group of [...counting.filter(({ rule }) => base.passesFilter(rule, node)), ...repelling]) {
+      const id = base.domainsOfNodes(group.rule.key)[node] ?? UNKNOWN;
+      if (id >= 0) group.count(id);
+    }
+  }
+
+  /** Counts a pod of the class on a claim. */
+  recordOnClaim(podClass: PodClass, host: number, place: Place): void {
+    const { counting, repelling } = this.#bindingsOf(podClass);
+    for (const group of counting) if (passes(group.rule.filter, place)) this.#recordIn(group, host, place, false);
+    for (const group of repelling) this.#recordIn(group, host, place, true);
+  }
+
+  #recordIn(group: Group, host: number, { requirements }: Place, repels: boolean): void {
+    if (group.isByHost) {
+      group.count(host, true);
+      return;
+    }
+    const { key, type } = group.rule;
+    const { complement, values } = requirements.get(key);
+    if (complement || !(repels || type === 'pod anti-affinity' || values.size === 1)) return;
+    const ids = this.#parts.base.idsOf(key);
+    for (const value of values) group.count(ids.idOf(value));
+  }
+
+  /** In which domains, hosts aside, of which groups a pod of the class counts at a place. */
   #countedIn(
     podClass: PodClass,
     place: Place,
   ): readonly { readonly group: Group; readonly domains: readonly string[] }[] {
     const { counting, repelling } = this.#bindingsOf(podClass);
-    const counted = counting.flatMap((group) => {
-      if (!passes(group.rule.filter, place)) return [];
-      const domains = domainsIn(group, place);
-      return group.rule.type === 'pod anti-affinity' || domains.length === 1 ? [{ group, domains }] : [];
-    });
-    return [...counted, ...repelling.map((group) => ({ group, domains: domainsIn(group, place) }))];
+    const counted = counting
+      .filter((group) => !group.isByHost && passes(group.rule.filter, place))
+      .map((group) => ({ group, domains: domainsIn(group, place) }))
+      .filter(({ group, domains }) => group.rule.type === 'pod anti-affinity' || domains.length === 1);
+    const repelled = repelling.filter((group) => !group.isByHost);
+    return [...counted, ...repelled.map((group) => ({ group, domains: domainsIn(group, place) }))];
   }
 
   /** Adds where a pod of the class counts to a tally, hosts aside. Equal tallies are equally good to all rules. */
   tally(podClass: PodClass, place: Place, tally: DomainTally): void {
     for (const { group, domains } of this.#countedIn(podClass, place)) {
-      if (group.isByHost) continue;
       const counts = tally.get(group) ?? new Map<string, number>();
       tally.set(group, counts);
       for (const domain of domains) counts.set(domain, (counts.get(domain) ?? 0) + 1);
@@ -260,10 +361,19 @@ export class Topology {
     };
   }
 
-  /** A new host is an empty domain of every rule by host. */
-  registerHost(hostname: string): void {
-    for (const group of this.#groups.values()) if (group.isByHost) group.register(hostname);
+  /** Takes in the host of a new claim: an empty domain of every rule by host. Answers its number. */
+  openHost(hostname: string): number {
+    const host = this.#hostId(hostname);
+    this.#newHosts.push(host);
+    return host;
   }
+}
+
+const first: Prefer = (_, domains) => domains[0];
+
+function allowedIn({ group, self }: Binding, { strict }: PodClass, node: ValueSet, prefer: Prefer): readonly string[] {
+  const { key } = group.rule;
+  return group.allowed({ self, pod: strict.get(key), node, prefer: (domains) => prefer(key, domains) });
 }
 
 function labelKeysIn({ affinity, topologySpreadConstraints = [] }: PodSpec): readonly string[] {
@@ -280,32 +390,7 @@ function labelKeysIn({ affinity, topologySpreadConstraints = [] }: PodSpec): rea
   ];
 }
 
-/** State nodes never change, and disruption solves one cluster hundreds of times. */
-const places = new WeakMap<StateNode, Place>();
-
-function placeOf(node: StateNode): Place {
-  let place = places.get(node);
-  if (place === undefined) {
-    const hostname = hostOf(node);
-    const requirements = Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname });
-    place = { hostname, requirements, taints: node.taints };
-    places.set(node, place);
-  }
-  return place;
-}
-
-function runningPods(node: StateNode, counts: (pod: Pod) => boolean): readonly RunningPod[] {
-  const { requirements } = placeOf(node);
-  return node.pods
-    .filter((pod) => !isTerminal(pod) && !isTerminating(pod) && counts(pod))
-    .map((pod) => ({ pod, node, requirements }));
-}
-
-const domainOf = (key: string, node: StateNode): string | undefined =>
-  key === HOSTNAME_LABEL ? hostOf(node) : node.labels[key];
-
 function domainsIn(group: Group, place: Place): readonly string[] {
-  if (group.isByHost) return [place.hostname];
   const set = place.requirements.get(group.rule.key);
   return set.complement ? [] : [...set.values];
 }

@@ -1,0 +1,156 @@
+/** What a claim can still be bought as: the instance types left under some requirements. */
+import { satisfiesMinValues } from '../instancetypes.ts';
+import type { InstanceType } from '../model.ts';
+import { BitSet } from './bitset.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { DaemonGroup } from './daemons.ts';
+import type { Amounts } from './dimensions.ts';
+import type { Shape } from './shape.ts';
+
+/**
+ * Immutable, and the same object for all claims that have come to the same rows, so that what follows from them is
+ * worked out once. Rows hang on amounts by steps only: a claim stays at its choice until its pods need more than `upTo`.
+ */
+export class Choice {
+  readonly shape: Shape;
+  readonly rows: BitSet;
+  readonly isEmpty: boolean;
+  readonly #upTo: Amounts;
+  #types: readonly InstanceType[] | undefined;
+  #usdPerHour: number | undefined;
+  #unsatisfied: ReturnType<typeof satisfiesMinValues>['unsatisfied'] | undefined;
+  readonly #largest = new Map<string, number>();
+  /** Conclusions that others draw and want to find again, by the kind of conclusion. */
+  readonly #conclusions = new Map<unknown, unknown>();
+
+  constructor(shape: Shape, rows: BitSet, upTo: Amounts) {
+    this.shape = shape;
+    this.rows = rows;
+    this.isEmpty = rows.isEmpty;
+    this.#upTo = upTo;
+  }
+
+  /** Whether pods with these requests, which are never less than before, leave the choice as it is. */
+  staysWith(amounts: Amounts): boolean {
+    const upTo = this.#upTo;
+    for (let at = 0; at < amounts.length; at++) if ((amounts[at] as number) > (upTo[at] as number)) return false;
+    return true;
+  }
+
+  get #catalogue(): Catalogue {
+    return this.shape.catalogue;
+  }
+
+  get types(): readonly InstanceType[] {
+    const { types } = this.#catalogue;
+    this.#types ??= this.#catalogue.typesOf(this.rows).flatMap((type) => types[type] ?? []);
+    return this.#types;
+  }
+
+  /** Keys of `minValues` that the types left do not satisfy, with what they reach. */
+  get unsatisfied(): ReturnType<typeof satisfiesMinValues>['unsatisfied'] {
+    this.#unsatisfied ??= satisfiesMinValues(this.types, this.shape.requirements).unsatisfied;
+    return this.#unsatisfied;
+  }
+
+  /** USD per hour of the cheapest way to buy it. */
+  get usdPerHour(): number {
+    if (this.#usdPerHour === undefined) {
+      const { prices } = this.shape.offerings;
+      let lowest = Number.POSITIVE_INFINITY;
+      for (const row of this.rows) lowest = Math.min(lowest, prices[this.#catalogue.typeAt(row)] ?? lowest);
+      this.#usdPerHour = lowest;
+    }
+    return this.#usdPerHour;
+  }
+
+  /** The most that a type left has of a resource. */
+  largest(resource: string): number {
+    let largest = this.#largest.get(resource);
+    if (largest === undefined) {
+      largest = this.#catalogue.largestCapacity(resource, this.rows);
+      this.#largest.set(resource, largest);
+    }
+    return largest;
+  }
+
+  /** The answer of `draw`, remembered under a topic. A topic always has answers of the same type. */
+  conclude<T>(topic: unknown, draw: () => T): T {
+    if (!this.#conclusions.has(topic)) this.#conclusions.set(topic, draw());
+    return this.#conclusions.get(topic) as T;
+  }
+}
+
+/** Finds the choices of claims, each made once. */
+export class Choices {
+  readonly #known = new Map<Shape, Map<BitSet, Map<string, Choice>>>();
+  readonly #starts = new Map<string, BitSet>();
+  readonly #groups: readonly DaemonGroup[];
+  readonly #catalogue: Catalogue;
+
+  constructor(catalogue: Catalogue, groups: readonly DaemonGroup[]) {
+    this.#catalogue = catalogue;
+    this.#groups = groups;
+  }
+
+  /** What is left of `start` for pods with these requests. Its rows may be none. */
+  of(shape: Shape, start: BitSet, amounts: Amounts): Choice {
+    const choices = this.#choicesOf(shape, start);
+    let id = '';
+    for (const group of this.#groups) id += `${this.#catalogue.fitId(amounts, group.amounts)};`;
+    let choice = choices.get(id);
+    if (choice === undefined) {
+      choice = new Choice(shape, this.#fitting(shape, start, amounts), this.#upTo(amounts));
+      choices.set(id, choice);
+    }
+    return choice;
+  }
+
+  /** The rows of `start` that are in some groups. */
+  startWithin(start: BitSet, groups: readonly DaemonGroup[]): BitSet {
+    const within = new BitSet(this.#catalogue.rowCount);
+    for (const group of groups) within.or(group.rows);
+    return this.shared(within.and(start));
+  }
+
+  /** One object for equal sets, so that what follows from them is found by object. */
+  shared(rows: BitSet): BitSet {
+    const id = rows.words.join();
+    const known = this.#starts.get(id);
+    if (known === undefined) this.#starts.set(id, rows);
+    return known ?? rows;
+  }
+
+  #choicesOf(shape: Shape, start: BitSet): Map<string, Choice> {
+    let byStart = this.#known.get(shape);
+    if (byStart === undefined) {
+      byStart = new Map();
+      this.#known.set(shape, byStart);
+    }
+    let choices = byStart.get(start);
+    if (choices === undefined) {
+      choices = new Map();
+      byStart.set(start, choices);
+    }
+    return choices;
+  }
+
+  /** The rows that the requirements allow, that are offered, and that hold the amounts and their group's daemons. */
+  #fitting(shape: Shape, start: BitSet, amounts: Amounts): BitSet {
+    const kept = new BitSet(this.#catalogue.rowCount);
+    for (const group of this.#groups) {
+      const possible = start.clone().and(shape.possible).and(group.rows);
+      if (!possible.isEmpty) kept.or(this.#catalogue.keepFitting(possible, amounts, group.amounts));
+    }
+    return kept;
+  }
+
+  #upTo(amounts: Amounts): Amounts {
+    const upTo = new Float64Array(amounts.length).fill(Number.POSITIVE_INFINITY);
+    for (const group of this.#groups) {
+      const most = this.#catalogue.nextStep(amounts, group.amounts);
+      for (let at = 0; at < upTo.length; at++) upTo[at] = Math.min(upTo[at] ?? 0, most[at] ?? 0);
+    }
+    return upTo;
+  }
+}

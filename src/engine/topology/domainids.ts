@@ -1,0 +1,40 @@
+/** The values of one topology label interned to small integers, so that counts per domain are arrays. */
+import { compareText } from '../instancetypes.ts';
+
+export class DomainIds {
+  readonly #names: string[] = [];
+  readonly #ids = new Map<string, number>();
+  #sorted: readonly number[] = [];
+
+  get size(): number {
+    return this.#names.length;
+  }
+
+  idOf(name: string): number {
+    let id = this.#ids.get(name);
+    if (id === undefined) {
+      id = this.#names.length;
+      this.#names.push(name);
+      this.#ids.set(name, id);
+    }
+    return id;
+  }
+
+  /** Undefined for a name that no node, pool or claim had so far. */
+  find(name: string): number | undefined {
+    return this.#ids.get(name);
+  }
+
+  name(id: number): string {
+    return this.#names[id] ?? '';
+  }
+
+  /** All ids in the order of their names. */
+  get sorted(): readonly number[] {
+    if (this.#sorted.length !== this.#names.length) {
+      const ids = this.#names.map((_, id) => id);
+      this.#sorted = ids.sort((a, b) => compareText(this.name(a), this.name(b)));
+    }
+    return this.#sorted;
+  }
+}
