@@ -85,7 +85,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     { ...options, clock },
     {
       startControllers: async (parts) => {
-        for (const crd of customResourceDefinitions()) server.install(crd);
+        for (const crd of customResourceDefinitions()) server.install(adoptable(crd));
         await startWorkloads(parts);
         await startScheduler(parts);
       },
@@ -94,6 +94,19 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   );
   return { ...surroundings, kube: { ...surroundings.kube, server } };
 }
+
+/** As if the chart karpenter-crd had brought it: helm then installs that chart over what is there. */
+const adoptable = (crd: ReturnType<typeof customResourceDefinitions>[number]): unknown => ({
+  ...crd,
+  metadata: {
+    ...crd.metadata,
+    labels: { 'app.kubernetes.io/managed-by': 'Helm' },
+    annotations: {
+      'meta.helm.sh/release-name': 'karpenter-crd',
+      'meta.helm.sh/release-namespace': 'kube-system',
+    },
+  },
+});
 
 /**
  * Puts AWS and kubelets around a cluster that runs already. Its CustomResourceDefinitions are left to whoever installs

@@ -1,0 +1,80 @@
+/** Real helm with both charts on the local API server, as on any cluster. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEPLOYMENT } from '../../src/api/kinds.ts';
+import { startWorld, type World } from '../../src/local/world.ts';
+import { type Shell, startShell } from './harness/shell.ts';
+
+const FLAGS = '--namespace kube-system --set settings.clusterName=local --skip-crds --wait --timeout 120s';
+
+describe('helm on the local API server', () => {
+  let folder: string;
+  let world: World;
+  let shell: Shell;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'karpenter-helm-'));
+    // For the chart's two replicas, which want different zones.
+    world = await startWorld({ systemNodes: 2, timeScale: 10 });
+    const kubeconfig = join(folder, 'kubeconfig');
+    await writeFile(kubeconfig, world.kube.kubeconfig());
+    shell = await startShell(folder, kubeconfig);
+  }, 120_000);
+  afterAll(async () => {
+    await world?.stop();
+    await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  /** The ids of the CRDs, so that it shows when one was made anew. */
+  const definitions = async (): Promise<readonly string[]> =>
+    (await shell("kubectl get crd -o jsonpath='{.items[*].metadata.uid}'")).split(' ');
+
+  const containers = async (): Promise<unknown> => {
+    const found = await world.kube.client.find(DEPLOYMENT, { name: 'karpenter', namespace: 'kube-system' });
+    return (found?.spec as { template: { spec: { containers: unknown } } }).template.spec.containers;
+  };
+
+  it('installs the CRDs over those that the world has from the start', async () => {
+    const before = await definitions();
+    expect(before).toHaveLength(5);
+    expect(await shell('helm upgrade --install karpenter-crd charts/karpenter-crd --namespace kube-system')).toContain(
+      'STATUS: deployed',
+    );
+    expect(await definitions()).toEqual(before);
+  }, 120_000);
+
+  it('installs the operator, whose pods become ready', async () => {
+    expect(await shell(`helm upgrade --install karpenter charts/karpenter ${FLAGS}`)).toContain('STATUS: deployed');
+    expect(await shell('helm list --all-namespaces --short')).toBe('karpenter\nkarpenter-crd\n');
+    expect(await shell('kubectl rollout status deployment/karpenter -n kube-system --timeout 120s')).toContain(
+      'successfully rolled out',
+    );
+  }, 180_000);
+
+  it('upgrades it, and goes back', async () => {
+    await shell(`helm upgrade karpenter charts/karpenter ${FLAGS} --set logLevel=debug --set replicas=1`);
+    expect(JSON.stringify(await containers())).toContain('{"name":"LOG_LEVEL","value":"debug"}');
+    await shell('helm rollback karpenter 1 --namespace kube-system --wait --timeout 120s');
+    expect(JSON.stringify(await containers())).toContain('{"name":"LOG_LEVEL","value":"info"}');
+    const history = await shell('helm history karpenter --namespace kube-system --output json');
+    expect((JSON.parse(history) as { status: string }[]).map(({ status }) => status)).toEqual([
+      'superseded',
+      'superseded',
+      'deployed',
+    ]);
+  }, 180_000);
+
+  it('tests the manifests of a dry run on the server', async () => {
+    const shown = await shell(`helm upgrade karpenter charts/karpenter ${FLAGS} --dry-run=server`);
+    expect(shown).toContain('kind: Deployment');
+  }, 120_000);
+
+  it('uninstalls both, with what is theirs', async () => {
+    await shell('helm uninstall karpenter karpenter-crd --namespace kube-system --wait');
+    const left = 'kubectl get crd,deploy,svc,sa,pdb,roles,rolebindings,clusterroles,clusterrolebindings -A -o name';
+    expect((await shell(left)).split('\n').filter((line) => line.includes('karpenter'))).toEqual([]);
+    expect(await shell('kubectl get secrets -A -l owner=helm -o name')).toBe('');
+  }, 120_000);
+});
