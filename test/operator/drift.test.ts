@@ -5,6 +5,9 @@ import { NODE_POOL } from '../../src/api/kinds.ts';
 import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { apart, BRISK, commands, leaks, type PoolShape, pool, taintedNodes } from './pools.ts';
 
+/** For waits of half an hour and more. */
+const HURRY = 180;
+
 let scenario: Scenario;
 afterEach(async () => {
   await scenario.stop();
@@ -126,6 +129,38 @@ describe('a newer image behind the alias', () => {
       60_000,
     );
     expect(instanceIds()).not.toContain(before?.id);
+    await settled(1);
+  }, 150_000);
+});
+
+describe('an image that becomes deprecated', () => {
+  it('drifts its nodes once there is another behind the alias', async () => {
+    await begin({ cpus: [2] });
+    await spreadOut(1);
+    const [before] = scenario.instances();
+    const { seed, calls } = scenario.world.aws;
+    const image = seed.image({ name: 'amazon-eks-node-al2023-x86_64-standard-newer', ownerAlias: 'amazon' });
+    for (const { input } of calls.recorded('GetParameter')) {
+      const name = String(input.Name);
+      if (name.includes('/x86_64/standard/')) seed.parameter(name, image);
+    }
+    // What the alias stands for is remembered for a day, unless that image is deprecated: then for half an hour.
+    await scenario.pass(3 * 60_000);
+    expect(instanceIds()).toEqual([before?.id]);
+
+    seed.image({
+      id: before?.imageId ?? '',
+      name: 'amazon-eks-node-al2023-x86_64-standard-older',
+      ownerAlias: 'amazon',
+      deprecationTime: new Date(scenario.world.clock.now()).toISOString(),
+    });
+    await scenario.pass(31 * 60_000, HURRY);
+    await scenario.until(
+      'only the new image',
+      () => scenario.instances().length === 1 && scenario.instances().every(({ imageId }) => imageId === image),
+      60_000,
+    );
+    expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 1/);
     await settled(1);
   }, 150_000);
 });

@@ -72,9 +72,14 @@ describe('a PodDisruptionBudget that allows nothing', () => {
     await scenario.until('a refusal', async () =>
       /karpenter_pods_eviction_requests_total\{code="429"\} [1-9]/.test(await scenario.metrics()),
     );
-    expect((await scenario.events('FailedDraining')).map(({ message }) => message)).toContain(
-      'Failed to drain node, 1 pods are waiting to be evicted',
-    );
+    for (const text of [
+      '1 pods are waiting to be evicted',
+      `evicting pod violates a PDB (Pod=default/${pod?.metadata.name})`,
+    ]) {
+      await scenario.until(`an event that says "${text}"`, async () =>
+        (await scenario.events('FailedDraining')).some(({ message }) => message === `Failed to drain node, ${text}`),
+      );
+    }
     await scenario.until('a deadline', async () =>
       (await scenario.events('TerminationGracePeriodExpiring')).some(({ message }) =>
         message.startsWith('All pods will be deleted by '),

@@ -22,7 +22,7 @@ export function draining({ clock, cluster, events }: Deps, evictions: Evictions)
     const { next, waiting } = planDrain(pods, deadlineMs, nowMs);
     evictions.add(next, deadlineMs);
     if (waiting > 0) {
-      events.publish(failedDraining(node, `${waiting} pods are waiting to be evicted`));
+      events.publish(failedDraining(node, 'waiting', `${waiting} pods are waiting to be evicted`));
       return { claim: begun, waitMs: POLL_MS };
     }
     const condition = begun && getCondition(begun, 'Drained');

@@ -68,7 +68,7 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
     const obstacle = answer === 'budget' ? 'evicting pod violates a PDB' : 'eviction does not support multiple PDBs';
     const text = `${obstacle} (Pod=${podKey(pod)})`;
     const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
-    if (node) events.publish(failedDraining(node, text));
+    if (node) events.publish(failedDraining(node, 'budget', text));
     throw new Requeue(text);
   }
 

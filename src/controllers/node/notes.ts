@@ -2,10 +2,14 @@
 import type { Node } from '../../api/kubernetes.ts';
 import type { EventNote } from '../../kube/events.ts';
 
-export const failedDraining = (node: Node, obstacle: string): EventNote => ({
+/**
+ * A drain that goes on for a while. How many pods wait and what holds one of them back are told apart: the number is
+ * known first, each second, and would otherwise keep the reason from ever being told.
+ */
+export const failedDraining = (node: Node, about: 'waiting' | 'budget', obstacle: string): EventNote => ({
   object: node,
   type: 'Warning',
   reason: 'FailedDraining',
   message: `Failed to drain node, ${obstacle}`,
-  dedupe: [node.metadata.name],
+  dedupe: [node.metadata.name, about],
 });

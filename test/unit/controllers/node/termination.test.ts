@@ -163,6 +163,11 @@ describe('eviction-queue', () => {
     expect(b.events.map(({ message }) => message)).toContain(
       'Failed to drain node, evicting pod violates a PDB (Pod=default/web)',
     );
+    // The number of waiting pods is told each second; it must not take the place of what holds them back.
+    const keys = (text: string): readonly unknown[] =>
+      b.events.filter(({ message }) => message.includes(text)).map(({ dedupe }) => dedupe?.join());
+    expect(keys('are waiting to be evicted').length).toBeGreaterThan(0);
+    expect(keys('are waiting to be evicted')).not.toContain(keys('violates a PDB')[0]);
     expect(b.lines.filter(({ level }) => level === 'error')).toEqual([]);
     b.world.refuse = () => undefined;
     await b.clock.advance(11 * SECOND);

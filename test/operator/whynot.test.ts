@@ -1,0 +1,166 @@
+/** What a user sees of disruption's reasons and results: events, the debug endpoints, and the command line that reads them. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  apiVersionOf,
+  DAEMON_SET,
+  EC2_NODE_CLASS,
+  type Kind,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+  POD_DISRUPTION_BUDGET,
+} from '../../src/api/kinds.ts';
+import { explainCommand } from '../../src/cli/explain.ts';
+import type { MoveView } from '../../src/controllers/disruption/moves.ts';
+import type { Verdict } from '../../src/engine/disruption/verdicts.ts';
+import type { Operator } from '../../src/main.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { apart, BRISK, budgetFor, leaks, outgrow, pool } from './pools.ts';
+
+const MINUTE = 60_000;
+
+let scenario: Scenario;
+let operator: Operator;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+const begin = async (): Promise<void> => {
+  scenario = await startScenario({ ...BRISK, operator: false });
+  operator = await scenario.startOperator();
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
+};
+
+const served = async <T>(path: string): Promise<T> =>
+  (await fetch(`http://127.0.0.1:${operator.metricsPort}${path}`)).json() as Promise<T>;
+
+/** What `karpenter explain` prints. */
+async function explained(...args: readonly string[]): Promise<string> {
+  const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+  try {
+    await explainCommand().parseAsync([...args], { from: 'user' });
+    return written.mock.calls.map(([text]) => String(text)).join('');
+  } finally {
+    written.mockRestore();
+  }
+}
+
+/** What `kubectl get … -A -o json` prints of the kinds that the README names. */
+async function dump(): Promise<string> {
+  const kinds: readonly Kind[] = [NODE, NODE_CLAIM, NODE_POOL, EC2_NODE_CLASS, POD, POD_DISRUPTION_BUDGET, DAEMON_SET];
+  const items = await Promise.all(
+    kinds.map(async (kind) =>
+      (await scenario.kube.list(kind)).items.map((item) => ({
+        ...item,
+        apiVersion: apiVersionOf(kind),
+        kind: kind.kind,
+      })),
+    ),
+  );
+  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items: items.flat() });
+}
+
+describe('why a node stays', () => {
+  it('is told on the Node once per reason, and explained by the operator and from a dump of the cluster', async () => {
+    await begin();
+    await scenario.apply(pool({ cpus: [2] }), budgetFor('web', 0), deployment('web', 2, apart('web')));
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 2);
+    const names = (await scenario.nodes()).map(({ metadata }) => metadata.name).sort();
+    const told = async (ending: string): Promise<readonly string[]> =>
+      (await scenario.events('DisruptionVerdict'))
+        .filter(({ message }) => message.endsWith(ending))
+        .map(({ involvedObject }) => `${involvedObject.kind} ${involvedObject.name}`)
+        .sort();
+
+    await scenario.until('an event on each node', async () => (await told('[pdb]')).length === names.length);
+    const verdicts = await served<readonly Verdict[]>('/debug/verdicts');
+    expect(verdicts.map(({ node }) => node)).toEqual(names);
+    expect(verdicts.map(({ code, object }) => ({ code, object }))).toEqual(
+      names.map(() => ({ code: 'pdb', object: { kind: 'PodDisruptionBudget', namespace: 'default', name: 'web' } })),
+    );
+
+    const [name = ''] = names;
+    const server = `http://127.0.0.1:${operator.metricsPort}`;
+    const live = await explained('node', name, '--server', server);
+    expect(live).toMatch(new RegExp(`^Node ${name}\n  NodePool +default\n  verdict +pdb\n`));
+    expect(live).toMatch(/in the way +PodDisruptionBudget default\/web/);
+
+    const folder = await mkdtemp(join(tmpdir(), 'whynot-'));
+    try {
+      const file = join(folder, 'now.json');
+      await writeFile(file, await dump());
+      const now = new Date(scenario.world.clock.now()).toISOString();
+      const [fromDump, all] = [
+        await explained('node', name, '-f', file, '--now', now),
+        await explained('node', '-f', file, '--now', now),
+      ];
+      const facts = (text: string): string | undefined => text.split('\n\n')[0];
+      expect(facts(fromDump)).toBe(facts(live));
+      for (const each of names) expect(all).toMatch(new RegExp(`^${each} +default +pdb `, 'm'));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+
+    // Pass after pass says the same; nobody needs to read it again.
+    await scenario.pass(5 * MINUTE);
+    expect(await told('[pdb]')).toEqual(names.map((each) => `Node ${each}`));
+    // Another reason is news.
+    const known = new Set((await scenario.events('DisruptionVerdict')).map(({ metadata }) => metadata.name));
+    await scenario.kube.delete(POD_DISRUPTION_BUDGET, { name: 'web', namespace: 'default' });
+    await scenario.until(
+      'another event on each node',
+      async () => {
+        const fresh = (await scenario.events('DisruptionVerdict')).filter(({ metadata }) => !known.has(metadata.name));
+        expect(fresh.filter(({ message }) => message.endsWith('[pdb]'))).toEqual([]);
+        return names.every((node) => fresh.some(({ involvedObject }) => involvedObject.name === node));
+      },
+      60_000,
+    );
+  }, 120_000);
+});
+
+describe('what became of a consolidation', () => {
+  it('is told when its nodes are bought again, and when its savings are known', async () => {
+    await begin();
+    await outgrow(scenario, { cpus: [8] }, 2, 3);
+    const moves = (): Promise<readonly MoveView[]> => served('/debug/moves');
+    const [begun] = await scenario.until(
+      'a move',
+      async () => {
+        const found = await moves();
+        return found.length > 0 && found;
+      },
+      60_000,
+    );
+    expect(begun).toMatchObject({
+      decision: 'delete',
+      nodePools: ['default'],
+      workloads: ['default/Deployment/small'],
+      state: 'watched',
+    });
+    await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0);
+
+    // The workload grows beyond the node that is left.
+    await scenario.scale('small', 25);
+    await scenario.until('an event', async () => (await scenario.events('DisruptionUndone')).length > 0, 60_000);
+    const [event] = await scenario.events('DisruptionUndone');
+    expect(event?.involvedObject).toMatchObject({ kind: 'NodePool', name: 'default' });
+    expect(event?.message).toMatch(
+      /^Undone after .*: delete: \[.*\], NodeClaim default-.* was bought again for its pods; until /,
+    );
+    expect((await moves())[0]).toMatchObject({ id: begun?.id, state: 'undone', undone: { because: 'bought-again' } });
+
+    await scenario.pass(31 * MINUTE, 180);
+    await scenario.until('savings', async () => (await scenario.events('DisruptionSavings')).length > 0);
+    const over = (await moves()).find(({ id }) => id === begun?.id);
+    expect(over?.predictedUsd).toBeCloseTo((begun?.predictedUsdPerHour ?? 0) / 2, 6);
+    expect(over?.realisedUsd).toBeLessThan((over?.predictedUsd ?? 0) / 2);
+    expect(await scenario.metrics()).toMatch(
+      /karpenter_voluntary_disruption_moves_total\{decision="delete",reason="underutilized",outcome="undone"\} 1/,
+    );
+  }, 150_000);
+});
