@@ -23,6 +23,7 @@ import {
 import type { Clock } from './clock.ts';
 import { type ConnectionOptions, openConnection } from './kubeconfig.ts';
 import { limiter } from './limiter.ts';
+import { watchForOutages } from './outages.ts';
 import { collectionPath, objectPath } from './paths.ts';
 import { requestMetrics } from './requestmetrics.ts';
 import { apiError, watchError } from './status.ts';
@@ -80,6 +81,7 @@ export function connect(options: ConnectOptions): HttpKubeClient {
   const userAgent = options.userAgent ?? 'karpenter';
   const bucket = limiter(clock, options.qps ?? 200, options.burst ?? 300);
   const observe = requestMetrics(options.metrics);
+  const outages = watchForOutages(log);
 
   /** One try; answers the open response of a success. */
   async function attempt(ask: Ask, renew: boolean): Promise<IncomingMessage> {
@@ -92,8 +94,12 @@ export function connect(options: ConnectOptions): HttpKubeClient {
       const response = await exchange(connection, userAgent, { ...ask, idleMs, renew });
       const status = response.statusCode ?? 0;
       code = String(status);
-      if (status >= 200 && status < 300) return response;
-      throw apiError(status, await bodyOf(response), response.headers['retry-after']);
+      if (status < 200 || status > 299) throw apiError(status, await bodyOf(response), response.headers['retry-after']);
+      outages.served(ask, performance.now() - startedMs);
+      return response;
+    } catch (error) {
+      outages.failed(error);
+      throw error;
     } finally {
       observe({ ...ask, code, seconds: (performance.now() - startedMs) / 1_000 });
     }
