@@ -1,5 +1,5 @@
 /** User data of AL2023: a NodeConfig for nodeadm, after the user's own documents. The last one wins on the node. */
-import { isMap, isScalar, parseDocument, stringify } from 'yaml';
+import { isMap, isScalar, parseAllDocuments, stringify } from 'yaml';
 import { NodeClassNotReady } from '../../cloud/errors.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { labelArgument } from './kubeletargs.ts';
@@ -10,9 +10,10 @@ const SHELL_SCRIPT = 'text/x-shellscript; charset="us-ascii"';
 
 const part = (type: string, content: string): Part => ({ headers: { 'Content-Type': type }, content });
 
-/** A mapping, or nothing but comments, is a NodeConfig; anything else a script. */
+/** A mapping, or nothing but comments, is a NodeConfig; anything else a script. The first of several documents counts. */
 function isYamlDocument(text: string): boolean {
-  const document = parseDocument(text, { logLevel: 'silent' });
+  const [document] = parseAllDocuments(text, { logLevel: 'silent', uniqueKeys: false });
+  if (document === undefined) return true;
   if (document.errors.length > 0) return false;
   const { contents } = document;
   return contents === null || isMap(contents) || (isScalar(contents) && contents.value === null);

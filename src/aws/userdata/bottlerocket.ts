@@ -17,6 +17,15 @@ const KUBERNETES_KEYS = new Set(
   container-log-monitor-interval hostname-override-source log-level`.split(/\s+/),
 );
 
+/** Members of settings that are tables of their own; those of other tables are the user's affair. */
+const MEMBERS: Readonly<Record<string, ReadonlySet<string>>> = {
+  'static-pods': new Set(['enabled', 'manifest']),
+  'credential-providers': new Set(['enabled', 'cache-duration', 'image-patterns', 'environment']),
+  'memory-manager-reserved-memory': new Set(['enabled', 'memory', 'hugepages-2Mi', 'hugepages-1Gi']),
+};
+const TOPOLOGY_OPTIONS = new Set(['prefer-closest-numa-nodes', 'max-allowable-numa-nodes']);
+const COMMAND_MEMBERS = new Set(['commands', 'mode', 'essential']);
+
 /** From this version on, `ephemeral-storage bind` knows its directories itself. */
 const BINDS_BY_ITSELF: readonly [major: number, minor: number] = [1, 46];
 const BOUND_DIRECTORIES = ['/var/lib/containerd', '/var/lib/kubelet', '/var/log/pods'];
@@ -53,11 +62,42 @@ function kubeletSettings({ kubelet }: Bootstrap): TomlTable {
   return set;
 }
 
+/** The members that are known; the names of the others are added to `dropped`. */
+function pick(value: TomlTable, known: ReadonlySet<string>, path: string, dropped: string[]): TomlTable {
+  dropped.push(
+    ...Object.keys(value)
+      .filter((key) => !known.has(key))
+      .map((key) => path + key),
+  );
+  return Object.fromEntries(Object.entries(value).filter(([key]) => known.has(key)));
+}
+
+/** A table of tables, each with the known members alone. */
+const pickEach = (value: Value, known: ReadonlySet<string>, path: string, dropped: string[]): TomlTable =>
+  Object.fromEntries(
+    Object.entries(table(value)).map(([name, each]) => [
+      name,
+      isTable(each) ? pick(each, known, `${path}${name}.`, dropped) : each,
+    ]),
+  );
+
+/** The user's settings that Bottlerocket knows. */
+function knownSettings(user: TomlTable, log: Logger): TomlTable {
+  const dropped: string[] = [];
+  const settings = pick(user, KUBERNETES_KEYS, '', dropped);
+  for (const [key, value] of Object.entries(settings)) {
+    const members = MEMBERS[key];
+    if (members !== undefined) settings[key] = pickEach(value, members, `${key}.`, dropped);
+    else if (key === 'topology-manager-policy-options' && isTable(value))
+      settings[key] = pick(value, TOPOLOGY_OPTIONS, `${key}.`, dropped);
+  }
+  if (dropped.length > 0) log.error('ignoring unknown keys of settings.kubernetes in user data', { keys: dropped });
+  return settings;
+}
+
 function kubernetesSettings(user: TomlTable, bootstrap: Bootstrap, log: Logger): TomlTable {
   const { cluster, kubelet, labels, taints } = bootstrap;
-  const unknown = Object.keys(user).filter((key) => !KUBERNETES_KEYS.has(key));
-  if (unknown.length > 0) log.error('ignoring unknown keys of settings.kubernetes in user data', { keys: unknown });
-  const known = Object.fromEntries(Object.entries(user).filter(([key]) => KUBERNETES_KEYS.has(key)));
+  const known = knownSettings(user, log);
   const { 'cluster-certificate': _, ...rest } = known;
   const byKey = Map.groupBy(taints, (taint) => taint.key);
   return {
@@ -99,7 +139,7 @@ function mountCommand(version: string | undefined): TomlTable {
 export function bottlerocketUserData(bootstrap: Bootstrap, log: Logger): string {
   const user = parseCustom(bootstrap.custom);
   const commands = {
-    ...table(user['bootstrap-commands']),
+    ...pickEach(user['bootstrap-commands'] ?? {}, COMMAND_MEMBERS, '', []),
     ...(bootstrap.raid0 ? { '000-mount-instance-storage': mountCommand(bootstrap.imageVersion) } : {}),
   };
   return stringify({

@@ -10,6 +10,10 @@ const BOUNDARY = '//';
 /** Whether a text claims to be a multipart archive. */
 export const isMime = (text: string): boolean => /^\s*(MIME-Version|Content-Type):/.test(text);
 
+/** `content-type` and `CONTENT-TYPE` are both `Content-Type`. */
+const canonicalName = (name: string): string =>
+  name.toLowerCase().replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
+
 /** A header block, up to the first empty line, and the text that follows it. */
 function readHeaders(text: string): { headers: Record<string, string>; rest: string } {
   const end = text.startsWith('\n') ? 0 : text.indexOf('\n\n');
@@ -23,7 +27,7 @@ function readHeaders(text: string): { headers: Record<string, string>; rest: str
     if (line === '') continue;
     const colon = line.indexOf(':');
     if (colon < 1) throw new Error(`malformed header "${line}"`);
-    headers[line.slice(0, colon).trim()] = line.slice(colon + 1).trim();
+    headers[canonicalName(line.slice(0, colon).trim())] = line.slice(colon + 1).trim();
   }
   return { headers, rest: text.slice(end === 0 ? 1 : end + 2) };
 }
@@ -32,6 +36,26 @@ const header = (headers: Readonly<Record<string, string>>, name: string): string
   Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
 
 export const contentType = (part: Part): string | undefined => header(part.headers, 'content-type');
+
+const ENCODING = 'Content-Transfer-Encoding';
+
+/** Text in which `=3D` stands for a byte and `=` at the end of a line for no break. */
+const quotedPrintable = (text: string): string =>
+  Buffer.from(
+    text
+      .replace(/[ \t]+$/gm, '')
+      .replace(/=\n/g, '')
+      .replace(/=([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  ).toString();
+
+/** A part as it is meant: of the encodings, quoted-printable alone is undone. */
+function decodedPart({ headers, content }: Part): Part {
+  const { [ENCODING]: encoding, ...rest } = headers;
+  return encoding?.toLowerCase() === 'quoted-printable'
+    ? { headers: rest, content: quotedPrintable(content) }
+    : { headers, content };
+}
 
 /**
  * The parts of an archive. A last delimiter without its closing dashes is accepted.
@@ -48,7 +72,7 @@ export function parseMime(archive: string): readonly Part[] {
   for (const chunk of chunks) {
     if (chunk.startsWith('--') || chunk.trim() === '') break;
     const { headers: own, rest: content } = readHeaders(chunk.replace(/^[ \t]*\n/, ''));
-    parts.push({ headers: own, content });
+    parts.push(decodedPart({ headers: own, content }));
   }
   if (parts.length === 0) throw new Error('no parts');
   return parts;
