@@ -1,6 +1,7 @@
 /** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
 import { Experiments } from '../engine/disruption/experiments.ts';
-import { METHODS, review, type Scene } from '../engine/disruption/review.ts';
+import type { ConsolidationMode } from '../engine/disruption/method.ts';
+import { methodsOf, review, type Scene } from '../engine/disruption/review.ts';
 import type { Review } from '../engine/disruption/verdicts.ts';
 import type { SolveOptions } from '../engine/model.ts';
 import { isProvisionable } from '../engine/pods.ts';
@@ -53,13 +54,14 @@ export interface SceneOptions {
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
   readonly featureGates: Readonly<Record<string, boolean>>;
+  readonly consolidation: ConsolidationMode;
 }
 
 /** @throws InputError that names the document and the field */
 export async function sceneOf(
   options: SceneOptions,
 ): Promise<{ readonly scene: Scene; readonly notes: readonly string[] }> {
-  const { nowMs, featureGates, preferencePolicy, minValuesPolicy } = options;
+  const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = readManifests(options.filename);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs });
@@ -70,6 +72,7 @@ export async function sceneOf(
     pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
     inProgress: new Set(),
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
+    consolidation,
     experiments: new Experiments(base, {
       nodePools: allPools.map(({ nodePool }) => nodePool),
       solve: {
@@ -87,7 +90,7 @@ export async function sceneOf(
 /** Asks the methods in order, up to the first that has a command unless every one is wanted. */
 export async function reviewsOf(scene: Scene, everyMethod: boolean): Promise<readonly Review[]> {
   const reviews: Review[] = [];
-  for (const method of METHODS) {
+  for (const method of methodsOf(scene.consolidation)) {
     const found = await review(method, scene);
     reviews.push(found);
     if (found.findings.commands.length > 0 && !everyMethod) break;
@@ -115,6 +118,7 @@ export async function simulateDisruption(options: DisruptionOptions): Promise<Di
 /** What the command line says. */
 export interface DisruptionFlags extends SimulateOptions {
   readonly options?: string;
+  readonly consolidation?: ConsolidationMode;
   readonly output: 'table' | 'json' | 'yaml';
 }
 
@@ -128,6 +132,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
     featureGates: file.featureGates ?? {},
+    consolidation: flags.consolidation ?? 'thorough',
   };
 }
 

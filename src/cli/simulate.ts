@@ -124,9 +124,9 @@ export function simulateCommand(): Command {
     .option('--now <time>', 'the time at which it plays', time)
     .option('--disruption', 'show which nodes would be given back or replaced instead')
     .addOption(
-      new Option('--consolidation <mode>', 'how disruption looks for cheaper nodes')
-        .choices(['compatible'])
-        .default('compatible'),
+      new Option('--consolidation <mode>', 'whether to look for savings that Karpenter would not find')
+        .choices(['thorough', 'compatible'])
+        .default('thorough'),
     )
     .option('--options <file>', 'JSON file with now, featureGates and policies for --disruption')
     .action(async (flags: Flags, command: Command) => {

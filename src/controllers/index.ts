@@ -1,6 +1,6 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
-import { METHODS } from '../engine/disruption/review.ts';
+import { methodsOf } from '../engine/disruption/review.ts';
 import { staticDrift } from '../engine/disruption/staticdrift.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Deps } from './deps.ts';
@@ -49,7 +49,7 @@ export function controllers(
   const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
   const queue = new DisruptionQueue(deps, moves);
-  const methods = METHODS.filter(
+  const methods = methodsOf(settings.consolidation).filter(
     (method) => method !== staticDrift || settings.featureGates.staticCapacity,
   );
   return [

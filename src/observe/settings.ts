@@ -36,6 +36,7 @@ const OPTIONS = {
   preferencePolicy: text('preference-policy', 'Respect', 'How preferences of pods count: Respect or Ignore'),
   minValuesPolicy: text('min-values-policy', 'Strict', 'How minValues of NodePools count: Strict or BestEffort'),
   packing: text('packing', 'cheapest', 'How nodes are filled: cheapest, or compatible with Karpenter'),
+  consolidation: text('consolidation', 'thorough', 'What to look for: thorough, or compatible with Karpenter'),
   ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
   schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
@@ -79,6 +80,7 @@ export interface Settings
     | 'preferencePolicy'
     | 'minValuesPolicy'
     | 'packing'
+    | 'consolidation'
     | 'featureGates'
     | 'awsFeatureGates'
     | 'schedulerConfig'
@@ -89,6 +91,7 @@ export interface Settings
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly packing: 'cheapest' | 'compatible';
+  readonly consolidation: 'thorough' | 'compatible';
   readonly featureGates: FeatureGates;
   readonly awsFeatureGates: AwsFeatureGates;
   /** Applied in simulations to pods that declare no topology spread constraints. */
@@ -113,6 +116,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
+    consolidation: oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const),
     featureGates: coreGates(parseGates(raw.featureGates)),
     awsFeatureGates: { nodeClassCel: parseGates(raw.awsFeatureGates).get('NodeClassCEL') ?? false },
     defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,

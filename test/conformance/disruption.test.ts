@@ -42,7 +42,10 @@ describe('simulate --disruption', () => {
     const scenario = join(folder, `${name}.yaml`);
     writeFileSync(scenario, unzipped(join(CASES, name, 'scenario.yaml.gz')));
     const options = join(CASES, name, 'options.json');
-    return sceneOptions({ filename: [scenario], options, output: 'json' }, async () => () => typesOf(name));
+    return sceneOptions(
+      { filename: [scenario], options, output: 'json', consolidation: 'compatible' },
+      async () => () => typesOf(name),
+    );
   }
 
   it.each(readdirSync(CASES))('%s', async (name) => {

@@ -143,6 +143,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
       budgets: new Map([...found].map(([name, { remaining }]) => [name, remaining])),
       totals,
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
+      consolidation: settings.consolidation,
       pools,
       claims: withReserved(claimCounts(cluster.nodes(), queue.providerIds)),
       unseenPools,

@@ -2,7 +2,7 @@
 import type { NodePool } from '../../api/nodepool.ts';
 import type { Evaluation, PoolTotals } from '../../engine/disruption/balance.ts';
 import type { Command } from '../../engine/disruption/command.ts';
-import type { Findings, Note } from '../../engine/disruption/method.ts';
+import type { ConsolidationMode, Findings, Note } from '../../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
 import type { ClaimCounts } from '../../engine/disruption/staticdrift.ts';
 import type { InstanceType, Snapshot, SolveOptions } from '../../engine/model.ts';
@@ -43,6 +43,7 @@ export interface Question {
   readonly budgets: ReadonlyMap<string, number>;
   readonly totals: ReadonlyMap<string, PoolTotals>;
   readonly spotToSpot: boolean;
+  readonly consolidation: ConsolidationMode;
   readonly unseenPools: ReadonlySet<string>;
   readonly pools: readonly NumberedPool[];
   readonly claims: ReadonlyMap<string, ClaimCounts>;

@@ -217,9 +217,10 @@ class Thread {
 }
 
 function questionOf(method: Method, deliberation: Deliberation, pools: readonly NumberedPool[]): Question {
-  const { nowMs, candidates, budgets, totals, spotToSpot, unseenPools, claims } = deliberation;
+  const { nowMs, candidates, budgets, totals, spotToSpot, consolidation, unseenPools, claims } = deliberation;
   const ids = candidates.map(({ providerId }) => providerId);
-  return { method: method.name, nowMs, candidates: ids, budgets, totals, spotToSpot, unseenPools, pools, claims };
+  const how = { spotToSpot, consolidation, unseenPools };
+  return { method: method.name, nowMs, candidates: ids, budgets, totals, pools, claims, ...how };
 }
 
 /** Findings with this thread's own candidates and NodePools. */

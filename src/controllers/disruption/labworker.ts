@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { described } from '../../engine/disruption/candidates.ts';
 import { Experiments } from '../../engine/disruption/experiments.ts';
 import type { Deliberation, Findings } from '../../engine/disruption/method.ts';
-import { METHODS } from '../../engine/disruption/review.ts';
+import { methodsOf } from '../../engine/disruption/review.ts';
 import type { InstanceType, PoolInput, Snapshot } from '../../engine/model.ts';
 import type {
   Answer,
@@ -47,7 +47,7 @@ function sceneNow(): NonNullable<typeof scene> {
 
 async function decide(question: Question): Promise<Findings> {
   const { snapshot, experiments } = sceneNow();
-  const method = METHODS.find(({ name }) => name === question.method);
+  const method = methodsOf(question.consolidation).find(({ name }) => name === question.method);
   if (method === undefined) throw new Error(`Cannot decide: there is no disruption method "${question.method}"`);
   const pools = new Map(withTypes(question.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
   const wanted = new Set(question.candidates);

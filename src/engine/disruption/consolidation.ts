@@ -3,6 +3,7 @@ import { isTrue } from '../../api/conditions.ts';
 import { NEVER } from '../../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { InstanceType, PlannedClaim } from '../model.ts';
+import type { Evaluation } from './balance.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
 import { type Command, decisionOf, savingsText, shortText } from './command.ts';
 import {
@@ -17,10 +18,10 @@ import {
 } from './method.ts';
 import { Replacement } from './pricefilter.ts';
 import type { DeclineCode, Reason } from './reasons.ts';
-import { strandedReason } from './simulation.ts';
+import { type SimulationOptions, strandedReason } from './simulation.ts';
 
 /** A spot node is replaced by a spot node only when so many cheaper types make it unlikely to happen again soon. */
-const SPOT_FLEXIBILITY = 15;
+export const SPOT_FLEXIBILITY = 15;
 
 /** Whether a node may be consolidated while pods run on it. */
 export function consolidationFilter(candidate: Candidate): FilterVerdict {
@@ -61,7 +62,9 @@ export async function consolidate(
     reason,
     notes: only && others.length === 0 ? [{ kind: 'Unconsolidatable', candidate: only, message: reason.text }] : [],
   });
-  const simulation = await simulate(candidates, { sparesQuietNodes: true });
+  // of several nodes it does not matter how many they would take
+  const options = { sparesQuietNodes: true, ...(others.length > 0 ? { mostClaims: 1 } : {}) };
+  const simulation = await simulate(candidates, options);
   if (simulation === undefined) return { notes: [] };
   const { claims, plan, pools, stranded } = simulation;
   if (stranded.size > 0) return cannot(strandedReason(stranded));
@@ -79,14 +82,24 @@ export async function consolidate(
   return {
     command,
     types,
-    notes: candidates.map((candidate) => ({
-      kind: 'ConsolidationCandidate',
-      candidate,
-      message: `Consolidation candidate: ${eventText(command, candidate)} ${savingsText(command)}`,
-      dedupe: [shortText(command)],
-    })),
+    notes: candidateNotes(command),
   };
 }
+
+/** For the NodePools that score what is done to them. */
+export const poolApprovals = (views: readonly Evaluation[]): readonly Note[] =>
+  views
+    .filter(({ score }) => score !== undefined)
+    .map(({ nodePool, text }) => ({ kind: 'ConsolidationApproved', nodePool, message: text }));
+
+/** For the nodes of a command that is being weighed. */
+export const candidateNotes = (command: Command): readonly Note[] =>
+  command.candidates.map((candidate) => ({
+    kind: 'ConsolidationCandidate',
+    candidate,
+    message: `Consolidation candidate: ${eventText(command, candidate)} ${savingsText(command)}`,
+    dedupe: [shortText(command)],
+  }));
 
 /** For a node's own events: of a command for many nodes, its part. */
 const eventText = (command: Command, { name }: Candidate): string =>
@@ -135,10 +148,14 @@ function cheaperSpot(replacement: Replacement, price: number, candidates: number
 }
 
 /** Whether the candidates are still there, undisturbed and within budget; and then whether the plan still works. */
-export async function validateConsolidation(command: Command, later: Deliberation): Promise<Validated> {
+export async function validateConsolidation(
+  command: Command,
+  later: Deliberation,
+  packing: SimulationOptions['packing'] = 'compatible',
+): Promise<Validated> {
   const before = stillEligible(command, later);
   if ('failure' in before) return before;
-  const simulation = await later.simulate(before.candidates, { sparesQuietNodes: true });
+  const simulation = await later.simulate(before.candidates, { sparesQuietNodes: true, packing });
   const claims = simulation?.claims ?? [];
   const holds = simulation !== undefined && simulation.stranded.size === 0 && matches(command, claims);
   if (!holds) {
@@ -149,13 +166,15 @@ export async function validateConsolidation(command: Command, later: Deliberatio
   return 'failure' in after ? after : { command, dropped: 0 };
 }
 
-/** The planned types must still all be possible: anything may be launched of them. */
+/** As many nodes as planned, and the planned types of each must still all be possible: anything may be launched of them. */
 function matches({ replacements }: Command, claims: readonly PlannedClaim[]): boolean {
-  const [planned] = replacements;
-  const [now] = claims;
-  if (planned === undefined || now === undefined) return replacements.length === claims.length;
-  const possible = new Set(now.instanceTypes);
-  return claims.length === 1 && planned.instanceTypes.every((name) => possible.has(name));
+  if (replacements.length !== claims.length) return false;
+  const left = claims.map(({ instanceTypes }) => new Set(instanceTypes));
+  return replacements.every(({ instanceTypes }) => {
+    const at = left.findIndex((possible) => instanceTypes.every((name) => possible.has(name)));
+    if (at >= 0) left.splice(at, 1);
+    return at >= 0;
+  });
 }
 
 function stillEligible(

@@ -85,6 +85,9 @@ export interface Validated {
   readonly notes?: readonly Note[];
 }
 
+/** `compatible` finds what Karpenter finds; `thorough`, the default, looks on where that ends. */
+export type ConsolidationMode = 'thorough' | 'compatible';
+
 /** What a method may look at. */
 export interface Deliberation {
   readonly nowMs: number;
@@ -100,6 +103,7 @@ export interface Deliberation {
   readonly totals: ReadonlyMap<string, PoolTotals>;
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
+  readonly consolidation: ConsolidationMode;
   /** NodePools that an earlier search of the method had no time for. */
   readonly unseenPools: ReadonlySet<string>;
   /** Managed NodePools that have instance types, by name. */
@@ -116,7 +120,7 @@ export interface Method {
   readonly reason: DisruptionReason;
   readonly class: DisruptionClass;
   /** Metric label. */
-  readonly consolidationType: '' | 'empty' | 'multi' | 'single';
+  readonly consolidationType: '' | 'empty' | 'multi' | 'single' | 'swap';
   /** Whether it makes experiments to decide, which can take long. */
   readonly isSearch?: boolean;
   /** Time to wait before a command is checked again against what is then; none when it is carried out at once. */

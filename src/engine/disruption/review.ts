@@ -6,14 +6,19 @@ import { type Block, type Candidate, candidateOf, isBlock } from './candidates.t
 import { drift } from './drift.ts';
 import { emptiness } from './emptiness.ts';
 import type { Experiments } from './experiments.ts';
-import type { Deliberation, Findings, Method } from './method.ts';
+import type { ConsolidationMode, Deliberation, Findings, Method } from './method.ts';
 import { multiNode } from './multi.ts';
 import { singleNode } from './single.ts';
 import { claimCounts, staticDrift } from './staticdrift.ts';
+import { swap } from './swap.ts';
 import type { Declined, Review } from './verdicts.ts';
 
-/** In the order in which they are asked; the first that has a command ends the pass. */
+/** Karpenter's, in the order in which they are asked; the first that has a command ends the pass. */
 export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
+
+/** Those that a mode of consolidation has, in order. */
+export const methodsOf = (mode: ConsolidationMode): readonly Method[] =>
+  mode === 'compatible' ? METHODS : [...METHODS, swap];
 
 /** A cluster at a moment. */
 export interface Scene {
@@ -25,6 +30,7 @@ export interface Scene {
   readonly inProgress: ReadonlySet<string>;
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
+  readonly consolidation: ConsolidationMode;
   /** On the snapshot. */
   readonly experiments: Experiments;
   /** Milliseconds since the scene was set, for the deadlines of the methods. */
@@ -75,7 +81,7 @@ interface Found {
 }
 
 function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deliberation {
-  const { snapshot, pools, inProgress, spotToSpot, experiments, elapsedMs } = scene;
+  const { snapshot, pools, inProgress, spotToSpot, consolidation, experiments, elapsedMs } = scene;
   const deliberation: Deliberation = {
     nowMs: snapshot.nowMs,
     candidates,
@@ -84,6 +90,7 @@ function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deli
     pools: withTypes(pools),
     claims: claimCounts(snapshot.nodes, inProgress),
     spotToSpot,
+    consolidation,
     unseenPools: new Set(),
     elapsedMs,
     simulate: async (gone, options) =>

@@ -59,7 +59,14 @@ const BESIDE_THE_POINT: ReadonlySet<VerdictCode> = new Set([
 ]);
 
 /** How telling methods' reasons are, most telling first: what is drifted must go; single nodes are looked at one by one. */
-const TELLING = ['drift', 'static drift', 'single-node consolidation', 'multi-node consolidation', 'emptiness'];
+const TELLING = [
+  'drift',
+  'static drift',
+  'single-node consolidation',
+  'multi-node consolidation',
+  'swap consolidation',
+  'emptiness',
+];
 
 /** One verdict per node, in name order. */
 export function verdictsOf(nodes: readonly StateNode[], reviews: readonly Review[], nowMs: number): readonly Verdict[] {

@@ -43,6 +43,7 @@ function deliberationOn(laboratory: Laboratory, { snapshot, pools }: Cluster, sc
     pools,
     claims: new Map(),
     spotToSpot: true,
+    consolidation: 'thorough',
     unseenPools: new Set(),
     simulate: (gone, options) =>
       laboratory.simulate(

@@ -152,6 +152,7 @@ export function deliberationOf(candidates: readonly Candidate[], more: Partial<D
     pools: new Map(),
     claims: new Map(),
     spotToSpot: false,
+    consolidation: 'compatible',
     unseenPools: new Set(),
     simulate: async () => undefined,
     elapsedMs: () => 0,
