@@ -1,4 +1,4 @@
-/** Joins equal CreateFleet requests into one with a higher target. */
+/** Joins equal CreateFleet requests into one with a higher target, and never loses what one has bought. */
 import {
   CreateFleetCommand,
   type CreateFleetCommandOutput,
@@ -9,21 +9,28 @@ import {
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { Batcher } from '../batcher.ts';
+import { isThrottled } from '../errors.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { TtlCache } from '../ttlcache.ts';
-import type { FleetRequest } from './request.ts';
+import type { FleetRequest, TemplateConfig } from './request.ts';
 
 const MAX_FLEET = 1000;
-const ATTEMPTS_TTL_MS = 24 * 3_600_000;
+/** Longer than a claim waits to be launched. */
+const REMEMBERED_MS = 24 * 3_600_000;
 
 export interface FleetOrder {
   readonly request: FleetRequest;
   /** UID of the NodeClaim that the instance is for. */
   readonly claimUid: string;
+  readonly capacityType: string;
+  /** The launch templates that the request names. */
+  readonly configs: readonly TemplateConfig[];
 }
 
 export interface FleetAnswer {
+  /** What was answered: an earlier order of the same claim where EC2's answer to that had been lost. */
+  readonly order: FleetOrder;
   /** The instance bought, with the override it came from. */
   readonly bought?: { readonly id: string; readonly fleetInstance: CreateFleetInstance; readonly fleetId: string };
   /** Of the whole fleet, also when an instance was bought. */
@@ -37,15 +44,30 @@ export interface FleetsOptions {
   readonly metrics: AwsMetrics;
 }
 
+/** A fleet whose answer was lost, so that nobody knows whether EC2 bought it. */
+interface Doubt {
+  readonly command: CreateFleetCommand;
+  readonly orders: readonly FleetOrder[];
+  /** The same request once more, under way or answered. EC2 tells by its token what it bought the first time. */
+  repeated: Promise<readonly FleetAnswer[]> | undefined;
+}
+
+/** Whether EC2 has said what came of a request. After a lost connection or a failure of its own it has not. */
+const isAnswered = (error: unknown): boolean =>
+  isThrottled(error) || (error instanceof Error && '$fault' in error && error.$fault === 'client');
+
 export class Fleets {
   readonly #options: FleetsOptions;
   readonly #batcher: Batcher<FleetOrder, FleetAnswer>;
   /** How often EC2 has answered for a claim. */
   readonly #attempts: TtlCache<string, number>;
+  /** Fleets in doubt, by the claims that ordered them. */
+  readonly #doubts: TtlCache<string, Doubt>;
 
   constructor(options: FleetsOptions) {
     this.#options = options;
-    this.#attempts = new TtlCache(options.clock, ATTEMPTS_TTL_MS);
+    this.#attempts = new TtlCache(options.clock, REMEMBERED_MS);
+    this.#doubts = new TtlCache(options.clock, REMEMBERED_MS);
     this.#batcher = new Batcher({
       name: 'create_fleet',
       clock: options.clock,
@@ -62,7 +84,25 @@ export class Fleets {
   }
 
   create(order: FleetOrder): Promise<FleetAnswer> {
-    return this.#batcher.add(order);
+    const doubt = this.#doubts.get(order.claimUid);
+    return doubt === undefined ? this.#batcher.add(order) : this.#resolve(doubt, order.claimUid);
+  }
+
+  /** Finds out what became of the fleet that the claim ordered before. */
+  async #resolve(doubt: Doubt, claimUid: string): Promise<FleetAnswer> {
+    doubt.repeated ??= this.#send(doubt.command, doubt.orders);
+    let answers: readonly FleetAnswer[];
+    try {
+      answers = await doubt.repeated;
+    } catch (error) {
+      doubt.repeated = undefined;
+      if (isAnswered(error)) this.#doubts.delete(claimUid);
+      throw error;
+    }
+    this.#doubts.delete(claimUid);
+    const own = answers.find((answer) => answer.order.claimUid === claimUid);
+    if (own === undefined) throw new Error(`no answer for claim ${claimUid}`);
+    return own;
   }
 
   /**
@@ -88,11 +128,23 @@ export class Fleets {
       TargetCapacitySpecification: { ...request.TargetCapacitySpecification, TotalTargetCapacity: orders.length },
       ClientToken: this.#token(orders),
     });
+    try {
+      const answers = await this.#send(command, orders);
+      return answers.map((value) => ({ status: 'fulfilled', value }));
+    } catch (error) {
+      this.#doubts.sweep();
+      const doubt: Doubt = { command, orders, repeated: undefined };
+      if (!isAnswered(error)) for (const { claimUid } of orders) this.#doubts.set(claimUid, doubt);
+      throw error;
+    }
+  }
+
+  async #send(command: CreateFleetCommand, orders: readonly FleetOrder[]): Promise<readonly FleetAnswer[]> {
     let fleet: CreateFleetCommandOutput;
     try {
       fleet = await this.#options.ec2.send(command);
     } catch (error) {
-      if (error instanceof Error && '$metadata' in error) this.#answered(orders);
+      if (isAnswered(error)) this.#answered(orders);
       throw error;
     }
     this.#answered(orders);
@@ -104,7 +156,7 @@ export class Fleets {
     fleetId: string,
     instances: readonly CreateFleetInstance[],
     fleetErrors: readonly CreateFleetError[],
-  ): readonly PromiseSettledResult<FleetAnswer>[] {
+  ): readonly FleetAnswer[] {
     const bought = instances.flatMap((fleetInstance) =>
       (fleetInstance.InstanceIds ?? []).map((id) => ({ id, fleetInstance, fleetId })),
     );
@@ -116,9 +168,9 @@ export class Fleets {
     const short = bought.length < orders.length && fleetErrors.length === 0;
     const text = 'too few instances returned';
     const errors = short ? [{ ErrorCode: text, ErrorMessage: text }] : fleetErrors;
-    return orders.map((_, at): PromiseSettledResult<FleetAnswer> => {
+    return orders.map((order, at) => {
       const own = bought[at];
-      return { status: 'fulfilled', value: own === undefined ? { errors } : { bought: own, errors: fleetErrors } };
+      return own === undefined ? { order, errors } : { order, bought: own, errors: fleetErrors };
     });
   }
 }

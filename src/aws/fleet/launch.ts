@@ -153,7 +153,7 @@ export class Launcher {
       const ids = new Set(overrides.flatMap(({ Overrides = [] }) => Overrides.map(({ SubnetId }) => SubnetId)));
       requested = requested.filter(({ id }) => ids.has(id));
       const answer = await this.#order(launch, configs, overrides);
-      const instance = this.#settle(launch, configs, answer, zonal);
+      const instance = this.#settle({ ...launch, capacityType: answer.order.capacityType }, answer, zonal);
       used.add(instance.subnetId);
       return instance;
     } finally {
@@ -226,7 +226,8 @@ export class Launcher {
       context: relaxed ? undefined : nodeClass.spec.context,
     });
     try {
-      return await this.#options.fleets.create({ request, claimUid: claim.metadata.uid ?? claim.metadata.name });
+      const claimUid = claim.metadata.uid ?? claim.metadata.name;
+      return await this.#options.fleets.create({ request, claimUid, capacityType, configs });
     } catch (error) {
       if (codeOf(error) !== LAUNCH_TEMPLATE_NOT_FOUND) throw launchFailure('Error creating fleet request', error);
       this.#options.templates.forget(configs.map(({ name }) => name));
@@ -234,12 +235,7 @@ export class Launcher {
     }
   }
 
-  #settle(
-    launch: Launch,
-    configs: readonly TemplateConfig[],
-    { bought, errors }: FleetAnswer,
-    zonal: ReadonlyMap<string, ZonalSubnet>,
-  ): Instance {
+  #settle(launch: Launch, { order, bought, errors }: FleetAnswer, zonal: ReadonlyMap<string, ZonalSubnet>): Instance {
     const { unavailable, metrics, subnets, reservations } = this.#options;
     const { capacityType, placementGroup, claim } = launch;
     noteFleetErrors(errors, bought?.fleetId, {
@@ -259,7 +255,7 @@ export class Launcher {
       spotRoleMissing: () => this.#tellSpotRoleMissing(launch),
     });
     if (bought === undefined) throw launchError(errors);
-    return this.#instanceFrom(launch, configs, bought);
+    return this.#instanceFrom(launch, order.configs, bought);
   }
 
   #tellSpotRoleMissing({ claim, capacityType }: Launch): void {

@@ -18,6 +18,7 @@ import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
 import { TtlCache } from '../ttlcache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { fromDescription, type Instance, isTerminating } from './instance.ts';
+import { forMany } from './many.ts';
 
 const ALIVE = {
   Name: 'instance-state-name',
@@ -28,7 +29,7 @@ const MAX_BATCH = 500;
 const ENDING_TTL_MS = 1_000;
 /** Terminated instances stay terminated; EC2 forgets them after about an hour. */
 const ENDED_TTL_MS = 3_600_000;
-/** EC2's lists lag behind launches by up to this much. */
+/** EC2's reads lag behind launches by up to this much. */
 const LISTED_AFTER_MS = 60_000;
 
 export interface InstancesOptions {
@@ -47,7 +48,7 @@ export class Instances {
   readonly #ending: TtlCache<string, Instance>;
   readonly #ended: TtlCache<string, true>;
   readonly #describe: Batcher<string, Described | undefined>;
-  readonly #terminate: Batcher<string, void>;
+  readonly #terminate: Batcher<string, true | undefined>;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
@@ -64,52 +65,39 @@ export class Instances {
         options.metrics.batchSize.observe({ batcher }, size);
       },
     };
-    this.#describe = new Batcher({ ...common, name: 'describe_instances', run: (ids) => this.#describeAll(ids) });
-    this.#terminate = new Batcher({ ...common, name: 'terminate_instances', run: (ids) => this.#terminateAll(ids) });
+    this.#describe = new Batcher({
+      ...common,
+      name: 'describe_instances',
+      run: (ids) => forMany(ids, (some) => this.#describeIds(some)),
+    });
+    this.#terminate = new Batcher({
+      ...common,
+      name: 'terminate_instances',
+      run: (ids) => forMany(ids, (some) => this.#terminateIds(some)),
+    });
   }
 
   async #describeIds(ids: readonly string[]): Promise<ReadonlyMap<string, Described>> {
     const answer = await this.#options.ec2.send(
-      new DescribeInstancesCommand({ InstanceIds: [...new Set(ids)], Filters: [ALIVE] }),
+      new DescribeInstancesCommand({ InstanceIds: [...ids], Filters: [ALIVE] }),
     );
     const instances = (answer.Reservations ?? []).flatMap((reservation) => reservation.Instances ?? []);
     return new Map(instances.map((instance) => [instance.InstanceId ?? '', instance]));
   }
 
-  /** One unknown id fails a call for all of them: what it leaves open is asked one by one. */
-  async #describeAll(ids: readonly string[]): Promise<PromiseSettledResult<Described | undefined>[]> {
-    let found: ReadonlyMap<string, Described> = new Map();
-    try {
-      found = await this.#describeIds(ids);
-    } catch (error) {
-      if (new Set(ids).size === 1) throw error;
-    }
-    const single = async (id: string): Promise<Described | undefined> =>
-      found.get(id) ?? (new Set(ids).size === 1 ? undefined : (await this.#describeIds([id])).get(id));
-    return Promise.allSettled(ids.map(single));
-  }
-
-  async #terminateIds(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const answer = await this.#options.ec2.send(new TerminateInstancesCommand({ InstanceIds: [...new Set(ids)] }));
+  /** Answers the ids that are ending now. */
+  async #terminateIds(ids: readonly string[]): Promise<ReadonlyMap<string, true>> {
+    const answer = await this.#options.ec2.send(new TerminateInstancesCommand({ InstanceIds: [...ids] }));
     const done = (answer.TerminatingInstances ?? []).filter(({ CurrentState }) =>
       ['shutting-down', 'terminated'].includes(CurrentState?.Name ?? ''),
     );
-    return new Set(done.map(({ InstanceId = '' }) => InstanceId));
+    return new Map(done.map(({ InstanceId = '' }) => [InstanceId, true]));
   }
 
-  async #terminateAll(ids: readonly string[]): Promise<PromiseSettledResult<void>[]> {
-    let done: ReadonlySet<string> = new Set();
-    try {
-      done = await this.#terminateIds(ids);
-    } catch (error) {
-      if (new Set(ids).size === 1) throw error;
-    }
-    return Promise.allSettled(
-      ids.map(async (id) => {
-        if (!done.has(id) && !(await this.#terminateIds([id])).has(id))
-          throw new Error(`instance ${id} is not shutting down`);
-      }),
-    );
+  /** Whether we bought the instance so lately that EC2's reads may not know it yet. */
+  #isNew(id: string): boolean {
+    const known = this.#known.get(id);
+    return known !== undefined && known.launchedMs > this.#options.clock.now() - LISTED_AFTER_MS;
   }
 
   #isShifted({ zoneId }: Instance): boolean {
@@ -129,7 +117,7 @@ export class Instances {
       // Described without an error, yet not alive. An id that EC2 does not know may be one that it does not know yet.
       if (described === undefined) this.#ended.set(id, true);
     } catch (error) {
-      if (!isNotFound(error))
+      if (!isNotFound(error) || this.#isNew(id))
         throw new Error(`describing instance ${id}, ${(error as Error).message}`, { cause: error });
     }
     if (described === undefined) {
@@ -181,9 +169,10 @@ export class Instances {
       );
     if (instance.state === 'shutting-down') return;
     try {
-      await this.#terminate.add(id);
+      if ((await this.#terminate.add(id)) === undefined) throw new Error('EC2 does not say that it is shutting down');
     } catch (error) {
-      if (isNotFound(error)) throw new NodeClaimNotFound(`instance ${id} does not exist`, { cause: error });
+      if (isNotFound(error) && !this.#isNew(id))
+        throw new NodeClaimNotFound(`instance ${id} does not exist`, { cause: error });
       this.#options.metrics.terminationFailures.inc({ zone: instance.zone, zone_id: instance.zoneId });
       throw new Error(`terminating instance ${id}, ${(error as Error).message}`, { cause: error });
     }

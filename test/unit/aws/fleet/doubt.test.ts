@@ -1,0 +1,105 @@
+/** Nothing is bought twice when EC2's answer is lost, and nothing that was bought is forgotten. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
+import type { FaultRule } from '../../../../src/local/aws/types.ts';
+import { Account, only } from '../support/account.ts';
+
+const ON_DEMAND = only(CAPACITY_TYPE_LABEL, 'on-demand');
+const TYPES = only(INSTANCE_TYPE_LABEL, 'm5.large', 'm5.xlarge');
+/** As often as the SDK tries by itself. */
+const ALL_TRIES = 6;
+
+let account: Account;
+beforeEach(async () => {
+  account = await Account.open();
+});
+afterEach(() => account.close());
+
+const claims = (count: number): NodeClaim[] => Array.from({ length: count }, () => account.claim(TYPES, ON_DEMAND));
+const create = (all: readonly NodeClaim[]) => Promise.allSettled(all.map((claim) => account.provider.create(claim)));
+const boughtBy = (results: Awaited<ReturnType<typeof create>>): string[] =>
+  results.flatMap((result) =>
+    result.status === 'fulfilled' ? [result.value.status?.providerID?.split('/').at(-1) ?? ''] : [],
+  );
+const breakFleets = (rule: FaultRule): void => void account.aws.faults.add(rule);
+
+describe('a fleet whose answer is lost', () => {
+  it.each<{ readonly what: string; readonly rule: FaultRule }>([
+    { what: 'resets', rule: { kind: 'reset', action: 'CreateFleet', times: ALL_TRIES } },
+    { what: 'broken XML', rule: { kind: 'malformed', action: 'CreateFleet', times: 1 } },
+  ])('through $what is found again by the claims that ordered it, whenever they ask', async ({ rule }) => {
+    const all = claims(3);
+    breakFleets(rule);
+    const failed = await create(all);
+    for (const result of failed)
+      expect(result.status === 'rejected' && causeOf(result.reason, CreateFailed)?.reason).toBe('LaunchFailed');
+    const bought = account.running();
+    expect(bought).toHaveLength(3);
+
+    // Not in the company in which they ordered.
+    const first = boughtBy(await create(all.slice(0, 1)));
+    const rest = boughtBy(await create(all.slice(1)));
+    expect([...first, ...rest].sort()).toEqual([...bought].sort());
+    expect(account.running()).toEqual(bought);
+  }, 60_000);
+
+  it('is found again although prices and shortages have changed the order meanwhile', async () => {
+    const all = claims(2);
+    breakFleets({ kind: 'malformed', action: 'CreateFleet', times: 1 });
+    await create(all);
+    const bought = account.running();
+    account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large' });
+    await account.provider.create(account.claim(TYPES, ON_DEMAND));
+    expect(boughtBy(await create(all)).sort()).toEqual([...bought].sort());
+    expect(account.running()).toHaveLength(3);
+  });
+
+  it('stays in doubt while EC2 does not answer, and asks with one call for all', async () => {
+    const all = claims(3);
+    breakFleets({ kind: 'error', action: 'CreateFleet', code: 'InternalError', times: 2 * ALL_TRIES });
+    await create(all);
+    account.aws.calls.clear();
+    expect(boughtBy(await create(all))).toEqual([]);
+    expect(account.aws.calls.counts().CreateFleet).toBe(ALL_TRIES);
+    expect(new Set(boughtBy(await create(all))).size).toBe(3);
+    expect(account.running()).toHaveLength(3);
+  }, 60_000);
+
+  it('that bought nothing says why', async () => {
+    const [claim] = claims(1);
+    if (claim === undefined) throw new Error('no claim');
+    account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.*' });
+    breakFleets({ kind: 'malformed', action: 'CreateFleet', times: 1 });
+    await create([claim]);
+    const [result] = await create([claim]);
+    expect(result?.status === 'rejected' && causeOf(result.reason, InsufficientCapacity)).toBeDefined();
+    account.aws.faults.clear();
+    account.clock.forward(3 * 60_000 + 1);
+    expect(boughtBy(await create([claim]))).toHaveLength(1);
+  });
+});
+
+describe('an instance that EC2 does not show yet', () => {
+  it('is not taken for gone, and is terminated once it shows', async () => {
+    account.aws.faults.add({ kind: 'invisible', ms: 30_000 });
+    const claim = account.write(await account.provider.create(account.claim(TYPES, ON_DEMAND)));
+    const early = await account.provider.delete(claim).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(early).toBeInstanceOf(Error);
+    expect(causeOf(early, NodeClaimNotFound)).toBeUndefined();
+    account.clock.forward(30_000);
+    await account.provider.delete(claim);
+    expect(account.running()).toEqual([]);
+  });
+
+  it('counts as gone when it never shows', async () => {
+    account.aws.faults.add({ kind: 'invisible', ms: 3_600_000 });
+    const claim = account.write(await account.provider.create(account.claim(TYPES, ON_DEMAND)));
+    account.clock.forward(61_000);
+    await expect(account.provider.delete(claim)).rejects.toThrow(NodeClaimNotFound);
+  });
+});
