@@ -113,6 +113,43 @@ const MATRIX: readonly (readonly [string, Values])[] = [
     },
   ],
   [
+    'numbers and truth values as texts',
+    {
+      replicas: '3',
+      revisionHistoryLimit: '5',
+      controller: { metrics: { port: '9090' }, healthProbe: { port: '9091' } },
+      settings: { isolatedVPC: 'true', reservedENIs: 1, vmMemoryOverheadPercent: '0.1', disableDryRun: 'true' },
+    },
+  ],
+  [
+    'template expressions',
+    {
+      global: { cluster: 'from-global', wait: '7s' },
+      settings: {
+        interruptionQueue: '{{ .Values.global.cluster }}-queue',
+        batchIdleDuration: '{{ .Values.global.wait }}',
+        clusterEndpoint: 'https://{{ .Release.Name }}.example.com',
+        // Not evaluated.
+        packing: 'compatible',
+      },
+    },
+  ],
+  [
+    'nothing where there are defaults',
+    {
+      affinity: null,
+      topologySpreadConstraints: null,
+      tolerations: null,
+      nodeSelector: null,
+      strategy: null,
+      podSecurityContext: null,
+      priorityClassName: '',
+      logOutputPaths: [],
+      controller: { securityContext: null, resources: null },
+      settings: { featureGates: null, awsFeatureGates: null, packing: '', consolidation: '' },
+    },
+  ],
+  [
     'names of its own and more rights',
     {
       fullnameOverride: 'scaler',
@@ -153,6 +190,26 @@ describe('the charts', () => {
       '--values',
       await cluster.valuesFile(values),
     );
+
+  it('name the value that cannot be meant, and what it may be', async () => {
+    await expect(rendered({ settings: { preferencePolicy: 'Sometimes' } })).rejects.toThrow(
+      "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'",
+    );
+    await expect(rendered({ extraVolumes: { name: 'no list' } })).rejects.toThrow("at '/extraVolumes'");
+  }, 60_000);
+
+  it('say what comes next, and what is missing', async () => {
+    const notes = await cluster.helm(
+      'install',
+      'trial',
+      join(ROOT, 'charts/karpenter'),
+      ...['--dry-run=server', '--skip-crds', '--namespace', NAMESPACE, '--set', 'settings.clusterName=test'],
+    );
+    const said = notes.slice(notes.indexOf('NOTES:'));
+    expect(said).toContain('does not serve NodePools');
+    expect(said).toContain('settings.interruptionQueue is not set');
+    expect(said).toContain('kubectl rollout status deployment/trial-karpenter -n kube-system');
+  }, 60_000);
 
   it('refuse to install without the name of the cluster', async () => {
     await expect(cluster.install('karpenter', {}, '--skip-crds')).rejects.toThrow(

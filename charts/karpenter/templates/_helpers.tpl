@@ -132,6 +132,8 @@ subjects:
   (list "DISABLE_DRY_RUN" "disableDryRun" true)
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval" true)
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval" true)
+  (list "PACKING" "packing" false)
+  (list "CONSOLIDATION" "consolidation" false)
 }}
 {{- $value := get $settings (index . 1) }}
 {{- if $value }}
@@ -141,7 +143,23 @@ subjects:
 {{- end }}
 {{- end }}
 
+{{/* A feature gate as `Name=true`; one without a value keeps its default. Takes name, value and default. */}}
+{{- define "karpenter.gate" -}}
+{{- index . 0 }}={{ if kindIs "invalid" (index . 1) }}{{ index . 2 }}{{ else }}{{ index . 1 }}{{ end }}
+{{- end }}
+
 {{- define "karpenter.featureGates" -}}
-{{- $gates := .Values.settings.featureGates | default dict -}}
-ReservedCapacity={{ $gates.reservedCapacity }},SpotToSpotConsolidation={{ $gates.spotToSpotConsolidation }},NodeRepair={{ $gates.nodeRepair }},NodeOverlay={{ $gates.nodeOverlay }},StaticCapacity={{ $gates.staticCapacity }},CapacityBuffer={{ $gates.capacityBuffer }}
+{{- $gates := .Values.settings.featureGates | default dict }}
+{{- $pairs := list }}
+{{- range list
+  (list "ReservedCapacity" $gates.reservedCapacity true)
+  (list "SpotToSpotConsolidation" $gates.spotToSpotConsolidation false)
+  (list "NodeRepair" $gates.nodeRepair false)
+  (list "NodeOverlay" $gates.nodeOverlay false)
+  (list "StaticCapacity" $gates.staticCapacity false)
+  (list "CapacityBuffer" $gates.capacityBuffer false)
+}}
+{{- $pairs = append $pairs (include "karpenter.gate" .) }}
+{{- end }}
+{{- join "," $pairs }}
 {{- end }}

@@ -23,11 +23,40 @@ describe('charts', () => {
     });
   });
 
-  it.each([
-    'karpenter',
-    'karpenter-crd',
-  ])('%s has no schema of values, so that values of older releases pass', (name) => {
-    expect(readdirSync(new URL(`${name}/`, root))).not.toContain('values.schema.json');
+  it('leave values of older releases alone: karpenter-crd has no schema', () => {
+    expect(readdirSync(new URL('karpenter-crd/', root))).not.toContain('values.schema.json');
+  });
+});
+
+describe('the schema of the values of charts/karpenter', () => {
+  const schema = JSON.parse(text('karpenter/values.schema.json')) as Tree;
+  const values = yaml('karpenter/values.yaml');
+
+  const objects = (tree: unknown): Tree[] => {
+    if (Array.isArray(tree)) return tree.flatMap(objects);
+    return isTree(tree) ? [tree, ...Object.values(tree).flatMap(objects)] : [];
+  };
+
+  it('refuses no value because it does not know it', () => {
+    const strict = objects(schema).filter(
+      ({ additionalProperties, required, propertyNames, patternProperties }) =>
+        additionalProperties === false || required || propertyNames || patternProperties,
+    );
+    expect(strict).toEqual([]);
+  });
+
+  it('knows each value that the chart declares, and no other', () => {
+    const declared = (tree: Tree, path: string): string[] =>
+      Object.entries(tree).flatMap(([key, value]) =>
+        isTree(value) && isTree(at(schema, `properties.${`${path}${key}`.replaceAll('.', '.properties.')}.properties`))
+          ? declared(value, `${path}${key}.`)
+          : [`${path}${key}`],
+      );
+    const known = (tree: Tree, path: string): string[] =>
+      Object.entries(tree).flatMap(([key, value]) =>
+        isTree(value) && isTree(value.properties) ? known(value.properties, `${path}${key}.`) : [`${path}${key}`],
+      );
+    expect(known(schema.properties as Tree, '').sort()).toEqual(declared(values, '').sort());
   });
 });
 
@@ -53,6 +82,8 @@ describe('values of charts/karpenter', () => {
     ['settings.vmMemoryOverheadPercent', 0.075],
     ['settings.reservedENIs', '0'],
     ['settings.ignoreDRARequests', true],
+    ['settings.packing', 'cheapest'],
+    ['settings.consolidation', 'thorough'],
     ['settings.featureGates.reservedCapacity', true],
     ['settings.featureGates.nodeRepair', false],
     ['settings.awsFeatureGates.nodeClassCEL', false],
