@@ -6,6 +6,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import type { PlannedClaim } from '../engine/model.ts';
 import { quantityList, resourcesOf } from '../engine/resources.ts';
 import type { Logger } from '../observe/logger.ts';
+import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
 
@@ -25,7 +26,8 @@ export async function createClaim(
   if (exceeded) throw new Error(exceeded);
   const claim = await client.create(NODE_CLAIM, nodeClaimOf(planned, pool));
   cluster.track(claim);
-  for (const pod of planned.pods) cluster.podTimings.assign(pod, claim.metadata.name);
+  // pods of capacity buffers do not exist: nothing would ever end their entries
+  for (const pod of planned.pods) if (exists(cluster, pod)) cluster.podTimings.assign(pod, claim.metadata.name);
   log.info('created nodeclaim', {
     NodePool: { name: planned.nodePool },
     NodeClaim: { name: claim.metadata.name },
@@ -39,6 +41,11 @@ export async function createClaim(
   });
   return claim;
 }
+
+const exists = ({ stores }: Pick<ClusterState, 'stores'>, key: string): boolean => {
+  const [namespace = '', name = ''] = key.split('/');
+  return stores.pods.get({ namespace, name }) !== undefined;
+};
 
 /** Usage equal to a limit passes: the planner has kept what it planned within the rest. */
 function exceededLimit(pool: NodePool, usage: Readonly<Record<string, number>>): string | undefined {

@@ -3,6 +3,7 @@
 import { methodsOf } from '../engine/disruption/review.ts';
 import { staticDrift } from '../engine/disruption/staticdrift.ts';
 import type { Controller } from '../kube/reconciler.ts';
+import { bufferResolution } from './capacitybuffer/resolution.ts';
 import type { Deps } from './deps.ts';
 import { type Laboratory, localLaboratory } from './disruption/laboratory.ts';
 import { disruption } from './disruption/loop.ts';
@@ -73,6 +74,7 @@ export function controllers(
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
       : []),
+    ...(settings.featureGates.capacityBuffer ? [bufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     disruption(deps, { queue, methods, laboratory, book }),
     queue.worker,

@@ -25,6 +25,7 @@ import {
   type Stores,
 } from './stores.ts';
 import { Tally } from './tally.ts';
+import { VirtualPods } from './virtualpods.ts';
 
 export interface ClusterOptions {
   readonly informers: Informers;
@@ -44,6 +45,7 @@ export class ClusterState {
   readonly registrationHealth = new RegistrationHealth();
   /** Claims of static NodePools that were granted and do not exist yet, by NodePool. */
   readonly reservedNodes = new Tally();
+  readonly virtualPods = new VirtualPods();
   /** Undefined when no constraints are given by default. */
   readonly defaultSpread: () => DefaultSpread | undefined;
 
@@ -90,7 +92,8 @@ export class ClusterState {
   synced(): boolean {
     const { pods, nodes, nodeClaims, nodePools, daemonSets } = this.stores;
     const stores: readonly Pick<Store<never>, 'synced'>[] = [pods, nodes, nodeClaims, nodePools, daemonSets];
-    return stores.every((store) => store.synced) && this.#inFlight.size === 0 && this.#unlaunched.size === 0;
+    const isSettled = this.#inFlight.size === 0 && this.#unlaunched.size === 0 && this.virtualPods.isKnown();
+    return isSettled && stores.every((store) => store.synced);
   }
 
   /** Every node, managed or not, and every claim that has an instance. Objects are shared: never change them. */

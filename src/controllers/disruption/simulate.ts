@@ -25,10 +25,11 @@ export function sessions(deps: Deps, laboratory: Laboratory): OpenSession {
 
   async function sceneryNow(): Promise<Scenery> {
     const nodes = cluster.nodes();
+    const pods = [...pendingPods(cluster), ...cluster.virtualPods.list()];
     // Experiments come by the hundred; what is wrong with pools is told where decisions are made.
     const pools = await withInstanceTypes(deps, activePools(deps, silent), silent);
     return {
-      snapshot: takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, pendingPods: pendingPods(cluster) }),
+      snapshot: takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, pendingPods: pods }),
       nodePools: cluster.stores.nodePools.list(),
       solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },
     };

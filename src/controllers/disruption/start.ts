@@ -75,9 +75,10 @@ async function createReplacements(deps: Deps, command: Command, log: Logger): Pr
 function recordPlan(deps: Deps, { plan }: Command, pods: ReadonlyMap<string, Pod>): void {
   for (const placement of plan?.placements ?? []) {
     const node = deps.cluster.nodeByProviderId(placement.providerId);
-    if (node === undefined) continue;
+    const placed = placement.pods.flatMap((key) => pods.get(key) ?? []);
+    if (node === undefined || placed.length === 0) continue;
     nominateNode(deps, node);
-    for (const pod of placement.pods.flatMap((key) => pods.get(key) ?? [])) publishNominated(deps, pod, node);
+    for (const pod of placed) publishNominated(deps, pod, node);
   }
   for (const [key, refusal] of plan?.refusals ?? []) {
     const pod = pods.get(key);

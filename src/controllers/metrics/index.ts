@@ -1,5 +1,5 @@
 /** The controllers that measure: cluster state, and the conditions of every kind. */
-import { NODE, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
+import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { Controller } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
@@ -20,6 +20,7 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
     nodePoolMetrics(deps),
     statusMetrics(deps, NODE_CLAIM, { labels: ownership, older: true }),
     statusMetrics(deps, NODE_POOL, { older: true }),
+    ...(deps.settings.featureGates.capacityBuffer ? [statusMetrics(deps, CAPACITY_BUFFER)] : []),
     statusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL] }),
     ...nodeClasses.map((kind) => statusMetrics(deps, kind, { older: true, buckets: 'library' })),
   ];

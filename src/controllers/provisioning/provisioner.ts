@@ -1,9 +1,12 @@
 /** The loop that buys nodes for pending pods. */
 
 import { formatDuration } from '../../api/duration.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podKey } from '../../engine/pods.ts';
 import { type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
+import { recordBuffers } from '../capacitybuffer/results.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';
@@ -25,6 +28,10 @@ const CONTROLLER = { controller: 'provisioner' };
 
 export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singleton {
   const { cluster, clock, metrics, settings } = deps;
+  const keepsBuffers = settings.featureGates.capacityBuffer;
+  /** Claims for capacity buffers: once they are launched, the room that they bring is found to be there. */
+  const forBuffers = new Set<string>();
+  if (keepsBuffers) cluster.stores.nodeClaims.subscribe(launched);
   const duration = metrics.histogram('scheduler_scheduling_duration_seconds', 'Duration of scheduling runs', [
     'controller',
   ]);
@@ -32,32 +39,38 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
   /** Pods that the last solve had no time for. */
   let first: readonly string[] = [];
 
-  async function schedule({ log }: ReconcileContext): Promise<Solved | undefined> {
+  async function schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
     // Nodes before pods: a pod that is bound in between is then seen once, as bound, or not at all.
     const nodes = cluster.nodes();
     const nowMs = clock.now();
     const pending = pendingPods(cluster);
     const deleting = podsOfDeletingNodes(cluster, nodes, nowMs);
-    const all = [...pending, ...deleting];
+    const real = [...pending, ...deleting];
+    const all = [...real, ...virtual];
     if (all.length === 0) return undefined;
     log.debug('computing scheduling decision for provisionable pod(s)', {
       'pending-pods': pending.length,
       'deleting-pods': deleting.length,
     });
-    const pods = new Map(all.map((pod) => [podKey(pod), pod]));
+    const pods = new Map(real.map((pod) => [podKey(pod), pod]));
     const active = activePools(deps, log);
     if (active.length === 0) {
       log.info(NO_POOLS);
       for (const key of pods.keys()) cluster.podTimings.refused(key, nowMs);
       return undefined;
     }
-    if (settings.preferencePolicy === 'Respect') warnOfPreferences(all, log);
+    if (settings.preferencePolicy === 'Respect') warnOfPreferences(real, log);
     const pools = await withInstanceTypes(deps, active, log);
     const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, pendingPods: all });
     return {
       plan: await solver(snapshot, { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first }),
       pods,
     };
+  }
+
+  function launched(event: 'added' | 'updated' | 'deleted', { metadata, status }: NodeClaim): void {
+    if (event !== 'deleted' && !status?.providerID) return;
+    if (forBuffers.delete(metadata.name) && event !== 'deleted') batcher.trigger(metadata.name);
   }
 
   async function carryOut({ plan, pods }: Solved, startedMs: number, { log }: ReconcileContext): Promise<void> {
@@ -71,6 +84,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
     try {
       await inBatches(plan.claims, plan.claims.length, async (planned) => {
         const nodeClaim = await createClaim(deps, planned, { reason: 'provisioned', log });
+        if (planned.pods.some((key) => !pods.has(key))) forBuffers.add(nodeClaim.metadata.name);
         for (const pod of planned.pods.flatMap((key) => pods.get(key) ?? []))
           publishNominated(deps, pod, { nodeClaim });
       });
@@ -91,8 +105,10 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
         return settled;
       }
       const startedMs = clock.now();
-      const solved = await schedule(context);
+      const virtual = cluster.virtualPods.list();
+      const solved = await schedule(virtual, context);
       duration.observe(CONTROLLER, (clock.now() - startedMs) / 1000);
+      if (keepsBuffers) await recordBuffers(deps, solved?.plan, virtual, context.log);
       if (solved === undefined) return settled;
       first = solved.plan.notEvaluated;
       if (first.length > 0) batcher.trigger('not evaluated');

@@ -13,7 +13,7 @@ const EMPTY_POOL_WINDOW_MS = 60_000;
 
 export interface Solved {
   readonly plan: Plan;
-  /** The pods of the snapshot, by namespaced name. */
+  /** The pods of the snapshot that exist, by namespaced name: those of capacity buffers get no events and no nodes. */
   readonly pods: ReadonlyMap<string, Pod>;
 }
 
@@ -67,16 +67,14 @@ function recordPlacements(deps: Deps, { plan, pods }: Solved, log: Logger): void
   const unready = { nodes: 0, pods: 0 };
   for (const placement of plan.placements) {
     const node = deps.cluster.nodeByProviderId(placement.providerId);
-    if (node === undefined || placement.pods.length === 0) continue;
+    const placed = placement.pods.flatMap((key) => pods.get(key) ?? []);
+    if (node === undefined || placed.length === 0) continue;
     nominateNode(deps, node);
     if (!node.initialized) {
       unready.nodes += 1;
-      unready.pods += placement.pods.length;
+      unready.pods += placed.length;
     }
-    for (const key of placement.pods) {
-      const pod = pods.get(key);
-      if (pod) publishNominated(deps, pod, node);
-    }
+    for (const pod of placed) publishNominated(deps, pod, node);
   }
   if (unready.nodes > 0) log.info('computed unready node(s) will fit pod(s)', unready);
 }
@@ -116,7 +114,7 @@ function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Solved
       if (pod && !isScheduled(pod)) observe(podTimings.placed(key, healthy, clock.now()));
     }
   };
-  for (const key of plan.refusals.keys()) observe(podTimings.refused(key, clock.now()));
+  for (const key of plan.refusals.keys()) if (pods.has(key)) observe(podTimings.refused(key, clock.now()));
   for (const claim of plan.claims) place(claim.pods, claim.nodePool);
   for (const { pods: keys, providerId } of plan.placements) {
     place(keys, cluster.nodeByProviderId(providerId)?.labels[NODEPOOL_LABEL]);

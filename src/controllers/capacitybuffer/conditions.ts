@@ -1,0 +1,22 @@
+/** Conditions of capacity buffers: plain ones, none of which sums up the others. */
+import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
+import { type ConditionUpdate, getCondition, timestamp } from '../../api/conditions.ts';
+import type { Condition } from '../../api/kubernetes.ts';
+
+/** The time of transition moves with the status only. */
+export function withCondition(buffer: CapacityBuffer, update: ConditionUpdate, nowMs: number): CapacityBuffer {
+  const { type, status, reason = type, message = '' } = update;
+  const before = getCondition(buffer, type);
+  const isSame = before?.status === status && before.lastTransitionTime !== undefined;
+  const condition: Condition = {
+    type,
+    status,
+    reason,
+    message,
+    lastTransitionTime: isSame ? before.lastTransitionTime : timestamp(nowMs),
+    observedGeneration: buffer.metadata.generation ?? 0,
+  };
+  const others = (buffer.status?.conditions ?? []).filter((other) => other.type !== type);
+  const conditions = [...others, condition].sort((a, b) => (a.type < b.type ? -1 : 1));
+  return { ...buffer, status: { ...buffer.status, conditions } };
+}

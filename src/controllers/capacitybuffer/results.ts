@@ -1,0 +1,63 @@
+/** Writes back what a provisioning run did with the virtual pods of capacity buffers. */
+import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
+import { CAPACITY_BUFFER } from '../../api/kinds.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import {
+  type BufferOutcome,
+  bufferKey,
+  bufferOutcomes,
+  isActive,
+  provisioningCondition,
+} from '../../engine/capacitybuffers.ts';
+import type { Plan } from '../../engine/model.ts';
+import { unlessGone, writeChanges } from '../../kube/patch.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+import { inBatches } from '../parallel.ts';
+import { retried } from '../retry.ts';
+import { withCondition } from './conditions.ts';
+
+const AT_ONCE = 10;
+
+/**
+ * Sets the buffers' conditions, and the numbers of virtual pods on nodes, which keep those nodes from being given back as
+ * empty. A failure is logged: the next run writes again.
+ */
+export async function recordBuffers(
+  deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'informers'>,
+  plan: Plan | undefined,
+  virtual: readonly Pod[],
+  log: Logger,
+): Promise<void> {
+  const { client, clock, cluster, informers } = deps;
+  const { byBuffer, byNode } = bufferOutcomes(plan, virtual);
+  // without a plan nobody knows where the room is: it is taken to be where it was
+  if (plan !== undefined || virtual.length === 0) cluster.setBufferPods(byNode);
+
+  const told = (buffer: CapacityBuffer, outcome: BufferOutcome | undefined): CapacityBuffer => {
+    const update = provisioningCondition(buffer, outcome);
+    return update === undefined ? buffer : withCondition(buffer, update, clock.now());
+  };
+  const tell = async (cached: CapacityBuffer): Promise<void> => {
+    const outcome = byBuffer.get(bufferKey(cached));
+    if (isSame(cached, told(cached, outcome))) return;
+    const write = async (): Promise<void> => {
+      const before = await client.get(CAPACITY_BUFFER, cached.metadata);
+      await writeChanges(
+        client,
+        CAPACITY_BUFFER,
+        { before, after: told(before, outcome) },
+        { part: 'status', lock: true },
+      );
+    };
+    await unlessGone(retried(clock, write));
+  };
+
+  try {
+    await inBatches(informers.store(CAPACITY_BUFFER).list().filter(isActive), AT_ONCE, tell);
+  } catch (error) {
+    log.error('failed updating capacity buffers', { error });
+  }
+}
+
+const isSame = (a: CapacityBuffer, b: CapacityBuffer): boolean => JSON.stringify(a.status) === JSON.stringify(b.status);

@@ -1,0 +1,158 @@
+/** Capacity buffers: how many pods that do not exist room is kept for, what they look like, and what became of them. */
+import type { CapacityBuffer, CapacityBufferSpec } from '../api/capacitybuffer.ts';
+import { type ConditionUpdate, isTrue, timestamp } from '../api/conditions.ts';
+import type { Pod, PodTemplateSpec } from '../api/kubernetes.ts';
+import {
+  CAPACITY_BUFFER_FAKE_POD_ANNOTATION,
+  CAPACITY_BUFFER_NAME_ANNOTATION,
+  CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
+} from '../api/labels.ts';
+import type { Plan } from './model.ts';
+import { podKey } from './pods.ts';
+import { defaultRequests, podRequests, resourcesOf } from './resources.ts';
+
+export const ACTIVE_CAPACITY = 'buffer.x-k8s.io/active-capacity';
+export const READY_FOR_PROVISIONING = 'ReadyForProvisioning';
+const PROVISIONING = 'Provisioning';
+
+/** Lower than that of any pod. */
+const PRIORITY = -(2 ** 31);
+
+/** Whether this product keeps the room; other strategies are for others. */
+export const isActive = ({ spec }: CapacityBuffer): boolean =>
+  (spec.provisioningStrategy ?? ACTIVE_CAPACITY) === ACTIVE_CAPACITY;
+
+/** `namespace/name` of a buffer. */
+export const bufferKey = ({ metadata }: Pick<CapacityBuffer, 'metadata'>): string =>
+  `${metadata.namespace ?? 'default'}/${metadata.name}`;
+
+/**
+ * The number of pods to keep room for: the larger of `replicas` and `percentage` (rounded up, at least one) of the
+ * workload's `current` replicas, as far as `limits` allow; without both, what `limits` allow.
+ */
+export function desiredReplicas(spec: CapacityBufferSpec, template: PodTemplateSpec, current?: number): number {
+  const { replicas, percentage = 0 } = spec;
+  const share = current !== undefined && current > 0 && percentage > 0 ? Math.ceil((current * percentage) / 100) : 0;
+  const hasCandidate = replicas !== undefined || (spec.percentage !== undefined && (current ?? 0) > 0);
+  const desired = Math.max(replicas ?? 0, share);
+  const allowed = allowedByLimits(spec, template);
+  if (allowed === undefined) return desired;
+  return hasCandidate ? Math.min(desired, allowed) : allowed;
+}
+
+/** Undefined when the pods ask for none of the limited resources. */
+function allowedByLimits({ limits }: CapacityBufferSpec, template: PodTemplateSpec): number | undefined {
+  const requests = podRequests(podOf(template, { name: '' }));
+  const counts = Object.entries(resourcesOf(limits)).flatMap(([name, limit]) => {
+    const request = name === 'pods' ? 0 : (requests[name] ?? 0);
+    return request > 0 ? [Math.floor(limit / request)] : [];
+  });
+  return counts.length === 0 ? undefined : Math.min(...counts);
+}
+
+const podOf = ({ metadata, spec }: PodTemplateSpec, own: Pod['metadata']): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { ...(metadata?.labels && { labels: metadata.labels }), ...own },
+  spec: defaultRequests(spec),
+});
+
+/** The pods that a buffer keeps room for. They take part in scheduling and never reach the API server. */
+export function virtualPods(
+  buffer: Pick<CapacityBuffer, 'metadata'>,
+  template: PodTemplateSpec,
+  replicas: number,
+  nowMs: number,
+): readonly Pod[] {
+  const { name, uid = '', namespace = 'default' } = buffer.metadata;
+  const annotations = {
+    [CAPACITY_BUFFER_FAKE_POD_ANNOTATION]: 'true',
+    [CAPACITY_BUFFER_NAME_ANNOTATION]: name,
+    [CAPACITY_BUFFER_NAMESPACE_ANNOTATION]: namespace,
+  };
+  const { nodeName: _, volumes = [], ...spec } = defaultRequests(template.spec);
+  const kept = volumes.filter(({ persistentVolumeClaim, ephemeral }) => !persistentVolumeClaim && !ephemeral);
+  // one object, so that the solver knows at once that the pods are alike
+  const shared: Pod['spec'] = { ...spec, volumes: kept, priority: PRIORITY };
+  return Array.from({ length: replicas }, (_, index) => {
+    const own = {
+      name: `capacity-buffer-${name}-${index + 1}`,
+      namespace,
+      uid: `${uid}-${index + 1}`,
+      annotations,
+      creationTimestamp: timestamp(nowMs),
+    };
+    return {
+      ...podOf(template, own),
+      spec: shared,
+      status: { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
+    };
+  });
+}
+
+/** Whether a pod stands for room that a buffer keeps. */
+export const isVirtual = ({ metadata }: Pod): boolean =>
+  metadata.annotations?.[CAPACITY_BUFFER_FAKE_POD_ANNOTATION] === 'true';
+
+const bufferOf = ({ metadata }: Pod): string =>
+  `${metadata.annotations?.[CAPACITY_BUFFER_NAMESPACE_ANNOTATION]}/${metadata.annotations?.[CAPACITY_BUFFER_NAME_ANNOTATION]}`;
+
+/** What a plan did with the virtual pods of one buffer. */
+export interface BufferOutcome {
+  readonly existing: number;
+  readonly bought: number;
+  readonly failed: number;
+}
+
+export interface BufferOutcomes {
+  readonly byBuffer: ReadonlyMap<string, BufferOutcome>;
+  /** Number of virtual pods on each node that exists, by provider id. */
+  readonly byNode: ReadonlyMap<string, number>;
+}
+
+export function bufferOutcomes(plan: Plan | undefined, virtual: readonly Pod[]): BufferOutcomes {
+  const buffers = new Map(virtual.map((pod) => [podKey(pod), bufferOf(pod)]));
+  const byBuffer = new Map<string, BufferOutcome>();
+  const byNode = new Map<string, number>();
+  const count = (key: string, field: keyof BufferOutcome): boolean => {
+    const buffer = buffers.get(key);
+    if (buffer === undefined) return false;
+    const before = byBuffer.get(buffer) ?? { existing: 0, bought: 0, failed: 0 };
+    byBuffer.set(buffer, { ...before, [field]: before[field] + 1 });
+    return true;
+  };
+  for (const { providerId, pods } of plan?.placements ?? []) {
+    const kept = pods.filter((key) => count(key, 'existing')).length;
+    if (kept > 0) byNode.set(providerId, kept);
+  }
+  for (const { pods } of plan?.claims ?? []) for (const key of pods) count(key, 'bought');
+  for (const key of plan?.refusals.keys() ?? []) count(key, 'failed');
+  return { byBuffer, byNode };
+}
+
+/** What the buffer's Provisioning condition says after a solve; undefined when it says nothing new. */
+export function provisioningCondition(
+  buffer: CapacityBuffer,
+  outcome: BufferOutcome | undefined,
+): ConditionUpdate | undefined {
+  const not = (reason: string, message: string): ConditionUpdate => ({
+    type: PROVISIONING,
+    status: 'False',
+    reason,
+    message,
+  });
+  if (!isTrue(buffer, READY_FOR_PROVISIONING)) {
+    return not('NotReadyForProvisioning', 'Buffer is not ReadyForProvisioning');
+  }
+  const desired = buffer.status?.replicas ?? 0;
+  if (desired === 0) return not('BufferEmpty', 'Buffer has zero desired replicas');
+  if (outcome === undefined) return undefined;
+  const { existing, bought, failed } = outcome;
+  if (bought + failed > 0) {
+    const message = `${bought}/${desired} virtual pods required new capacity, ${failed} failed`;
+    return not('RequiresNewCapacity', message);
+  }
+  if (existing < desired) return undefined;
+  const message = `All ${existing} virtual pods fit on existing capacity`;
+  return { type: PROVISIONING, status: 'True', reason: 'FitsExistingCapacity', message };
+}

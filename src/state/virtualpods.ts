@@ -1,0 +1,20 @@
+/** Pods that do not exist and that room is kept for, by the capacity buffer that asks for it. */
+import type { Pod } from '../api/kubernetes.ts';
+
+export class VirtualPods {
+  /** False from the start of the process until every buffer was looked at: nothing should be decided before. */
+  isKnown: () => boolean = () => true;
+  readonly #byBuffer = new Map<string, readonly Pod[]>();
+  #list: readonly Pod[] | undefined;
+
+  list(): readonly Pod[] {
+    this.#list ??= [...this.#byBuffer.keys()].sort().flatMap((buffer) => this.#byBuffer.get(buffer) ?? []);
+    return this.#list;
+  }
+
+  replace(buffer: string, pods: readonly Pod[]): void {
+    if (pods.length > 0) this.#byBuffer.set(buffer, pods);
+    else this.#byBuffer.delete(buffer);
+    this.#list = undefined;
+  }
+}
