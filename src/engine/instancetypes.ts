@@ -57,8 +57,8 @@ export function cheapestPrice(type: InstanceType, requirements: Requirements): n
 }
 
 /** Whether an offering draws on a capacity reservation. */
-export const isReserved = (offering: Offering): boolean =>
-  requirementsOf(offering).get(CAPACITY_TYPE_LABEL).values.has(RESERVED);
+export const isReserved = ({ requirements }: Offering): boolean =>
+  requirements.some(({ key, values }) => key === CAPACITY_TYPE_LABEL && values?.includes(RESERVED));
 
 export const RESERVED = 'reserved';
 

@@ -15,7 +15,7 @@ export function amountOf(resource: string, quantity: Quantity): number {
 /** A resource list of the API in canonical units. */
 export function resourcesOf(list: QuantityList | undefined): Resources {
   const resources: Record<string, number> = {};
-  for (const [name, quantity] of Object.entries(list ?? {})) resources[name] = amountOf(name, quantity);
+  for (const name in list) resources[name] = amountOf(name, list[name] ?? '0');
   return resources;
 }
 
@@ -94,6 +94,10 @@ function withPodLevel(sum: Resources, podLevel: QuantityList | undefined): Resou
  * what it asks for and what it was given counts.
  */
 export function podRequests(pod: Pod): Resources {
+  const { containers, initContainers, resources, overhead } = pod.spec;
+  const isPlain = initContainers === undefined && resources === undefined && overhead === undefined;
+  if (isPlain && containers.length === 1 && pod.status?.containerStatuses === undefined)
+    return { ...resourcesOf(containers[0]?.resources?.requests), pods: 1 };
   const sum = sumContainers(pod, (container, status) =>
     maxResources(resourcesOf(container.resources?.requests), resourcesOf(status?.allocatedResources)),
   );

@@ -20,10 +20,9 @@ function holds({ key, operator, values = [] }: LabelSelectorRequirement, labels:
 /** A missing selector matches nothing, an empty one everything. */
 export function selects(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
   if (selector === undefined) return false;
-  return (
-    Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value) &&
-    (selector.matchExpressions ?? []).every((expression) => holds(expression, labels))
-  );
+  const { matchLabels, matchExpressions } = selector;
+  for (const key in matchLabels) if (labels[key] !== matchLabels[key]) return false;
+  return matchExpressions === undefined || matchExpressions.every((expression) => holds(expression, labels));
 }
 
 /** Keys of the labels that the selector looks at. */

@@ -58,6 +58,20 @@ export class BitSet {
     return true;
   }
 
+  /** Members in ascending order, as a list. */
+  get members(): number[] {
+    const members: number[] = [];
+    for (let word = 0; word < this.words.length; word++) {
+      let bits = this.words[word] as number;
+      while (bits !== 0) {
+        const lowest = bits & -bits;
+        members.push((word << 5) + (31 - Math.clz32(lowest)));
+        bits ^= lowest;
+      }
+    }
+    return members;
+  }
+
   /** Members in ascending order. */
   *[Symbol.iterator](): Generator<number> {
     for (let word = 0; word < this.words.length; word++) {

@@ -11,10 +11,18 @@ import type { ValueSet } from '../valueset.ts';
 import { BitSet } from './bitset.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 
+/** What is the same for all offerings that ask for the same, of whatever type and at whatever price. */
+interface OfferingKind {
+  readonly requirements: Requirements;
+  readonly capacityTypes: readonly string[];
+  /** Ids of capacity reservations on which such offerings draw. */
+  readonly reservations: readonly string[];
+}
+
 interface Row {
   readonly type: number;
   readonly allocatable: Amounts;
-  readonly offerings: readonly Offering[];
+  readonly offerings: readonly { readonly kind: number; readonly usdPerHour: number }[];
 }
 
 /** What the offerings come to under the requirements on their keys. */
@@ -52,6 +60,9 @@ function variantsOf(type: InstanceType): readonly (readonly Offering[])[] {
 export class Catalogue {
   readonly types: readonly InstanceType[];
   readonly #rows: readonly Row[];
+  readonly #kinds: OfferingKind[] = [];
+  /** Types that are overlaid in price, and in capacity. */
+  readonly overlaid: { readonly price: ReadonlySet<InstanceType>; readonly capacity: ReadonlySet<InstanceType> };
   /** Rows that are not overcommitted by their own overhead. */
   readonly #usable: BitSet;
   readonly #offeringKeys: readonly string[];
@@ -63,24 +74,51 @@ export class Catalogue {
   /** Offerings for which `isSold` is false are passed over. */
   constructor(types: readonly InstanceType[], dimensions: Dimensions, isSold: (offering: Offering) => boolean) {
     this.types = types;
+    const kindOf = this.#kindFinder();
     this.#rows = types.flatMap((type, index) =>
       variantsOf(type).map((offerings) => ({
         type: index,
         allocatable: dimensions.amounts(allocatable(type, offerings[0])),
-        offerings: offerings.filter((offering) => offering.available && isSold(offering)),
+        offerings: offerings
+          .filter((offering) => offering.available && isSold(offering))
+          .map((offering) => ({ kind: kindOf(offering), usdPerHour: offering.usdPerHour })),
       })),
     );
+    this.overlaid = {
+      price: new Set(types.filter(({ offerings }) => offerings.some(({ priceOverlaid }) => priceOverlaid))),
+      capacity: new Set(types.filter(({ capacityOverlaid }) => capacityOverlaid)),
+    };
     this.#usable = new BitSet(this.#rows.length);
     for (const [index, row] of this.#rows.entries()) {
       if (row.allocatable.every((amount) => amount >= 0)) this.#usable.add(index);
     }
-    const offerings = this.#rows.flatMap((row) => row.offerings);
-    this.#offeringKeys = [...new Set(offerings.flatMap((offering) => requirementsOf(offering).keys))].sort();
+    this.#offeringKeys = [...new Set(this.#kinds.flatMap(({ requirements }) => requirements.keys))].sort();
+  }
+
+  /** Tells offerings apart by what they ask for. Their text is enough: the same one always means the same. */
+  #kindFinder(): (offering: Offering) => number {
+    const known = new Map<string, number>();
+    return (offering) => {
+      let id = '';
+      for (const { key, operator, values = [] } of offering.requirements) id += `${key} ${operator} ${values.join()};`;
+      let kind = known.get(id);
+      if (kind === undefined) {
+        const requirements = requirementsOf(offering);
+        kind = this.#kinds.length;
+        known.set(id, kind);
+        this.#kinds.push({
+          requirements,
+          capacityTypes: [...requirements.get(CAPACITY_TYPE_LABEL).values],
+          reservations: isReserved(offering) ? [...requirements.get(CAPACITY_RESERVATION_ID_LABEL).values] : [],
+        });
+      }
+      return kind;
+    };
   }
 
   /** Whether some offering draws on a capacity reservation. */
   get hasReservations(): boolean {
-    return this.#rows.some(({ offerings }) => offerings.some(isReserved));
+    return this.#kinds.some(({ reservations }) => reservations.length > 0);
   }
 
   get rowCount(): number {
@@ -99,9 +137,11 @@ export class Catalogue {
   /** Positions of the types that have a row in the set, ascending. */
   typesOf(rows: BitSet): readonly number[] {
     const types: number[] = [];
-    for (const row of rows) {
+    let last = -1;
+    for (const row of rows.members) {
       const type = this.typeAt(row);
-      if (types.at(-1) !== type) types.push(type);
+      if (type !== last) types.push(type);
+      last = type;
     }
     return types;
   }
@@ -149,18 +189,20 @@ export class Catalogue {
   #view(requirements: Requirements): OfferingView {
     const offered = new BitSet(this.#rows.length);
     const prices = new Float64Array(this.types.length).fill(Number.POSITIVE_INFINITY);
-    const capacityTypes = this.types.map(() => new Set<string>());
-    const reservations = new Map<number, ReadonlySet<string>>();
-    for (const [index, row] of this.#rows.entries()) {
-      for (const offering of row.offerings) {
-        const own = requirementsOf(offering);
-        if (!requirements.compatible(own, LOOSE)) continue;
+    const capacityTypes: Set<string>[] = this.types.map(() => new Set());
+    const reservations = new Map<number, Set<string>>();
+    const isAllowed = this.#kinds.map((kind) => requirements.compatible(kind.requirements, LOOSE));
+    for (const [index, { type, offerings }] of this.#rows.entries()) {
+      for (const { kind: position, usdPerHour } of offerings) {
+        const kind = this.#kinds[position];
+        if (kind === undefined || !isAllowed[position]) continue;
         offered.add(index);
-        prices[row.type] = Math.min(prices[row.type] ?? 0, offering.usdPerHour);
-        for (const value of own.get(CAPACITY_TYPE_LABEL).values) capacityTypes[row.type]?.add(value);
-        if (!isReserved(offering)) continue;
-        const ids = own.get(CAPACITY_RESERVATION_ID_LABEL).values;
-        reservations.set(row.type, new Set([...(reservations.get(row.type) ?? []), ...ids]));
+        prices[type] = Math.min(prices[type] ?? 0, usdPerHour);
+        for (const value of kind.capacityTypes) capacityTypes[type]?.add(value);
+        if (kind.reservations.length === 0) continue;
+        const ids = reservations.get(type) ?? new Set();
+        reservations.set(type, ids);
+        for (const id of kind.reservations) ids.add(id);
       }
     }
     return { offered, prices, capacityTypes, reservations, byPrice: this.#orderedBy(prices) };

@@ -58,7 +58,7 @@ export class Choice {
     if (this.#usdPerHour === undefined) {
       const { prices } = this.shape.offerings;
       let lowest = Number.POSITIVE_INFINITY;
-      for (const row of this.rows) lowest = Math.min(lowest, prices[this.#catalogue.typeAt(row)] ?? lowest);
+      for (const type of this.#catalogue.typesOf(this.rows)) lowest = Math.min(lowest, prices[type] ?? lowest);
       this.#usdPerHour = lowest;
     }
     return this.#usdPerHour;

@@ -66,6 +66,7 @@ export class Common {
 
   /** The classes of these and all pods so far. They start anew when a pod's rules look at labels that none did before. */
   classesFor(pods: readonly Pod[]): PodClasses {
+    if (pods === this.snapshot.pendingPods) return this.#classes;
     const keys = new Set([...this.#labelKeys, ...Topology.labelKeys(pods)]);
     if (keys.size > this.#labelKeys.length) {
       this.#labelKeys = [...keys].sort();

@@ -54,9 +54,9 @@ function annotationsOf(
     [NODEPOOL_HASH_VERSION_ANNOTATION]: NODEPOOL_HASH_VERSION,
     [MIN_VALUES_RELAXED_ANNOTATION]: String(minValuesLowered),
   };
-  if (types.some(({ offerings }) => offerings.some(({ priceOverlaid }) => priceOverlaid)))
-    annotations[PRICE_OVERLAY_ANNOTATION] = 'true';
-  if (types.some(({ capacityOverlaid }) => capacityOverlaid)) annotations[CAPACITY_OVERLAY_ANNOTATION] = 'true';
+  const { price, capacity } = state.template.catalogue.overlaid;
+  if (price.size > 0 && types.some((type) => price.has(type))) annotations[PRICE_OVERLAY_ANNOTATION] = 'true';
+  if (capacity.size > 0 && types.some((type) => capacity.has(type))) annotations[CAPACITY_OVERLAY_ANNOTATION] = 'true';
   return annotations;
 }
 
@@ -75,8 +75,15 @@ function launchShape({ state, held }: Claim): Shape {
 function cheapestTypes({ state, held }: Claim, shape: Shape): readonly number[] {
   const { catalogue } = state.template;
   const rows = held.size === 0 || shape.hasMinValues ? state.rows : state.rows.clone().and(shape.possible);
-  const remaining = new Set(catalogue.typesOf(rows));
-  return shape.offerings.byPrice.filter((type) => remaining.has(type)).slice(0, MAX_INSTANCE_TYPES);
+  const remains = new Uint8Array(catalogue.types.length);
+  for (const type of catalogue.typesOf(rows)) remains[type] = 1;
+  return shape.offerings.byPrice.filter((type) => remains[type] === 1).slice(0, MAX_INSTANCE_TYPES);
+}
+
+function capacityTypesOf(positions: readonly number[], { offerings }: Shape): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const type of positions) for (const value of offerings.capacityTypes[type] ?? []) found.add(value);
+  return found;
 }
 
 /** What the plan says of all claims that came to the same choice, and hold no reservations. */
@@ -92,10 +99,10 @@ function conclusionOf(claim: Claim, strictMinValues: boolean): Conclusion | PodR
     if (unsatisfied.length > 0) return tooFewTypes(template.name, minValuesText(unsatisfied));
   }
   const names = types.map(({ name }) => name);
-  const capacityTypes = positions.flatMap((type) => [...(shape.offerings.capacityTypes[type] ?? [])]);
+  const capacityTypes = capacityTypesOf(positions, shape);
   let requirements = shape.requirements.without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
   requirements = requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(names));
-  if (capacityTypes.length > 0) requirements = requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in(capacityTypes));
+  if (capacityTypes.size > 0) requirements = requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in(capacityTypes));
   return {
     nodePool: template.name,
     instanceTypes: names,

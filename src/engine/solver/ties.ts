@@ -33,13 +33,16 @@ function ranked({ shape: own, rows: all }: Choice, key: string, domains: readonl
   });
   const common = all.clone();
   for (const { rows } of options) common.and(rows);
+  const shared = common.members;
   return options
     .map(({ domain, shape, rows }) => {
-      const priceOf = (row: number): number =>
-        shape.offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY;
-      const level = common.isEmpty
-        ? Math.min(...[...rows].map(priceOf))
-        : [...common].reduce((sum, row) => sum + priceOf(row), 0);
+      const { prices } = shape.offerings;
+      let level = 0;
+      for (const row of shared) level += prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY;
+      if (shared.length === 0) {
+        const own = rows.members.map((row) => prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY);
+        level = Math.min(...own);
+      }
       return { domain, level };
     })
     .filter(({ level }) => level < Number.POSITIVE_INFINITY)

@@ -38,6 +38,7 @@ export interface BaseGroup {
 }
 
 const NOWHERE = -1;
+const NO_RULES: readonly (readonly [string, Rule])[] = [];
 
 export const hostOf = (node: StateNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
 
@@ -162,7 +163,6 @@ export class TopologyBase {
   }
 
   #repelFrom({ pod, node }: RunningPod): void {
-    if (pod.spec.affinity?.podAntiAffinity === undefined) return;
     for (const [id, rule] of this.inverseRulesOf(pod)) {
       const domains = this.domainsOfNodes(rule.key);
       if ((domains[node] ?? NOWHERE) < 0) continue; // a pod that is in no domain keeps nobody away
@@ -177,6 +177,7 @@ export class TopologyBase {
 
   /** Rules by which a pod keeps others away, with their identities. */
   inverseRulesOf(pod: Pod): readonly (readonly [id: string, rule: Rule])[] {
+    if (pod.spec.affinity?.podAntiAffinity === undefined) return NO_RULES;
     let rules = this.#inverseRules.get(pod);
     if (rules === undefined) {
       rules = inverseRulesOf(pod, this.namespaces).map((rule) => [ruleIdentity(rule), rule] as const);

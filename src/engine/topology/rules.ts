@@ -5,6 +5,8 @@ import { selectorIdentity, selects } from '../selectors.ts';
 import type { GroupType, Rule } from './group.ts';
 import { filterIdentity, nodeFilterOf } from './nodefilter.ts';
 
+const NO_RULES: readonly Rule[] = [];
+const NO_CONSTRAINTS: readonly TopologySpreadConstraint[] = [];
 const UNLIMITED_SKEW = 2 ** 31 - 1;
 
 const namespaceOf = (pod: Pod): string => pod.metadata.namespace ?? 'default';
@@ -56,7 +58,8 @@ export function rulesOf(
   pod: Pod,
   { namespaces, preferences }: { readonly namespaces: readonly Namespace[]; readonly preferences: boolean },
 ): readonly Rule[] {
-  const { affinity, topologySpreadConstraints = [] } = pod.spec;
+  const { affinity, topologySpreadConstraints = NO_CONSTRAINTS } = pod.spec;
+  if (affinity === undefined && topologySpreadConstraints.length === 0) return NO_RULES;
   const spread = topologySpreadConstraints
     .filter(({ whenUnsatisfiable }) => preferences || whenUnsatisfiable !== 'ScheduleAnyway')
     .map((constraint) => spreadRule(pod, constraint));

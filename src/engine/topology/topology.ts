@@ -75,6 +75,8 @@ export class Topology {
   readonly #parts: TopologyParts;
   readonly #groups = new Map<string, Group>();
   readonly #inverse = new Map<string, Group>();
+  /** Groups of the rules of a class, and of its rules against others. */
+  readonly #owned = new Map<PodClass, Pick<Bindings, 'own' | 'repelling'>>();
   readonly #bindings = new Map<PodClass, Bindings>();
   /** Domain ids of the hosts of claims. */
   readonly #newHosts: number[] = [];
@@ -92,15 +94,17 @@ export class Topology {
     for (const { spec } of pods) {
       if ((spec.affinity === undefined && spec.topologySpreadConstraints === undefined) || seen.has(spec)) continue;
       seen.add(spec);
-      for (const key of labelKeysIn(spec)) keys.add(key);
+      addLabelKeys(spec, keys);
     }
     return [...keys].sort();
   }
 
   /** Makes the groups for the rules of a class. To be called for every class before the first pod is placed. */
   register(podClass: PodClass): void {
-    for (const rule of this.#rulesOf(podClass.pod)) this.#groupOf(rule, podClass);
-    for (const [id, rule] of this.#parts.base.inverseRulesOf(podClass.pod)) this.#inverseOf(id, rule);
+    if (this.#owned.has(podClass)) return;
+    const own = this.#rulesOf(podClass.pod).map((rule) => this.#groupOf(rule, podClass));
+    const inverse = this.#parts.base.inverseRulesOf(podClass.pod);
+    this.#owned.set(podClass, { own, repelling: inverse.map(([id, rule]) => this.#inverseOf(id, rule)) });
   }
 
   #rulesOf(pod: Pod): readonly Rule[] {
@@ -186,7 +190,8 @@ export class Topology {
   #bind(podClass: PodClass): Bindings {
     const { base } = this.#parts;
     const { pod } = podClass;
-    const own = this.#rulesOf(pod).map((rule) => this.#groupOf(rule, podClass));
+    this.register(podClass);
+    const { own = [], repelling = [] } = this.#owned.get(podClass) ?? {};
     const repelled: Group[] = [];
     for (const [id, { rule }] of base.inverse) if (ruleCounts(rule, pod)) repelled.push(this.#inverseOf(id, rule));
     for (const group of this.#inverse.values()) if (group.counts(pod)) repelled.push(group);
@@ -197,7 +202,7 @@ export class Topology {
       hosts: binding.filter(({ group }) => group.isByHost),
       domains: binding.filter(({ group }) => !group.isByHost),
       counting: [...this.#groups.values()].filter((group) => group.counts(pod)),
-      repelling: base.inverseRulesOf(pod).map(([id, rule]) => this.#inverseOf(id, rule)),
+      repelling,
     };
   }
 
@@ -376,18 +381,17 @@ function allowedIn({ group, self }: Binding, { strict }: PodClass, node: ValueSe
   return group.allowed({ self, pod: strict.get(key), node, prefer: (domains) => prefer(key, domains) });
 }
 
-function labelKeysIn({ affinity, topologySpreadConstraints = [] }: PodSpec): readonly string[] {
-  const terms = [affinity?.podAffinity, affinity?.podAntiAffinity].flatMap((each) => [
-    ...(each?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...(each?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map((preferred) => preferred.podAffinityTerm),
-  ]);
-  return [
-    ...terms.flatMap(({ labelSelector }) => selectorKeys(labelSelector)),
-    ...topologySpreadConstraints.flatMap((each) => [
-      ...selectorKeys(each.labelSelector),
-      ...(each.matchLabelKeys ?? []),
-    ]),
-  ];
+function addLabelKeys({ affinity, topologySpreadConstraints = [] }: PodSpec, keys: Set<string>): void {
+  for (const each of [affinity?.podAffinity, affinity?.podAntiAffinity]) {
+    for (const { labelSelector } of each?.requiredDuringSchedulingIgnoredDuringExecution ?? [])
+      for (const key of selectorKeys(labelSelector)) keys.add(key);
+    for (const { podAffinityTerm } of each?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+      for (const key of selectorKeys(podAffinityTerm.labelSelector)) keys.add(key);
+  }
+  for (const { labelSelector, matchLabelKeys = [] } of topologySpreadConstraints) {
+    for (const key of selectorKeys(labelSelector)) keys.add(key);
+    for (const key of matchLabelKeys) keys.add(key);
+  }
 }
 
 function domainsIn(group: Group, place: Place): readonly string[] {
