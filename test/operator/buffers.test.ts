@@ -1,0 +1,83 @@
+/** Capacity buffers: room for pods that do not exist yet, so that new ones start at once. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { CapacityBufferSpec } from '../../src/api/capacitybuffer.ts';
+import { getCondition } from '../../src/api/conditions.ts';
+import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../src/api/kinds.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { BRISK, commands, leaks, pool } from './pools.ts';
+
+let scenario: Scenario;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+const NAMESPACE = 'default';
+
+const begin = async (): Promise<void> => {
+  scenario = await startScenario({ ...BRISK, env: { ...BRISK.env, FEATURE_GATES: 'CapacityBuffer=true' } });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }));
+};
+
+const buffer = (spec: CapacityBufferSpec): Promise<unknown> =>
+  scenario.kube.create(CAPACITY_BUFFER, {
+    apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+    kind: 'CapacityBuffer',
+    metadata: { name: 'spare', namespace: NAMESPACE },
+    spec,
+  });
+
+const says = (text: string): Promise<true> =>
+  scenario.until(
+    `the buffer to say ${text}`,
+    async () => {
+      const found = await scenario.kube.find(CAPACITY_BUFFER, { name: 'spare', namespace: NAMESPACE });
+      const condition = found && getCondition(found, 'Provisioning');
+      return `${condition?.status} ${condition?.reason}` === text;
+    },
+    60_000,
+  );
+
+const nodesOf = (count: number): Promise<true> =>
+  scenario.until(
+    `tidy world of ${count} nodes`,
+    async () => (await scenario.nodes()).length === count && (await leaks(scenario)).length === 0,
+    60_000,
+  );
+
+describe('a CapacityBuffer', () => {
+  it('of a PodTemplate keeps empty nodes, which consolidation leaves alone until it is deleted', async () => {
+    await begin();
+    await scenario.kube.create(POD_TEMPLATE, {
+      apiVersion: 'v1',
+      kind: 'PodTemplate',
+      metadata: { name: 'roomy', namespace: NAMESPACE },
+      template: { spec: { containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '1500m' } } }] } },
+    });
+    await buffer({ podTemplateRef: { name: 'roomy' }, replicas: 2 });
+    await nodesOf(2);
+    await says('True FitsExistingCapacity');
+    await scenario.pass(2 * 60_000);
+    expect(await scenario.nodes()).toHaveLength(2);
+    expect(commands(scenario)).toEqual([]);
+    expect(await scenario.pods()).toEqual([]);
+
+    await scenario.kube.delete(CAPACITY_BUFFER, { name: 'spare', namespace: NAMESPACE });
+    await nodesOf(0);
+  }, 150_000);
+
+  it('of a Deployment gives its room to the next replica, and gets as much again', async () => {
+    await begin();
+    await scenario.apply(deployment('web', 1, {}, { cpu: '1500m' }));
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    await buffer({ scalableRef: { apiGroup: 'apps', kind: 'Deployment', name: 'web' }, percentage: 10 });
+    await nodesOf(2);
+    await says('True FitsExistingCapacity');
+    const before = new Set((await scenario.nodes()).map(({ metadata }) => metadata.name));
+
+    await scenario.scale('web', 2);
+    await scenario.until('two running pods', async () => (await scenario.running('web')).length === 2);
+    for (const { spec } of await scenario.pods('web')) expect(before).toContain(spec.nodeName);
+    await nodesOf(3);
+    await says('True FitsExistingCapacity');
+  }, 150_000);
+});
