@@ -21,6 +21,7 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import type { Clients } from '../clients.ts';
 import { describeError, isNotFound } from '../errors.ts';
 import { type Finding, fine, isDenied, permitted, problem, warning } from './finding.ts';
+import { eventRules } from './rules.ts';
 
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot';
 
@@ -89,7 +90,8 @@ export async function cluster({ eks }: Clients, name: string): Promise<Finding> 
   }
 }
 
-export async function queue({ sqs }: Clients, name: string): Promise<readonly Finding[]> {
+export async function queue(clients: Clients, name: string): Promise<readonly Finding[]> {
+  const { sqs } = clients;
   const subject = `queue ${name}`;
   if (name === '')
     return [
@@ -110,9 +112,12 @@ export async function queue({ sqs }: Clients, name: string): Promise<readonly Fi
   }
   try {
     const { Attributes: attributes = {} } = await sqs.send(
-      new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['Policy', 'MessageRetentionPeriod'] }),
+      new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['Policy', 'QueueArn'] }),
     );
-    return [queuePolicy(subject, attributes.Policy)];
+    return [
+      queuePolicy(subject, attributes.Policy),
+      ...(attributes.QueueArn === undefined ? [] : [await eventRules(clients, name, attributes.QueueArn)]),
+    ];
   } catch (error) {
     // The controller does not need this right, so it is no fault that we lack it.
     const fix = `run doctor with sqs:GetQueueAttributes to have the queue's policy checked`;

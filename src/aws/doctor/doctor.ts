@@ -10,6 +10,7 @@ import { cluster, identity, permissions, queue, spotRole } from './account.ts';
 import { definitions, findController, installation, pools } from './cluster.ts';
 import { type Finding, problem, warning } from './finding.ts';
 import { checkNodeClass } from './nodeclasses.ts';
+import { writePermissions } from './writes.ts';
 
 export type { Finding } from './finding.ts';
 
@@ -75,13 +76,15 @@ async function objects(
   try {
     const nodeClasses = await client.listAll(EC2_NODE_CLASS);
     const names = new Set(nodeClasses.map(({ metadata }) => metadata.name));
-    const found = await Promise.all([
+    const [ofPools, ...reports] = await Promise.all([
       pools(client, names),
       ...nodeClasses.map((nodeClass) => checkNodeClass(nodeClass, context)),
     ]);
-    if (nodeClasses.length > 0) return found.flat();
     const none = warning('EC2NodeClasses', 'there are none', 'kubectl apply -f examples/ec2nodeclass.yaml');
-    return [none, ...found.flat()];
+    if (reports.length === 0) return [none, ...ofPools];
+    const launch = reports.find((report) => report.launch !== undefined)?.launch;
+    const writes = launch === undefined ? [] : await writePermissions(context.clients, context.clusterName, launch);
+    return [...writes, ...ofPools, ...reports.flatMap(({ findings }) => findings)];
   } catch (error) {
     const fix = 'use a kubeconfig that may list NodePools and EC2NodeClasses';
     return [problem('NodePools and EC2NodeClasses', (error as Error).message, fix)];

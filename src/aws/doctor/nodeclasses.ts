@@ -16,6 +16,7 @@ import { Parameters } from '../ssm/ssm.ts';
 import { Subnets } from '../subnets/subnets.ts';
 import { launchTags, restrictedTags, tagList } from '../tags.ts';
 import { type Finding, fine, isDenied, problem, warning } from './finding.ts';
+import type { TriedLaunch } from './writes.ts';
 
 export interface NodeClassChecks {
   readonly clients: Clients;
@@ -72,12 +73,11 @@ async function profile(nodeClass: EC2NodeClass, subject: string, { iam }: Client
 
 /** Asks whether one instance of it could be started, in its first subnet. */
 async function launchable(
-  nodeClass: EC2NodeClass,
   subject: string,
   { clients, clusterName }: NodeClassChecks,
-  launch: { readonly image: string; readonly subnet: string; readonly type: string },
+  launch: TriedLaunch,
 ): Promise<Finding> {
-  const Tags = tagList(launchTags(nodeClass, clusterName, ''));
+  const Tags = tagList(launchTags(launch.nodeClass, clusterName, ''));
   const command = new RunInstancesCommand({
     DryRun: true,
     MinCount: 1,
@@ -103,7 +103,13 @@ async function launchable(
   return fine(subject, `a ${launch.type} could be started in ${launch.subnet}`);
 }
 
-export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassChecks): Promise<readonly Finding[]> {
+/** What was found out about a NodeClass, and a launch of it that could be tried. */
+export interface NodeClassReport {
+  readonly findings: readonly Finding[];
+  readonly launch?: TriedLaunch;
+}
+
+export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassChecks): Promise<NodeClassReport> {
   const { clients, clock, kubernetesVersion } = checks;
   const subject = `EC2NodeClass ${nodeClass.metadata.name}`;
   const amis = new Amis({
@@ -158,11 +164,10 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
   );
   const usable = image ?? images[0];
   const [subnet] = subnets;
-  if (usable !== undefined && subnet !== undefined) {
-    const type = image === undefined ? 'm6g.large' : 'm5.large';
-    findings.push(await launchable(nodeClass, subject, checks, { image: usable.id, subnet: subnet.id, type }));
-  }
-  return findings;
+  if (usable === undefined || subnet === undefined) return { findings };
+  const type = image === undefined ? 'm6g.large' : 'm5.large';
+  const launch = { nodeClass, image: usable.id, subnet: subnet.id, type };
+  return { findings: [...findings, await launchable(subject, checks, launch)], launch };
 }
 
 async function placementGroup(

@@ -1,13 +1,18 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CreateLaunchTemplateCommand, DescribeImagesCommand, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { createClients } from '../../../../src/aws/clients.ts';
 import { missingFields } from '../../../../src/aws/doctor/cluster.ts';
 import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 
 const CLUSTER = 'test';
+const WRITES = ['CreateLaunchTemplate', 'CreateFleet', 'DeleteLaunchTemplate', 'TerminateInstances', 'CreateTags'];
 
 let folder: string;
 let world: World;
@@ -84,7 +89,11 @@ describe('doctor', () => {
       expect.stringMatching(/^a m5.large could be started in subnet-/),
     ]);
     const made = Object.keys(world.aws.calls.counts()).filter((action) => !(action in before));
-    expect(made.filter((action) => !/^(Describe|Get|List)/.test(action))).toEqual(['RunInstances']);
+    const writes = made.filter((action) => !/^(Describe|Get|List)/.test(action));
+    expect(writes.sort()).toEqual([...WRITES, 'RunInstances'].sort());
+    for (const action of writes)
+      for (const { input } of world.aws.calls.recorded(action)) expect(input.DryRun).toBe(true);
+    for (const action of WRITES) expect(of(findings, `ec2:${action}`)).toMatchObject([{ level: 'ok' }]);
     expect(world.aws.instances.list()).toEqual([]);
     expect(findings.every(({ level, fix }) => (level === 'ok') === (fix === undefined))).toBe(true);
   });
@@ -125,6 +134,119 @@ describe('doctor', () => {
   it('asks for the name of the cluster where it finds no installation', async () => {
     const options = { kubeconfig: join(folder, 'kubeconfig'), version: '0.1.0' };
     await expect(examine(options)).rejects.toThrow('set --cluster-name');
+  });
+});
+
+describe('dry runs of writes', () => {
+  it.each(WRITES)('name ec2:%s and its policy where it is not allowed', async (action) => {
+    await apply();
+    world.aws.faults.add({ kind: 'error', action, code: 'UnauthorizedOperation', status: 403 });
+    expect(of(await run(), `ec2:${action}`)).toMatchObject([
+      { level: 'error', fix: expect.stringContaining('KarpenterControllerNodeLifecyclePolicy') },
+    ]);
+  });
+
+  it('use an instance and a template of the cluster where there are some', async () => {
+    await apply();
+    const { ec2 } = await createClients();
+    const tags = [{ Key: 'eks:eks-cluster-name', Value: CLUSTER }];
+    await ec2.send(
+      new CreateLaunchTemplateCommand({
+        LaunchTemplateName: 'theirs',
+        LaunchTemplateData: { ImageId: 'ami-1' },
+        TagSpecifications: [{ ResourceType: 'launch-template', Tags: tags }],
+      }),
+    );
+    const { Images: [image] = [] } = await ec2.send(new DescribeImagesCommand({}));
+    await ec2.send(
+      new RunInstancesCommand({
+        MinCount: 1,
+        MaxCount: 1,
+        InstanceType: image?.Architecture === 'arm64' ? 'm6g.large' : 'm5.large',
+        ImageId: image?.ImageId,
+        TagSpecifications: [{ ResourceType: 'instance', Tags: tags }],
+      }),
+    );
+    const findings = await run();
+    expect(of(findings, 'ec2:TerminateInstances')).toMatchObject([{ level: 'ok', message: 'allowed' }]);
+    const [instance] = world.aws.instances.list();
+    const [terminate] = world.aws.calls.recorded('TerminateInstances');
+    expect(terminate?.input).toMatchObject({ DryRun: true, InstanceIds: [instance?.id] });
+    const [remove] = world.aws.calls.recorded('DeleteLaunchTemplate');
+    expect(remove?.input).toMatchObject({ DryRun: true, LaunchTemplateName: 'theirs' });
+    ec2.destroy();
+  });
+});
+
+describe('rules of EventBridge', () => {
+  const pattern = (source: string, ...types: string[]) => JSON.stringify({ source: [source], 'detail-type': types });
+  const EVERY = {
+    spot: pattern('aws.ec2', 'EC2 Spot Instance Interruption Warning', 'EC2 Instance Rebalance Recommendation'),
+    state: pattern('aws.ec2', 'EC2 Instance State-change Notification'),
+    health: pattern('aws.health', 'AWS Health Event'),
+    reserved: pattern('aws.ec2', 'EC2 Capacity Reservation Instance Interruption Warning'),
+  };
+  let server: Server;
+  let rules: Readonly<Record<string, string>>;
+  let state: string;
+  const targets: string[] = [];
+  beforeEach(async () => {
+    state = 'ENABLED';
+    rules = EVERY;
+    server = createServer(async (request, response) => {
+      let body = '';
+      for await (const chunk of request) body += String(chunk);
+      const input = JSON.parse(body) as { TargetArn?: string; Name?: string };
+      if (input.TargetArn !== undefined) targets.push(input.TargetArn);
+      const listed = { RuleNames: Object.keys(rules) };
+      const rule = { State: state, EventPattern: rules[input.Name ?? ''] };
+      response.end(
+        JSON.stringify(request.headers['x-amz-target'] === 'AWSEvents.ListRuleNamesByTarget' ? listed : rule),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    process.env.AWS_ENDPOINT_URL_EVENTS = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(() => {
+    delete process.env.AWS_ENDPOINT_URL_EVENTS;
+    server.closeAllConnections();
+    server.close();
+  });
+  const subject = `EventBridge rules for ${CLUSTER}`;
+
+  it('send every event that is acted upon', async () => {
+    expect(of(await run(), subject)).toEqual([
+      { level: 'ok', subject, message: '4 rules send every event that is acted upon' },
+    ]);
+    expect(targets.at(-1)).toMatch(/^arn:aws:sqs:us-west-2:\d+:test$/);
+  });
+
+  it('are named where they are missing or switched off', async () => {
+    const { health: _, ...others } = EVERY;
+    rules = others;
+    expect(of(await run(), subject)).toMatchObject([
+      { level: 'warning', message: 'no enabled rule sends "AWS Health Event"', fix: expect.any(String) },
+    ]);
+    rules = EVERY;
+    state = 'DISABLED';
+    expect(of(await run(), subject)).toMatchObject([
+      { level: 'warning', message: expect.stringContaining('"EC2 Spot Instance Interruption Warning"') },
+    ]);
+    rules = {};
+    expect(of(await run(), subject)).toMatchObject([
+      { level: 'error', message: 'no rule has the queue as a target: nothing arrives there' },
+    ]);
+  });
+
+  it('are left to the reader where they cannot be read', async () => {
+    process.env.AWS_ENDPOINT_URL_EVENTS = world.aws.url;
+    expect(of(await run(), subject)).toMatchObject([
+      {
+        level: 'warning',
+        message: expect.stringMatching(/^cannot be read: /),
+        fix: expect.stringContaining('examples/aws'),
+      },
+    ]);
   });
 });
 

@@ -1,0 +1,72 @@
+/** Whether EventBridge sends every kind of event that the operator acts on to the interruption queue. */
+import type { Clients } from '../clients.ts';
+import { describeError } from '../errors.ts';
+import { signedRequest } from '../signed.ts';
+import { type Finding, fine, problem, warning } from './finding.ts';
+
+/** What ends nodes; without the last one a reserved instance alone ends without warning. */
+const WANTED: readonly (readonly [source: string, detailType: string])[] = [
+  ['aws.ec2', 'EC2 Spot Instance Interruption Warning'],
+  ['aws.ec2', 'EC2 Instance Rebalance Recommendation'],
+  ['aws.ec2', 'EC2 Instance State-change Notification'],
+  ['aws.health', 'AWS Health Event'],
+  ['aws.ec2', 'EC2 Capacity Reservation Instance Interruption Warning'],
+];
+
+interface Rule {
+  readonly State?: string;
+  readonly EventPattern?: string;
+}
+
+interface Pattern {
+  readonly source?: readonly string[];
+  readonly 'detail-type'?: readonly string[];
+  /** Anything else narrows what is sent. */
+  readonly detail?: unknown;
+}
+
+async function ask<T>({ eks, region }: Clients, action: string, input: object): Promise<T> {
+  const text = await signedRequest(eks, {
+    service: 'events',
+    region,
+    path: '/',
+    body: JSON.stringify(input),
+    headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': `AWSEvents.${action}` },
+  });
+  return JSON.parse(text) as T;
+}
+
+async function rulesOf(clients: Clients, queueArn: string): Promise<readonly Rule[]> {
+  const { RuleNames = [] } = await ask<{ readonly RuleNames?: readonly string[] }>(clients, 'ListRuleNamesByTarget', {
+    TargetArn: queueArn,
+  });
+  return Promise.all(RuleNames.map((Name) => ask<Rule>(clients, 'DescribeRule', { Name })));
+}
+
+function covers({ State, EventPattern }: Rule, [source, detailType]: (typeof WANTED)[number]): boolean {
+  if (State !== 'ENABLED' || EventPattern === undefined) return false;
+  const pattern = JSON.parse(EventPattern) as Pattern;
+  const all = (list: readonly string[] | undefined, value: string): boolean => list?.includes(value) ?? true;
+  return all(pattern.source, source) && all(pattern['detail-type'], detailType);
+}
+
+export async function eventRules(clients: Clients, queueName: string, queueArn: string): Promise<Finding> {
+  const subject = `EventBridge rules for ${queueName}`;
+  let rules: readonly Rule[];
+  try {
+    rules = await rulesOf(clients, queueArn);
+  } catch (error) {
+    return warning(
+      subject,
+      `cannot be read: ${describeError(error)}`,
+      'run doctor with events:ListRuleNamesByTarget and events:DescribeRule, or compare the rules with examples/aws',
+    );
+  }
+  const missing = WANTED.filter((wanted) => !rules.some((rule) => covers(rule, wanted)));
+  if (missing.length === 0) return fine(subject, `${rules.length} rules send every event that is acted upon`);
+  const names = missing.map(([, detailType]) => `"${detailType}"`).join(', ');
+  const fix = `make enabled rules for them that have the queue as a target, as in examples/aws`;
+  return rules.length === 0
+    ? problem(subject, `no rule has the queue as a target: nothing arrives there`, fix)
+    : warning(subject, `no enabled rule sends ${names}`, fix);
+}

@@ -1,0 +1,123 @@
+/** Tries the calls by which the operator changes something, as dry runs. */
+import {
+  type _InstanceType,
+  CreateFleetCommand,
+  CreateLaunchTemplateCommand,
+  CreateTagsCommand,
+  DeleteLaunchTemplateCommand,
+  DescribeInstancesCommand,
+  DescribeLaunchTemplatesCommand,
+  TerminateInstancesCommand,
+} from '@aws-sdk/client-ec2';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { Clients } from '../clients.ts';
+import { isNotFound } from '../errors.ts';
+import { CLUSTER_NAME_TAG, launchTags, NAME_TAG, NODECLAIM_TAG, tagList } from '../tags.ts';
+import { type Finding, fine, permitted } from './finding.ts';
+
+/** What a launch of a NodeClass would ask for. */
+export interface TriedLaunch {
+  readonly nodeClass: EC2NodeClass;
+  readonly image: string;
+  readonly subnet: string;
+  readonly type: string;
+}
+
+const NO_INSTANCE = 'i-00000000000000000';
+const NO_TEMPLATE = 'karpenter.k8s.aws/doctor';
+
+/** Rights are checked before the thing is looked up, so an answer that it does not exist means that they are there. */
+async function allowed(action: string, call: () => Promise<unknown>): Promise<Finding> {
+  return permitted(action, () =>
+    call().catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    }),
+  );
+}
+
+async function found<T>(look: () => Promise<T | undefined>, otherwise: T): Promise<T> {
+  try {
+    return (await look()) ?? otherwise;
+  } catch {
+    // That it may not be looked up is told elsewhere.
+    return otherwise;
+  }
+}
+
+/** Of an instance and a template of the cluster where there are any: rights may depend on their tags. */
+async function subjects({ ec2Once: ec2 }: Clients, clusterName: string) {
+  const Filters = [{ Name: `tag:${CLUSTER_NAME_TAG}`, Values: [clusterName] }];
+  const [instance, template] = await Promise.all([
+    found(async () => {
+      const { Reservations = [] } = await ec2.send(new DescribeInstancesCommand({ Filters, MaxResults: 5 }));
+      return Reservations[0]?.Instances?.[0]?.InstanceId;
+    }, NO_INSTANCE),
+    found(async () => {
+      const answer = await ec2.send(new DescribeLaunchTemplatesCommand({ Filters, MaxResults: 1 }));
+      return answer.LaunchTemplates?.[0]?.LaunchTemplateName;
+    }, NO_TEMPLATE),
+  ]);
+  return { instance, template };
+}
+
+export async function writePermissions(
+  clients: Clients,
+  clusterName: string,
+  { nodeClass, image, subnet, type }: TriedLaunch,
+): Promise<readonly Finding[]> {
+  const { ec2Once: ec2 } = clients;
+  const DryRun = true;
+  const Tags = tagList(launchTags(nodeClass, clusterName, ''));
+  const { instance, template } = await subjects(clients, clusterName);
+  const findings = await Promise.all([
+    allowed('ec2:CreateLaunchTemplate', () =>
+      ec2.send(
+        new CreateLaunchTemplateCommand({
+          DryRun,
+          LaunchTemplateName: NO_TEMPLATE,
+          LaunchTemplateData: { ImageId: image },
+          TagSpecifications: [{ ResourceType: 'launch-template', Tags }],
+        }),
+      ),
+    ),
+    allowed('ec2:CreateFleet', () =>
+      ec2.send(
+        new CreateFleetCommand({
+          DryRun,
+          Type: 'instant',
+          LaunchTemplateConfigs: [
+            {
+              LaunchTemplateSpecification: { LaunchTemplateName: template, Version: '$Latest' },
+              Overrides: [{ InstanceType: type as _InstanceType, SubnetId: subnet }],
+            },
+          ],
+          TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: 'on-demand' },
+          TagSpecifications: (['instance', 'volume', 'fleet'] as const).map((ResourceType) => ({ ResourceType, Tags })),
+        }),
+      ),
+    ),
+    allowed('ec2:DeleteLaunchTemplate', () =>
+      ec2.send(new DeleteLaunchTemplateCommand({ DryRun, LaunchTemplateName: template })),
+    ),
+    allowed('ec2:TerminateInstances', () =>
+      ec2.send(new TerminateInstancesCommand({ DryRun, InstanceIds: [instance] })),
+    ),
+    allowed('ec2:CreateTags', () =>
+      ec2.send(
+        new CreateTagsCommand({
+          DryRun,
+          Resources: [instance],
+          Tags: tagList({ [NAME_TAG]: 'doctor', [NODECLAIM_TAG]: 'doctor', [CLUSTER_NAME_TAG]: clusterName }),
+        }),
+      ),
+    ),
+  ]);
+  const isGuess = (action: string): boolean =>
+    (instance === NO_INSTANCE && /Terminate|CreateTags/.test(action)) ||
+    (template === NO_TEMPLATE && /Delete|Fleet/.test(action));
+  return findings.map((finding) =>
+    finding.level === 'ok' && isGuess(finding.subject)
+      ? fine(finding.subject, 'allowed, as far as can be told before the cluster has an instance')
+      : finding,
+  );
+}

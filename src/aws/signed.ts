@@ -1,0 +1,75 @@
+/**
+ * Requests to AWS services that are asked too little for a client of their own: plain HTTPS with the signer and the
+ * credentials of an SDK client.
+ */
+import type { EKSClient } from '@aws-sdk/client-eks';
+
+const TIMEOUT_MS = 10_000;
+
+export interface SignedRequest {
+  /** As in the service's endpoint and in the scope of its signatures: `arc-zonal-shift`, `events`. */
+  readonly service: string;
+  readonly region: string;
+  /** The body: POST, else GET. */
+  readonly body?: string;
+  /** Encoded. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a service is: as the SDK's clients find it, in the environment or by region. */
+function endpoint({ service, region }: SignedRequest, env: Environment): URL {
+  const own = `AWS_ENDPOINT_URL_${service.toUpperCase().replaceAll('-', '_')}`;
+  const configured = env[own] || env.AWS_ENDPOINT_URL;
+  if (configured) return new URL(configured);
+  return new URL(`https://${service}.${region}.${region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'}`);
+}
+
+/** The answer's text. @throws Error with the service's code where it gives one */
+export async function signedRequest(
+  { config }: EKSClient,
+  request: SignedRequest,
+  env: Environment = process.env,
+): Promise<string> {
+  const { service, region, body, path, headers: own = {} } = request;
+  const { protocol, hostname, port, host } = endpoint(request, env);
+  const method = body === undefined ? 'GET' : 'POST';
+  const signer = await config.signer({
+    name: 'sigv4',
+    signingName: service,
+    signingRegion: region,
+    properties: {},
+  });
+  const { headers } = await signer.sign(
+    {
+      method,
+      protocol,
+      hostname,
+      ...(port === '' ? {} : { port: Number(port) }),
+      path,
+      query: {},
+      headers: { ...own, host },
+      ...(body === undefined ? {} : { body }),
+    },
+    { signingService: service, signingRegion: region },
+  );
+  const { host: _, ...sent } = headers;
+  const response = await fetch(`${protocol}//${host}${path}`, {
+    method,
+    headers: sent,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await response.text();
+  if (response.ok) return text;
+  const error = new Error(`${service} answers ${response.status}: ${text.trim()}`);
+  throw Object.assign(error, { Code: errorCode(response, text) });
+}
+
+/** `AccessDeniedException` of `com.amazonaws.events#AccessDeniedException:…`; empty when the answer names none. */
+function errorCode(response: Response, text: string): string {
+  const named = response.headers.get('x-amzn-errortype') ?? /"__type"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? '';
+  return named.split(':')[0]?.split('#').at(-1) ?? '';
+}
