@@ -92,7 +92,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
     totals: Deliberation['totals'],
     declined: Map<string, Declined>,
   ): boolean {
-    if (reason !== 'Underutilized') return true;
+    if (reason !== 'Underutilized' || settings.consolidation === 'compatible') return true;
     const nowMs = clock.now();
     const why = notWorthRepeating(candidate, totals, { undone: queue.moves.undone(nowMs), nowMs });
     if (why) declined.set(candidate.providerId, { candidate, reason: why });

@@ -1,4 +1,5 @@
 /** Metrics of voluntary disruption. */
+import { isApproved } from '../../engine/disruption/balance.ts';
 import type { Allowance } from '../../engine/disruption/budgets.ts';
 import { type Command, decisionOf } from '../../engine/disruption/command.ts';
 import type { Findings, Method } from '../../engine/disruption/method.ts';
@@ -105,8 +106,13 @@ export function initTimeouts(metrics: Metrics): void {
     timeouts(metrics).inc({ consolidation_type: consolidationType }, 0);
 }
 
-/** Each pool's view of each move; scores exist under the Balanced policy alone. */
-export function observeEvaluations(metrics: Metrics, { evaluations = [] }: Findings): void {
+/**
+ * Each pool's view of each move; scores exist under the Balanced policy alone. Single nodes are weighed one by one; what
+ * other methods weigh is one move of several pools, which counts as rejected when one of them rejects it.
+ */
+export function observeEvaluations(metrics: Metrics, method: Method, { evaluations = [] }: Findings): void {
+  const isOneMove = method.consolidationType !== 'single';
+  const isRejected = isOneMove && !isApproved(evaluations);
   const names = ['decision', 'nodepool', 'policy'];
   const moves = metrics.counter('consolidation_moves_total', 'Consolidations weighed', names);
   const scores = metrics.histogram(
@@ -117,7 +123,7 @@ export function observeEvaluations(metrics: Metrics, { evaluations = [] }: Findi
   );
   for (const { nodePool, policy, approved, score } of evaluations) {
     const labels = { decision: approved ? 'approved' : 'rejected', nodepool: nodePool.metadata.name, policy };
-    moves.inc(labels);
+    moves.inc(isRejected ? { ...labels, decision: 'rejected' } : labels);
     if (score !== undefined) scores.observe(labels, score);
   }
 }

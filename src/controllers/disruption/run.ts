@@ -45,7 +45,7 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     const findings = await decideOn(signal);
     book.enter({ ...asked, findings });
     publishNotes(events, findings.notes);
-    observeEvaluations(metrics, findings);
+    observeEvaluations(metrics, method, findings);
     if (findings.timeout) {
       countTimeout(metrics, method);
       log.debug(findings.timeout.message, findings.timeout.fields);

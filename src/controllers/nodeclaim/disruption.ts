@@ -5,6 +5,7 @@ import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { consolidatableIn } from '../../engine/disruption/consolidateafter.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import {
@@ -37,8 +38,15 @@ export function disruptionConditions(deps: Deps): Reconciler<NodeClaim> {
   const { nodeClaims, nodePools } = cluster.stores;
 
   async function withDrift(claim: NodeClaim, pool: NodePool, log: Logger): Promise<Change> {
-    const reason = await drift(claim, pool);
     const outcome = after(DRIFT_INTERVAL_MS);
+    let reason: string | undefined;
+    try {
+      reason = await drift(claim, pool);
+    } catch (error) {
+      // An instance that is gone neither drifts nor stops to; garbage collection will see to its claim.
+      if (causeOf(error, NodeClaimNotFound)) return { claim, outcome };
+      throw error;
+    }
     if (reason === undefined) {
       if (getCondition(claim, 'Drifted')) log.debug('removing drifted status condition, not drifted');
       return { claim: clearCondition(claim, NODECLAIM_CONDITIONS, 'Drifted', clock.now()), outcome };

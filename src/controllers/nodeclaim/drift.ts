@@ -11,7 +11,6 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { requirementsOf } from '../../engine/instancetypes.ts';
 import { LOOSE, Requirements, STRICT } from '../../engine/requirements.ts';
 import { ValueSet } from '../../engine/valueset.ts';
@@ -21,9 +20,9 @@ import type { Deps } from '../deps.ts';
 const TYPE_CHECK_AGE_MS = 60 * 60_000;
 const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;
 
+/** Answers the first reason, or undefined. @throws NodeClaimNotFound when the cloud no longer knows the instance */
 export type DriftCheck = (claim: NodeClaim, pool: NodePool) => Promise<string | undefined>;
 
-/** Answers the first reason, or undefined; what the cloud no longer knows does not drift. */
 export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): DriftCheck {
   const verifiedMs = new Map<string, number>();
 
@@ -50,13 +49,8 @@ export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Dri
     if (hashDiffers(claim, pool)) return 'NodePoolDrifted';
     const required = Requirements.fromRequirements(pool.spec.template.spec.requirements);
     if (!Requirements.fromLabels(claim.metadata.labels).compatible(required, STRICT)) return 'RequirementsDrifted';
-    try {
-      if (await lostItsType(claim, pool)) return 'InstanceTypeNotFound';
-      return await cloud.isDrifted(claim);
-    } catch (error) {
-      if (causeOf(error, NodeClaimNotFound)) return undefined;
-      throw error;
-    }
+    if (await lostItsType(claim, pool)) return 'InstanceTypeNotFound';
+    return cloud.isDrifted(claim);
   };
 }
 

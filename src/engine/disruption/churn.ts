@@ -35,6 +35,7 @@ export const workloadsOf = (pods: readonly Pod[]): ReadonlySet<string> => new Se
 
 /** The move that taking the candidate would repeat: one of its NodePool that moved the workloads of half its pods. */
 export function repeated(candidate: Candidate, undone: readonly Undone[], nowMs: number): Undone | undefined {
+  if (undone.length === 0) return undefined;
   const workloads = candidate.reschedulablePods.map(workloadOf);
   const repeats = ({ nodePools, workloads: moved, untilMs }: Undone): boolean =>
     untilMs > nowMs &&
