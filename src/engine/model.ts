@@ -134,12 +134,16 @@ export interface SolveOptions {
    * pods in the same pools and topology domains.
    */
   readonly packing?: 'cheapest' | 'compatible';
+  /** How much work the search for cheaper nodes may be; see `packing/search.ts`. */
+  readonly packingWork?: number | undefined;
   /** Time after which solving stops with what it has; the pods left are listed in `Plan.notEvaluated`. */
   readonly deadlineMs?: number;
   /** Monotonic clock for the deadline alone. Injected, because the engine reads no clock. */
   readonly elapsedMs?: () => number;
   /** Pods to try before all others, by namespaced name: those that the deadline of an earlier solve left over. */
   readonly first?: readonly string[];
+  /** Have the plan tell the effective zones of the pending pods. */
+  readonly countZones?: boolean;
   /** Stops when more claims than these would be needed; the pods left are listed in `Plan.notEvaluated`. */
   readonly mostClaims?: number;
 }
@@ -210,4 +214,6 @@ export interface Plan {
   readonly notEvaluated: readonly string[];
   /** NodePools whose requirements leave no instance type. */
   readonly emptyPools: readonly { readonly nodePool: string; readonly dueToMinValues: boolean }[];
+  /** Numbers of pods in phase Pending by the one zone where they can be, `flexible` or `none`; on demand. */
+  readonly effectiveZones?: ReadonlyMap<string, number>;
 }

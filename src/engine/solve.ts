@@ -34,7 +34,10 @@ export interface Variation {
 }
 
 /** Options that each solve of a prepared snapshot can have for itself. */
-export type SolveLimits = Pick<SolveOptions, 'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing'>;
+export type SolveLimits = Pick<
+  SolveOptions,
+  'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork'
+>;
 
 /** A snapshot compiled, to be solved many times with small changes: what follows from it alone is worked out once. */
 export interface Prepared {
@@ -88,7 +91,10 @@ function solveVariation(common: Common, variation: Variation, limits: SolveLimit
     });
     const notEvaluated = run(scheduler, order, refusals, options);
     const bought = scheduler.claims.all;
-    const packed = options.packing === 'compatible' ? bought : repacked(bought, { topology, order, noAmounts });
+    const packed =
+      options.packing === 'compatible'
+        ? bought
+        : repacked(bought, { topology, order, noAmounts, work: options.packingWork });
     const claims = finaliseAll(packed, strictMinValues, refusals);
     return {
       plan: { claims, placements: nodes.placements, refusals, notEvaluated, emptyPools },

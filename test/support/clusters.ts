@@ -4,9 +4,11 @@
  */
 import type { Pod, PodDisruptionBudget, PodSpec } from '../../src/api/kubernetes.ts';
 import {
+  ARCH_LABEL,
   CAPACITY_TYPE_LABEL,
   HOSTNAME_LABEL,
   INITIALIZED_LABEL,
+  INSTANCE_CATEGORY_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
   REGISTERED_LABEL,
@@ -18,8 +20,16 @@ import { builtInTypes } from '../../src/cli/objects/builtin.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import { Experiments } from '../../src/engine/disruption/experiments.ts';
 import { methodsOf, review, type Scene } from '../../src/engine/disruption/review.ts';
-import { allocatable, cheapestOffering } from '../../src/engine/instancetypes.ts';
-import type { InstanceType, PlannedClaim, PoolInput, Resources, Snapshot, StateNode } from '../../src/engine/model.ts';
+import { allocatable, cheapestOffering, requirementsOf } from '../../src/engine/instancetypes.ts';
+import type {
+  InstanceType,
+  PlannedClaim,
+  PoolInput,
+  Requirement,
+  Resources,
+  Snapshot,
+  StateNode,
+} from '../../src/engine/model.ts';
 import { pseudoRandom } from '../../src/engine/packing/random.ts';
 import { podKey } from '../../src/engine/pods.ts';
 import { Requirements } from '../../src/engine/requirements.ts';
@@ -27,8 +37,11 @@ import { addResources, fits, podRequests } from '../../src/engine/resources.ts';
 
 export const NOW_MS = Date.UTC(2026, 5, 3, 10, 0, 0);
 const MINUTE = 60_000;
-/** What the NodePools' requirements leave. */
-const USUAL = /^[cmr]\d+(i|a|id|ad|n|in)?\./;
+/** Of all NodePools, besides their capacity types. */
+const REQUIREMENTS: readonly Requirement[] = [
+  { key: ARCH_LABEL, operator: 'In', values: ['amd64'] },
+  { key: INSTANCE_CATEGORY_LABEL, operator: 'In', values: ['c', 'm', 'r'] },
+];
 const ZONES = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
 
 export interface PoolShape {
@@ -72,11 +85,7 @@ function nodePoolOf({ name, capacityTypes, consolidationPolicy, budget = '10%', 
       template: {
         spec: {
           nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
-          requirements: [
-            { key: CAPACITY_TYPE_LABEL, operator: 'In', values: [...capacityTypes] },
-            { key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] },
-            { key: 'karpenter.k8s.aws/instance-category', operator: 'In', values: ['c', 'm', 'r'] },
-          ],
+          requirements: [...REQUIREMENTS, { key: CAPACITY_TYPE_LABEL, operator: 'In', values: [...capacityTypes] }],
           expireAfter: '720h',
         },
       },
@@ -377,8 +386,9 @@ export function clusterOf(shape: ClusterShape): Cluster {
   );
   const pools = nodePools.map((nodePool) => ({ nodePool, instanceTypes: types }));
   const builder = new Builder(shape, workloads, random);
-  const usual = types.filter(({ name }) => USUAL.test(name));
-  const nodes = Array.from({ length: shape.nodes }, (_, index) => builder.node(index, pools, usual));
+  const allowed = Requirements.fromRequirements(REQUIREMENTS);
+  const sold = types.filter((type) => requirementsOf(type).intersects(allowed));
+  const nodes = Array.from({ length: shape.nodes }, (_, index) => builder.node(index, pools, sold));
   return {
     pools: new Map(pools.map((pool) => [pool.nodePool.metadata.name, pool])),
     snapshot: {

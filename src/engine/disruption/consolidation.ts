@@ -151,11 +151,11 @@ function cheaperSpot(replacement: Replacement, price: number, candidates: number
 export async function validateConsolidation(
   command: Command,
   later: Deliberation,
-  packing: SimulationOptions['packing'] = 'compatible',
+  how: Pick<SimulationOptions, 'packing' | 'packingWork'> = {},
 ): Promise<Validated> {
   const before = stillEligible(command, later);
   if ('failure' in before) return before;
-  const simulation = await later.simulate(before.candidates, { sparesQuietNodes: true, packing });
+  const simulation = await later.simulate(before.candidates, { sparesQuietNodes: true, ...how });
   const claims = simulation?.claims ?? [];
   const holds = simulation !== undefined && simulation.stranded.size === 0 && matches(command, claims);
   if (!holds) {

@@ -40,12 +40,12 @@ export class Experiments {
     if (this.#leaving.some(({ providerId }) => gone.has(providerId))) return undefined;
     const moved = [...gone].flatMap((id) => this.#byId.get(id)?.pods.filter(this.#isMovable) ?? []);
     const pendingPods = [...this.#base.pendingPods, ...moved, ...this.#displacedPods];
-    const { sparesQuietNodes, mostClaims, packing = 'compatible' } = options;
+    const { sparesQuietNodes, packing = 'compatible', ...limits } = options;
     this.#prepared ??= prepare(this.#base, this.#options.solve);
     const plan = this.#prepared.solve(
       // still there for the pods that stay on them to the end
       { leaving: gone, pendingPods, ...(sparesQuietNodes ? { quiet: this.#quietFor(moved) } : {}) },
-      { ...this.#limits(), packing, ...(mostClaims === undefined ? {} : { mostClaims }) },
+      { ...this.#limits(), ...limits, packing },
     );
     return this.#interpret(plan, moved);
   }

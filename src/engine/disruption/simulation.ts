@@ -9,6 +9,7 @@ export interface SimulationOptions {
   readonly mostClaims?: number;
   /** How new nodes are filled; as Karpenter does when left out. */
   readonly packing?: SolveOptions['packing'];
+  readonly packingWork?: number;
 }
 
 export interface Simulation {

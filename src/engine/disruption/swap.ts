@@ -36,6 +36,8 @@ const SIZES = [2, 3, 4, 6, 8, 12, 16, 24];
 const MOST_MOVES = 10_000;
 /** Sets for which the cheapest nodes are worked out. */
 const MOST_TRIALS = 6;
+/** New nodes are filled well, but not for any effort. */
+const PACKING = { packing: 'cheapest', packingWork: 1_000_000 } as const;
 /** The cheapest nodes cost about this part of those that are filled in the simple way. */
 const BETTER_PACKING = 0.92;
 
@@ -48,7 +50,7 @@ export const swap: Method = {
   validateAfterMs: VALIDATION_DELAY_MS,
   filter: consolidationFilter,
   decide,
-  validate: (command, later) => validateConsolidation(command, later, 'cheapest'),
+  validate: (command, later) => validateConsolidation(command, later, PACKING),
 };
 
 interface Found {
@@ -157,7 +159,7 @@ function partsOf(group: readonly Candidate[]): readonly (readonly Candidate[])[]
 
 /** Takes the nodes away for others, if those are cheaper. */
 async function trade(candidates: readonly Candidate[], deliberation: Deliberation): Promise<Found | undefined> {
-  const options = { sparesQuietNodes: true, packing: 'cheapest' as const, mostClaims: candidates.length };
+  const options = { sparesQuietNodes: true, ...PACKING, mostClaims: candidates.length };
   const simulation = await deliberation.simulate(candidates, options);
   if (simulation === undefined || simulation.stranded.size > 0) return undefined;
   const { claims, plan, pools } = simulation;

@@ -18,6 +18,8 @@ export interface RepackParts {
   /** All pods of the solve, in the order in which they are tried. */
   readonly order: readonly { readonly pod: Pod }[];
   readonly noAmounts: Amounts;
+  /** Of the search, for each pool; its own measure when left out. */
+  readonly work?: number | undefined;
 }
 
 /** Prices that differ less than this count as equal. */
@@ -70,7 +72,7 @@ function betterFor(
   const before = tallyOf(old, parts.topology);
   for (const apart of [false, true]) {
     const formulation = new Formulation(template, old, parts.topology, apart);
-    const bins = cheapestPacking(formulation.problem);
+    const bins = cheapestPacking(formulation.problem, parts.work);
     if (bins === undefined) return undefined;
     const fresh = new Builder(template, formulation, parts, firstIndex).build(bins, fixed);
     if (fresh === undefined || priceOf(fresh) >= priceOf(old) * (1 - SIGNIFICANT)) return undefined;

@@ -15,8 +15,8 @@ const PATIENCE = 400;
 /** More nodes than these are not taken apart. */
 const MAX_SINGLE_NODES = 2_000;
 
-export function cheapestPacking(problem: Problem): readonly Bin[] | undefined {
-  const budget: Budget = { left: WORK };
+export function cheapestPacking(problem: Problem, work = WORK): readonly Bin[] | undefined {
+  const budget: Budget = { left: work };
   const shop = new Shop(problem, budget);
   const found = constructed(problem, shop);
   if (found === undefined) return undefined;
