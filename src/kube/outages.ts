@@ -22,15 +22,17 @@ const SLOW_PERIOD_MS = 10_000;
 
 /** @param nowMs a clock that real time drives */
 export function watchForOutages(log: Logger, nowMs: () => number = () => performance.now()): Outages {
-  let failingSinceMs: number | undefined;
-  let isReported = false;
+  let streak: Streak | undefined;
   let quietUntilMs = Number.NEGATIVE_INFINITY;
 
   const recovered = (now: number): void => {
-    const lastedMs = Math.round(now - (failingSinceMs ?? now));
-    if (isReported) log.info('the API server serves requests again', { after: formatDuration(lastedMs) });
-    failingSinceMs = undefined;
-    isReported = false;
+    // A server that starts takes its time with the first answers, so that an outage may show only at its end.
+    if (streak?.isReported || (streak && streak.failures > 1 && now - streak.sinceMs >= OUTAGE_MS))
+      log.info('the API server serves requests again', {
+        after: formatDuration(Math.round(now - streak.sinceMs)),
+        error: streak.error,
+      });
+    streak = undefined;
   };
   return {
     served({ method, path }, tookMs) {
@@ -45,12 +47,22 @@ export function watchForOutages(log: Logger, nowMs: () => number = () => perform
       // A refusal is an answer.
       if (error instanceof ApiError && !isOutage(error)) recovered(now);
       if (!isOutage(error)) return;
-      failingSinceMs ??= now;
-      if (isReported || now - failingSinceMs < OUTAGE_MS) return;
-      isReported = true;
+      streak ??= { sinceMs: now, failures: 0, error, isReported: false };
+      streak.failures += 1;
+      if (streak.isReported || now - streak.sinceMs < OUTAGE_MS) return;
+      streak.isReported = true;
       log.error('the API server serves no requests, retrying', { error });
     },
   };
+}
+
+/** Failures without a success between them. */
+interface Streak {
+  readonly sinceMs: number;
+  /** The first. */
+  readonly error: unknown;
+  failures: number;
+  isReported: boolean;
 }
 
 /** Whether other requests would have failed like this one: no connection, no credentials, no storage. */

@@ -35,7 +35,20 @@ describe('an outage of the API server', () => {
     outages.served(REQUEST, 10);
     expect(told()).toEqual([
       { level: 'error', message: 'the API server serves no requests, retrying', error: BROKEN },
-      { level: 'info', message: 'the API server serves requests again', after: '20s' },
+      { level: 'info', message: 'the API server serves requests again', after: '20s', error: BROKEN },
+    ]);
+  });
+
+  it('is told at its end at the latest', () => {
+    const { outages, told, pass } = begin();
+    outages.failed(BROKEN);
+    pass(800);
+    outages.failed(failure(503));
+    pass(3_700);
+    outages.failed(failure(403));
+    outages.served(REQUEST, 10);
+    expect(told()).toEqual([
+      { level: 'info', message: 'the API server serves requests again', after: '4.5s', error: BROKEN },
     ]);
   });
 
