@@ -345,6 +345,8 @@ const customResources: readonly Step[] = [
   ),
   patch('strategic', 'strategic patch of a pool', `${POOLS}/one`, { spec: { weight: 8 } }),
   get('the scale of what has none', `${POOLS}/one/scale`),
+  get('a subresource that a custom resource lacks', '/apis/karpenter.k8s.aws/v1/ec2nodeclasses/one/scale'),
+  get('a subresource that pods lack', `${PODS}/system/scale`),
   patch('merge', 'patch the scale of what has none', `${POOLS}/one/scale`, { spec: { replicas: 1 } }),
   post('create a static pool of less than nothing', POOLS, pool('static', { replicas: -1 })),
   post('create a static pool of too many', POOLS, pool('static', { replicas: 2 ** 31 })),

@@ -6,7 +6,7 @@ import { parsePatch, patched, patchType } from '../patch/index.ts';
 import { tokenRequest } from '../reviews.ts';
 import { patchableScale, readScale, writeScale } from '../scale.ts';
 import { ANY } from '../shape.ts';
-import { badRequest, methodNotAllowed, StatusError, success, unknownPath } from '../status.ts';
+import { badRequest, methodNotAllowed, notFound, StatusError, success, unknownPath } from '../status.ts';
 import { commit, read, type Target } from '../update.ts';
 import { type Call, send } from './call.ts';
 import { parseBody } from './media.ts';
@@ -86,6 +86,6 @@ export function serveSubresource(call: Call, target: Target, name: string): unde
   const has =
     (name === 'status' && resource.status) || (name === 'scale' && resource.scale) || name in resource.subresources;
   const handler = HANDLERS[name];
-  if (!has || !handler) throw unknownPath();
+  if (!has || !handler) throw resource.model === undefined ? notFound(resource, target.name) : unknownPath();
   handler(call, target);
 }
