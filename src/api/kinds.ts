@@ -15,6 +15,7 @@ import type {
   PodDisruptionBudget,
   PodTemplate,
   ReplicationController,
+  ResourceSlice,
   Service,
   StorageClass,
   VolumeAttachment,
@@ -92,6 +93,7 @@ export const VOLUME_ATTACHMENT = cluster<VolumeAttachment>(
   'VolumeAttachment',
   'volumeattachments',
 );
+export const RESOURCE_SLICE = cluster<ResourceSlice>('resource.k8s.io', 'v1', 'ResourceSlice', 'resourceslices');
 export const POD_DISRUPTION_BUDGET = namespaced<PodDisruptionBudget>(
   'policy',
   'v1',

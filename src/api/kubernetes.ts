@@ -326,6 +326,15 @@ export interface VolumeAttachment extends KubeObject {
   };
 }
 
+/** Devices that a driver offers, on one node or to several. */
+export interface ResourceSlice extends KubeObject {
+  readonly spec: {
+    readonly driver: string;
+    readonly nodeName?: string;
+    readonly pool: { readonly name: string; readonly generation: number; readonly resourceSliceCount: number };
+  };
+}
+
 export interface PodDisruptionBudget extends KubeObject {
   readonly spec: {
     readonly selector?: LabelSelector;

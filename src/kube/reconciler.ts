@@ -41,6 +41,8 @@ export interface RateLimit {
 /** A watch on another kind that wakes keys of the reconciler's own kind. */
 export interface Trigger<S extends KubeObject = KubeObject> {
   readonly kind: Kind<S>;
+  /** Whether the reconciler does without the kind where it is not served or not permitted. */
+  readonly optional?: boolean;
   readonly keysFor: (object: S, event: 'added' | 'updated' | 'deleted', before?: S) => readonly Key[];
 }
 

@@ -110,7 +110,7 @@ function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, opti
       const wake = (keys: readonly Key[]): void => {
         for (const key of keys) queue.add(keyOf(key));
       };
-      const source: Store<KubeObject> = informers.store(trigger.kind);
+      const source: Store<KubeObject> = informers.store(trigger.kind, {}, { optional: trigger.optional ?? false });
       return source.subscribe((event, object, before) => wake(trigger.keysFor(object, event, before)));
     }),
   ];

@@ -9,22 +9,18 @@ import { formatTaint, sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
+import { deviceDrivers, type Lack } from './devices.ts';
 import { done, refreshed, type Step, withCondition } from './step.ts';
 
 const TYPE = 'Initialized';
 
-/** What a Node still lacks, as a condition shows it. */
-interface Lack {
-  readonly reason: string;
-  readonly message: string;
-}
-
-export function initialization({ client, clock, cluster }: Deps): Step {
+export function initialization({ client, clock, cluster, informers, settings }: Deps): Step {
+  const devices = settings.ignoreDraRequests ? undefined : deviceDrivers(informers);
   return async (claim, { log }) => {
     const ended = refreshed(claim, TYPE, clock.now());
     if (ended) return done(ended);
     const [node] = isTrue(claim, 'Registered') ? cluster.nodesOfClaim(claim) : [];
-    const missing = lack(claim, node);
+    const missing = lack(claim, node) ?? (node && devices?.lack(claim, node));
     if (node === undefined || missing) {
       return done(withCondition(claim, { type: TYPE, status: 'Unknown', ...missing }, clock.now()));
     }

@@ -17,6 +17,7 @@ import {
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { OwnWrites } from '../ownwrites.ts';
+import { claimsOfSlices } from './devices.ts';
 import { initialization } from './initialization.ts';
 import { launch } from './launch.ts';
 import { LaunchedInstances } from './launched.ts';
@@ -66,7 +67,10 @@ export function lifecycle(deps: Deps): Reconciler<NodeClaim> {
     backOff: { baseMs: 1000, maxMs: 60_000 },
     rateLimit: globalLimit(settings, range, 10),
     filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
-    triggers: [{ kind: NODE, keysFor: (node) => cluster.claimsOfNode(node as Node).map(({ metadata }) => metadata) }],
+    triggers: [
+      { kind: NODE, keysFor: (node) => cluster.claimsOfNode(node as Node).map(({ metadata }) => metadata) },
+      ...(settings.ignoreDraRequests ? [] : [claimsOfSlices(deps)]),
+    ],
     removed: ({ name }) => writes.forget(name),
 
     async reconcile(claim, context) {

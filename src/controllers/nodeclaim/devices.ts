@@ -1,0 +1,63 @@
+/** Devices that a node was bought for: it is fit for use once their drivers have published all that they have there. */
+import { NODE, RESOURCE_SLICE } from '../../api/kinds.ts';
+import type { Node, ResourceSlice } from '../../api/kubernetes.ts';
+import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { Informers } from '../../kube/client.ts';
+import type { Trigger } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
+
+/** What a Node still lacks, as a condition shows it. */
+export interface Lack {
+  readonly reason: string;
+  readonly message: string;
+}
+
+const BY_NODE = 'node';
+
+/** Names of the nodes that a slice is about: the one that it names, or that owns it. */
+const nodesOf = ({ metadata, spec }: ResourceSlice): readonly string[] => {
+  const owners = (metadata.ownerReferences ?? []).filter(({ kind }) => kind === NODE.kind).map(({ name }) => name);
+  return [...new Set([...(spec.nodeName ? [spec.nodeName] : []), ...owners])];
+};
+
+/** Watches slices. A cluster that does not serve them, or lets us not read them, counts as one without any. */
+export function deviceDrivers(informers: Informers) {
+  const slices = informers.store(RESOURCE_SLICE, { [BY_NODE]: nodesOf }, { optional: true });
+  return {
+    /** The first driver that the claim asks for and that has not published a complete pool for the node. */
+    lack(claim: NodeClaim, { metadata }: Node): Lack | undefined {
+      const wanted = (claim.metadata.annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION] ?? '')
+        .split(',')
+        .map((driver) => driver.trim())
+        .filter((driver) => driver !== '');
+      const own = slices.byIndex(BY_NODE, metadata.name);
+      const missing = wanted.find((driver) => !hasCompletePool(own.filter(({ spec }) => spec.driver === driver)));
+      if (missing === undefined) return undefined;
+      const message = `DRA driver "${missing}" has not published a complete resource pool`;
+      return { reason: 'DRADriverPoolsNotPublished', message };
+    },
+  };
+}
+
+/** A pool is complete when it has as many slices of its latest generation as they say that there are. */
+function hasCompletePool(slices: readonly ResourceSlice[]): boolean {
+  const pools = Map.groupBy(slices, ({ spec }) => spec.pool.name);
+  return [...pools.values()].some((pool) => {
+    const generation = Math.max(...pool.map(({ spec }) => spec.pool.generation));
+    const latest = pool.filter(({ spec }) => spec.pool.generation === generation);
+    const count = latest[0]?.spec.pool.resourceSliceCount ?? 0;
+    return count > 0 && latest.length === count;
+  });
+}
+
+/** Wakes the claims of the nodes that a slice is about. */
+export const claimsOfSlices = ({ cluster }: Pick<Deps, 'cluster'>): Trigger => ({
+  kind: RESOURCE_SLICE,
+  optional: true,
+  keysFor: (slice) =>
+    nodesOf(slice as ResourceSlice)
+      .flatMap((name) => cluster.stores.nodes.get({ name }) ?? [])
+      .flatMap((node) => cluster.claimsOfNode(node))
+      .map(({ metadata }) => ({ name: metadata.name })),
+});
