@@ -3,6 +3,7 @@
  * the same snapshot gives the same plan.
  */
 import type { Pod } from '../api/kubernetes.ts';
+import { effectiveZones, zonesOf } from './effectivezones.ts';
 import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions } from './model.ts';
 import { repacked } from './packing/repack.ts';
 import { podKey } from './pods.ts';
@@ -74,10 +75,13 @@ function solveVariation(common: Common, variation: Variation, limits: SolveLimit
   const staying = snapshot.nodes.filter(({ providerId }) => !leaving.has(providerId));
   const leavingAt = new Set(snapshot.nodes.flatMap(({ providerId }, at) => (leaving.has(providerId) ? [at] : [])));
 
+  let zones: Plan['effectiveZones'];
+
   function attempt(tieBreak: TieBreak): Attempt {
     const refusals = new Map(ignored);
     const topology = new Topology({ base: common.topology, preferences, leaving: leavingAt, pendingPods });
     registerRules(pods, classes, topology);
+    if (options.countZones) zones ??= effectiveZones(pods, topology, zonesOf(snapshot));
     const nodes = new Nodes({ table: common.nodes, topology, leaving, quiet });
     const scheduler = new Scheduler({
       classes,
@@ -97,7 +101,14 @@ function solveVariation(common: Common, variation: Variation, limits: SolveLimit
         : repacked(bought, { topology, order, noAmounts, work: options.packingWork });
     const claims = finaliseAll(packed, strictMinValues, refusals);
     return {
-      plan: { claims, placements: nodes.placements, refusals, notEvaluated, emptyPools },
+      plan: {
+        claims,
+        placements: nodes.placements,
+        refusals,
+        notEvaluated,
+        emptyPools,
+        ...(zones && { effectiveZones: zones }),
+      },
       ties: scheduler.ties,
     };
   }

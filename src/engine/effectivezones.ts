@@ -1,0 +1,71 @@
+/** In which zone pending pods can only be: by what they ask for, where their volumes are, and how they spread. */
+
+import type { Pod } from '../api/kubernetes.ts';
+import { ZONE_LABEL } from '../api/labels.ts';
+import { requirementsOf } from './instancetypes.ts';
+import type { Snapshot } from './model.ts';
+import type { PodClass } from './solver/podclass.ts';
+import type { Topology } from './topology/topology.ts';
+import { ValueSet } from './valueset.ts';
+
+/** For pods that more than one zone suits. */
+export const FLEXIBLE = 'flexible';
+/** For pods that no zone suits. */
+export const NOWHERE = 'none';
+
+/** Zones that something is offered in, or where nodes are. */
+export function zonesOf({ pools, nodes }: Snapshot): readonly string[] {
+  const zones = new Set<string>();
+  const lists = new Set(pools.map(({ instanceTypes }) => instanceTypes));
+  for (const types of lists)
+    for (const type of types) for (const zone of requirementsOf(type).get(ZONE_LABEL).values) zones.add(zone);
+  for (const { labels } of nodes) if (labels[ZONE_LABEL] !== undefined) zones.add(labels[ZONE_LABEL]);
+  return [...zones].sort();
+}
+
+/** Numbers of pods in phase Pending, by the one zone where they can be, `flexible` or `none`. */
+export function effectiveZones(
+  entries: readonly { readonly pod: Pod; readonly podClass: PodClass }[],
+  topology: Topology,
+  zones: readonly string[],
+): ReadonlyMap<string, number> {
+  const known = new Map<PodClass, string>();
+  const counts = new Map<string, number>();
+  for (const { pod, podClass } of entries) {
+    if (pod.status?.phase !== 'Pending') continue;
+    const zone = known.get(podClass) ?? zoneOf(podClass, topology, zones);
+    known.set(podClass, zone);
+    counts.set(zone, (counts.get(zone) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function zoneOf(podClass: PodClass, topology: Topology, zones: readonly string[]): string {
+  const sources = [askedFor(podClass), ofVolumes(podClass)].filter((source) => source !== undefined);
+  const [first = new Set(zones), ...others] = sources;
+  const possible = [...first].filter((zone) => others.every((source) => source.has(zone)));
+  const isSpread = !topology.isFreeOfDomains(podClass);
+  if (sources.length === 0 && !isSpread) return FLEXIBLE;
+  const left = isSpread ? possible.filter((zone) => isLeftIn(zone, podClass, topology)) : possible;
+  return left.length > 1 ? FLEXIBLE : (left[0] ?? NOWHERE);
+}
+
+function askedFor({ strict }: PodClass): ReadonlySet<string> | undefined {
+  const zones = strict.get(ZONE_LABEL);
+  return zones.operator === 'In' ? zones.values : undefined;
+}
+
+/** Undefined unless every place where the volumes can be names zones. */
+function ofVolumes({ volumes }: PodClass): ReadonlySet<string> | undefined {
+  const places = volumes.alternatives.map((alternative) => alternative.get(ZONE_LABEL));
+  return places.every(({ operator }) => operator === 'In')
+    ? new Set(places.flatMap(({ values }) => [...values]))
+    : undefined;
+}
+
+/** Whether rules between pods leave room for one more in the zone. */
+function isLeftIn(zone: string, podClass: PodClass, topology: Topology): boolean {
+  const requirements = podClass.strict.and(ZONE_LABEL, ValueSet.in([zone]));
+  const verdict = topology.narrowDomains(podClass, { hostname: '', requirements, taints: [] }, (_, [domain]) => domain);
+  return !('misfit' in verdict);
+}
