@@ -7,9 +7,23 @@ const CPU = 'cpu';
 /** Resources that a pod may request as a whole (`spec.resources`), besides every `hugepages-*`. */
 const POD_LEVEL = new Set([CPU, 'memory']);
 
+/** The same few quantities are asked for by most pods. */
+const MAX_REMEMBERED = 10_000;
+const remembered: { readonly cpu: Map<Quantity, number>; readonly other: Map<Quantity, number> } = {
+  cpu: new Map(),
+  other: new Map(),
+};
+
 /** One quantity in canonical units; fractions round up as Kubernetes does. */
 export function amountOf(resource: string, quantity: Quantity): number {
-  return resource === CPU ? milliValue(quantity) : Math.ceil(parseQuantity(quantity));
+  const known = resource === CPU ? remembered.cpu : remembered.other;
+  let amount = known.get(quantity);
+  if (amount === undefined) {
+    amount = resource === CPU ? milliValue(quantity) : Math.ceil(parseQuantity(quantity));
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    known.set(quantity, amount);
+  }
+  return amount;
 }
 
 /** A resource list of the API in canonical units. */

@@ -20,8 +20,8 @@ export class Choice {
   #usdPerHour: number | undefined;
   #unsatisfied: ReturnType<typeof satisfiesMinValues>['unsatisfied'] | undefined;
   readonly #largest = new Map<string, number>();
-  /** Conclusions that others draw and want to find again, by the kind of conclusion. */
-  readonly #conclusions = new Map<unknown, unknown>();
+  /** Conclusions that others draw and want to find again, by topic. */
+  readonly #conclusions = new Map<string, unknown>();
 
   constructor(shape: Shape, rows: BitSet, upTo: Amounts) {
     this.shape = shape;
@@ -75,7 +75,7 @@ export class Choice {
   }
 
   /** The answer of `draw`, remembered under a topic. A topic always has answers of the same type. */
-  conclude<T>(topic: unknown, draw: () => T): T {
+  conclude<T>(topic: string, draw: () => T): T {
     if (!this.#conclusions.has(topic)) this.#conclusions.set(topic, draw());
     return this.#conclusions.get(topic) as T;
   }

@@ -14,7 +14,7 @@ import {
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from '../instancetypes.ts';
-import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Resources } from '../model.ts';
+import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Requirement, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
 import { addResources, minCommonResources } from '../resources.ts';
@@ -77,13 +77,36 @@ function cheapestTypes({ state, held }: Claim, shape: Shape): readonly number[] 
   const rows = held.size === 0 || shape.hasMinValues ? state.rows : state.rows.clone().and(shape.possible);
   const remains = new Uint8Array(catalogue.types.length);
   for (const type of catalogue.typesOf(rows)) remains[type] = 1;
-  return shape.offerings.byPrice.filter((type) => remains[type] === 1).slice(0, MAX_INSTANCE_TYPES);
+  const cheapest: number[] = [];
+  for (const type of shape.offerings.byPrice) {
+    if (remains[type] === 1) cheapest.push(type);
+    if (cheapest.length === MAX_INSTANCE_TYPES) break;
+  }
+  return cheapest;
 }
 
-function capacityTypesOf(positions: readonly number[], { offerings }: Shape): ReadonlySet<string> {
-  const found = new Set<string>();
-  for (const type of positions) for (const value of offerings.capacityTypes[type] ?? []) found.add(value);
-  return found;
+/** What a claim of such types asks for. Most of it is the same for all claims of a shape. */
+function launchRequirements(shape: Shape, positions: readonly number[], names: readonly string[]): Launch {
+  const capacityTypes = new Set<string>();
+  for (const type of positions) for (const value of shape.offerings.capacityTypes[type] ?? []) capacityTypes.add(value);
+  const { requirements, api } = shape.conclude(`launch ${[...capacityTypes].join()}`, () => {
+    const bare = shape.requirements.without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
+    const narrowed = capacityTypes.size > 0 ? bare.and(CAPACITY_TYPE_LABEL, ValueSet.in(capacityTypes)) : bare;
+    return { requirements: narrowed, api: narrowed.toApi() };
+  });
+  if (requirements.has(INSTANCE_TYPE_LABEL) || names.length === 0) {
+    const all = requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(names));
+    return { requirements: all, api: all.toApi() };
+  }
+  const byType: Requirement = { key: INSTANCE_TYPE_LABEL, operator: 'In', values: names.toSorted() };
+  const after = api.findIndex(({ key }) => key > INSTANCE_TYPE_LABEL);
+  return { requirements, api: api.toSpliced(after < 0 ? api.length : after, 0, byType) };
+}
+
+interface Launch {
+  readonly requirements: Requirements;
+  /** As the API spells them. */
+  readonly api: readonly Requirement[];
 }
 
 /** What the plan says of all claims that came to the same choice, and hold no reservations. */
@@ -99,14 +122,11 @@ function conclusionOf(claim: Claim, strictMinValues: boolean): Conclusion | PodR
     if (unsatisfied.length > 0) return tooFewTypes(template.name, minValuesText(unsatisfied));
   }
   const names = types.map(({ name }) => name);
-  const capacityTypes = capacityTypesOf(positions, shape);
-  let requirements = shape.requirements.without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
-  requirements = requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(names));
-  if (capacityTypes.size > 0) requirements = requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in(capacityTypes));
+  const { requirements, api } = launchRequirements(shape, positions, names);
   return {
     nodePool: template.name,
     instanceTypes: names,
-    requirements: requirements.toApi(),
+    requirements: api,
     labels: labelsOf(template.pool, requirements),
     annotations: annotationsOf(claim, types),
     cheapest: names[0] ?? '',

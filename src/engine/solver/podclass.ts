@@ -20,6 +20,8 @@ export interface PodClass {
   /** Position among the classes of this solve. */
   readonly id: number;
   readonly kind: PodKind;
+  /** The same text for classes that the rules of others cannot tell apart. */
+  readonly visible: string;
   /** One pod of the class, in the form that is tried. */
   readonly pod: Pod;
   readonly requests: Resources;
@@ -62,11 +64,12 @@ export class PodClasses {
 
   of(pod: Pod): PodClass {
     const requests = this.#options.requestsOf(pod);
-    let id = this.#visibleIdentity(pod) + SEPARATOR + this.#specIdentity(pod);
+    const visible = this.#visibleIdentity(pod);
+    let id = visible + SEPARATOR + this.#specIdentity(pod);
     for (const name in requests) id += `${SEPARATOR}${name}=${requests[name]}`;
     let podClass = this.#classes.get(id);
     if (podClass === undefined) {
-      podClass = this.#compile(pod, requests);
+      podClass = this.#compile(pod, visible, requests);
       this.#classes.set(id, podClass);
     }
     return podClass;
@@ -103,7 +106,7 @@ export class PodClasses {
     return id;
   }
 
-  #compile(pod: Pod, requests: Resources): PodClass {
+  #compile(pod: Pod, visible: string, requests: Resources): PodClass {
     const { dimensions, preferences } = this.#options;
     const strict = this.#shared(requirementsOfPod(pod));
     const requirements = preferences ? this.#shared(requirementsOfPod(pod, { preferences })) : strict;
@@ -114,7 +117,7 @@ export class PodClasses {
     const hasVolumes = volumes.claims.size > 0 || !volumes.leaveFree;
     const { tolerations = [] } = pod.spec;
     const kindId = JSON.stringify([requirements.identity, [...amounts], tolerations, ports, hasVolumes ? id : '']);
-    return { id, kind: this.#kindOf(kindId), pod, requests, amounts, requirements, strict, ports, volumes };
+    return { id, kind: this.#kindOf(kindId), visible, pod, requests, amounts, requirements, strict, ports, volumes };
   }
 
   /** One object for equal requirements, so that what follows from them is found by object. */

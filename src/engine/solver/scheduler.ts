@@ -12,7 +12,7 @@ import type { PodClass, PodClasses, PodKind } from './podclass.ts';
 import type { ReservationIds, Reservations } from './reservations.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
-import { rankedDomains, type TieBreak } from './ties.ts';
+import { costTheSame, rankedDomains, type TieBreak } from './ties.ts';
 
 export interface SchedulerParts {
   readonly classes: PodClasses;
@@ -142,8 +142,8 @@ export class Scheduler {
     if (own === undefined) return 'closed';
     if (this.#parts.topology.isFreeOfDomains(podClass)) return own;
     let isTied = false;
-    const target = this.#targetAmong(own, claim, podClass, (_, domains) => {
-      isTied ||= domains.length > 1;
+    const target = this.#targetAmong(own, claim, podClass, (key, domains) => {
+      isTied ||= domains.length > 1 && !costTheSame(own, key, domains);
       return domains[0];
     });
     return isTied ? 'tied' : target;

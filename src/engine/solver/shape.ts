@@ -38,6 +38,9 @@ export class Shape {
   /** The same by object, because most requirements come again and again as the same one. */
   readonly #narrowedBy = new WeakMap<Requirements, Shape | Misfit>();
 
+  /** Conclusions that others draw and want to find again, by topic. */
+  readonly #conclusions = new Map<string, unknown>();
+
   constructor(id: number, shapes: Shapes, requirements: Requirements) {
     this.id = id;
     this.catalogue = shapes.catalogue;
@@ -64,6 +67,12 @@ export class Shape {
     const clash = this.requirements.incompatibility(requirements, LOOSE);
     if (clash === undefined) return this.#shapes.of(this.requirements.intersect(requirements));
     return { code: 'requirements', key: clash.key, text: `incompatible requirements, ${clash.text}` };
+  }
+
+  /** The answer of `draw`, remembered under a topic. A topic always has answers of the same type. */
+  conclude<T>(topic: string, draw: () => T): T {
+    if (!this.#conclusions.has(topic)) this.#conclusions.set(topic, draw());
+    return this.#conclusions.get(topic) as T;
   }
 
   replaced(requirements: Requirements): Shape {

@@ -3,6 +3,7 @@ import { Requirements } from '../requirements.ts';
 import { ValueSet } from '../valueset.ts';
 import type { Choice } from './choice.ts';
 import type { ClaimState } from './claim.ts';
+import type { Shape } from './shape.ts';
 
 /** Chooses among positions `0 … count - 1`, which stand for domains from cheap to dear. */
 export type TieBreak = (count: number) => number;
@@ -48,3 +49,18 @@ function ranked({ shape: own, rows: all }: Choice, key: string, domains: readonl
     .filter(({ level }) => level < Number.POSITIVE_INFINITY)
     .sort((a, b) => a.level - b.level);
 }
+
+/** Whether domains cost the same for claims of a shape, whatever types remain of it. */
+export function costTheSame(shape: Shape, key: string, domains: readonly string[]): boolean {
+  return shape.conclude(`same prices ${key} ${domains.join()}`, () => {
+    const [first, ...others] = domains.map((domain) =>
+      shape.narrow(Requirements.EMPTY.and(key, ValueSet.in([domain]))),
+    );
+    if (first === undefined || 'code' in first) return false;
+    return others.every((other) => !('code' in other) && isPricedAlike(first, other));
+  });
+}
+
+const isPricedAlike = (one: Shape, other: Shape): boolean =>
+  one.possible.equals(other.possible) &&
+  one.offerings.prices.every((price, type) => price === other.offerings.prices[type]);

@@ -36,6 +36,13 @@ interface Bindings {
   readonly repelling: readonly Group[];
 }
 
+/** The groups that see some pods. */
+interface Sight {
+  readonly counting: ReadonlySet<Group>;
+  /** Groups of others that keep them away. */
+  readonly repelled: readonly Group[];
+}
+
 /** Pods per domain, of the groups that are not by host. */
 export type DomainTally = Map<Group, Map<string, number>>;
 
@@ -78,6 +85,8 @@ export class Topology {
   /** Groups of the rules of a class, and of its rules against others. */
   readonly #owned = new Map<PodClass, Pick<Bindings, 'own' | 'repelling'>>();
   readonly #bindings = new Map<PodClass, Bindings>();
+  /** By what rules see of pods. */
+  readonly #sights = new Map<string, Sight>();
   /** Domain ids of the hosts of claims. */
   readonly #newHosts: number[] = [];
   readonly #narrowings = new Map<string, Requirements>();
@@ -188,22 +197,37 @@ export class Topology {
   }
 
   #bind(podClass: PodClass): Bindings {
-    const { base } = this.#parts;
-    const { pod } = podClass;
     this.register(podClass);
     const { own = [], repelling = [] } = this.#owned.get(podClass) ?? {};
-    const repelled: Group[] = [];
-    for (const [id, { rule }] of base.inverse) if (ruleCounts(rule, pod)) repelled.push(this.#inverseOf(id, rule));
-    for (const group of this.#inverse.values()) if (group.counts(pod)) repelled.push(group);
-    const binding = [...new Set([...own, ...repelled])].map((group) => ({ group, self: group.counts(pod) }));
+    const { counting, repelled } = this.#seenBy(podClass);
+    const all = repelled.length === 0 ? own : [...own, ...repelled];
+    const binding = [...new Set(all)].map((group) => ({
+      group,
+      self: counting.has(group) || repelled.includes(group),
+    }));
     return {
       own,
       binding,
       hosts: binding.filter(({ group }) => group.isByHost),
       domains: binding.filter(({ group }) => !group.isByHost),
-      counting: [...this.#groups.values()].filter((group) => group.counts(pod)),
+      counting: [...counting],
       repelling,
     };
+  }
+
+  /** The groups that count the pods of a class, and those of others that keep them away. */
+  #seenBy({ visible, pod }: PodClass): Sight {
+    let sight = this.#sights.get(visible);
+    if (sight === undefined) {
+      const { base } = this.#parts;
+      const repelled = new Set<Group>();
+      for (const [id, { rule }] of base.inverse) if (ruleCounts(rule, pod)) repelled.add(this.#inverseOf(id, rule));
+      for (const group of this.#inverse.values()) if (group.counts(pod)) repelled.add(group);
+      const counting = new Set([...this.#groups.values()].filter((group) => group.counts(pod)));
+      sight = { counting, repelled: [...repelled] };
+      this.#sights.set(visible, sight);
+    }
+    return sight;
   }
 
   /** Whether no rule restricts the pods of a class, so that a refusal of theirs never turns into acceptance. */
