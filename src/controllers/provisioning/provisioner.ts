@@ -14,6 +14,7 @@ import { inBatches } from '../parallel.ts';
 import { type Solver, solveOptions } from '../solver.ts';
 import { firstFew } from '../text.ts';
 import type { Batcher } from './batcher.ts';
+import { provisioningMeasures } from './measures.ts';
 import { activePools, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
 import { recordResults, type Solved } from './results.ts';
@@ -24,17 +25,14 @@ const DEADLINE_MS = 60_000;
 /** Pods wait while it lasts: failures must not add up to minutes. */
 const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 const NO_POOLS = 'no dynamic nodepools found';
-const CONTROLLER = { controller: 'provisioner' };
 
 export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singleton {
-  const { cluster, clock, metrics, settings } = deps;
+  const { cluster, clock, settings } = deps;
   const keepsBuffers = settings.featureGates.capacityBuffer;
   /** Claims for capacity buffers: once they are launched, the room that they bring is found to be there. */
   const forBuffers = new Set<string>();
   if (keepsBuffers) cluster.stores.nodeClaims.subscribe(launched);
-  const duration = metrics.histogram('scheduler_scheduling_duration_seconds', 'Duration of scheduling runs', [
-    'controller',
-  ]);
+  const measures = provisioningMeasures(deps, solver);
   const warnOfPreferences = preferenceWarnings(clock);
   /** Pods that the last solve had no time for. */
   let first: readonly string[] = [];
@@ -63,7 +61,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
     const pools = await withInstanceTypes(deps, active, log);
     const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, pendingPods: all });
     return {
-      plan: await solver(snapshot, { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first }),
+      plan: await measures.solve(snapshot, { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first }),
       pods,
     };
   }
@@ -106,10 +104,12 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
       }
       const startedMs = clock.now();
       const virtual = cluster.virtualPods.list();
+      const finished = measures.started();
       const solved = await schedule(virtual, context);
-      duration.observe(CONTROLLER, (clock.now() - startedMs) / 1000);
+      finished();
       if (keepsBuffers) await recordBuffers(deps, solved?.plan, virtual, context.log);
       if (solved === undefined) return settled;
+      measures.countZones(solved.plan);
       first = solved.plan.notEvaluated;
       if (first.length > 0) batcher.trigger('not evaluated');
       recordResults(deps, solved, context.log);

@@ -10,6 +10,7 @@ import type { Deps } from '../../../src/controllers/deps.ts';
 import type { MoveBook } from '../../../src/controllers/disruption/moves.ts';
 import type { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
 import { controllers } from '../../../src/controllers/index.ts';
+import type { Solver } from '../../../src/controllers/solver.ts';
 import type { EventNote } from '../../../src/kube/events.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
@@ -34,6 +35,8 @@ export class World {
   readonly lines: Line[];
   readonly #log;
   metrics: Metrics = createMetrics();
+  /** The engine's, in this thread, unless a test puts another in its place. */
+  solver: Solver | undefined;
   #operator: Operator | undefined;
   #serial = 0;
   readonly #deployments = new Map<string, { readonly replicas: number; readonly cpu: string }>();
@@ -89,7 +92,7 @@ export class World {
       settings,
     };
     const { done } = runControllers({
-      controllers: controllers(deps, book, undefined, moves),
+      controllers: controllers(deps, book, this.solver, moves),
       informers,
       clock,
       log: this.#log,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import { localSolver } from '../../../src/controllers/solver.ts';
 import { World } from './harness.ts';
 
 let world: World;
@@ -151,5 +152,38 @@ describe('provisioning', () => {
     expect(world.claims).toHaveLength(2);
     const created = world.lines.filter(({ message }) => message === 'created nodeclaim').at(-1);
     expect(created?.fields.requests).toMatchObject({ cpu: '1100m' });
+  });
+
+  it('measures runs and solves, what is left to do, and where pods can be', async () => {
+    const zonal = { nodeSelector: { 'topology.kubernetes.io/zone': 'zone-b' } };
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const local = localSolver();
+    world.solver = async (snapshot, options) => {
+      await held;
+      return local(snapshot, options);
+    };
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const [pod] = world.pending(3);
+    world.kube.patch(POD, pod?.metadata ?? { name: '' }, { spec: zonal });
+    await world.pass(5);
+
+    const during = await world.metrics.text();
+    expect(during).toMatch(/karpenter_scheduler_queue_depth\{controller="provisioner",scheduling_id="[^"]+"\} 3/);
+    expect(during).toMatch(
+      /karpenter_scheduler_unfinished_work_seconds\{controller="provisioner",scheduling_id="[^"]+"\} [1-9]/,
+    );
+    release();
+    await world.pass(15);
+    const after = await world.metrics.text();
+    expect(after).not.toMatch(/karpenter_scheduler_(queue_depth|unfinished_work_seconds)\{/);
+    expect(after).toContain(
+      'karpenter_scheduler_pending_pods_by_effective_zone_count{controller="provisioner",zone="zone-b"} 1',
+    );
+    expect(after).toContain(
+      'karpenter_scheduler_pending_pods_by_effective_zone_count{controller="provisioner",zone="flexible"} 2',
+    );
+    expect(after).toMatch(/karpenter_scheduler_scheduling_duration_seconds_count\{controller="provisioner"\} [2-9]/);
   });
 });
