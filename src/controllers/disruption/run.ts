@@ -2,6 +2,7 @@
 import type { Command } from '../../engine/disruption/command.ts';
 import type { Findings, Method } from '../../engine/disruption/method.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import type { Deliberate } from './deliberate.ts';
 import {
@@ -46,6 +47,7 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     book.enter({ ...asked, findings });
     publishNotes(events, findings.notes);
     observeEvaluations(metrics, method, findings);
+    logScores(log, findings);
     if (findings.timeout) {
       countTimeout(metrics, method);
       log.debug(findings.timeout.message, findings.timeout.fields);
@@ -100,4 +102,13 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     if (valid.length > 0) await start(method, valid, context);
     return valid.length > 0;
   };
+}
+
+/** What the Balanced policy made of each move that was weighed. */
+function logScores(log: Logger, { evaluations = [] }: Findings): void {
+  for (const { nodePool, score, approved, figures } of evaluations) {
+    if (score === undefined) continue;
+    const decision = approved ? 'approved' : 'rejected';
+    log.debug('consolidation score', { nodepool: nodePool.metadata.name, score, approved, decision, ...figures });
+  }
 }

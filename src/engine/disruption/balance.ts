@@ -49,6 +49,8 @@ export interface Evaluation {
   readonly approved: boolean;
   /** For the event on approval. */
   readonly text: string;
+  /** What the score is made of, under the names of its log line. */
+  readonly figures?: Readonly<Record<string, unknown>>;
 }
 
 const policyOf = (pool: NodePool): string => pool.spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized';
@@ -64,7 +66,8 @@ export function evaluate(command: Command, totals: ReadonlyMap<string, PoolTotal
     const own = candidates.filter((candidate) => candidate.nodePool.metadata.name === name);
     const share = pools.size > 1 && prices > 0 ? sum(own.map(({ usdPerHour }) => usdPerHour)) / prices : 1;
     const disruption = sum(own.map((candidate) => candidate.rescheduleCost));
-    return { nodePool, policy, ...scored(savingsOf(command) * share, disruption, totals.get(name)) };
+    const { figures, ...verdict } = scored(savingsOf(command) * share, disruption, totals.get(name));
+    return { nodePool, policy, ...verdict, figures: { ...figures, candidates: candidates.map((each) => each.name) } };
   });
 }
 
@@ -72,7 +75,7 @@ function scored(
   savings: number,
   disruption: number,
   totals: PoolTotals | undefined,
-): Pick<Evaluation, 'approved' | 'text'> & { readonly score: number } {
+): Pick<Evaluation, 'approved' | 'text' | 'figures'> & { readonly score: number } {
   const known = totals !== undefined && totals.usdPerHour > 0 && totals.disruption > 0;
   const savingsShare = known ? savings / totals.usdPerHour : 0;
   const disruptionShare = known ? disruption / totals.disruption : 0;
@@ -85,6 +88,16 @@ function scored(
     text:
       `score ${score.toFixed(2)} >= threshold ${THRESHOLD.toFixed(2)} ` +
       `(k: ${K}, savings ${percent(savingsShare)}, disruption ${percent(disruptionShare)})`,
+    figures: {
+      savings_fraction: savingsShare,
+      disruption_fraction: disruptionShare,
+      savings,
+      disruption_cost: disruption,
+      nodepool_total_cost: totals?.usdPerHour ?? 0,
+      nodepool_total_disruption_cost: totals?.disruption ?? 0,
+      threshold: THRESHOLD,
+      k: K,
+    },
   };
 }
 

@@ -135,6 +135,20 @@ describe('consolidation', () => {
     await world.pass(180);
 
     expect(types()).toEqual(['m.large']);
+    expect(world.lines.find(({ message }) => message === 'consolidation score')?.fields).toMatchObject({
+      nodepool: 'default',
+      approved: true,
+      decision: 'approved',
+      threshold: 0.5,
+      k: 2,
+      savings_fraction: expect.closeTo(0.75, 6),
+      disruption_fraction: 1,
+      candidates: [expect.stringMatching(/^node-/)],
+    });
+    const metrics = await world.metrics.text();
+    const pool = 'decision="approved",nodepool="default",policy="Balanced"';
+    expect(metrics).toMatch(new RegExp(`consolidation_moves_total\\{${pool}\\} \\d`));
+    expect(metrics).toMatch(new RegExp(`consolidation_score_bucket\\{le="1",${pool}\\} \\d`));
     expect(events('ConsolidationApproved')[0]).toMatch(
       /^score 0\.75 >= threshold 0\.50 \(k: 2, savings 75\.0%, disruption 100\.0%\)$/,
     );

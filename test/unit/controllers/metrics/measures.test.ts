@@ -1,0 +1,34 @@
+import { describe, expect, it } from '@jest/globals';
+import { observeEvaluations } from '../../../../src/controllers/disruption/measures.ts';
+import type { Evaluation } from '../../../../src/engine/disruption/balance.ts';
+import type { Method } from '../../../../src/engine/disruption/method.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { pool } from '../../engine/disruption/objects.ts';
+
+const view = (name: string, approved: boolean): Evaluation => ({
+  nodePool: pool(name),
+  policy: 'Balanced',
+  approved,
+  score: approved ? 1.5 : 0.2,
+  text: '',
+});
+
+describe('observeEvaluations', () => {
+  it.each<[Method['consolidationType'], string]>([
+    ['multi', 'rejected'],
+    ['single', 'approved'],
+  ])('counts a view that approves among others that do not, for the method %s, as %s', async (type, decision) => {
+    const metrics = createMetrics();
+    const evaluations = [view('a', true), view('b', false)];
+    const method = { consolidationType: type } as Method;
+    observeEvaluations(metrics, method, { commands: [], exhausted: false, notes: [], evaluations });
+    const text = await metrics.text();
+    const series = (name: string, labels: string): RegExp =>
+      new RegExp(`karpenter_${name}\\{${labels},policy="Balanced"\\} 1`);
+    expect(text).toMatch(series('consolidation_moves_total', `decision="${decision}",nodepool="a"`));
+    expect(text).toMatch(series('consolidation_moves_total', 'decision="rejected",nodepool="b"'));
+    // the score is the pool's own in either case
+    expect(text).toMatch(series('consolidation_score_bucket', 'le="2",decision="approved",nodepool="a"'));
+    expect(text).toMatch(series('consolidation_score_bucket', 'le="0.25",decision="rejected",nodepool="b"'));
+  });
+});
