@@ -24,6 +24,10 @@ export function templateResources(): Readonly<Record<string, Resource>> {
   return (parse(readFileSync(TEMPLATE, 'utf8'), { customTags }) as { Resources: Record<string, Resource> }).Resources;
 }
 
+/** Names of the parameters of a CloudFormation template. */
+export const templateParameters = (template: string): readonly string[] =>
+  Object.keys((parse(template, { customTags }) as { Parameters: object }).Parameters);
+
 export function policyStatements(): readonly Statement[] {
   return Object.values(templateResources())
     .filter(({ Type }) => Type === 'AWS::IAM::ManagedPolicy')
