@@ -1,7 +1,7 @@
 /** Bundles the operator and the command line into dist/: the entry points, and the code of threads beside them. */
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { build } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 
 /** Short source revision for the log field `commit`; empty outside a git checkout. */
 function revision(): string {
@@ -12,15 +12,38 @@ function revision(): string {
   }
 }
 
-rmSync('dist', { recursive: true, force: true });
-await build({
-  entryPoints: [
-    'src/main.ts',
-    'src/cli.ts',
-    'src/controllers/solverworker.ts',
-    'src/controllers/disruption/labworker.ts',
-  ],
-  outdir: 'dist',
+/** Packages that run nothing when they are loaded, without saying so: what is not used of them can go. */
+const PURE = /[\\/]node_modules[\\/]@kubernetes[\\/]client-node[\\/]/;
+
+const prunePure: Plugin = {
+  name: 'prune-pure',
+  setup(bundler) {
+    bundler.onResolve({ filter: /./ }, async ({ path, pluginData, ...from }) => {
+      if (pluginData === prunePure) return undefined;
+      if (path !== '@kubernetes/client-node' && !PURE.test(from.importer)) return undefined;
+      const found = await bundler.resolve(path, { ...from, pluginData: prunePure });
+      return PURE.test(found.path) ? { ...found, sideEffects: false } : found;
+    });
+  },
+};
+
+const THREADS = ['src/controllers/solverworker.ts', 'src/controllers/disruption/labworker.ts'];
+
+/** The operator shares nothing with the command line, whose local world needs all of the AWS SDK. */
+const BUNDLES: readonly BuildOptions[] = [
+  { entryPoints: ['src/cli.ts', ...THREADS] },
+  {
+    entryPoints: ['src/main.ts', ...THREADS],
+    // The AWS SDK comes in two forms, and from this one the commands that are not used can be left out.
+    mainFields: ['module', 'main'],
+    plugins: [prunePure],
+  },
+];
+
+const outdir = process.argv[2] ?? 'dist';
+const OPTIONS: BuildOptions = {
+  outdir,
+  outbase: 'src',
   bundle: true,
   splitting: true,
   platform: 'node',
@@ -34,4 +57,7 @@ await build({
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
   logLevel: 'warning',
-});
+};
+
+rmSync(outdir, { recursive: true, force: true });
+for (const bundle of BUNDLES) await build({ ...OPTIONS, ...bundle });

@@ -54,14 +54,6 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const { settings, client, informers, events, clock, log } = options;
   const metrics = awsMetrics(options.metrics);
   const { ec2, region } = clients;
-  const cluster = await discoverCluster({
-    eks: clients.eks,
-    client,
-    log,
-    clusterName: settings.clusterName,
-    clusterEndpoint: settings.clusterEndpoint,
-    caBundle: settings.clusterCaBundle || options.apiServerCa,
-  });
   const version = new ClusterVersion({
     eks: clients.eks,
     clusterName: settings.clusterName,
@@ -117,6 +109,18 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   });
   const templates = new LaunchTemplates({ ec2, clusterName, clock, log, metrics });
   const instances = new Instances({ ec2, clusterName, reservedCapacity, shifts: shifts ?? noShifts, clock, metrics });
+  const [cluster] = await Promise.all([
+    discoverCluster({
+      eks: clients.eks,
+      client,
+      log,
+      clusterName: settings.clusterName,
+      clusterEndpoint: settings.clusterEndpoint,
+      caBundle: settings.clusterCaBundle || options.apiServerCa,
+    }),
+    version.refresh(),
+    types.refresh(),
+  ]);
   const launcher = new Launcher({
     cluster,
     cidr,
@@ -146,7 +150,6 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     reservations,
     placementGroups,
   });
-  await Promise.all([version.refresh(), types.refresh()]);
 
   const tools = stepTools(() => clock.now(), reservedCapacity);
   const verdicts = new ValidationCache(clock);

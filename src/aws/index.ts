@@ -27,6 +27,9 @@ export async function awsProvider(options: AwsOptions): Promise<AwsProvider> {
   const { ec2, ec2Once, sqs, ssm, iam, eks, pricing } = clients;
   instrument([ec2, ec2Once, sqs, ssm, iam, eks, pricing], options.metrics);
   options.log.debug('discovered region', { region: clients.region });
+  const assembled = assemble(options, clients);
+  // Where EC2 is out of reach the probe says so most clearly.
+  assembled.catch(() => undefined);
   await probe(clients);
-  return assemble(options, clients);
+  return assembled;
 }
