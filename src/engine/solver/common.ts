@@ -2,7 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { spreading } from '../defaultspread.ts';
 import { isReserved } from '../instancetypes.ts';
-import type { Offering, Plan, Resources, Snapshot, SolveOptions } from '../model.ts';
+import type { Offering, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
 import { podRequests } from '../resources.ts';
 import { TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
@@ -49,7 +49,7 @@ export class Common {
     this.templates = templates;
     this.emptyPools = emptyPools;
     this.volumes = new Volumes(snapshot);
-    this.#labelKeys = Topology.labelKeys(podsOf(snapshot));
+    this.#labelKeys = labelKeysOf(snapshot);
     this.#classes = this.#newClasses();
   }
 
@@ -88,9 +88,18 @@ export class Common {
   }
 }
 
-function* podsOf({ pendingPods, nodes }: Snapshot): Generator<Pod> {
-  yield* pendingPods;
-  for (const { pods } of nodes) yield* pods;
+/** State nodes never change, and a cluster is solved again and again. */
+const keysOfNodes = new WeakMap<StateNode, readonly string[]>();
+
+/** Labels that rules look at, of pods that wait and of those that run. */
+function labelKeysOf({ pendingPods, nodes }: Snapshot): readonly string[] {
+  const keys = new Set(Topology.labelKeys(pendingPods));
+  for (const node of nodes) {
+    const known = keysOfNodes.get(node) ?? Topology.labelKeys(node.pods);
+    keysOfNodes.set(node, known);
+    for (const key of known) keys.add(key);
+  }
+  return [...keys].sort();
 }
 
 /** Requests of a pod, worked out once; pods of a workload that share their spec object share them too. */

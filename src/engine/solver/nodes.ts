@@ -42,13 +42,14 @@ export class Nodes {
     const { nodes } = table;
     if (nodes.length === 0) return false;
     const isBarred = this.#quiet.size > 0 && quiet?.exempt.has(podKey(pod)) === false;
+    const bindings = topology.bindingsOf(podClass);
     const knowledge = this.#knowledgeOf(podClass.kind);
     const { verdicts } = knowledge;
     while (verdicts[knowledge.first] === REFUSES) knowledge.first++;
     for (let at = knowledge.first; at < nodes.length; at++) {
       if (verdicts[at] === REFUSES || (isBarred && this.#quiet.has(at))) continue;
       const node = nodes[at] as CompiledNode;
-      if (!topology.admitsNode(podClass, node.position) || !this.#holds(node, podClass, verdicts)) continue;
+      if (!bindings.admitNode(node.position) || !this.#holds(node, podClass, verdicts)) continue;
       this.#put(node, pod, podClass);
       return true;
     }

@@ -80,12 +80,12 @@ export class Scheduler {
   }
 
   #onClaim(pod: Pod, podClass: PodClass): boolean {
-    const { topology } = this.#parts;
-    if (topology.closesClaims(podClass, this.claims.all.length)) return false;
+    const bindings = this.#parts.topology.bindingsOf(podClass);
+    if (bindings.closeClaims(this.claims.all.length)) return false;
     this.#search++;
     const closed = this.#closedTo(podClass.kind);
     return this.claims.offer((claim) => {
-      if (closed[claim.index] === 1 || !topology.admitsHost(podClass, claim.host)) return false;
+      if (closed[claim.index] === 1 || !bindings.admitHost(claim.host)) return false;
       const state = this.#joinedClaim(claim, podClass);
       if (state === 'closed') closed[claim.index] = 1;
       if (!(state instanceof ClaimState)) return false;

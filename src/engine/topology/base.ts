@@ -56,6 +56,21 @@ export function placeOf(node: StateNode): Place {
   return place;
 }
 
+const repellers = new WeakMap<StateNode, readonly Pod[]>();
+
+/** The running pods of a node that may keep others away. */
+function repellersOn(node: StateNode): readonly Pod[] {
+  let found = repellers.get(node);
+  if (found === undefined) {
+    found = node.node === undefined ? [] : runningOn(node).filter(({ spec }) => spec.affinity?.podAntiAffinity);
+    repellers.set(node, found);
+  }
+  return found;
+}
+
+const runningOn = ({ pods }: StateNode): readonly Pod[] =>
+  pods.filter((pod) => !isTerminal(pod) && !isTerminating(pod));
+
 export class TopologyBase {
   readonly domains: Domains;
   readonly namespaces: readonly Namespace[];
@@ -72,7 +87,8 @@ export class TopologyBase {
     this.domains = new Domains(pools);
     this.namespaces = namespaces;
     this.nodes = nodes;
-    for (const running of this.#runningPods()) this.#repelFrom(running);
+    for (const [index, node] of nodes.entries())
+      for (const pod of repellersOn(node)) this.#repelFrom({ pod, node: index });
   }
 
   idsOf(key: string): DomainIds {
@@ -111,9 +127,7 @@ export class TopologyBase {
 
   #runningPods(): readonly RunningPod[] {
     this.#running ??= this.nodes.flatMap((node, index) =>
-      node.node === undefined
-        ? []
-        : node.pods.filter((pod) => !isTerminal(pod) && !isTerminating(pod)).map((pod) => ({ pod, node: index })),
+      node.node === undefined ? [] : runningOn(node).map((pod) => ({ pod, node: index })),
     );
     return this.#running;
   }

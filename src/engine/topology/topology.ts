@@ -11,30 +11,10 @@ import { selectorKeys } from '../selectors.ts';
 import type { PodClass } from '../solver/podclass.ts';
 import { ValueSet } from '../valueset.ts';
 import type { BaseGroup, Place, RunningPod, TopologyBase } from './base.ts';
+import { type Binding, Bindings, type Relations } from './bindings.ts';
 import { Group, type Rule, ruleCounts, UNKNOWN } from './group.ts';
 import { passes } from './nodefilter.ts';
 import { ruleIdentity, rulesOf } from './rules.ts';
-
-/** A group that restricts the pods of a class, and whether it counts them. */
-interface Binding {
-  readonly group: Group;
-  readonly self: boolean;
-}
-
-/** The groups that matter to the pods of a class. */
-interface Bindings {
-  /** Groups of their own rules. */
-  readonly own: readonly Group[];
-  /** Groups that restrict them: their own, and those of others that keep them away. */
-  readonly binding: readonly Binding[];
-  /** Those of them that are by host, and the others. */
-  readonly hosts: readonly Binding[];
-  readonly domains: readonly Binding[];
-  /** Groups that count them. */
-  readonly counting: readonly Group[];
-  /** Their own rules against others. */
-  readonly repelling: readonly Group[];
-}
 
 /** The groups that see some pods. */
 interface Sight {
@@ -83,7 +63,7 @@ export class Topology {
   readonly #groups = new Map<string, Group>();
   readonly #inverse = new Map<string, Group>();
   /** Groups of the rules of a class, and of its rules against others. */
-  readonly #owned = new Map<PodClass, Pick<Bindings, 'own' | 'repelling'>>();
+  readonly #owned = new Map<PodClass, Pick<Relations, 'own' | 'repelling'>>();
   readonly #bindings = new Map<PodClass, Bindings>();
   /** By what rules see of pods. */
   readonly #sights = new Map<string, Sight>();
@@ -187,7 +167,8 @@ export class Topology {
     return this.#moving;
   }
 
-  #bindingsOf(podClass: PodClass): Bindings {
+  /** The groups that matter to the pods of a class. */
+  bindingsOf(podClass: PodClass): Bindings {
     let bindings = this.#bindings.get(podClass);
     if (bindings === undefined) {
       bindings = this.#bind(podClass);
@@ -201,18 +182,14 @@ export class Topology {
     const { own = [], repelling = [] } = this.#owned.get(podClass) ?? {};
     const { counting, repelled } = this.#seenBy(podClass);
     const all = repelled.length === 0 ? own : [...own, ...repelled];
-    const binding = [...new Set(all)].map((group) => ({
+    const { base } = this.#parts;
+    const bindings = [...new Set(all)].map((group) => ({
       group,
       self: counting.has(group) || repelled.includes(group),
+      pod: podClass.strict.get(group.rule.key),
+      nodes: base.domainsOfNodes(group.rule.key),
     }));
-    return {
-      own,
-      binding,
-      hosts: binding.filter(({ group }) => group.isByHost),
-      domains: binding.filter(({ group }) => !group.isByHost),
-      counting: [...counting],
-      repelling,
-    };
+    return new Bindings({ own, all: bindings, counting: [...counting], repelling });
   }
 
   /** The groups that count the pods of a class, and those of others that keep them away. */
@@ -232,45 +209,16 @@ export class Topology {
 
   /** Whether no rule restricts the pods of a class, so that a refusal of theirs never turns into acceptance. */
   isFree(podClass: PodClass): boolean {
-    return this.#bindingsOf(podClass).binding.length === 0;
+    return this.bindingsOf(podClass).all.length === 0;
   }
 
   /** Whether no rule but those by host restricts the pods of a class. */
   isFreeOfDomains(podClass: PodClass): boolean {
-    return this.#bindingsOf(podClass).domains.length === 0;
+    return this.bindingsOf(podClass).domains.length === 0;
   }
 
   #hostId(hostname: string): number {
     return this.#parts.base.idsOf(HOSTNAME_LABEL).idOf(hostname);
-  }
-
-  /** Whether the rules by host let a pod of the class be on a host. */
-  admitsHost(podClass: PodClass, host: number): boolean {
-    for (const { group, self } of this.#bindingsOf(podClass).hosts)
-      if (!group.admitsHost(host, self, podClass.strict.get(HOSTNAME_LABEL))) return false;
-    return true;
-  }
-
-  /** Whether it is plain, without a look at any of them, that none of so many claims can take a pod of the class. */
-  closesClaims(podClass: PodClass, claimCount: number): boolean {
-    const { hosts, domains } = this.#bindingsOf(podClass);
-    return (
-      hosts.some(({ group, self }) => group.fullClaims(self) >= claimCount) ||
-      domains.some((binding) => allowedIn(binding, podClass, ValueSet.EXISTS, first).length === 0)
-    );
-  }
-
-  /** Whether the rules let a pod of the class be on the node at a position. */
-  admitsNode(podClass: PodClass, node: number): boolean {
-    const { base } = this.#parts;
-    for (const { group, self } of this.#bindingsOf(podClass).binding) {
-      const { key } = group.rule;
-      const id = base.domainsOfNodes(key)[node] ?? UNKNOWN;
-      const pod = podClass.strict.get(key);
-      if (group.isByHost ? !group.admitsHost(id, self, pod) : id < 0 || !group.admitsDomain(id, self, pod))
-        return false;
-    }
-    return true;
   }
 
   /**
@@ -278,32 +226,30 @@ export class Topology {
    * `prefer` picks among domains that the rules hold for equal.
    */
   narrow(podClass: PodClass, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
-    return this.#narrowBy(this.#bindingsOf(podClass).binding, podClass, place, prefer);
+    return this.#narrowBy(this.bindingsOf(podClass).all, place, prefer);
   }
 
   /** The same for the rules that are not by host. */
   narrowDomains(podClass: PodClass, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
-    return this.#narrowBy(this.#bindingsOf(podClass).domains, podClass, place, prefer);
+    return this.#narrowBy(this.bindingsOf(podClass).domains, place, prefer);
   }
 
   #narrowBy(
     bindings: readonly Binding[],
-    podClass: PodClass,
     { hostname, requirements }: Place,
     prefer: Prefer,
   ): Requirements | TopologyMisfit {
     let narrowed = Requirements.EMPTY;
     for (const binding of bindings) {
-      const { group, self } = binding;
+      const { group, self, pod } = binding;
       const { key, type } = group.rule;
-      const pod = podClass.strict.get(key);
       if (group.isByHost) {
         if (group.admitsHost(this.#hostId(hostname), self, pod)) continue;
         // counts only grow: what is taken stays taken
         return { misfit: () => misfitOf(group, pod, ValueSet.in([hostname])), permanent: type !== 'pod affinity' };
       }
       const node = requirements.get(key);
-      const allowed = allowedIn(binding, podClass, node, prefer);
+      const allowed = allowedIn(binding, node, prefer);
       // levels that rise elsewhere can reopen a domain to spread
       if (allowed.length === 0)
         return { misfit: () => misfitOf(group, pod, node), permanent: type === 'pod anti-affinity' };
@@ -326,7 +272,7 @@ export class Topology {
   /** Counts a pod of the class on the node at a position. */
   recordOnNode(podClass: PodClass, node: number): void {
     const { base } = this.#parts;
-    const { counting, repelling } = this.#bindingsOf(podClass);
+    const { counting, repelling } = this.bindingsOf(podClass);
     for (const group of [...counting.filter(({ rule }) => base.passesFilter(rule, node)), ...repelling]) {
       const id = base.domainsOfNodes(group.rule.key)[node] ?? UNKNOWN;
       if (id >= 0) group.count(id);
@@ -335,7 +281,7 @@ export class Topology {
 
   /** Counts a pod of the class on a claim. */
   recordOnClaim(podClass: PodClass, host: number, place: Place): void {
-    const { counting, repelling } = this.#bindingsOf(podClass);
+    const { counting, repelling } = this.bindingsOf(podClass);
     for (const group of counting) if (passes(group.rule.filter, place)) this.#recordIn(group, host, place, false);
     for (const group of repelling) this.#recordIn(group, host, place, true);
   }
@@ -357,7 +303,7 @@ export class Topology {
     podClass: PodClass,
     place: Place,
   ): readonly { readonly group: Group; readonly domains: readonly string[] }[] {
-    const { counting, repelling } = this.#bindingsOf(podClass);
+    const { counting, repelling } = this.bindingsOf(podClass);
     const counted = counting
       .filter((group) => !group.isByHost && passes(group.rule.filter, place))
       .map((group) => ({ group, domains: domainsIn(group, place) }))
@@ -377,7 +323,7 @@ export class Topology {
 
   /** What ties the pods of a class to the domains in which they are, and what they take of a host. */
   tiesOf(podClass: PodClass): Ties {
-    const { own, binding, counting, repelling } = this.#bindingsOf(podClass);
+    const { own, all: binding, counting, repelling } = this.bindingsOf(podClass);
     const all = new Set([...binding.map(({ group }) => group), ...counting, ...repelling]);
     const hosts = new Map<Group, number>();
     for (const group of counting) if (group.isByHost) hosts.set(group, 1);
@@ -398,11 +344,8 @@ export class Topology {
   }
 }
 
-const first: Prefer = (_, domains) => domains[0];
-
-function allowedIn({ group, self }: Binding, { strict }: PodClass, node: ValueSet, prefer: Prefer): readonly string[] {
-  const { key } = group.rule;
-  return group.allowed({ self, pod: strict.get(key), node, prefer: (domains) => prefer(key, domains) });
+function allowedIn({ group, self, pod }: Binding, node: ValueSet, prefer: Prefer): readonly string[] {
+  return group.allowed({ self, pod, node, prefer: (domains) => prefer(group.rule.key, domains) });
 }
 
 function addLabelKeys({ affinity, topologySpreadConstraints = [] }: PodSpec, keys: Set<string>): void {

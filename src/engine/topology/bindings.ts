@@ -1,0 +1,71 @@
+/** The topology groups that matter to the pods of one class. */
+import { ValueSet } from '../valueset.ts';
+import { type Group, UNKNOWN } from './group.ts';
+
+/** A group that restricts pods. */
+export interface Binding {
+  readonly group: Group;
+  /** Whether the group counts them. */
+  readonly self: boolean;
+  /** Domains that they may be in. */
+  readonly pod: ValueSet;
+  /** Domain ids of the nodes, by their position in the snapshot; negative where a node has none. */
+  readonly nodes: Int32Array;
+}
+
+export interface Relations {
+  /** Groups of their own rules. */
+  readonly own: readonly Group[];
+  /** Groups that restrict them: their own, and those of others that keep them away. */
+  readonly all: readonly Binding[];
+  /** Groups that count them. */
+  readonly counting: readonly Group[];
+  /** Their own rules against others. */
+  readonly repelling: readonly Group[];
+}
+
+export class Bindings {
+  readonly own: readonly Group[];
+  readonly all: readonly Binding[];
+  /** Those that are by host, and the others. */
+  readonly hosts: readonly Binding[];
+  readonly domains: readonly Binding[];
+  readonly counting: readonly Group[];
+  readonly repelling: readonly Group[];
+
+  constructor({ own, all, counting, repelling }: Relations) {
+    this.own = own;
+    this.all = all;
+    this.hosts = all.filter(({ group }) => group.isByHost);
+    this.domains = all.filter(({ group }) => !group.isByHost);
+    this.counting = counting;
+    this.repelling = repelling;
+  }
+
+  /** Whether the rules by host let a pod be on the host of a claim. */
+  admitHost(host: number): boolean {
+    for (const { group, self, pod } of this.hosts) if (!group.admitsHost(host, self, pod)) return false;
+    return true;
+  }
+
+  /** Whether the rules let a pod be on the node at a position. */
+  admitNode(node: number): boolean {
+    for (const { group, self, pod, nodes } of this.all) {
+      const id = nodes[node] ?? UNKNOWN;
+      if (group.isByHost ? !group.admitsHost(id, self, pod) : id < 0 || !group.admitsDomain(id, self, pod))
+        return false;
+    }
+    return true;
+  }
+
+  /** Whether it is plain, without a look at any of them, that none of so many claims can take a pod. */
+  closeClaims(claimCount: number): boolean {
+    return (
+      this.hosts.some(({ group, self }) => group.fullClaims(self) >= claimCount) ||
+      this.domains.some(
+        ({ group, self, pod }) =>
+          group.allowed({ self, pod, node: ValueSet.EXISTS, prefer: ([first]) => first }).length === 0,
+      )
+    );
+  }
+}
