@@ -53,6 +53,8 @@ export interface AccountOptions {
   readonly stopDelayMs?: number;
   /** Of the operator, besides the names of cluster and queue. */
   readonly flags?: readonly string[];
+  /** Whether EC2 throttles as AWS does. Default false. */
+  readonly rateLimits?: boolean;
 }
 
 export class Account {
@@ -60,6 +62,8 @@ export class Account {
   readonly kube = new FakeKube();
   readonly events: EventNote[] = [];
   readonly lines: LogLine[] = [];
+  /** As the API server tells it to the next process. */
+  kubernetesVersion = '1.34';
   readonly aws: LocalAws;
   #provider: AwsProvider | undefined;
   #metrics: Metrics = createMetrics();
@@ -73,9 +77,9 @@ export class Account {
     this.#flags = flags;
   }
 
-  static async open({ stopDelayMs = 10, flags = [] }: AccountOptions = {}): Promise<Account> {
+  static async open({ stopDelayMs = 10, flags = [], rateLimits = false }: AccountOptions = {}): Promise<Account> {
     const clock = shiftedClock();
-    const aws = await startAws({ clock, clusterName: CLUSTER, startDelayMs: 10, stopDelayMs });
+    const aws = await startAws({ clock, clusterName: CLUSTER, startDelayMs: 10, stopDelayMs, rateLimits });
     const account = new Account(aws, clock, flags);
     Object.assign(process.env, aws.env());
     account.kube.put(EC2_NODE_CLASS, {
@@ -120,7 +124,7 @@ export class Account {
       clock: this.clock,
       log: recordingLog(this.lines),
       metrics: this.#metrics,
-      kubernetesVersion: async () => '1.34',
+      kubernetesVersion: async () => this.kubernetesVersion,
     });
     this.#controllers = this.#provider.controllers();
   }
@@ -155,11 +159,19 @@ export class Account {
     return found.reconcile(this.#context());
   }
 
-  async reconcileNodeClass(name = 'default'): Promise<Outcome> {
-    const found = this.#controllers.find((each) => each.name === 'nodeclass');
+  async #reconcileClass(controller: string, name: string): Promise<Outcome> {
+    const found = this.#controllers.find((each) => each.name === controller);
     const nodeClass = this.kube.find(EC2_NODE_CLASS, name);
     if (found === undefined || !('watches' in found) || nodeClass === undefined) throw new Error('no NodeClass');
     return found.reconcile(nodeClass, this.#context());
+  }
+
+  reconcileNodeClass(name = 'default'): Promise<Outcome> {
+    return this.#reconcileClass('nodeclass', name);
+  }
+
+  reconcileHash(name = 'default'): Promise<Outcome> {
+    return this.#reconcileClass('nodeclass.hash', name);
   }
 
   /** One reconcile of a controller of NodeClaims. */
