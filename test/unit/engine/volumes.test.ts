@@ -96,7 +96,82 @@ describe('a volume', () => {
     expect(plan.claims).toHaveLength(1);
   });
 
+  const inZones = (name: string, ...zones: readonly string[]): PersistentVolume =>
+    volume(name, '', {
+      nodeAffinity: {
+        required: { nodeSelectorTerms: zones.map((zone) => ({ matchExpressions: [oneOf(ZONE_LABEL, zone)] })) },
+      },
+    });
+  const both = (one: PersistentVolume, two: PersistentVolume) =>
+    planOf({
+      persistentVolumeClaims: [claim('one', { bound: 'pv-1' }), claim('two', { bound: 'pv-2' })],
+      persistentVolumes: [one, two],
+      pendingPods: [using('db', 'one', 'two')],
+    });
+
+  it('goes with the others of its pod: where all of them can be', () => {
+    expect(zonesOf(both(inZones('pv-1', 'zone-a', 'zone-b'), inZones('pv-2', 'zone-b', 'zone-c')))).toEqual([
+      ['zone-b'],
+    ]);
+  });
+
+  it('that can never be with another of its pod keeps it pending, with a reason', () => {
+    const plan = both(inZones('pv-1', 'zone-a'), inZones('pv-2', 'zone-c'));
+    expect(plan.claims).toEqual([]);
+    expect(refusalText(plan, 'db')).toMatch(/topology\.kubernetes\.io\/zone/);
+  });
+
+  it('ties its pod to a zone without changing where the pod counts as able to be', () => {
+    // the spread sees three zones, of which one may not get ahead of the others: only one pod may follow its volume
+    const constraint = { maxSkew: 1, topologyKey: ZONE_LABEL, whenUnsatisfiable: 'DoNotSchedule' as const };
+    const labels = { app: 'db' };
+    const pods = ['a', 'b'].map((name) => {
+      const db = using(name, 'data');
+      const topologySpreadConstraints = [{ ...constraint, labelSelector: { matchLabels: labels } }];
+      return { ...db, metadata: { ...db.metadata, labels }, spec: { ...db.spec, topologySpreadConstraints } };
+    });
+    const plan = planOf({
+      persistentVolumeClaims: [claim('data', { bound: 'pv' })],
+      persistentVolumes: [volume('pv', 'zone-c')],
+      pendingPods: pods,
+    });
+    expect(plan.claims.flatMap((each) => each.pods)).toHaveLength(1);
+    expect(plan.refusals.size).toBe(1);
+  });
+
+  it('of a pod alone is looked up by the names of both', () => {
+    const db = pod('db', { cpu: '100m', volumes: [{ name: 'scratch', ephemeral: {} }] });
+    const plan = planOf({
+      persistentVolumeClaims: [claim('db-scratch', { bound: 'pv' })],
+      persistentVolumes: [volume('pv', 'zone-b')],
+      pendingPods: [db],
+    });
+    expect(zonesOf(plan)).toEqual([['zone-b']]);
+    expect(refusalText(planOf({ pendingPods: [db] }), 'db')).toContain('"db-scratch" not found');
+  });
+
   it.each<[string, Partial<Parameters<typeof planOf>[0]>, string]>([
+    [
+      'a claim that is being deleted',
+      {
+        persistentVolumeClaims: [
+          claim('data', {
+            metadata: { name: 'data', namespace: 'default', deletionTimestamp: '2026-01-01T00:00:00Z' },
+          }),
+        ],
+      },
+      'persistentvolumeclaim is being deleted',
+    ],
+    [
+      'a volume that is gone',
+      { persistentVolumeClaims: [claim('data', { bound: 'pv' })] },
+      'failed to validate pvc, persistentvolumes "pv" not found',
+    ],
+    [
+      'a class that does not exist',
+      { persistentVolumeClaims: [claim('data')] },
+      'getting storage class, storageclasses.storage.k8s.io "gp3" not found',
+    ],
     ['no claim', {}, 'getting persistent volume claim, persistentvolumeclaims "data" not found'],
     [
       'a lost claim',
@@ -141,5 +216,24 @@ describe('a volume', () => {
     });
     expect(plan.placements).toEqual([{ node: 'n', providerId: 'aws:///n', pods: ['default/a', 'default/b'] }]);
     expect(plan.claims.map(({ pods }) => pods)).toEqual([['default/c']]);
+  });
+
+  it('of a driver that was part of Kubernetes takes a slot of the driver that took over', () => {
+    const csiNode: CSINode = {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSINode',
+      metadata: { name: 'n' },
+      spec: { drivers: [{ name: 'ebs.csi.aws.com', allocatable: { count: 1 } }] },
+    };
+    const inTree: PersistentVolume = { ...volume('pv', 'zone-a'), spec: { awsElasticBlockStore: {} } };
+    const plan = planOf({
+      nodes: [{ ...stateNode('n'), csiNode }],
+      persistentVolumeClaims: [claim('old', { bound: 'pv' }), claim('new')],
+      persistentVolumes: [inTree],
+      storageClasses: [storageClass({ provisioner: 'kubernetes.io/aws-ebs' })],
+      pendingPods: [using('a', 'old'), using('b', 'new')],
+    });
+    expect(plan.placements.map(({ pods }) => pods)).toEqual([['default/a']]);
+    expect(plan.claims.map(({ pods }) => pods)).toEqual([['default/b']]);
   });
 });
