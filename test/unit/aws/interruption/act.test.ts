@@ -1,0 +1,150 @@
+/** What each kind of interruption does to a NodeClaim, its Node and the memory of shortages. */
+import { describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import type { Node } from '../../../../src/api/kubernetes.ts';
+import { act, type InterruptionKind } from '../../../../src/aws/interruption/act.ts';
+import { awsMetrics } from '../../../../src/aws/metrics.ts';
+import { UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
+import type { Reservations } from '../../../../src/aws/reservations/reservations.ts';
+import type { EventNote } from '../../../../src/kube/events.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { FakeKube } from '../support/kube.ts';
+
+const clock = { now: () => Date.UTC(2026, 5, 3), sleep: async () => undefined, after: () => () => undefined };
+const STAMP = 'karpenter.sh/nodeclaim-termination-timestamp';
+
+function world({ labels = {}, finalizers = [] as string[], withNode = true } = {}) {
+  const kube = new FakeKube();
+  kube.put(NODE_CLAIM, {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: {
+      name: 'claim',
+      finalizers,
+      labels: {
+        'karpenter.sh/nodepool': 'default',
+        'karpenter.sh/capacity-type': 'spot',
+        'node.kubernetes.io/instance-type': 'm5.large',
+        'topology.kubernetes.io/zone': 'us-west-2a',
+        ...labels,
+      },
+    },
+    spec: { nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' }, requirements: [] },
+    status: { providerID: 'aws:///us-west-2a/i-1' },
+  });
+  const node: Node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'node' },
+    spec: { providerID: 'aws:///us-west-2a/i-1' },
+  };
+  if (withNode) kube.put(NODE, node);
+  const metrics = createMetrics();
+  const notes: EventNote[] = [];
+  const exhausted: string[] = [];
+  const unavailable = new UnavailableOfferings(clock, silent);
+  const options = {
+    client: kube.client,
+    informers: kube.informers,
+    events: { publish: (...published: readonly EventNote[]) => void notes.push(...published) },
+    clock,
+    metrics: awsMetrics(metrics),
+    unavailable,
+    reservations: { exhausted: (id: string) => void exhausted.push(id) } as unknown as Reservations,
+  };
+  return {
+    kube,
+    metrics,
+    exhausted,
+    unavailable,
+    run: (kind: InterruptionKind, ids: readonly string[] = ['i-1']) => act(kind, ids, options, silent),
+    told: () => notes.map(({ object, type, reason, message }) => [object.kind, type, reason, message]),
+  };
+}
+
+const UNHEALTHY = ['Warning', 'InstanceUnhealthy', 'An unhealthy warning was triggered for the instance'] as const;
+
+describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | 'force' | 'nothing']>([
+  ['spot_interrupted', ['Warning', 'SpotInterrupted', 'Spot interruption warning was triggered'], 'delete'],
+  [
+    'capacity_reservation_interrupted',
+    ['Warning', 'CapacityReservationInstanceInterrupted', 'Capacity Reservation interruption warning was triggered'],
+    'delete',
+  ],
+  [
+    'rebalance_recommendation',
+    ['Normal', 'SpotRebalanceRecommendation', 'Spot rebalance recommendation was triggered'],
+    'nothing',
+  ],
+  ['scheduled_change', UNHEALTHY, 'delete'],
+  ['event_status', UNHEALTHY, 'delete'],
+  ['instance_status', UNHEALTHY, 'force'],
+  ['system_status', UNHEALTHY, 'force'],
+  ['instance_stopped', ['Warning', 'InstanceStopping', 'Instance is stopping'], 'delete'],
+  ['instance_terminated', ['Warning', 'InstanceTerminating', 'Instance is terminating'], 'delete'],
+])('%s', (kind, note, action) => {
+  it('is told on NodeClaim and Node, and acted upon', async () => {
+    const { run, told, kube, metrics, unavailable, exhausted } = world({
+      finalizers: ['karpenter.sh/termination'],
+      labels: { 'karpenter.k8s.aws/capacity-reservation-id': 'cr-1' },
+    });
+    await run(kind);
+    const claim = kube.find(NODE_CLAIM, 'claim');
+    const both = (...[type, reason, message]: readonly [string, string, string]) => [
+      ['NodeClaim', type, reason, message],
+      ['Node', type, reason, message],
+    ];
+    const termination = [
+      ['NodeClaim', 'Warning', 'TerminatingOnInterruption', 'Interruption triggered termination for the NodeClaim'],
+      ['Node', 'Warning', 'TerminatingOnInterruption', 'Interruption triggered termination for the Node'],
+    ];
+    expect(told()).toEqual([...both(...note), ...(action === 'nothing' ? [] : termination)]);
+    expect(claim?.metadata.deletionTimestamp !== undefined).toBe(action !== 'nothing');
+    expect(claim?.metadata.annotations?.[STAMP]).toBe(action === 'force' ? '2026-06-03T00:00:00Z' : undefined);
+    expect(
+      (await metrics.text()).includes(`karpenter_nodeclaims_disrupted_total{reason="${kind}",nodepool="default"`),
+    ).toBe(action !== 'nothing');
+    const offering = { instanceType: 'm5.large', zone: 'us-west-2a', capacityType: 'spot' };
+    expect(unavailable.shortage(offering)?.reason).toBe(kind === 'spot_interrupted' ? kind : undefined);
+    expect(exhausted).toEqual(kind === 'capacity_reservation_interrupted' ? ['cr-1'] : []);
+  });
+});
+
+describe('an interruption', () => {
+  it('of an instance that is deleted already is told and remembered, not counted again', async () => {
+    const { run, told, kube, metrics, unavailable } = world({ finalizers: ['karpenter.sh/termination'] });
+    await kube.client.delete(NODE_CLAIM, { name: 'claim' });
+    await run('spot_interrupted');
+    expect(told().map(([, , reason]) => reason)).toEqual(['SpotInterrupted', 'SpotInterrupted']);
+    expect(unavailable.version).toBeGreaterThan(0);
+    expect(await metrics.text()).not.toContain('nodeclaims_disrupted_total{');
+  });
+
+  it('of an instance without a node is told on the NodeClaim alone', async () => {
+    const { run, told } = world({ withNode: false });
+    await run('spot_interrupted');
+    expect(told().map(([kind]) => kind)).toEqual(['NodeClaim', 'NodeClaim']);
+  });
+
+  it('keeps a time of termination that is set already', async () => {
+    const { run, kube } = world({ finalizers: ['karpenter.sh/termination'] });
+    const annotations = { [STAMP]: '2026-01-01T00:00:00Z' };
+    await kube.client.patch(NODE_CLAIM, { name: 'claim' }, { metadata: { annotations } });
+    await run('system_status');
+    expect(kube.find(NODE_CLAIM, 'claim')?.metadata.annotations?.[STAMP]).toBe('2026-01-01T00:00:00Z');
+  });
+
+  it('remembers no shortage of an instance whose type or zone is not known', async () => {
+    const { run, unavailable } = world({ labels: { 'topology.kubernetes.io/zone': '' } });
+    await run('spot_interrupted');
+    expect(unavailable.version).toBe(0);
+  });
+
+  it('of instances of others does nothing', async () => {
+    const { run, told, kube } = world();
+    await run('spot_interrupted', ['i-2', 'i-3']);
+    expect(told()).toEqual([]);
+    expect(kube.find(NODE_CLAIM, 'claim')).toBeDefined();
+  });
+});
