@@ -1,0 +1,21 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
+import { nodeOverlayErrors } from '../../../src/api/nodeoverlayvalidation.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import { nodePoolErrors } from '../../../src/api/nodepoolvalidation.ts';
+import { readManifests } from '../../../src/cli/objects/read.ts';
+import { stored } from '../../../src/cli/objects/stored.ts';
+
+const FOLDER = join(import.meta.dirname, '../../../examples/features');
+
+describe('examples of features', () => {
+  it.each(readdirSync(FOLDER))('%s would be admitted', (file) => {
+    for (const manifest of readManifests([join(FOLDER, file)])) {
+      const object = stored(manifest);
+      if (object.kind === 'NodePool') expect(nodePoolErrors(object as NodePool)).toEqual([]);
+      if (object.kind === 'NodeOverlay') expect(nodeOverlayErrors(object as NodeOverlay)).toEqual([]);
+    }
+  });
+});
