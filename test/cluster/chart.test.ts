@@ -161,6 +161,17 @@ const MATRIX: readonly (readonly [string, Values])[] = [
   ],
 ];
 
+interface PodLike {
+  readonly spec: {
+    readonly serviceAccountName: string;
+    readonly volumes?: readonly {
+      readonly name: string;
+      readonly projected?: { readonly sources: readonly unknown[] };
+    }[];
+    readonly containers: readonly { readonly volumeMounts?: readonly unknown[] }[];
+  };
+}
+
 describe('the charts', () => {
   let cluster: Cluster;
   beforeAll(async () => {
@@ -226,6 +237,29 @@ describe('the charts', () => {
     const table = await cluster.kubectl('get', 'deployment', 'karpenter', '-n', NAMESPACE);
     expect(table).toMatch(/karpenter +2\/2 +2 +2/);
   }, 120_000);
+
+  it('gives its pods the token of its account, which the account itself gives nobody', async () => {
+    const get = async (what: string, path: string): Promise<string> =>
+      cluster.kubectl('get', what, '-n', NAMESPACE, '-o', `jsonpath={${path}}`);
+    expect(await get('serviceaccount/karpenter', '.automountServiceAccountToken')).toBe('false');
+    const labels = ['pods', '-l', 'app.kubernetes.io/name=karpenter', '-n', NAMESPACE];
+    const { items } = JSON.parse(await cluster.kubectl('get', ...labels, '-o', 'json')) as {
+      items: readonly PodLike[];
+    };
+    expect(items).toHaveLength(2);
+    for (const { spec } of items) {
+      expect(spec.serviceAccountName).toBe('karpenter');
+      const token = spec.volumes?.find(({ name }) => name.startsWith('kube-api-access-'));
+      expect(token?.projected?.sources).toContainEqual(
+        expect.objectContaining({ serviceAccountToken: expect.objectContaining({ path: 'token' }) }),
+      );
+      expect(spec.containers[0]?.volumeMounts).toContainEqual({
+        name: token?.name,
+        mountPath: '/var/run/secrets/kubernetes.io/serviceaccount',
+        readOnly: true,
+      });
+    }
+  }, 60_000);
 
   it.each(MATRIX)(
     'render the same objects as ever, which the server takes, with %s',

@@ -62,6 +62,8 @@ export interface ControlPlane {
   readonly certificateAuthority: string;
   /** PEM file of the key to the API server's certificate, which is in the file of its authority. */
   readonly certificateKey: string;
+  /** Of etcd, which takes anybody. */
+  readonly etcdUrl: string;
   /** Of a member of system:masters. */
   readonly credentials: Credentials;
   /** A client with those credentials. */
@@ -105,7 +107,7 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
   const start = (name: string, path: string, argv: readonly string[]): Promise<Process> =>
     startProcess({ name, path, argv, folder, detached: options.detached ?? false });
   const startApiServer = (): Promise<Process> =>
-    start('kube-apiserver', executables.apiServer, apiServerFlags(files, port, etcdUrl));
+    start('kube-apiserver', executables.apiServer, apiServerFlags(files, port, etcdUrl, options.controllers ?? true));
   const running: { -readonly [name in keyof Processes]?: Process } = {};
   const all = (): readonly Process[] => Object.values(running);
   const stopProcesses = async (): Promise<void> => {
@@ -136,6 +138,7 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
     }
     return {
       ...connection,
+      etcdUrl,
       certificateAuthority: files.certificateAuthority,
       certificateKey: join(folder, 'certificates/apiserver.key'),
       kubeconfig: files.adminKubeconfig,
@@ -244,7 +247,7 @@ const etcdFlags = (folder: string, clientUrl: string, peerUrl: string): readonly
   '--unsafe-no-fsync',
 ];
 
-const apiServerFlags = (files: Files, port: number, etcdUrl: string): readonly string[] => [
+const apiServerFlags = (files: Files, port: number, etcdUrl: string, controllers: boolean): readonly string[] => [
   `--etcd-servers=${etcdUrl}`,
   '--bind-address=127.0.0.1',
   '--advertise-address=127.0.0.1',
@@ -257,8 +260,8 @@ const apiServerFlags = (files: Files, port: number, etcdUrl: string): readonly s
   '--service-account-issuer=https://kubernetes.default.svc',
   `--service-account-key-file=${files.serviceAccountKey}`,
   `--service-account-signing-key-file=${files.serviceAccountKey}`,
-  // Nobody mounts tokens into containers that do not run.
-  '--disable-admission-plugins=ServiceAccount',
+  // Nobody makes accounts for the pods of new namespaces, or their tokens.
+  ...(controllers ? [] : ['--disable-admission-plugins=ServiceAccount']),
   '--service-cluster-ip-range=172.20.0.0/16',
   '--allow-privileged=true',
   `--audit-policy-file=${files.auditPolicy}`,
