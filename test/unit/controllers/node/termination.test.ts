@@ -131,6 +131,7 @@ describe('node.termination', () => {
     );
     await b.clock.advance(12 * SECOND);
     expect(b.calls).toContain('terminate claim');
+    expect(b.condition('claim', 'VolumesDetached')).toBe('False/TerminationGracePeriodElapsed');
     expect(b.events.find(({ reason }) => reason === 'TerminationGracePeriodExpiring')).toMatchObject({
       type: 'Warning',
     });
@@ -270,6 +271,17 @@ describe('node.health', () => {
     await b.clock.advance(SECOND);
     expect(b.calls).toEqual([]);
     expect(b.events.map(({ message }) => message)).toContain('more than 20% nodes are unhealthy in the nodepool');
+  });
+
+  it('looks at the whole cluster for a node of no NodePool', async () => {
+    const b = bench(['--feature-gates=NodeRepair=true']);
+    const claim = claimOf('claim');
+    b.put(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, labels: {} } });
+    b.put(NODE, nodeOf('node', {}, 'False'));
+    b.put(NODE, { ...nodeOf('other', {}, 'False'), spec: { providerID: 'aws:///zone-a/i-2' } });
+    await b.clock.advance(SECOND);
+    expect(b.calls).toEqual([]);
+    expect(b.events.map(({ message }) => message)).toContain('more then 20% nodes are unhealthy in the cluster');
   });
 
   it('does nothing without its gate', async () => {
