@@ -329,12 +329,12 @@ describe('the charts', () => {
       'name',
     );
     expect(left.split('\n').filter((line) => line !== '' && !line.startsWith('pod/'))).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   it('take the CRDs and what is of them away with the CRD chart', async () => {
     await cluster.helm('uninstall', 'karpenter-crd', '--namespace', NAMESPACE, '--wait');
     for (const name of CRDS) expect(await exists(crd(name))).toBe(false);
-  }, 60_000);
+  }, 180_000);
 
   it('adopt CRDs that the main chart brought, when they are labelled as helm asks', async () => {
     await cluster.install('karpenter', VALUES);
@@ -349,5 +349,5 @@ describe('the charts', () => {
       `meta.helm.sh/release-namespace=${NAMESPACE}`,
     );
     expect(await cluster.install('karpenter-crd', {})).toContain('STATUS: deployed');
-  }, 60_000);
+  }, 180_000);
 });
