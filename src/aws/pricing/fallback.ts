@@ -141,9 +141,48 @@ function* linearPrices([family, sizes, largePrice]: Family): Generator<[string, 
   for (const size of names) yield [`${family}.${size}`, rounded((largePrice * (vcpusOf(size) ?? largest)) / 2)];
 }
 
-/** Prices of every type that the table knows. */
-export function fallbackPrices(): Map<string, number> {
+/**
+ * What an hour of an m5.large costs in other regions, in USD or, in China, CNY. The ratio to us-east-1 holds for other
+ * types within a few percent (China: a rough figure), which is what comparing them and comparing with spot need.
+ */
+const M5_LARGE: Readonly<Record<string, number>> = {
+  'us-west-1': 0.112,
+  'ca-central-1': 0.107,
+  'ca-west-1': 0.107,
+  'sa-east-1': 0.153,
+  'eu-west-1': 0.107,
+  'eu-west-2': 0.111,
+  'eu-west-3': 0.112,
+  'eu-central-1': 0.115,
+  'eu-central-2': 0.1265,
+  'eu-north-1': 0.102,
+  'eu-south-1': 0.112,
+  'eu-south-2': 0.107,
+  'af-south-1': 0.127,
+  'me-south-1': 0.118,
+  'me-central-1': 0.118,
+  'il-central-1': 0.112,
+  'ap-northeast-1': 0.124,
+  'ap-northeast-2': 0.118,
+  'ap-northeast-3': 0.124,
+  'ap-southeast-1': 0.12,
+  'ap-southeast-2': 0.12,
+  'ap-southeast-3': 0.12,
+  'ap-southeast-4': 0.12,
+  'ap-south-1': 0.101,
+  'ap-south-2': 0.101,
+  'ap-east-1': 0.132,
+  'us-gov-west-1': 0.121,
+  'us-gov-east-1': 0.121,
+  'cn-northwest-1': 0.67,
+  'cn-north-1': 0.96,
+};
+const M5_LARGE_US_EAST_1 = 0.096;
+
+/** Prices of every type that the table knows, in a region; those of us-east-1 where it does not know the region. */
+export function fallbackPrices(region: string): Map<string, number> {
   const prices = new Map<string, number>();
+  const factor = (M5_LARGE[region] ?? M5_LARGE_US_EAST_1) / M5_LARGE_US_EAST_1;
   for (const [family, nanoPrice] of Object.entries(BURSTABLE))
     BURSTABLE_SIZES.forEach((size, at) => {
       prices.set(`${family}.${size}`, rounded(nanoPrice * 2 ** at));
@@ -154,5 +193,6 @@ export function fallbackPrices(): Map<string, number> {
       const [size = '', price] = pair.split('=');
       prices.set(`${family}.${sizeName(size)}`, Number(price));
     }
+  if (factor !== 1) for (const [type, price] of prices) prices.set(type, rounded(price * factor));
   return prices;
 }

@@ -23,7 +23,7 @@ export interface PricingOptions {
 
 export class Pricing {
   readonly #options: PricingOptions;
-  readonly #onDemand = fallbackPrices();
+  readonly #onDemand: Map<string, number>;
   readonly #spot = new Map<string, Map<string, number>>();
   #spotKnown = false;
   #skipLogged = false;
@@ -31,6 +31,7 @@ export class Pricing {
 
   constructor(options: PricingOptions) {
     this.#options = options;
+    this.#onDemand = fallbackPrices(options.region);
   }
 
   /** Changes whenever some price did. */

@@ -1,13 +1,31 @@
+import { EC2Client } from '@aws-sdk/client-ec2';
+import { PricingClient } from '@aws-sdk/client-pricing';
 import { describe, expect, it } from '@jest/globals';
+import { pricingRegion } from '../../../../src/aws/clients.ts';
 import { fallbackPrices } from '../../../../src/aws/pricing/fallback.ts';
 import { parsePriceListItem } from '../../../../src/aws/pricing/ondemand.ts';
+import { Pricing, pricingController } from '../../../../src/aws/pricing/pricing.ts';
+import { after } from '../../../../src/kube/reconciler.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import type { Json } from '../support/json.ts';
 import { recordings } from '../support/recordings.ts';
 
 describe('fallbackPrices', () => {
   it('gives the prices of the recorded world', () => {
     const onDemandPrices: Record<string, number> = recordings().world.onDemandPrices;
-    const known = fallbackPrices();
+    const known = fallbackPrices('us-east-1');
     for (const [type, price] of Object.entries(onDemandPrices)) expect([type, known.get(type)]).toEqual([type, price]);
+  });
+
+  it.each([
+    ['us-west-2', 0.096],
+    ['eu-central-1', 0.115],
+    ['us-gov-west-1', 0.121],
+    ['cn-north-1', 0.96],
+    ['some-where-9', 0.096],
+  ])('follows the level of %s', (region, price) => {
+    expect(fallbackPrices(region).get('m5.large')).toBeCloseTo(price, 6);
+    expect(fallbackPrices(region).get('m5.xlarge')).toBeCloseTo(2 * price, 6);
   });
 });
 
@@ -26,5 +44,164 @@ describe('parsePriceListItem', () => {
     ['no JSON', '{', 'USD', undefined],
   ] as const)('reads %s', (_, json, currency, is) => {
     expect(parsePriceListItem(json, currency)).toEqual(is);
+  });
+});
+
+describe('the region whose Pricing API is asked', () => {
+  it.each([
+    ['ap-southeast-2', 'ap-south-1'],
+    ['cn-north-1', 'cn-northwest-1'],
+    ['eu-west-1', 'eu-central-1'],
+    ['us-west-2', 'us-east-1'],
+    ['me-south-1', 'us-east-1'],
+  ])('of %s is %s', (region, asked) => {
+    expect(pricingRegion(region)).toBe(asked);
+  });
+});
+
+interface Answers {
+  /** Prices by type, of the two queries: shared and bare metal. */
+  shared: Record<string, string>;
+  metal: Record<string, string>;
+  spot: Json[];
+}
+
+/** A price list and a spot market that can be changed; what was asked of them. */
+function market(region: string, { isolatedVpc = false, currency = 'USD' } = {}) {
+  const answers: Answers = {
+    shared: { 'm5.large': '0.2' },
+    metal: { 'm5.metal': '9' },
+    spot: [{ InstanceType: 'm5.large', AvailabilityZone: 'a', SpotPrice: '0.05', Timestamp: new Date(0) }],
+  };
+  const asked: Json[] = [];
+  const client = <T extends object>(kind: { prototype: T }, answer: (input: Json) => object): T =>
+    Object.assign(Object.create(kind.prototype) as T, {
+      send: async ({ input }: { input: Json }) => {
+        asked.push(input);
+        return answer(input);
+      },
+    });
+  const list = (input: Json) => {
+    const metal = input.Filters.some(({ Value }: Json) => Value === 'Compute Instance (bare metal)');
+    return Object.entries(metal ? answers.metal : answers.shared).map(([instanceType, price]) =>
+      JSON.stringify({
+        product: { attributes: { instanceType } },
+        terms: { OnDemand: { t: { priceDimensions: { d: { pricePerUnit: { [currency]: price } } } } } },
+      }),
+    );
+  };
+  const pricing = new Pricing({
+    ec2: client(EC2Client, () => ({ SpotPriceHistory: answers.spot })),
+    pricing: client(PricingClient, (input) => ({ PriceList: list(input) })),
+    region,
+    isolatedVpc,
+    clock: { now: () => 1_000, sleep: async () => undefined, after: () => () => undefined },
+    log: silent,
+  });
+  return { pricing, answers, asked };
+}
+
+const run = (pricing: Pricing) =>
+  pricingController(pricing).reconcile({ signal: new AbortController().signal, log: silent });
+
+describe('prices', () => {
+  it('are those of the table until AWS has told its own, spot included', () => {
+    const { pricing } = market('eu-west-1');
+    expect(pricing.onDemandPrice('m5.large')).toBeCloseTo(0.107, 6);
+    expect(pricing.spotPrice('m5.large', 'anywhere')).toBeCloseTo(0.107, 6);
+    expect(pricing.onDemandPrice('x9.large')).toBeUndefined();
+  });
+
+  it('are read of both price lists and of the spot market, twice a day', async () => {
+    const { pricing, asked } = market('us-west-2');
+    expect(await run(pricing)).toEqual(after(12 * 3_600_000));
+    expect(pricing.onDemandPrice('m5.large')).toBe(0.2);
+    expect(pricing.onDemandPrice('m5.metal')).toBe(9);
+    // What AWS does not list keeps the price of the table.
+    expect(pricing.onDemandPrice('c5.large')).toBe(0.085);
+    expect(pricing.spotPrice('m5.large', 'a')).toBe(0.05);
+    // Once spot prices are known, a market without one has none.
+    expect(pricing.spotPrice('m5.large', 'b')).toBeUndefined();
+    expect(pricing.spotPrice('c5.large', 'a')).toBeUndefined();
+    const filters = asked.flatMap(({ Filters = [] }) =>
+      Filters.map(({ Type, Field, Value }: Json) => [Type, Field, Value].join()),
+    );
+    for (const filter of [
+      'regionCode,us-west-2',
+      'preInstalledSw,NA',
+      'operatingSystem,Linux',
+      'capacitystatus,Used',
+      'marketoption,OnDemand',
+      'tenancy,Shared',
+      'tenancy,Dedicated',
+    ])
+      expect(filters).toContain(`TERM_MATCH,${filter}`);
+    expect(asked.find(({ ProductDescriptions }) => ProductDescriptions)).toMatchObject({
+      ProductDescriptions: ['Linux/UNIX', 'Linux/UNIX (Amazon VPC)'],
+      StartTime: new Date(1_000),
+    });
+  });
+
+  it('are in yuan in China', async () => {
+    const { pricing } = market('cn-north-1', { currency: 'CNY' });
+    expect(pricing.onDemandPrice('m5.large')).toBeCloseTo(0.96, 6);
+    await run(pricing);
+    expect(pricing.onDemandPrice('m5.large')).toBe(0.2);
+  });
+
+  it.each([
+    ['an isolated VPC', market('us-west-2', { isolatedVpc: true })],
+    ['GovCloud', market('us-gov-west-1')],
+  ])('in %s are those of the table, except for spot', async (_, { pricing, asked }) => {
+    const before = pricing.onDemandPrice('m5.large');
+    await run(pricing);
+    expect(asked).toHaveLength(1);
+    expect(pricing.onDemandPrice('m5.large')).toBe(before);
+    expect(pricing.spotPrice('m5.large', 'a')).toBe(0.05);
+  });
+
+  it('stay as they were when either list or the market is empty', async () => {
+    const { pricing, answers } = market('us-west-2');
+    await run(pricing);
+    const version = pricing.version;
+    answers.shared = { 'm5.large': '0.3' };
+    answers.metal = {};
+    answers.spot = [];
+    await expect(run(pricing)).rejects.toThrow('updating pricing');
+    expect(pricing.onDemandPrice('m5.large')).toBe(0.2);
+    expect(pricing.spotPrice('m5.large', 'a')).toBe(0.05);
+    expect(pricing.version).toBe(version);
+  });
+
+  it('of spot skip records without a time or a price, take the later of two, and keep what is not told again', async () => {
+    const { pricing, answers } = market('us-west-2');
+    await run(pricing);
+    const record = (AvailabilityZone: string, SpotPrice: string, Timestamp: Date | undefined = new Date(0)) => ({
+      InstanceType: 'm5.large',
+      AvailabilityZone,
+      SpotPrice,
+      Timestamp,
+    });
+    answers.spot = [
+      record('b', '0.06'),
+      record('b', '0.07'),
+      record('c', 'cheap'),
+      { ...record('d', '1'), Timestamp: undefined },
+    ];
+    await run(pricing);
+    expect(['a', 'b', 'c', 'd'].map((zone) => pricing.spotPrice('m5.large', zone))).toEqual([
+      0.05,
+      0.07,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('that did not change leave what depends on them alone', async () => {
+    const { pricing } = market('us-west-2');
+    await run(pricing);
+    const version = pricing.version;
+    await run(pricing);
+    expect(pricing.version).toBe(version);
   });
 });
