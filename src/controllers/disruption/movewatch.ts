@@ -79,8 +79,9 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
   ): readonly NodeClaim[] {
     const claims = [...names].flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name)).filter(isStaying);
     if (claims.length <= nodesLeft) return [];
+    const sinceMs = Math.floor(order.startedMs / 1_000) * 1_000; // objects know when they were made to the second
     return claims
-      .filter(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') >= order.startedMs)
+      .filter(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') >= sinceMs)
       .filter((claim) => isTrue(claim, 'Launched') && !book.isReplacement(claim.metadata.name))
       .filter((claim) => !workloads.isDisjointFrom(workloadsOf(claim)));
   }

@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { measured } from '../../../src/aws/measured.ts';
+import { awsMetrics } from '../../../src/aws/metrics.ts';
+import { InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../../../src/cloud/errors.ts';
+import type { CloudProvider } from '../../../src/cloud/provider.ts';
+import { inController } from '../../../src/observe/controller.ts';
+import { createMetrics } from '../../../src/observe/metrics.ts';
+
+const hook = { name: 'Hook', ask: async () => ({ done: true }) as const };
+
+/** A provider whose `get` fails as told. */
+const provider = (error?: Error): CloudProvider => {
+  const nothing = async (): Promise<never> => {
+    throw error ?? new Error('not in this test');
+  };
+  return {
+    name: 'aws',
+    nodeClassKinds: [],
+    repairPolicies: [],
+    registrationHooks: [hook],
+    instanceTypes: async () => [],
+    create: nothing,
+    delete: nothing,
+    get: nothing,
+    list: async () => [] as readonly NodeClaim[],
+    isDrifted: async () => undefined,
+  };
+};
+
+describe('the measured provider', () => {
+  it('names the controller that calls', async () => {
+    const metrics = createMetrics();
+    const cloud = measured(provider(), awsMetrics(metrics));
+    await inController('nodeclaim.garbagecollection', () => cloud.list());
+    await cloud.list();
+    const text = await metrics.text();
+    for (const controller of ['nodeclaim.garbagecollection', ''])
+      expect(text).toContain(
+        `karpenter_cloudprovider_duration_seconds_count{controller="${controller}",method="List",provider="aws"} 1`,
+      );
+  });
+
+  it.each([
+    [new NodeClaimNotFound('gone'), 'NodeClaimNotFoundError'],
+    [new NodeClassNotReady('not yet'), 'NodeClassNotReadyError'],
+    [new Error('launching', { cause: new InsufficientCapacity('none left') }), 'InsufficientCapacityError'],
+    [new Error('of another sort'), ''],
+  ])('counts %s as "%s"', async (error, kind) => {
+    const metrics = createMetrics();
+    const cloud = measured(provider(error), awsMetrics(metrics));
+    await expect(inController('node.termination', () => cloud.get('aws:///zone/i-1'))).rejects.toBe(error);
+    expect(await metrics.text()).toContain(
+      `karpenter_cloudprovider_errors_total{controller="node.termination",method="Get",provider="aws",error="${kind}"} 1`,
+    );
+  });
+
+  it('keeps the hooks', () => {
+    expect(measured(provider(), awsMetrics(createMetrics())).registrationHooks).toEqual([hook]);
+  });
+});
