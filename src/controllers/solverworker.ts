@@ -1,32 +1,22 @@
-/** The far side of the solver in a thread of its own: collects the parts of a snapshot, solves, answers the plan. */
+/** The far side of the solver in a thread of its own: holds a copy of the cluster, solves, answers the plan. */
 import { parentPort } from 'node:worker_threads';
 import type { InstanceType, Snapshot } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
-import type { Answer, Part, SolveRequest } from './solvermessages.ts';
+import { HeldLists } from './copies.ts';
+import { type Answer, COPIED, type CopiedName, type Message, type SolveRequest } from './solvermessages.ts';
 
-interface Draft {
-  readonly pendingPods: Snapshot['pendingPods'][number][];
-  readonly nodes: Snapshot['nodes'][number][];
-}
-
-const drafts = new Map<number, Draft>();
+const lists = new HeldLists();
 /** Instance types by the id that the near side gave them: compiled once, used by many solves. */
 const typeSets = new Map<number, readonly InstanceType[]>();
 
-function draftOf(job: number): Draft {
-  const draft = drafts.get(job) ?? { pendingPods: [], nodes: [] };
-  drafts.set(job, draft);
-  return draft;
-}
-
 function answer({ job, rest, pools, options }: SolveRequest): Answer {
-  const draft = draftOf(job);
-  drafts.delete(job);
   const startedMs = performance.now();
   try {
+    // what was put under a name has the type of its list
+    const held = Object.fromEntries(COPIED.map((name) => [name, lists.items(name)])) as object;
     const snapshot: Snapshot = {
       ...rest,
-      ...draft,
+      ...(held as Pick<Snapshot, CopiedName>),
       pools: pools.map(({ nodePool, types }) => ({ nodePool, instanceTypes: typeSets.get(types) ?? [] })),
     };
     return { job, plan: solve(snapshot, { ...options, elapsedMs: () => performance.now() - startedMs }) };
@@ -35,22 +25,20 @@ function answer({ job, rest, pools, options }: SolveRequest): Answer {
   }
 }
 
-parentPort?.on('message', (part: Part) => {
-  switch (part.kind) {
-    case 'pods':
-      draftOf(part.job).pendingPods.push(...part.pods);
-      break;
-    case 'nodes':
-      draftOf(part.job).nodes.push(...part.nodes);
+parentPort?.on('message', (message: Message) => {
+  switch (message.kind) {
+    case 'put':
+    case 'drop':
+      lists.receive(message);
       break;
     case 'types':
-      typeSets.set(part.id, part.types);
+      typeSets.set(message.id, message.types);
       break;
     case 'forget':
-      typeSets.delete(part.id);
+      typeSets.delete(message.id);
       break;
     case 'solve':
-      parentPort?.postMessage(answer(part));
+      parentPort?.postMessage(answer(message));
       break;
   }
 });

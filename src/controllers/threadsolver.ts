@@ -1,15 +1,16 @@
 /**
  * Runs the engine's solver in a thread, so that the operator goes on answering watches, leases and probes while a large
- * solve takes its time. A snapshot is copied over in small parts, because copying blocks as well.
+ * solve takes its time. The thread keeps a copy of the cluster: what changed since the last solve goes over, in small
+ * parts, because copying blocks as well.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { InstanceType, Plan, Snapshot, SolveOptions } from '../engine/model.ts';
+import { Copies } from './copies.ts';
+import { slimNode, slimPod } from './slim.ts';
 import type { Solver } from './solver.ts';
-import type { Answer, Part } from './solvermessages.ts';
+import type { Answer, Message, SolveRequest } from './solvermessages.ts';
 
-/** Pods, or nodes with their pods, copied in one turn of the event loop: a few milliseconds' worth. */
-const PODS_PER_TURN = 250;
 /** Lists of instance types that the thread keeps. A new list comes with every change of prices or offerings. */
 const MAX_TYPE_SETS = 32;
 
@@ -48,6 +49,9 @@ class Thread {
   readonly #jobs = new Map<number, Job>();
   /** Ids of the lists that the thread has, the least recently used first. */
   readonly #typeSets = new Map<readonly InstanceType[], number>();
+  readonly #copies = new Copies((message) => this.#send(message));
+  /** What is being sent, after which the next may be. */
+  #sending: Promise<unknown> = Promise.resolve();
   #lastId = 0;
 
   constructor() {
@@ -57,51 +61,55 @@ class Thread {
     this.#worker.on('exit', () => this.#fail(new Error('The thread of the solver ended')));
   }
 
+  /** Solves go over one after the other, because each changes what the thread holds. */
   async solve(snapshot: Snapshot, { elapsedMs: _, ...options }: SolveOptions): Promise<Plan> {
     const job = ++this.#lastId;
-    const { pools, nodes, pendingPods, ...rest } = snapshot;
-    await this.#inParts(
-      pendingPods,
-      () => 1,
-      (pods) => ({ kind: 'pods', job, pods }),
-    );
-    await this.#inParts(
+    const { promise, resolve, reject } = Promise.withResolvers<Plan>();
+    const sent = this.#sending.then(async () => {
+      const parts = await this.#show(snapshot);
+      if (this.failed) throw new Error('The thread of the solver ended');
+      this.#jobs.set(job, { resolve, reject });
+      this.#worker.ref();
+      this.#send({ kind: 'solve', job, ...parts, options });
+    });
+    this.#sending = sent.catch(() => undefined);
+    await sent;
+    return promise;
+  }
+
+  /** Has the thread hold the lists of a snapshot; answers the rest of it. */
+  async #show(snapshot: Snapshot): Promise<Pick<SolveRequest, 'rest' | 'pools'>> {
+    const {
+      pools,
       nodes,
-      ({ pods }) => 1 + pods.length,
-      (some) => ({ kind: 'nodes', job, nodes: some }),
-    );
+      pendingPods,
+      daemonPods,
+      namespaces,
+      persistentVolumeClaims,
+      persistentVolumes,
+      storageClasses,
+      ...rest
+    } = snapshot;
+    const copies = this.#copies;
+    await copies.show({ name: 'nodes', items: nodes, weightOf: ({ pods }) => 1 + pods.length, formOf: slimNode });
+    await copies.show({ name: 'pendingPods', items: pendingPods, formOf: slimPod });
+    await copies.show({ name: 'daemonPods', items: daemonPods });
+    await copies.show({ name: 'namespaces', items: namespaces });
+    await copies.show({ name: 'persistentVolumeClaims', items: persistentVolumeClaims });
+    await copies.show({ name: 'persistentVolumes', items: persistentVolumes });
+    await copies.show({ name: 'storageClasses', items: storageClasses });
     const numbered: { nodePool: (typeof pools)[number]['nodePool']; types: number }[] = [];
     for (const { nodePool, instanceTypes } of pools)
       numbered.push({ nodePool, types: await this.#idOf(instanceTypes) });
-    if (this.failed) throw new Error('The thread of the solver ended');
-    const { promise, resolve, reject } = Promise.withResolvers<Plan>();
-    this.#jobs.set(job, { resolve, reject });
-    this.#worker.ref();
-    this.#send({ kind: 'solve', job, rest, pools: numbered, options });
-    return promise;
+    return { rest: { ...rest, podDisruptionBudgets: [] }, pools: numbered };
   }
 
   async close(): Promise<void> {
     await this.#worker.terminate();
   }
 
-  #send(part: Part): void {
-    this.#worker.postMessage(part);
-  }
-
-  async #inParts<T>(items: readonly T[], weightOf: (item: T) => number, partOf: (items: T[]) => Part): Promise<void> {
-    let part: T[] = [];
-    let weight = 0;
-    for (const item of items) {
-      part.push(item);
-      weight += weightOf(item);
-      if (weight < PODS_PER_TURN) continue;
-      this.#send(partOf(part));
-      part = [];
-      weight = 0;
-      await nextTurn();
-    }
-    if (part.length > 0) this.#send(partOf(part));
+  #send(message: Message): void {
+    this.#worker.postMessage(message);
   }
 
   async #idOf(types: readonly InstanceType[]): Promise<number> {

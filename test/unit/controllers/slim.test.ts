@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../src/api/kubernetes.ts';
+import { slimNode, slimPod } from '../../../src/controllers/slim.ts';
+import type { Plan, Snapshot } from '../../../src/engine/model.ts';
+import { solve } from '../../../src/engine/solve.ts';
+import { OPTIONS, pod, stateNode } from '../engine/build.ts';
+import { drawnSnapshot } from '../engine/scenarios.ts';
+
+const slimmed = (snapshot: Snapshot): Snapshot => ({
+  ...snapshot,
+  nodes: snapshot.nodes.map(slimNode),
+  pendingPods: snapshot.pendingPods.map(slimPod),
+});
+const textOf = (plan: Plan): string => JSON.stringify({ ...plan, refusals: [...plan.refusals] });
+
+describe('slim objects', () => {
+  it.each(Array.from({ length: 10 }, (_, seed) => seed))('are solved like whole ones (seed %i)', (seed) => {
+    const snapshot = drawnSnapshot(seed, { nodes: 10, workloads: 10 });
+    expect(textOf(solve(slimmed(snapshot), OPTIONS))).toBe(textOf(solve(snapshot, OPTIONS)));
+  });
+
+  it('leave out what pods are made of, and keep what rules look at', () => {
+    const whole: Pod = {
+      ...pod('web', { cpu: '1', hostPort: 80, labels: { app: 'web' } }),
+      status: { phase: 'Running', conditions: [], containerStatuses: [{ name: 'app', ready: true }] },
+    };
+    const env = { env: [{ name: 'KEY', value: 'x'.repeat(1000) }], image: 'registry/web:1' };
+    const fat = {
+      ...whole,
+      spec: { ...whole.spec, containers: whole.spec.containers.map((each) => ({ ...each, ...env })) },
+    };
+    const slim = slimPod(fat);
+    expect(slim.spec).toEqual(whole.spec);
+    expect(slim.metadata).toEqual(whole.metadata);
+    expect(slim.status).toEqual({ phase: 'Running' });
+  });
+
+  it('keep what a pod was given while it is being resized', () => {
+    const containerStatuses = [{ name: 'app', allocatedResources: { cpu: '2' } }];
+    expect(slimPod({ ...pod('web'), status: { containerStatuses } }).status).toEqual({ containerStatuses });
+  });
+
+  it('keep annotations of pods that wait, and drop those of pods that run', () => {
+    const annotated: Pod = { ...pod('web'), metadata: { name: 'web', annotations: { note: 'x' } } };
+    expect(slimPod(annotated).metadata.annotations).toEqual({ note: 'x' });
+    expect(slimNode(stateNode('n', { pods: [annotated] })).pods[0]?.metadata.annotations).toBeUndefined();
+  });
+});
