@@ -14,10 +14,16 @@ const project = (name, extra = {}) => ({
 });
 
 export default {
-  // `npm test` leaves out `cluster`, which needs a Go toolchain (`npm run test:cluster`), and `moto`, which needs
-  // Python (`npm run test:moto`).
+  // `npm test` leaves out `cluster` and `scenarios`, which need a Go toolchain (`npm run test:cluster`), and `moto`,
+  // which needs Python (`npm run test:moto`).
   projects: [
     ...['architecture', 'unit', 'operator', 'conformance', 'contract', 'cluster'].map((name) => project(name)),
+    // The operator's own suites once more, on a real control plane.
+    project('scenarios', {
+      testMatch: ['<rootDir>/test/operator/*.test.ts'],
+      testEnvironment: '<rootDir>/test/cluster/scenarios/environment.ts',
+      setupFilesAfterEnv: ['<rootDir>/test/cluster/scenarios/setup.ts'],
+    }),
     project('moto', { testMatch: ['<rootDir>/test/contract/moto.peer.ts'] }),
   ],
   testTimeout: 30_000,

@@ -1,75 +1,72 @@
 /** What goes wrong with real control planes. The operator gets over it without a restart, and buys nothing twice. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, POD } from '../../src/api/kinds.ts';
-import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { type Cluster, startCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
-
-/** Tells in the audit log which token a request came with. */
-const CREDENTIAL = 'authentication.kubernetes.io/credential-id';
+import { type Spread, startSpread } from './harness/spread.ts';
+import { startWire, type Wire } from './harness/wire.ts';
 
 describe('an operator whose control plane fails', () => {
   let cluster: Cluster;
+  let wire: Wire;
   let operator: OperatorProcess;
+  let spread: Spread;
 
   beforeAll(async () => {
     cluster = await startCluster();
-    operator = await startOperatorProcess(cluster);
-    for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml', 'inflate.yaml'])
-      await applyText(cluster, await exampleText(file));
-    await scale(4);
-    await settled(4);
+    wire = await startWire(cluster);
+    operator = await startOperatorProcess(cluster, { ...wire.env, DISABLE_LEADER_ELECTION: 'true' });
+    spread = await startSpread(cluster);
+    await spread.scale(2);
+    await spread.settled(2);
   }, 180_000);
   afterEach(() => {
     expect(operator.process.exit).toBeUndefined();
   });
   afterAll(async () => {
     await operator?.stop();
+    await wire?.close();
     await cluster?.stop();
   }, 60_000);
 
-  const scale = (count: number): Promise<string> =>
-    cluster.kubectl('scale', 'deployment', 'inflate', `--replicas=${count}`);
-  const running = async (): Promise<number> =>
-    (await cluster.kube.list(POD, { labelSelector: 'app=inflate' })).items.filter(
-      (pod) => pod.status?.phase === 'Running' && !pod.metadata.deletionTimestamp,
-    ).length;
-  /** All pods run, and every instance that was bought belongs to a claim: nothing was bought twice. */
-  const settled = async (count: number): Promise<void> => {
-    await until(cluster, `${count} running pods`, async () => (await running()) === count, 90_000);
-    await until(cluster, 'an instance for every claim, and no other', async () => {
-      const claims = (await cluster.kube.list(NODE_CLAIM)).items;
-      const owned = claims.map((claim) => claim.status?.providerID?.split('/').at(-1)).sort();
-      const bought = cluster.world.aws.instances
-        .list()
-        .filter(({ state }) => state === 'pending' || state === 'running')
-        .map(({ id }) => id)
-        .sort();
-      return JSON.stringify(owned) === JSON.stringify(bought);
-    });
-  };
-
   it('goes on after a crash of the API server while pods were pending', async () => {
-    await scale(10);
+    await spread.scale(4);
     await cluster.plane.crashApiServer(1_000);
-    await settled(10);
+    await spread.settled(4);
+    expect(spread.bought()).toBe(4);
+    const told = operator.lines().map(({ message }) => message);
+    expect(told).toContain('the API server serves requests again');
   }, 150_000);
 
-  it('goes on after etcd stood still for less than the deadline of the lease', async () => {
+  it('goes on after its connections were cut again and again while it bought', async () => {
+    await spread.scale(7);
+    for (let round = 0; round < 6; round += 1) {
+      wire.cut();
+      await sleep(400);
+      wire.mend();
+      await sleep(600);
+    }
+    await spread.settled(7);
+    expect(spread.bought()).toBe(7);
+  }, 150_000);
+
+  it('ends with its lease when etcd stands still for longer than that lasts; its successor buys nothing twice', async () => {
+    await operator.stop();
+    operator = await startOperatorProcess(cluster, wire.env);
+    const message = (text: string): boolean => operator.lines().some((line) => line.message === text);
+    await until(cluster, 'a leader', () => message('successfully acquired lease'));
     const { etcd } = cluster.plane.processes;
+    await spread.scale(9);
     etcd.signal('SIGSTOP');
-    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    await sleep(20_000);
     etcd.signal('SIGCONT');
-    await scale(14);
-    await settled(14);
-  }, 150_000);
+    await until(cluster, 'the end of the leader', () => operator.process.exit !== undefined);
+    expect(operator.process.exit).toBe('exit code 1');
+    expect(message('leader election lost')).toBe(true);
 
-  it('takes a new token when the old one is replaced', async () => {
-    const tokens = async (): Promise<number> =>
-      new Set((await cluster.audit()).flatMap(({ user }) => user.extra?.[CREDENTIAL] ?? [])).size;
-    const before = await tokens();
-    await cluster.renewToken(900);
-    await until(cluster, 'requests with the new token', async () => (await tokens()) > before);
-    await scale(24);
-    await settled(24);
-  }, 150_000);
+    // As the kubelet does with its container.
+    operator = await startOperatorProcess(cluster, wire.env);
+    await spread.settled(9);
+    expect(spread.bought()).toBe(9);
+  }, 240_000);
 });

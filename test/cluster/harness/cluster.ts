@@ -38,6 +38,7 @@ export interface Cluster extends Installation {
 }
 
 export interface ClusterOptions {
+  readonly plane?: Parameters<typeof startInstallation>[0];
   /** Null leaves the charts to the test. */
   readonly values?: Values | null;
   readonly world?: Omit<WorldOptions, 'kubePort' | 'timeScale' | 'clock'>;
@@ -46,7 +47,7 @@ export interface ClusterOptions {
 }
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const installation = await startInstallation();
+  const installation = await startInstallation(options.plane);
   const { plane, kube, kubeconfig } = installation;
   const stops: (() => Promise<void>)[] = [() => plane.stop()];
   const stop = async (): Promise<void> => {

@@ -28,6 +28,8 @@ export interface ControlPlaneOptions {
   readonly audited?: readonly string[];
   /** False: no scheduler and no controllers, so that objects stay as they were written. Default true. */
   readonly controllers?: boolean;
+  /** More flags of the API server. */
+  readonly apiServerFlags?: readonly string[];
   /** Keeps running when this process ends. */
   readonly detached?: boolean;
   readonly progress?: (message: string) => void;
@@ -66,6 +68,8 @@ export interface ControlPlane {
   readonly etcdUrl: string;
   /** Of a member of system:masters. */
   readonly credentials: Credentials;
+  /** PEM file of the key that signs the tokens of service accounts. */
+  readonly serviceAccountKey: string;
   /** A client with those credentials. */
   readonly client: KubeApi;
   /** Path of a kubeconfig with those credentials. */
@@ -107,7 +111,10 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
   const start = (name: string, path: string, argv: readonly string[]): Promise<Process> =>
     startProcess({ name, path, argv, folder, detached: options.detached ?? false });
   const startApiServer = (): Promise<Process> =>
-    start('kube-apiserver', executables.apiServer, apiServerFlags(files, port, etcdUrl, options.controllers ?? true));
+    start('kube-apiserver', executables.apiServer, [
+      ...apiServerFlags(files, port, etcdUrl, options.controllers ?? true),
+      ...(options.apiServerFlags ?? []),
+    ]);
   const running: { -readonly [name in keyof Processes]?: Process } = {};
   const all = (): readonly Process[] => Object.values(running);
   const stopProcesses = async (): Promise<void> => {
@@ -140,6 +147,7 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
       ...connection,
       etcdUrl,
       certificateAuthority: files.certificateAuthority,
+      serviceAccountKey: files.serviceAccountKey,
       certificateKey: join(folder, 'certificates/apiserver.key'),
       kubeconfig: files.adminKubeconfig,
       binaries: executables,

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { KubeApi } from '../../../src/local/client.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './controlplane.ts';
 import { kubeconfigText } from './kubeconfig.ts';
+import { newToken, shortToken } from './tokens.ts';
 
 const run = promisify(execFile);
 
@@ -37,12 +38,16 @@ export interface Installation extends Tools {
   readonly kube: KubeApi;
   /** The text of a kubeconfig of the chart's ServiceAccount. */
   readonly kubeconfig: string;
-  /** A new token for the chart's ServiceAccount takes the place of the operators' present one. */
+  /** A new token for the chart's ServiceAccount takes the place of the operators' present one. Lives 600 s at least. */
   renewToken(seconds?: number): Promise<void>;
+  /** The same with a token that lives shorter than the TokenRequest API allows. Answers the token. */
+  shortenToken(seconds: number): Promise<string>;
 }
 
 /** Starts a control plane; the charts are left to the caller. */
-export async function startInstallation(options: Pick<ControlPlaneOptions, 'controllers'> = {}): Promise<Installation> {
+export async function startInstallation(
+  options: Pick<ControlPlaneOptions, 'controllers' | 'apiServerFlags'> = {},
+): Promise<Installation> {
   const plane = await startControlPlane({ audited: [OPERATOR_USER], ...options });
   const { client: kube, folder, url, certificateAuthority } = plane;
   const tokenFile = join(folder, 'operator.token');
@@ -55,6 +60,11 @@ export async function startInstallation(options: Pick<ControlPlaneOptions, 'cont
       ...(await startTools(plane)),
       renewToken: async (seconds = 3_600) => {
         await writeFile(tokenFile, await newToken(kube, seconds), { mode: 0o600 });
+      },
+      shortenToken: async (seconds) => {
+        const token = await shortToken(plane, seconds);
+        await writeFile(tokenFile, token, { mode: 0o600 });
+        return token;
       },
     };
   } catch (error) {
@@ -116,12 +126,4 @@ async function startTools(plane: ControlPlane): Promise<Tools> {
         ...argv,
       ]),
   };
-}
-
-/** Asks the TokenRequest API, as the kubelet does for a pod. */
-async function newToken(kube: KubeApi, expirationSeconds: number): Promise<string> {
-  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/karpenter/token`;
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
-  const answer = (await kube.raw('POST', path, request)) as { readonly status: { readonly token: string } };
-  return answer.status.token;
 }

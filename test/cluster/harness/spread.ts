@@ -1,0 +1,60 @@
+/**
+ * Pods that share no node, on a NodePool that buys one size and gives nothing back: as many instances have to be bought
+ * as there are pods, not one more, whatever goes wrong meanwhile.
+ */
+import { NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
+import { deployment } from '../../operator/harness.ts';
+import { apart, pool } from '../../operator/pools.ts';
+import { applyText, type Cluster, exampleText, until } from './cluster.ts';
+
+export interface Spread {
+  scale(count: number): Promise<void>;
+  /** Waits until this many pods run, every instance belongs to a claim, and every claim has its own. */
+  settled(count: number, limitMs?: number): Promise<void>;
+  /** How many instances were bought from the start, those included that are gone. */
+  bought(): number;
+}
+
+const APP = 'spread';
+
+export async function startSpread(cluster: Cluster): Promise<Spread> {
+  const { kube, world } = cluster;
+  const ids = new Set<string>();
+  world.aws.instances.subscribe(({ id }, previous) => {
+    if (previous === undefined) ids.add(id);
+  });
+  await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
+  for (const object of [
+    pool({ cpus: [2], budgets: [{ nodes: '0' }] }),
+    deployment(APP, 0, apart(APP), { cpu: '100m' }),
+  ])
+    await applyText(cluster, JSON.stringify(object));
+  await cluster.kubectl('wait', '--for=condition=Ready', 'ec2nodeclass/default', 'nodepool/default', '--timeout=60s');
+
+  const running = async (): Promise<number> =>
+    (await kube.list(POD, { labelSelector: `app=${APP}` })).items.filter(
+      ({ metadata, status }) => status?.phase === 'Running' && !metadata.deletionTimestamp,
+    ).length;
+  const claimed = async (): Promise<readonly (string | undefined)[]> =>
+    (await kube.list(NODE_CLAIM)).items.map((claim) => claim.status?.providerID?.split('/').at(-1)).sort();
+  const present = (): readonly string[] =>
+    world.aws.instances
+      .list()
+      .filter(({ state }) => state === 'pending' || state === 'running')
+      .map(({ id }) => id)
+      .sort();
+  return {
+    async scale(count) {
+      await cluster.kubectl('scale', 'deployment', APP, `--replicas=${count}`);
+    },
+    async settled(count, limitMs = 120_000) {
+      await until(cluster, `${count} running pods`, async () => (await running()) === count, limitMs);
+      await until(
+        cluster,
+        'an instance for every claim, and no other',
+        async () => JSON.stringify(await claimed()) === JSON.stringify(present()),
+      );
+    },
+    bought: () => ids.size,
+  };
+}

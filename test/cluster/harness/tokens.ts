@@ -1,0 +1,44 @@
+/** Tokens of the chart's ServiceAccount. */
+import { createSign, randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeApi } from '../../../src/local/client.ts';
+import type { ControlPlane } from './controlplane.ts';
+
+const NAMESPACE = 'kube-system';
+const NAME = 'karpenter';
+const PATH = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${NAME}`;
+/** As the API server's flag says. */
+const ISSUER = 'https://kubernetes.default.svc';
+/** The API server takes tokens for so much longer than they say. */
+const LEEWAY_S = 60;
+
+/** Asks the TokenRequest API, as the kubelet does for a pod. */
+export async function newToken(kube: KubeApi, expirationSeconds: number): Promise<string> {
+  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
+  const answer = (await kube.raw('POST', `${PATH}/token`, request)) as { readonly status: { readonly token: string } };
+  return answer.status.token;
+}
+
+const encoded = (part: unknown): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+
+/** Signed with the API server's own key, because the TokenRequest API gives no token for less than ten minutes. */
+export async function shortToken({ client, serviceAccountKey }: ControlPlane, seconds: number): Promise<string> {
+  const { metadata } = (await client.raw('GET', PATH)) as KubeObject;
+  const now = Math.floor(Date.now() / 1_000);
+  const claims = {
+    iss: ISSUER,
+    aud: [ISSUER],
+    sub: `system:serviceaccount:${NAMESPACE}:${NAME}`,
+    iat: now - LEEWAY_S,
+    nbf: now - LEEWAY_S,
+    exp: now + seconds - LEEWAY_S,
+    jti: randomUUID(),
+    'kubernetes.io': { namespace: NAMESPACE, serviceaccount: { name: NAME, uid: metadata.uid } },
+  };
+  const text = `${encoded({ alg: 'RS256', typ: 'JWT' })}.${encoded(claims)}`;
+  const signature = createSign('RSA-SHA256')
+    .update(text)
+    .sign(await readFile(serviceAccountKey, 'utf8'), 'base64url');
+  return `${text}.${signature}`;
+}

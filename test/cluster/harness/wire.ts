@@ -1,0 +1,20 @@
+/** A wire between operators and a real API server that can be cut. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Cable, startCable } from '../../operator/cable.ts';
+import type { Cluster } from './cluster.ts';
+
+export interface Wire extends Cable {
+  /** Environment of the operators at its end. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export async function startWire({ plane, kubeconfig }: Cluster): Promise<Wire> {
+  const cable = await startCable(plane.url, {
+    key: await readFile(plane.certificateKey, 'utf8'),
+    cert: await readFile(plane.certificateAuthority, 'utf8'),
+  });
+  const file = join(plane.folder, `wire-${new URL(cable.url).port}.kubeconfig`);
+  await writeFile(file, kubeconfig.replaceAll(plane.url, cable.url), { mode: 0o600 });
+  return { ...cable, env: { KUBECONFIG: file } };
+}

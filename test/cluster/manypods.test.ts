@@ -1,0 +1,139 @@
+/** An operator that comes to a cluster of ten thousand pods. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import type { Node, Pod } from '../../src/api/kubernetes.ts';
+import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
+import { freePorts } from './harness/processes.ts';
+
+const NODES = 100;
+const PODS_A_NODE = 100;
+const AT_ONCE = 32;
+/** The chart's example gives the operator a gigabyte. */
+const MOST_MEMORY_KB = 900 * 1_024;
+/** Kubelets kill a container whose probe takes longer three times in a row. */
+const PROBE_LIMIT_MS = 5_000;
+
+const nodeName = (index: number): string => `ready-${index}`;
+
+const node = (index: number): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: nodeName(index), labels: { 'kubernetes.io/hostname': nodeName(index) } },
+  spec: { providerID: `other:///${index}` },
+});
+
+const pod = (name: string, nodeName?: string): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default', labels: { app: 'many' } },
+  spec: {
+    ...(nodeName ? { nodeName } : {}),
+    containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '10m', memory: '16Mi' } } }],
+  },
+});
+
+async function inParallel(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < count; index = next++) await work(index);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+describe('an operator that comes to ten thousand pods', () => {
+  let cluster: Cluster;
+  let operator: OperatorProcess;
+  let probePort = 0;
+
+  beforeAll(async () => {
+    // Nobody else shall look at the pods: there are no kubelets behind these nodes.
+    cluster = await startCluster({ plane: { controllers: false }, world: { systemNodes: 0 } });
+    const { kube } = cluster;
+    const ready = {
+      conditions: [{ type: 'Ready', status: 'True' }],
+      allocatable: { cpu: '8', memory: '32Gi', pods: '110' },
+    };
+    await inParallel(NODES, async (index) => {
+      await kube.create(NODE, node(index));
+      await kube.patch(NODE, { name: nodeName(index) }, { status: ready }, { subresource: 'status' });
+    });
+    await inParallel(NODES * PODS_A_NODE, (index) => kube.create(POD, pod(`many-${index}`, nodeName(index % NODES))));
+    await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
+    await applyText(cluster, await exampleText('nodepool.yaml'));
+    [probePort = 0] = await freePorts(1);
+  }, 300_000);
+  afterAll(async () => {
+    await operator?.stop();
+    await cluster?.stop();
+  }, 60_000);
+
+  /** The most that the operator ever had, in KiB; zero where the system does not tell. */
+  const memory = async (): Promise<number> => {
+    if (process.platform !== 'linux') return 0;
+    const status = await readFile(`/proc/${operator.process.pid}/status`, 'utf8');
+    return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]);
+  };
+
+  /** How long the liveness probe takes now; undefined before the operator serves it. */
+  const probe = async (): Promise<number | undefined> => {
+    const started = performance.now();
+    try {
+      await fetch(`http://127.0.0.1:${probePort}/healthz`);
+    } catch {
+      return undefined;
+    }
+    return performance.now() - started;
+  };
+
+  it('reads them page by page, answers its probes all the while, and buys for the one that is pending', async () => {
+    operator = await startOperatorProcess(cluster, {
+      HEALTH_PROBE_PORT: String(probePort),
+      DISABLE_LEADER_ELECTION: 'true',
+    });
+    let longestMs = 0;
+    const look = async (): Promise<void> => {
+      longestMs = Math.max(longestMs, (await probe()) ?? 0);
+    };
+    await until(
+      cluster,
+      'a Ready NodePool',
+      async () => {
+        await look();
+        const pools = await cluster.kubectl('get', 'nodepool', 'default', '-o', 'jsonpath={.status.conditions}');
+        return /"status":"True","type":"Ready"/.test(pools);
+      },
+      120_000,
+    );
+    const pending = await cluster.kube.create(POD, pod('pending'));
+    const unschedulable = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' };
+    await cluster.kube.patch(
+      POD,
+      pending.metadata,
+      { status: { conditions: [unschedulable] } },
+      { subresource: 'status' },
+    );
+    await until(
+      cluster,
+      'a claim with an instance',
+      async () => {
+        await look();
+        return (await cluster.kube.list(NODE_CLAIM)).items.some(({ status }) => status?.providerID);
+      },
+      120_000,
+    );
+
+    const lists = (await cluster.audit()).filter(
+      ({ verb, objectRef }) => verb === 'list' && objectRef?.resource === 'pods',
+    );
+    expect(lists).toHaveLength((NODES * PODS_A_NODE) / 500);
+    for (const { requestURI } of lists) expect(requestURI).toContain('limit=500');
+    expect((await cluster.kube.list(NODE_CLAIM)).items).toHaveLength(1);
+    expect(longestMs).toBeLessThan(PROBE_LIMIT_MS);
+    expect(await memory()).toBeLessThan(MOST_MEMORY_KB);
+    process.stdout.write(
+      `10 000 pods: ${Math.round((await memory()) / 1_024)} MiB at most, probe ${Math.round(longestMs)} ms at most\n`,
+    );
+  }, 300_000);
+});

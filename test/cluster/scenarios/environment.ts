@@ -1,0 +1,56 @@
+/** Jest's environment of scenarios on a real control plane: leaves out what cannot run there, and is patient. */
+import { basename } from 'node:path';
+import type { EnvironmentContext, JestEnvironmentConfig } from '@jest/environment';
+import type { Circus } from '@jest/types';
+import { TestEnvironment } from 'jest-environment-node';
+import { LEFT_OUT } from './leftout.ts';
+
+/** By how much tests and hooks may take longer than in the local world. */
+const PATIENCE = 4;
+/** The first hook builds nothing, but starts a control plane. */
+const DEFAULT_LIMIT_MS = 180_000;
+
+export default class ScenarioEnvironment extends TestEnvironment {
+  readonly #file: string;
+
+  constructor(config: JestEnvironmentConfig, context: EnvironmentContext) {
+    super(config, context);
+    this.#file = basename(context.testPath);
+  }
+
+  handleTestEvent(event: Circus.Event, state: Circus.State): void {
+    if (event.name !== 'run_start') return;
+    state.testTimeout = DEFAULT_LIMIT_MS;
+    const tests = prepared(state.rootDescribeBlock);
+    for (const { file, test: start = '' } of LEFT_OUT) {
+      if (file !== this.#file) continue;
+      const found = tests.filter((test) => nameOf(test).startsWith(start));
+      if (found.length === 0) throw new Error(`leftout.ts names "${start}", which ${file} does not have`);
+      for (const test of found) test.mode = 'skip';
+    }
+  }
+
+  override async teardown(): Promise<void> {
+    const { closeStage } = this.global as { readonly closeStage?: () => Promise<void> };
+    await closeStage?.();
+    await super.teardown();
+  }
+}
+
+/** Gives more time to hooks and tests; answers all tests below. */
+function prepared(block: Circus.DescribeBlock): readonly Circus.TestEntry[] {
+  for (const hook of block.hooks) if (hook.timeout) hook.timeout *= PATIENCE;
+  return block.children.flatMap((child) => {
+    if (child.type === 'describeBlock') return prepared(child);
+    if (child.timeout) child.timeout *= PATIENCE;
+    return [child];
+  });
+}
+
+/** The names of its describe blocks and its own. */
+function nameOf(test: Circus.TestEntry): string {
+  const names = [test.name];
+  for (let block: Circus.DescribeBlock | undefined = test.parent; block?.parent; block = block.parent)
+    names.unshift(block.name);
+  return names.join(' ');
+}

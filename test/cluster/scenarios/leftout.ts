@@ -1,0 +1,56 @@
+/** Scenarios of `test/operator` that are not played on a real control plane, and why. */
+
+const WAITS = 'its deadlines are minutes long, and a real control plane keeps real time';
+const FAULTS = 'the local API server fails on demand; what a real one does is in test/cluster/faults.test.ts';
+
+const ENOUGH = 'each death takes half a minute of real time; those that are played include each part of a replacement';
+/** Tests of deaths while a single node is replaced. */
+const REPLACING = 'an operator that is killed while it replaces a node';
+
+export interface LeftOut {
+  /** Name of the file in `test/operator`. */
+  readonly file: string;
+  /** Begins the full name of the tests; absent: all of the file. */
+  readonly test?: string;
+  readonly why: string;
+}
+
+export const LEFT_OUT: readonly LeftOut[] = [
+  { file: 'buffers.test.ts', test: 'a CapacityBuffer of a PodTemplate', why: WAITS },
+  { file: 'capacity.test.ts', test: 'a shortage of the cheapest offering', why: WAITS },
+  { file: 'capacity.test.ts', test: 'a shortage of everything', why: WAITS },
+  { file: 'capacity.test.ts', test: 'an instance that never joins', why: WAITS },
+  { file: 'crashes.test.ts', test: `${REPLACING} before it taints`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} after it wrote`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} after it created`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} before it deletes the old claim`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} before it deletes the old node`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} before it terminates`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} before it lets`, why: ENOUGH },
+  {
+    file: 'crashes.test.ts',
+    test: `${REPLACING} takes the marks back if there is no reason any more, when only`,
+    why: ENOUGH,
+  },
+  {
+    file: 'crashes.test.ts',
+    test: 'an operator that is killed while it replaces several nodes by one after it tainted',
+    why: ENOUGH,
+  },
+  {
+    file: 'crashes.test.ts',
+    test: 'an operator that is killed while it replaces several nodes by one after it deleted',
+    why: ENOUGH,
+  },
+  { file: 'drift.test.ts', test: 'an edit of a NodePool that only concerns disruption', why: WAITS },
+  { file: 'drift.test.ts', test: 'expiry', why: WAITS },
+  { file: 'drift.test.ts', test: 'budgets of zero keep every node', why: WAITS },
+  { file: 'drift.test.ts', test: 'budgets of a schedule', why: WAITS },
+  { file: 'protection.test.ts', test: 'a PodDisruptionBudget that allows nothing holds a node', why: WAITS },
+  { file: 'protection.test.ts', test: 'a PodDisruptionBudget that allows nothing delays the drift', why: WAITS },
+  { file: 'protection.test.ts', test: 'do-not-disrupt for a duration', why: WAITS },
+  { file: 'repair.test.ts', why: WAITS },
+  { file: 'restarts.test.ts', test: 'the connection to the API server', why: FAULTS },
+  { file: 'soak.test.ts', why: 'it needs hours of time' },
+  { file: 'whynot.test.ts', why: WAITS },
+];

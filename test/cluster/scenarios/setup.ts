@@ -1,0 +1,8 @@
+/** Before each file of scenarios: they take place on a real control plane, which ends with the file. */
+import { playOn } from '../../operator/harness.ts';
+import { realStage } from './stage.ts';
+
+const stage = realStage();
+playOn(stage);
+// For the environment, which ends after every hook of the file.
+Object.assign(globalThis, { closeStage: stage.close });

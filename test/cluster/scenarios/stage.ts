@@ -1,0 +1,117 @@
+/**
+ * A real control plane as the stage of the scenarios of `test/operator`: kube-scheduler binds, real controllers make the
+ * pods, real disruption budgets hold evictions, RBAC allows the operator what the chart does. Time is real.
+ */
+import { readFile } from 'node:fs/promises';
+import { realClock } from '../../../src/kube/clock.ts';
+import { joinCluster, type Surroundings } from '../../../src/local/world.ts';
+import type { Certificate } from '../../operator/cable.ts';
+import type { ScenarioOptions, ScenarioWorld, Stage } from '../../operator/harness.ts';
+import type { PacedClock } from '../../support/pacedclock.ts';
+import { CLUSTER_NAME, installCharts, QUICK, VALUES } from '../harness/cluster.ts';
+import { type Installation, startInstallation } from '../harness/installation.ts';
+import { sweep } from './sweep.ts';
+
+/** Longer than any scenario file runs. */
+const TOKEN_SECONDS = 7_200;
+/** Beyond this a scenario belongs into the table of those that are left out. */
+const LONGEST_PASS_MS = 90_000;
+/** Long enough to see that nothing happens: two rounds of disruption with their validation. */
+const ENOUGH_MS = 30_000;
+
+export interface RealStage extends Stage {
+  close(): Promise<void>;
+}
+
+/** The control plane starts with the first scenario. */
+export function realStage(): RealStage {
+  let installation: Promise<Installation> | undefined;
+  return {
+    // Machines that act at real time, beside a clock that would run ten times as fast.
+    patience: 4,
+    async open(options) {
+      installation ??= install();
+      const { plane, kube, kubeconfig } = await installation;
+      const world = await joinCluster({ url: plane.url, credentials: plane.credentials, kubeconfig }, given(options));
+      const certificate = {
+        key: await readFile(plane.certificateKey, 'utf8'),
+        cert: await readFile(plane.certificateAuthority, 'utf8'),
+      };
+      const stop = async (): Promise<void> => {
+        await world.stop();
+        await sweep(kube);
+      };
+      return { world: { ...onStage(world, certificate), stop }, clock: stageClock() };
+    },
+    async close() {
+      const { plane } = (await installation) ?? {};
+      await plane?.stop();
+    },
+  };
+}
+
+async function install(): Promise<Installation> {
+  const installation = await startInstallation();
+  try {
+    // The operators run in the test's process.
+    await installCharts(installation, { ...VALUES, replicas: 0 });
+    await installation.renewToken(TOKEN_SECONDS);
+    return installation;
+  } catch (error) {
+    await installation.plane.stop();
+    throw error;
+  }
+}
+
+/** What a scenario asks of its world, but for time: machines act at once instead of in a fast clock's minute. */
+const given = ({ aws, systemNodes, log }: ScenarioOptions): Parameters<typeof joinCluster>[1] => ({
+  clusterName: CLUSTER_NAME,
+  ...QUICK,
+  ...(aws ? { aws } : {}),
+  ...(systemNodes === undefined ? {} : { systemNodes }),
+  ...(log ? { log } : {}),
+});
+
+const onStage = (world: Surroundings, certificate: Certificate): ScenarioWorld => ({
+  ...world,
+  kube: {
+    ...world.kube,
+    certificate,
+    get server(): never {
+      throw new Error(
+        'Cannot make a real API server fail on demand: name the test in test/cluster/scenarios/leftout.ts',
+      );
+    },
+  },
+});
+
+/** Real time until it is stopped. */
+function stageClock(): PacedClock {
+  const clock = realClock();
+  const timers = new Set<() => void>();
+  return {
+    now: clock.now,
+    after(ms, fire) {
+      const cancel = clock.after(ms, () => {
+        timers.delete(cancel);
+        fire();
+      });
+      timers.add(cancel);
+      return () => {
+        timers.delete(cancel);
+        cancel();
+      };
+    },
+    sleep(ms, signal) {
+      // The scenario's own waits are those without a signal.
+      if (signal !== undefined) return clock.sleep(ms, signal);
+      if (ms <= LONGEST_PASS_MS) return clock.sleep(Math.min(ms, ENOUGH_MS));
+      throw new RangeError(`Cannot let ${ms / 1_000} s pass: name the test in test/cluster/scenarios/leftout.ts`);
+    },
+    speed: () => 1,
+    calmMs: () => performance.now(),
+    stop() {
+      for (const cancel of timers) cancel();
+    },
+  };
+}
