@@ -21,7 +21,7 @@ export type OverlayPrices = (instanceType: string) => number | undefined;
 
 /** Read every five minutes; overlays that do not pass validation are left out. */
 export function overlayPrices(informers: Informers, clock: Pick<Clock, 'now'>): OverlayPrices {
-  const overlays = informers.store(NODE_OVERLAY);
+  const overlays = informers.store(NODE_OVERLAY, {}, { optional: true });
   let prices: ReadonlyMap<string, number> = new Map();
   let readMs = Number.NEGATIVE_INFINITY;
   return (instanceType) => {
