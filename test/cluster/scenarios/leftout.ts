@@ -1,7 +1,8 @@
 /** Scenarios of `test/operator` that are not played on a real control plane, and why. */
 
 const WAITS = 'its deadlines are minutes long, and a real control plane keeps real time';
-const FAULTS = 'the local API server fails on demand; for a real one see faults.test.ts and stale.test.ts in test/cluster';
+const FAULTS =
+  'the local API server fails on demand; for a real one see faults.test.ts and stale.test.ts in test/cluster';
 
 const ENOUGH = 'each death takes half a minute of real time; those that are played include each part of a replacement';
 /** Tests of deaths while a single node is replaced. */
