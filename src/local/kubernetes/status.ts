@@ -29,6 +29,8 @@ export class StatusError extends Error {
   readonly code: number;
   readonly reason: string;
   readonly details: StatusDetails | undefined;
+  /** Where a list may go on, though not as it was. */
+  continueToken?: string;
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails) {
     super(message);
@@ -42,7 +44,7 @@ export class StatusError extends Error {
     return {
       kind: 'Status',
       apiVersion: 'v1',
-      metadata: {},
+      metadata: this.continueToken === undefined ? {} : { continue: this.continueToken },
       status: 'Failure',
       message: this.message,
       ...(this.reason !== '' && { reason: this.reason }),

@@ -30,7 +30,9 @@ export function selection(query: URLSearchParams, resource: Resource, namespace:
 }
 
 const CONTINUE_EXPIRED =
-  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.';
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+/** In a token: whatever there is now. */
+const NOW = -1;
 
 /** Where a page goes on: the revision of the first page and the last key sent. */
 interface Position {
@@ -54,21 +56,22 @@ function position(text: string): Position {
  * The revision that a client names.
  *
  * @param malformed the error for what is no number; default that of a list
- * @throws StatusError 504 when it is in the future
  */
-export function checkedRevision(
-  core: Core,
+export function revisionOf(
   text: string,
   malformed: (message: string) => StatusError = (message) => badRequest(`invalid resource version: ${message}`),
 ): number {
   const revision = Number(text);
-  if (!Number.isInteger(revision) || revision < 0) {
-    throw malformed(
-      `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
-    );
-  }
+  if (Number.isInteger(revision) && revision >= 0) return revision;
+  const quoted = JSON.stringify(text);
+  throw malformed(`resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`);
+}
+
+/** The revision from which a client wants a list. @throws StatusError 504 when it is in the future */
+function listableRevision(core: Core, text: string): number {
+  const revision = revisionOf(text);
   if (revision > core.store.revision) {
-    const message = `Too large resource version: ${revision}, current: ${core.store.revision}`;
+    const message = `Timeout: Too large resource version: ${revision}, current: ${core.store.revision}`;
     throw new StatusError(504, 'Timeout', message, {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
       retryAfterSeconds: 1,
@@ -87,12 +90,15 @@ function snapshot(
   resource: Resource,
   namespace: string | undefined,
   revision: number,
-  gone: string,
+  resumed: Position | undefined,
 ): readonly Entry[] {
   if (revision === core.store.revision) return core.store.list(resource.storage, namespace);
   const entries = core.store.listAt(resource.storage, namespace, revision);
-  if (!entries) throw expired(gone);
-  return entries;
+  if (entries) return entries;
+  if (!resumed) throw expired('The resourceVersion for the provided list is too old.');
+  const error = expired(CONTINUE_EXPIRED);
+  error.continueToken = token({ rv: NOW, start: resumed.start });
+  throw error;
 }
 
 function page({ core, query }: Call, resource: Resource, namespace: string | undefined): Page {
@@ -100,14 +106,14 @@ function page({ core, query }: Call, resource: Resource, namespace: string | und
   const exact = query.get('resourceVersionMatch') === 'Exact';
   const named = query.get('resourceVersion') ?? '';
   const resumed = from ? position(from) : undefined;
-  const asked = named === '' || resumed ? core.store.revision : checkedRevision(core, named);
-  const revision = resumed?.rv ?? (exact ? asked : core.store.revision);
-  const gone = resumed ? CONTINUE_EXPIRED : `The resourceVersion for the provided list is too old.`;
+  const asked = named === '' || resumed ? core.store.revision : listableRevision(core, named);
+  const resumedAt = resumed?.rv === NOW ? core.store.revision : resumed?.rv;
+  const revision = resumedAt ?? (exact ? asked : core.store.revision);
   if (query.has('resourceVersionMatch') && named === '') {
     throw invalidListOptions('resourceVersionMatch is forbidden unless resourceVersion is provided');
   }
   const { matches, selectsAll } = selection(query, resource, namespace);
-  const found = snapshot(core, resource, namespace, revision, gone).filter(matches);
+  const found = snapshot(core, resource, namespace, revision, resumed).filter(matches);
   const start = resumed ? found.findIndex(({ key }) => key > resumed.start) : 0;
   const rest = start < 0 ? [] : found.slice(start);
   const limit = Number(query.get('limit') ?? 0);

@@ -8,7 +8,7 @@ import { expired, StatusError } from '../status.ts';
 import { partialMetadata, table } from '../table/index.ts';
 import type { Call } from './call.ts';
 import { includeOf } from './include.ts';
-import { checkedRevision, invalidListOptions, selection } from './list.ts';
+import { invalidListOptions, revisionOf, selection } from './list.ts';
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** A client that reads this much slower than things happen loses its watch, as it does on a real server. */
@@ -53,7 +53,7 @@ function startOf({ core, query }: Call): {
   if (query.has('sendInitialEvents') && query.get('resourceVersionMatch') !== 'NotOlderThan') {
     throw invalidListOptions('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
   }
-  if (named !== '') checkedRevision(core, named, (message) => new StatusError(500, '', message));
+  if (named !== '') revisionOf(named, (message) => new StatusError(500, '', message));
   const fromNow = named === '' || named === '0';
   const initial = marksEnd || (fromNow && query.get('sendInitialEvents') !== 'false');
   return { initial, marksEnd, revision: initial || fromNow ? core.store.revision : Number(named) };
@@ -89,6 +89,8 @@ function serveWatch(
   if (start.initial)
     for (const entry of store.list(resource.storage, namespace)) if (matches(entry)) write('ADDED', render(entry));
   const tell = (change: Change): undefined => {
+    // A watch may begin in the future, and waits for it.
+    if (change.revision <= start.revision) return;
     const seen = transition(change, matches);
     if (seen) write(seen.type, render(seen.entry));
   };

@@ -1,0 +1,119 @@
+/** Versions that a server has forgotten, or that it does not know yet, for lists, their pages and watches. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { scaledClock } from '../../src/local/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/server.ts';
+import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
+import { type Answer, type Server, serverAt } from './harness/http.ts';
+import { comparable, normal } from './parity/normal.ts';
+
+const MAPS = '/api/v1/namespaces/default/configmaps';
+
+interface Listed {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly { readonly metadata: { readonly name: string } }[];
+}
+
+describe('what a server remembers', () => {
+  let plane: ControlPlane;
+  let local: LocalApiServer;
+  /** Each with a list that was begun, changes after it, and nothing of the time before remembered. */
+  let both: readonly { readonly server: Server; readonly begun: Listed['metadata'] }[];
+
+  beforeAll(async () => {
+    // Its cache would remember what etcd forgets.
+    plane = await startControlPlane({ controllers: false, apiServerFlags: ['--watch-cache=false'] });
+    local = await startApiServer({ clock: scaledClock() });
+    both = await Promise.all([
+      begin(serverAt(plane.url, plane.credentials), forgetAll),
+      begin(serverAt(local.url), async () => local.faults.expireHistory()),
+    ]);
+  }, 180_000);
+  afterAll(async () => {
+    for (const { server } of both ?? []) server.close();
+    await local?.close();
+    await plane?.stop();
+  }, 60_000);
+
+  async function begin(server: Server, forget: () => Promise<unknown>) {
+    const make = (name: string): Promise<Answer> =>
+      server.send({ method: 'POST', path: MAPS, body: { metadata: { name } } });
+    for (const name of ['a', 'b', 'c']) await make(name);
+    const { body } = await server.send({ method: 'GET', path: `${MAPS}?limit=1` });
+    await server.send({ method: 'DELETE', path: `${MAPS}/c` });
+    await make('d');
+    await forget();
+    return { server, begun: (body as Listed).metadata };
+  }
+
+  async function forgetAll(): Promise<void> {
+    const etcd = async (path: string, body: object): Promise<{ readonly header: { readonly revision: string } }> => {
+      const answer = await fetch(`${plane.etcdUrl}${path}`, { method: 'POST', body: JSON.stringify(body) });
+      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+      return (await answer.json()) as { readonly header: { readonly revision: string } };
+    };
+    const { header } = await etcd('/v3/kv/range', { key: Buffer.from([0]).toString('base64') });
+    await etcd('/v3/kv/compaction', { revision: header.revision, physical: true });
+  }
+
+  const token = ({ continue: next = '' }: Listed['metadata']): string => `continue=${encodeURIComponent(next)}`;
+  const remembered = (answer: Answer): unknown => {
+    const { items } = answer.body as Listed;
+    return items ? { code: answer.code, names: items.map(({ metadata }) => metadata.name) } : comparable(answer, true);
+  };
+
+  it.each<[string, number, (begun: Listed['metadata']) => string]>([
+    ['a page of a list that is forgotten', 410, (begun) => `limit=5&${token(begun)}`],
+    ['the version of a list', 410, (begun) => `resourceVersion=${begun.resourceVersion}&resourceVersionMatch=Exact`],
+    ['the first version', 410, () => 'resourceVersion=1&resourceVersionMatch=Exact&limit=1'],
+    ['any version after one that is forgotten', 200, (begun) => `resourceVersion=${begun.resourceVersion}`],
+    ['no version', 200, () => ''],
+  ])('%s: %d', async (_, code, query) => {
+    const answers = await Promise.all(
+      both.map(({ server, begun }) => server.send({ method: 'GET', path: `${MAPS}?${query(begun)}` })),
+    );
+    const [real, ours] = answers.map(remembered);
+    expect(answers[0]?.code).toBe(code);
+    expect(ours).toEqual(real);
+  });
+
+  it('lets a list that is forgotten go on with what there is now', async () => {
+    const rest = both.map(async ({ server, begun }) => {
+      const gone = await server.send({ method: 'GET', path: `${MAPS}?limit=5&${token(begun)}` });
+      const { metadata } = gone.body as Listed;
+      return remembered(await server.send({ method: 'GET', path: `${MAPS}?limit=5&${token(metadata)}` }));
+    });
+    const [real, ours] = await Promise.all(rest);
+    expect(real).toEqual({ code: 200, names: ['b', 'd'] });
+    expect(ours).toEqual(real);
+  });
+
+  it.each<[string, (begun: Listed['metadata']) => string]>([
+    ['the first version', () => '1'],
+    ['the version of a list that is forgotten', (begun) => begun.resourceVersion],
+  ])(
+    'ends a watch from %s with one error',
+    async (_, version) => {
+      const [real, ours] = await Promise.all(
+        both.map(({ server, begun }) =>
+          server.watch(`${MAPS}?watch=true&timeoutSeconds=60&resourceVersion=${version(begun)}`, () => false),
+        ),
+      );
+      expect(real).toMatchObject([{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }]);
+      // A server whose cache is too short words it as the local one does.
+      const withoutMessage = (events: unknown): unknown =>
+        JSON.parse(JSON.stringify(events).replace(/"message":"[^"]*",/, ''));
+      expect(withoutMessage(normal(ours))).toEqual(withoutMessage(normal(real)));
+    },
+    60_000,
+  );
+
+  it('takes a watch from a version that is still to come', async () => {
+    const [real, ours] = await Promise.all(
+      both.map(({ server }) =>
+        server.watch(`${MAPS}?watch=true&timeoutSeconds=1&resourceVersion=99999999`, () => false),
+      ),
+    );
+    expect(real).toEqual([]);
+    expect(ours).toEqual(real);
+  }, 60_000);
+});
