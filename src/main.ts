@@ -163,6 +163,7 @@ async function run(parts: Parts): Promise<Operator> {
     manages: ({ group, kind }) =>
       aws.provider.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
     defaultSpread: settings.defaultTopologySpreadConstraints,
+    devices: !settings.ignoreDraRequests,
   });
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
   const book = new VerdictBook();

@@ -15,6 +15,7 @@ import type {
   PodDisruptionBudget,
   PodTemplate,
   ReplicationController,
+  ResourceClaim,
   ResourceSlice,
   Service,
   StorageClass,
@@ -93,6 +94,7 @@ export const VOLUME_ATTACHMENT = cluster<VolumeAttachment>(
   'VolumeAttachment',
   'volumeattachments',
 );
+export const RESOURCE_CLAIM = namespaced<ResourceClaim>('resource.k8s.io', 'v1', 'ResourceClaim', 'resourceclaims');
 export const RESOURCE_SLICE = cluster<ResourceSlice>('resource.k8s.io', 'v1', 'ResourceSlice', 'resourceslices');
 export const POD_DISRUPTION_BUDGET = namespaced<PodDisruptionBudget>(
   'policy',

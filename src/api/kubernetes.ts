@@ -213,6 +213,7 @@ export interface PodStatus {
   readonly phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
   readonly conditions?: readonly Condition[];
   readonly nominatedNodeName?: string;
+  readonly resourceClaimStatuses?: readonly { readonly name: string; readonly resourceClaimName?: string }[];
   readonly startTime?: string;
   readonly podIP?: string;
   readonly containerStatuses?: readonly ContainerStatus[];
@@ -265,6 +266,13 @@ export interface Workload extends KubeObject {
 
 export interface ReplicationController extends KubeObject {
   readonly spec?: { readonly selector?: StringMap };
+}
+
+/** Devices that pods ask for, and where they were found. */
+export interface ResourceClaim extends KubeObject {
+  readonly status?: {
+    readonly allocation?: { readonly nodeSelector?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } };
+  };
 }
 
 /** A pod template as an object of its own, which nothing runs. */

@@ -12,6 +12,7 @@ import type {
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
+  ResourceClaim,
   StorageClass,
   StringMap,
   Taint,
@@ -111,6 +112,8 @@ export interface Snapshot {
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
   readonly quiet?: Quiet;
+  /** Absent while dynamic resources are ignored. */
+  readonly resourceClaims?: readonly ResourceClaim[];
   /** Given to pending pods that declare no spread of their own. */
   readonly defaultSpread?: DefaultSpread;
 }

@@ -8,6 +8,7 @@ import type {
   StorageClass,
 } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../api/labels.ts';
+import { DeviceClaims, deviceClaimNames } from './devices.ts';
 import type { Snapshot } from './model.ts';
 import { Requirements } from './requirements.ts';
 
@@ -40,14 +41,23 @@ export class Volumes {
   readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>;
   readonly #volumes: ReadonlyMap<string, PersistentVolume>;
   readonly #classes: ReadonlyMap<string, StorageClass>;
+  /** Undefined while dynamic resources are ignored. */
+  readonly devices: DeviceClaims | undefined;
 
   constructor(snapshot: Snapshot) {
-    const { persistentVolumeClaims, persistentVolumes, storageClasses } = snapshot;
+    const { persistentVolumeClaims, persistentVolumes, storageClasses, resourceClaims } = snapshot;
+    this.devices = resourceClaims && new DeviceClaims(resourceClaims);
     this.#claims = new Map(
       persistentVolumeClaims.map((claim) => [`${claim.metadata.namespace ?? 'default'}/${claim.metadata.name}`, claim]),
     );
     this.#volumes = new Map(persistentVolumes.map((volume) => [volume.metadata.name, volume]));
     this.#classes = new Map(storageClasses.map((storageClass) => [storageClass.metadata.name, storageClass]));
+  }
+
+  /** What tells a pod's volumes and devices from those of other pods of its namespace. */
+  static identity(pod: Pod): string {
+    const devices = deviceClaimNames(pod);
+    return [...Volumes.claimNames(pod), ...devices.map((name) => `device ${name}`)].join();
   }
 
   /** Names of a pod's claims, in order. Pods that agree on them and on their namespace have the same volumes. */
@@ -92,11 +102,12 @@ export class Volumes {
     return undefined;
   }
 
-  /** What the volumes of a pod come to. Claims that do not exist are passed over. */
+  /** What the volumes of a pod come to, and its devices. Claims that do not exist are passed over. */
   of(pod: Pod): PodVolumes {
     const names = Volumes.claimNames(pod);
-    if (names.length === 0) return NO_VOLUMES;
-    let alternatives = ANYWHERE;
+    const devices = this.devices?.placesOf(pod) ?? [];
+    if (names.length === 0 && devices.length === 0) return NO_VOLUMES;
+    let alternatives = devices.reduce(combined, ANYWHERE);
     const claims = new Map<string, Set<string>>();
     for (const name of names) {
       const id = `${namespaceOf(pod)}/${name}`;

@@ -3,7 +3,8 @@
  * were created a moment ago, nominations and deletion marks. Everything that the API server knows too is derived from
  * the informers' stores, so a restart loses nothing but the marks, which their owners put back.
  */
-import type { Node, Pod, TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { RESOURCE_CLAIM } from '../api/kinds.ts';
+import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { DefaultSpread } from '../engine/defaultspread.ts';
@@ -34,6 +35,8 @@ export interface ClusterOptions {
   readonly manages: (nodeClass: { readonly group: string; readonly kind: string }) => boolean;
   /** Topology spread constraints for pods that declare none. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
+  /** Whether claims of dynamic resources count. Default false. */
+  readonly devices?: boolean;
 }
 
 /** A consolidation memo is never older than this: what it did not foresee is looked at again. */
@@ -46,6 +49,8 @@ export class ClusterState {
   /** Claims of static NodePools that were granted and do not exist yet, by NodePool. */
   readonly reservedNodes = new Tally();
   readonly virtualPods = new VirtualPods();
+  /** Undefined while dynamic resources are ignored. */
+  readonly resourceClaims: Store<ResourceClaim> | undefined;
   /** Undefined when no constraints are given by default. */
   readonly defaultSpread: () => DefaultSpread | undefined;
 
@@ -63,12 +68,14 @@ export class ClusterState {
   #bufferPods: ReadonlyMap<string, number> = new Map();
   #changedMs: number;
 
-  constructor({ informers, clock, manages, defaultSpread = [] }: ClusterOptions) {
+  constructor({ informers, clock, manages, defaultSpread = [], devices = false }: ClusterOptions) {
     this.#clock = clock;
     this.#manages = manages;
     this.#changedMs = clock.now();
     this.stores = openStores(informers);
     this.defaultSpread = watchDefaultSpread(informers, defaultSpread);
+    // the operator's default role cannot read them
+    this.resourceClaims = devices ? informers.store(RESOURCE_CLAIM, {}, { optional: true }) : undefined;
     const { nodes, nodeClaims, pods, nodePools, csiNodes } = this.stores;
     nodes.subscribe((_, node, before) => {
       if (before) this.#nodeChanged(before);

@@ -25,6 +25,7 @@ export function takeSnapshot(cluster: ClusterState, parts: SnapshotParts): Snaps
     persistentVolumeClaims: stores.persistentVolumeClaims.list(),
     persistentVolumes: stores.persistentVolumes.list(),
     storageClasses: stores.storageClasses.list(),
+    ...(cluster.resourceClaims && { resourceClaims: cluster.resourceClaims.list() }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),
   };
 }

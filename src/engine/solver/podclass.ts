@@ -3,6 +3,8 @@
  * up a preference moves a pod into another class. Classes that differ in topology alone are of one kind.
  */
 import type { Pod, PodSpec } from '../../api/kubernetes.ts';
+import { isVirtual } from '../capacitybuffers.ts';
+import { usesDevices } from '../devices.ts';
 import { type HostPort, hostPortsOf } from '../hostports.ts';
 import type { Resources } from '../model.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
@@ -89,7 +91,9 @@ export class PodClasses {
     const { metadata, spec } = pod;
     let id = metadata.namespace ?? 'default';
     for (const key of this.#options.labelKeys) id += SEPARATOR + (metadata.labels?.[key] ?? ABSENT);
-    return spec.volumes === undefined ? id : id + SEPARATOR + Volumes.claimNames(pod).join();
+    if (isVirtual(pod)) id += `${SEPARATOR}virtual`;
+    if (spec.volumes === undefined && spec.resourceClaims === undefined) return id;
+    return id + SEPARATOR + Volumes.identity(pod);
   }
 
   #specIdentity(pod: Pod): string {
@@ -99,8 +103,9 @@ export class PodClasses {
       const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
       const ports = hostPortsOf(pod);
       const rules = [nodeSelector, affinity, tolerations, topologySpreadConstraints];
-      const hasNone = ports.length === 0 && rules.every((rule) => rule === undefined);
-      id = hasNone ? '' : JSON.stringify([ports, ...rules]);
+      const devices = usesDevices(pod);
+      const hasNone = ports.length === 0 && !devices && rules.every((rule) => rule === undefined);
+      id = hasNone ? '' : JSON.stringify([ports, devices, ...rules]);
       this.#specs.set(spec, id);
     }
     return id;

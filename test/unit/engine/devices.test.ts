@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import type { NodeSelectorTerm, Pod, ResourceClaim } from '../../../src/api/kubernetes.ts';
+import { ZONE_LABEL } from '../../../src/api/labels.ts';
+import { virtualPods } from '../../../src/engine/capacitybuffers.ts';
+import { oneOf, type PodParts, planOf, pod, refusalText, stateNode } from './build.ts';
+
+const claim = (name: string, ...terms: readonly NodeSelectorTerm[]): ResourceClaim => ({
+  apiVersion: 'resource.k8s.io/v1',
+  kind: 'ResourceClaim',
+  metadata: { name, namespace: 'default' },
+  status: { allocation: terms.length === 0 ? {} : { nodeSelector: { nodeSelectorTerms: terms } } },
+});
+const waiting: ResourceClaim = { ...claim('waiting'), status: {} };
+const inZone = (name: string): NodeSelectorTerm => ({ matchExpressions: [oneOf(ZONE_LABEL, `zone-${name}`)] });
+const using = (name: string, ...claims: readonly string[]): Pod =>
+  pod(name, { cpu: '1', resourceClaims: claims.map((each) => ({ name: each, resourceClaimName: each })) });
+/** As a pod whose claim is made from a template. */
+const made = (resourceClaimStatuses?: NonNullable<Pod['status']>['resourceClaimStatuses']): Pod => {
+  const base = pod('p', { cpu: '1', resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: 'one-gpu' }] });
+  return { ...base, status: { ...base.status, ...(resourceClaimStatuses && { resourceClaimStatuses }) } };
+};
+const planned = (pendingPods: readonly Pod[], ...resourceClaims: readonly ResourceClaim[]) =>
+  planOf({ pendingPods, resourceClaims });
+const zones = (plan: ReturnType<typeof planOf>) =>
+  plan.claims.flatMap(({ requirements }) => requirements.find(({ key }) => key === ZONE_LABEL)?.values ?? []);
+
+const UNSUPPORTED = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter';
+
+describe('pods with resource claims', () => {
+  it.each<{ parts: PodParts }>([
+    { parts: { resourceClaims: [{ name: 'd', resourceClaimName: 'd' }] } },
+    { parts: { initContainers: [{ name: 'init', resources: { claims: [{ name: 'd' }] } }] } },
+  ])('are refused while dynamic resources are ignored: $parts', ({ parts }) => {
+    const plan = planOf({ pendingPods: [pod('p', { cpu: '1', ...parts })] });
+    expect(plan.refusals.get('default/p')).toEqual({ code: 'unsupported', text: UNSUPPORTED });
+  });
+
+  it('are told from pods without that are like them otherwise', () => {
+    const like = (name: string): Pod => pod(name, { cpu: '1' });
+    for (const pendingPods of [
+      [like('plain'), using('device', 'd')],
+      [using('device', 'd'), like('plain')],
+    ]) {
+      const plan = planOf({ pendingPods });
+      expect([...plan.refusals.keys()]).toEqual(['default/device']);
+      expect(plan.claims.flatMap(({ pods }) => pods)).toEqual(['default/plain']);
+    }
+  });
+
+  it('go where their devices are', () => {
+    expect(zones(planned([using('p', 'd')], claim('d', inZone('b'))))).toEqual(['zone-b']);
+    expect(zones(planned([using('p', 'd')], claim('d', inZone('x'), inZone('c'))))).toEqual(['zone-c']);
+    expect(planned([using('p', 'd')], claim('d')).claims).toHaveLength(1);
+  });
+
+  it('go where all of their devices are, or nowhere', () => {
+    const [near, far] = [claim('near', inZone('a'), inZone('b')), claim('far', inZone('b'), inZone('c'))];
+    expect(zones(planned([using('p', 'near', 'far')], near, far))).toEqual(['zone-b']);
+    const plan = planned([using('p', 'd')], claim('d', inZone('x')));
+    expect(plan.claims).toEqual([]);
+    expect(refusalText(plan, 'p')).toMatch(/zone-x/);
+  });
+
+  it('go to different places for different claims', () => {
+    const plan = planned([using('p', 'one'), using('q', 'two')], claim('one', inZone('a')), claim('two', inZone('c')));
+    expect(zones(plan).sort()).toEqual(['zone-a', 'zone-c']);
+  });
+
+  it('stay on the node that their devices are part of', () => {
+    const onNode: NodeSelectorTerm = { matchFields: [oneOf('metadata.name', 'two')] };
+    const plan = planOf({
+      pendingPods: [using('p', 'd')],
+      nodes: [stateNode('one'), stateNode('two')],
+      resourceClaims: [claim('d', onNode)],
+    });
+    expect(plan.placements.map(({ node }) => node)).toEqual(['two']);
+    expect(planned([using('p', 'd')], claim('d', onNode)).claims).toEqual([]);
+  });
+
+  it.each([
+    { when: 'a claim does not exist', pod: using('p', 'gone'), says: 'resourceclaim "default/gone" not found' },
+    {
+      when: 'a claim has no devices yet',
+      pod: using('p', 'waiting'),
+      says: 'no instance type can satisfy the allocation',
+    },
+    { when: 'the claim of a template is not made yet', pod: made(), says: 'resourceclaim "default/gpu" not found' },
+    {
+      when: 'the claim of a template has no devices yet',
+      pod: made([{ name: 'gpu', resourceClaimName: 'waiting' }]),
+      says: 'no instance type can satisfy the allocation',
+    },
+    { when: 'the claim of a template is not needed', pod: made([{ name: 'gpu' }]), says: undefined },
+  ])('are refused or not when $when', ({ pod: one, says }) => {
+    expect(refusalText(planned([one], waiting), 'p')).toBe(says);
+  });
+});
+
+describe('virtual pods', () => {
+  it('are told from real ones that are like them otherwise', () => {
+    const real = pod('real', { cpu: '1', nodeSelector: { 'kubernetes.io/hostname': 'h' } });
+    const [virtual] = virtualPods({ metadata: { name: 'b', namespace: 'default', uid: 'b' } }, real, 1, 0);
+    if (virtual === undefined) throw new Error('no virtual pod');
+    const alike: Pod = { ...virtual, spec: real.spec };
+    for (const pendingPods of [
+      [alike, real],
+      [real, alike],
+    ])
+      expect(planOf({ pendingPods }).refusals.get('default/real')?.code).toBe('ignored');
+  });
+});
