@@ -1,0 +1,122 @@
+/** Which subnet a launch takes in each zone, and what it is expected to take of its addresses. */
+import { EC2Client } from '@aws-sdk/client-ec2';
+import { describe, expect, it } from '@jest/globals';
+import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import { Subnets } from '../../../../src/aws/subnets/subnets.ts';
+import type { InstanceType } from '../../../../src/engine/model.ts';
+
+const only = (key: string, value: string) => ({ key, operator: 'In' as const, values: [value] });
+
+const type = (name: string, pods: number, zones: readonly string[], available = true): InstanceType => ({
+  name,
+  requirements: [],
+  capacity: { pods },
+  overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+  offerings: zones.map((zone) => ({
+    requirements: [only('karpenter.sh/capacity-type', 'spot'), only('topology.kubernetes.io/zone', zone)],
+    usdPerHour: 1,
+    available,
+  })),
+});
+
+async function subnetsOf(free: Record<string, readonly [zone: string, addresses: number]>) {
+  let now = 0;
+  let described = free;
+  const ec2: EC2Client = Object.assign(Object.create(EC2Client.prototype) as EC2Client, {
+    send: async () => ({
+      Subnets: Object.entries(described).map(([SubnetId, [AvailabilityZone, AvailableIpAddressCount]]) => ({
+        SubnetId,
+        AvailabilityZone,
+        AvailableIpAddressCount,
+      })),
+    }),
+  });
+  const clock = { now: () => now, sleep: async () => undefined, after: () => () => undefined };
+  const subnets = new Subnets(ec2, clock, 60_000);
+  const plain: EC2NodeClass = {
+    apiVersion: 'karpenter.k8s.aws/v1',
+    kind: 'EC2NodeClass',
+    metadata: { name: 'default', uid: 'u', generation: 1 },
+    spec: { subnetSelectorTerms: [{ tags: { a: 'b' } }], securityGroupSelectorTerms: [], amiSelectorTerms: [] },
+  };
+  const nodeClass = { ...plain, status: { subnets: [...(await subnets.list(plain))] } };
+  return {
+    subnets,
+    nodeClass,
+    choose: (types: readonly InstanceType[] = [type('m5.large', 29, ['a', 'b'])]) =>
+      subnets.chooseForLaunch(nodeClass, types, 'spot'),
+    chosen: (types?: readonly InstanceType[]) =>
+      Object.fromEntries(
+        [...subnets.chooseForLaunch(nodeClass, types ?? [type('m5.large', 29, ['a', 'b'])], 'spot')].map(
+          ([zone, { id }]) => [zone, id],
+        ),
+      ),
+    again: async (changed: typeof free) => {
+      described = changed;
+      now += 60_001;
+      await subnets.list(plain);
+    },
+  };
+}
+
+describe('the subnets of a NodeClass', () => {
+  it('are listed with the most free addresses first, then by id', async () => {
+    const { nodeClass } = await subnetsOf({ c: ['a', 5], b: ['a', 9], a: ['b', 5] });
+    expect(nodeClass.status.subnets.map(({ id }) => id)).toEqual(['b', 'a', 'c']);
+  });
+});
+
+describe('a launch', () => {
+  it('takes the subnet with the most free addresses of each zone', async () => {
+    const { chosen } = await subnetsOf({ small: ['a', 10], large: ['a', 1000], other: ['b', 3] });
+    expect(chosen()).toEqual({ a: 'large', b: 'other' });
+  });
+
+  it('counts what earlier launches are expected to take', async () => {
+    const { chosen } = await subnetsOf({ one: ['a', 100], two: ['a', 90] });
+    expect(chosen()).toEqual({ a: 'one' });
+    expect(chosen()).toEqual({ a: 'two' });
+    expect(chosen()).toEqual({ a: 'one' });
+  });
+
+  it('is expected to take as many as the smallest type that it may buy there', async () => {
+    const { choose } = await subnetsOf({ one: ['a', 100], two: ['b', 100], three: ['c', 100] });
+    const zonal = choose([
+      type('m5.large', 29, ['a']),
+      type('m5.xlarge', 58, ['a', 'b']),
+      type('t3.nano', 4, ['b'], false),
+    ]);
+    expect(Object.fromEntries([...zonal].map(([zone, { predictedIps }]) => [zone, predictedIps]))).toEqual({
+      a: 29,
+      b: 58,
+      c: 0,
+    });
+  });
+
+  it('gives back what it did not use, unless the subnet was described meanwhile', async () => {
+    const { subnets, choose, chosen, again } = await subnetsOf({ one: ['a', 100], two: ['a', 90] });
+    subnets.releaseUnused([...choose().values()], new Set());
+    expect(chosen()).toEqual({ a: 'one' });
+
+    const pending = [...choose().values()];
+    expect(pending.map(({ id }) => id)).toEqual(['two']);
+    await again({ one: ['a', 50], two: ['a', 40] });
+    subnets.releaseUnused(pending, new Set());
+    expect(chosen()).toEqual({ a: 'one' });
+    expect(chosen()).toEqual({ a: 'two' });
+  });
+
+  it('keeps what it used', async () => {
+    const { subnets, choose, chosen } = await subnetsOf({ one: ['a', 100], two: ['a', 90] });
+    subnets.releaseUnused([...choose().values()], new Set(['one']));
+    expect(chosen()).toEqual({ a: 'two' });
+  });
+
+  it('leaves a subnet that AWS found full until it is described again', async () => {
+    const { subnets, chosen, again } = await subnetsOf({ one: ['a', 100], two: ['a', 90] });
+    subnets.exhausted('one');
+    expect(chosen()).toEqual({ a: 'two' });
+    await again({ one: ['a', 100], two: ['a', 90] });
+    expect(chosen()).toEqual({ a: 'one' });
+  });
+});
