@@ -4,7 +4,16 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DEPLOYMENT, NODE } from '../../../src/api/kinds.ts';
+import {
+  CAPACITY_BUFFER,
+  DEPLOYMENT,
+  EC2_NODE_CLASS,
+  type Kind,
+  NODE,
+  NODE_CLAIM,
+  NODE_OVERLAY,
+  NODE_POOL,
+} from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { KubeApi } from '../../../src/local/client.ts';
 import { joinCluster, type Surroundings, type WorldOptions } from '../../../src/local/world.ts';
@@ -89,8 +98,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
 }
 
 /** Both charts, and a token for operators outside of the cluster. */
-export async function installCharts({ install, renewToken }: Installation, values: Values): Promise<void> {
+export async function installCharts({ kube, install, renewToken }: Installation, values: Values): Promise<void> {
   await install('karpenter-crd', {});
+  // The server sets a custom kind up with the first request for it, and refuses requests meanwhile.
+  const kinds: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE_OVERLAY, EC2_NODE_CLASS, CAPACITY_BUFFER];
+  for (const kind of kinds) await eventually(`${kind.plural} to be served`, () => kube.list(kind), 60_000);
   await install('karpenter', values, '--skip-crds');
   await renewToken();
 }

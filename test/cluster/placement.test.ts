@@ -1,0 +1,213 @@
+/** What the engine takes for a place is one for kube-scheduler: pods of every kind of constraint, planned in one go. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
+import { deployment } from '../operator/harness.ts';
+import { apart, pool } from '../operator/pools.ts';
+import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
+
+const ZONE = 'topology.kubernetes.io/zone';
+const HOST = 'kubernetes.io/hostname';
+
+const selects = (app: string) => ({ labelSelector: { matchLabels: { app } } });
+const spread = (app: string, topologyKey: string, more: object = {}) => ({
+  topologySpreadConstraints: [
+    { maxSkew: 1, topologyKey, whenUnsatisfiable: 'DoNotSchedule', ...selects(app), ...more },
+  ],
+});
+const zoneIn = (...values: readonly string[]) => ({
+  nodeAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [{ matchExpressions: [{ key: ZONE, operator: 'In', values }] }],
+    },
+  },
+});
+const container = (name: string, requests: Record<string, string>, more: object = {}) => ({
+  name,
+  image: 'pause',
+  resources: { requests },
+  ...more,
+});
+
+/** Name, replicas, what is special about the pod, requests of its container. */
+const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Record<string, string>?])[] = [
+  ['plain', 5, {}],
+  ['zones', 7, spread('zones', ZONE)],
+  ['zones-at-least-two', 3, spread('zones-at-least-two', ZONE, { minDomains: 2 })],
+  ['zones-by-revision', 4, spread('zones-by-revision', ZONE, { matchLabelKeys: ['pod-template-hash'] })],
+  ['zones-of-taint', 3, spread('zones-of-taint', ZONE, { nodeTaintsPolicy: 'Honor' })],
+  ['hosts', 4, spread('hosts', HOST), { cpu: '500m' }],
+  ['apart', 3, apart('apart'), { cpu: '300m' }],
+  [
+    'together',
+    4,
+    {
+      affinity: {
+        podAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [{ ...selects('together'), topologyKey: HOST }],
+        },
+      },
+    },
+    { cpu: '600m' },
+  ],
+  [
+    'near-apart',
+    2,
+    {
+      affinity: {
+        podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...selects('apart'), topologyKey: ZONE }] },
+      },
+    },
+  ],
+  [
+    'not-with-plain',
+    2,
+    {
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [{ ...selects('plain'), topologyKey: HOST }],
+        },
+      },
+    },
+  ],
+  ['zone-b', 2, { affinity: zoneIn('us-west-2b') }],
+  ['arm', 2, { nodeSelector: { 'kubernetes.io/arch': 'arm64' } }],
+  ['on-demand', 2, { nodeSelector: { 'karpenter.sh/capacity-type': 'on-demand' } }],
+  [
+    'tolerant',
+    2,
+    {
+      nodeSelector: { 'karpenter.sh/nodepool': 'tainted' },
+      tolerations: [{ key: 'dedicated', operator: 'Equal', value: 'yes', effect: 'NoSchedule' }],
+    },
+  ],
+  [
+    'ports',
+    3,
+    { containers: [container('main', { cpu: '100m' }, { ports: [{ containerPort: 80, hostPort: 8080 }] })] },
+  ],
+  [
+    'starts-large',
+    2,
+    {
+      initContainers: [
+        container('side', { cpu: '250m', memory: '256Mi' }, { restartPolicy: 'Always' }),
+        container('setup', { cpu: '1500m' }),
+      ],
+    },
+    { cpu: '200m' },
+  ],
+  ['as-a-whole', 2, { resources: { requests: { cpu: '700m', memory: '300Mi' } } }, { cpu: '50m' }],
+  ['storage', 2, {}, { cpu: '100m', 'ephemeral-storage': '4Gi' }],
+  ['zonal-volume', 1, { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] }],
+];
+const PODS = WORKLOADS.reduce((sum, [, replicas]) => sum + replicas, 0);
+
+/** On every node, whatever its taints. */
+const DAEMON = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'agent', namespace: 'default' },
+  spec: {
+    selector: { matchLabels: { app: 'agent' } },
+    template: {
+      metadata: { labels: { app: 'agent' } },
+      spec: {
+        tolerations: [{ operator: 'Exists' }],
+        containers: [container('main', { cpu: '350m', memory: '200Mi' })],
+      },
+    },
+  },
+};
+
+/** A volume that can be reached from one zone only, made beforehand and bound to its claim. */
+const VOLUME: readonly unknown[] = [
+  {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'data' },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: '',
+      claimRef: { namespace: 'default', name: 'data' },
+      csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' },
+      nodeAffinity: { required: zoneIn('us-west-2b').nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution },
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: 'default' },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: '',
+      volumeName: 'data',
+      resources: { requests: { storage: '1Gi' } },
+    },
+  },
+];
+
+/** A pool like the others for pods that tolerate its taint. */
+const tainted = (): KubeObject => {
+  const made = pool({ name: 'tainted', cpus: [4] }) as KubeObject & { spec: { template: { spec: object } } };
+  const taints = [{ key: 'dedicated', value: 'yes', effect: 'NoSchedule' }];
+  Object.assign(made.spec.template.spec, { taints });
+  return made;
+};
+
+describe('pods of every kind of constraint', () => {
+  let cluster: Cluster;
+  let operator: OperatorProcess;
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+    const objects = [
+      ...VOLUME,
+      DAEMON,
+      tainted(),
+      ...WORKLOADS.map(([name, replicas, pod, requests = { cpu: '400m' }]) =>
+        deployment(name, replicas, pod, requests),
+      ),
+    ];
+    for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml']) await applyText(cluster, await exampleText(file));
+    for (const object of objects) await applyText(cluster, JSON.stringify(object));
+    // All are there before the operator looks, so that it plans for them in one go.
+    await until(cluster, 'pods that kube-scheduler has no place for', async () => {
+      const found = await pods();
+      return found.length === PODS && found.every(({ status }) => status?.conditions?.[0]?.reason === 'Unschedulable');
+    });
+    operator = await startOperatorProcess(cluster, { DISABLE_LEADER_ELECTION: 'true' });
+  }, 180_000);
+  afterAll(async () => {
+    await operator?.stop();
+    await cluster?.stop();
+  }, 60_000);
+
+  const pods = async (): Promise<readonly Pod[]> =>
+    (await cluster.kube.list(POD)).items.filter(
+      ({ metadata }) => metadata.namespace === 'default' && metadata.labels?.app !== 'agent',
+    );
+
+  it('are all bound by kube-scheduler to the nodes that were bought for them at once', async () => {
+    const waiting = async (): Promise<readonly string[]> =>
+      (await pods())
+        .filter(({ status }) => status?.phase !== 'Running')
+        .map(({ metadata, status }) => `${metadata.name}: ${status?.conditions?.[0]?.message ?? ''}`);
+    await until(cluster, 'running pods', async () => (await waiting()).length === 0, 120_000).catch(async (error) => {
+      throw new Error(`${(await waiting()).join('\n')}\n${String(error)}`);
+    });
+
+    const plans = operator.lines().filter(({ message }) => message === 'computed new nodeclaim(s) to fit pod(s)');
+    expect(plans.map((plan) => plan.pods)).toEqual([PODS]);
+    const claims = (await cluster.kube.list(NODE_CLAIM)).items;
+    expect(claims).toHaveLength(Number(plans[0]?.nodeclaims));
+  }, 180_000);
+
+  it('use every node that was bought', async () => {
+    const used = new Set((await pods()).map(({ spec }) => spec.nodeName));
+    const bought = (await cluster.kube.list(NODE, { labelSelector: 'karpenter.sh/nodepool' })).items;
+    expect(bought.map(({ metadata }) => metadata.name).filter((name) => !used.has(name))).toEqual([]);
+  });
+});
