@@ -1,7 +1,7 @@
 /** Follows what becomes of moves: who is gone, what was bought, whether it lasted, and what it saved. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
 import { workloadOf } from '../../engine/disruption/churn.ts';
 import type { Given } from '../../engine/disruption/savings.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
@@ -20,8 +20,8 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
   const { nodeClaims, nodePools, pods } = cluster.stores;
   const prices = new CostTracker(cloud, clock);
 
-  /** Whose pods claims were made for, or hold, by the claim's name. */
-  function workloadsByClaim(): (claim: NodeClaim) => ReadonlySet<string> {
+  /** Whose pods claims were made for, by the claim's name. */
+  function plannedWorkloads(): ReadonlyMap<string, ReadonlySet<string>> {
     const planned = new Map<string, Set<string>>();
     for (const [key, { nodeClaim }] of cluster.podTimings.entries()) {
       const [namespace = '', name = ''] = key.split('/');
@@ -29,14 +29,21 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
       if (nodeClaim === undefined || pod === undefined) continue;
       planned.set(nodeClaim, (planned.get(nodeClaim) ?? new Set()).add(workloadOf(pod)));
     }
-    return (claim) =>
-      new Set([
-        ...(planned.get(claim.metadata.name) ?? []),
-        ...(cluster.nodeOfClaim(claim)?.pods ?? []).map(workloadOf),
-      ]);
+    return planned;
   }
 
-  async function priceOf(claim: NodeClaim, pool: NodePool | undefined): Promise<number> {
+  /** Answers whose pods a claim was made for, or holds. What it takes to know is worked out when somebody asks. */
+  function workloadsByClaim(): (claim: NodeClaim) => ReadonlySet<string> {
+    let planned: ReturnType<typeof plannedWorkloads> | undefined;
+    return (claim) => {
+      planned ??= plannedWorkloads();
+      const held = (cluster.nodeOfClaim(claim)?.pods ?? []).map(workloadOf);
+      return new Set([...(planned.get(claim.metadata.name) ?? []), ...held]);
+    };
+  }
+
+  async function priceOf(claim: NodeClaim): Promise<number> {
+    const pool = nodePools.get({ name: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '' });
     if (pool === undefined) return 0;
     try {
       return await prices.usdPerHour(pool, [claim]);
@@ -49,8 +56,7 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
   async function take(move: Move, claim: NodeClaim): Promise<void> {
     if (move.taken.has(claim.metadata.name) || !isTrue(claim, 'Launched')) return;
     const launchedMs = Date.parse(getCondition(claim, 'Launched')?.lastTransitionTime ?? '') || clock.now();
-    const [pool] = [...move.nodePools].flatMap((name) => nodePools.get({ name }) ?? []);
-    move.taken.set(claim.metadata.name, { usdPerHour: await priceOf(claim, pool), launchedMs });
+    move.taken.set(claim.metadata.name, { usdPerHour: await priceOf(claim), launchedMs });
   }
 
   /** Ends the rents of claims that are gone. */
@@ -71,19 +77,22 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
 
   /**
    * Claims that were launched since for pods of the same workloads, unless they only stand in for others: as commands'
-   * replacements, or for nodes that were drifted, too old or interrupted, which leaves the NodePools no larger.
+   * replacements, or for nodes that were drifted, too old or interrupted, which leaves the NodePools no larger. A claim
+   * undoes one move, and a move is undone by as many claims as it gave at the most: what is beyond is growth.
    */
-  function boughtAgain(
-    { order, nodePools: names, nodesLeft, workloads }: Move,
-    workloadsOf: ReturnType<typeof workloadsByClaim>,
-  ): readonly NodeClaim[] {
+  function boughtAgain(move: Move, workloadsOf: ReturnType<typeof workloadsByClaim>): readonly NodeClaim[] {
+    const { order, nodePools: names, nodesLeft, workloads, given, taken } = move;
+    const counted = [...taken.keys()].filter((name) => !order.replacements.includes(name)).length;
     const claims = [...names].flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name)).filter(isStaying);
     if (claims.length <= nodesLeft) return [];
     const sinceMs = Math.floor(order.startedMs / 1_000) * 1_000; // objects know when they were made to the second
     return claims
-      .filter(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') >= sinceMs)
+      .filter((claim) => bornMs(claim) >= sinceMs)
       .filter((claim) => isTrue(claim, 'Launched') && !book.isReplacement(claim.metadata.name))
-      .filter((claim) => !workloads.isDisjointFrom(workloadsOf(claim)));
+      .filter(({ metadata }) => !book.watched.some((each) => each.taken.has(metadata.name)))
+      .filter((claim) => !workloads.isDisjointFrom(workloadsOf(claim)))
+      .sort((a, b) => bornMs(a) - bornMs(b))
+      .slice(0, Math.max(0, given.size - counted));
   }
 
   function undo(move: Move, undoing: Undoing): void {
@@ -124,5 +133,7 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
     },
   };
 }
+
+const bornMs = ({ metadata }: NodeClaim): number => Date.parse(metadata.creationTimestamp ?? '');
 
 const isStaying = ({ metadata }: NodeClaim): boolean => metadata.deletionTimestamp === undefined;

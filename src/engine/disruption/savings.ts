@@ -9,7 +9,7 @@ export interface Given {
   readonly goneMs?: number;
 }
 
-/** A node that was bought in the move's wake: a replacement, or one bought again for the pods that it moved. */
+/** A node that was bought in the move's wake: a replacement, or one bought again for what it moved. */
 export interface Taken {
   readonly usdPerHour: number;
   /** When it was launched, which for replacements is before the move's own beginning. */

@@ -113,6 +113,18 @@ describe('a consolidation', () => {
     expect(world.errors()).toEqual([]);
   });
 
+  it('pays for no more nodes than it gave: what is beyond is growth', async () => {
+    await packed();
+    world.deploy('b', 5 * 7);
+    await world.pass(60);
+    expect(world.nodes.length).toBeGreaterThan(3);
+    const [undone] = views();
+    expect(undone).toMatchObject({ state: 'undone' });
+    await world.pass(31 * 60);
+    // One node was given back and bought again: hardly anything was saved, and hardly anything was spent.
+    expect(Math.abs(views().at(-1)?.realisedUsd ?? 1)).toBeLessThan(PRICE / 20);
+  });
+
   it('is not undone by a node that is replaced for another reason', async () => {
     await packed();
     world.cloud.drifted = 'AMIDrift';
