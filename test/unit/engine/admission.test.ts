@@ -1,0 +1,81 @@
+/** Pods that take no part in scheduling because of what they ask for. */
+import { describe, expect, it } from '@jest/globals';
+import type { NodeSelectorRequirement, NodeSelectorTerm } from '../../../src/api/kubernetes.ts';
+import type { PodRefusal } from '../../../src/engine/model.ts';
+import { oneOf, type PodParts, planOf, pod } from './build.ts';
+
+const refusal = (parts: PodParts): PodRefusal | undefined =>
+  planOf({ pendingPods: [pod('p', { cpu: '1', ...parts })] }).refusals.get('default/p');
+const textOf = (parts: PodParts): string => {
+  const found = refusal(parts);
+  return found?.code === 'ignored' ? found.text : `not ignored: ${found?.text}`;
+};
+const requiring = (...nodeSelectorTerms: readonly NodeSelectorTerm[]): PodParts => ({
+  affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+});
+const term = (...matchExpressions: readonly NodeSelectorRequirement[]): NodeSelectorTerm => ({ matchExpressions });
+
+describe('a pod', () => {
+  it('that opted out is passed over, and nobody needs to be told', () => {
+    expect(refusal(requiring(term({ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' })))).toEqual({
+      code: 'ignored',
+      text: 'configured to not run on a Karpenter provisioned node (requirement=karpenter.sh/nodepool DoesNotExist)',
+      optedOut: true,
+    });
+  });
+
+  it.each<{ what: string; parts: PodParts; says: RegExp }>([
+    {
+      what: 'that selects a label of a restricted domain',
+      parts: { nodeSelector: { 'karpenter.sh/secret': 'x' } },
+      says: /^using label karpenter\.sh\/secret is not allowed as it might interfere with the internal provisioning logic/,
+    },
+    {
+      what: 'that selects a sub-domain of it',
+      parts: { nodeSelector: { 'my.karpenter.k8s.aws/secret': 'x' } },
+      says: /^using label my\.karpenter\.k8s\.aws\/secret is not allowed/,
+    },
+    {
+      what: 'that asks for a capacity type that does not exist',
+      parts: { nodeSelector: { 'karpenter.sh/capacity-type': 'cheap' } },
+      says: /^no valid values found in /,
+    },
+    {
+      what: 'whose required term goes by fields',
+      parts: requiring({ matchFields: [oneOf('metadata.name', 'n')] }),
+      says: /^node selector term with matchFields is not supported$/,
+    },
+    {
+      what: 'whose second term is invalid although the first would do',
+      parts: requiring(term(oneOf('team', 'blue')), term({ key: 'team', operator: 'In', values: [] })),
+      says: /^key team with operator In must have a value defined$/,
+    },
+    {
+      what: 'whose bound is no number',
+      parts: requiring(term({ key: 'size', operator: 'Gt', values: ['many'] })),
+      says: /^key size with operator Gt must have a single positive integer value$/,
+    },
+    {
+      what: 'with several faults, which are told together',
+      parts: {
+        nodeSelector: { 'karpenter.sh/secret': 'x' },
+        ...requiring(term({ key: 'size', operator: 'Lt', values: ['-1'] })),
+      },
+      says: /^using label karpenter\.sh\/secret .*; key size with operator Lt must have a single positive integer value$/s,
+    },
+  ])('$what is refused', ({ parts, says }) => {
+    expect(textOf(parts)).toMatch(says);
+  });
+
+  it('with faults in its preferences only is not refused for them', () => {
+    const preference = term({ key: 'team', operator: 'In', values: [] });
+    const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference }] } };
+    expect(refusal({ affinity })).toBeUndefined();
+  });
+
+  it('may use labels of Kubernetes, old names included, and its own', () => {
+    expect(refusal({ nodeSelector: { 'failure-domain.beta.kubernetes.io/zone': 'zone-a' } })).toBeUndefined();
+    expect(refusal({ nodeSelector: { 'node.kubernetes.io/mine': 'x' } })?.code).toBe('no-fit');
+    expect(refusal({ nodeSelector: { 'example.com/mine': 'x' } })?.code).toBe('no-fit');
+  });
+});
