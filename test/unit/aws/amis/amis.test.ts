@@ -63,28 +63,83 @@ describe('selectAmis', () => {
 });
 
 describe('aliasParameters', () => {
-  const names = (family: Parameters<typeof aliasParameters>[0]['family'], version: string): string[] =>
-    aliasParameters({ family, version }, '1.34').map(({ name }) => name);
+  type Alias = Parameters<typeof aliasParameters>[0];
+  /** Each parameter with what its image is for. */
+  const listed = (family: Alias['family'], version: string, cluster = '1.34') =>
+    aliasParameters({ family, version }, cluster).map(({ name, variants }) => [
+      name,
+      variants.map((requirements) =>
+        requirements.map(({ key, operator, values }) => [key, operator, ...(values ?? [])].join(' ')),
+      ),
+    ]);
+  const count = (what: string, operator: string) => `karpenter.k8s.aws/instance-${what}-count ${operator}`;
+  const STANDARD_IMAGE = [count('accelerator', 'DoesNotExist'), count('gpu', 'DoesNotExist')];
+  const NVIDIA = [count('gpu', 'Exists')];
+  const NEURON = [count('accelerator', 'Exists')];
 
   it.each([
-    ['AL2', 'latest', '/aws/service/eks/optimized-ami/1.34/amazon-linux-2/recommended/image_id'],
+    ['latest', 'recommended', 'recommended', 'recommended'],
     [
-      'AL2',
       'v20260101',
-      '/aws/service/eks/optimized-ami/1.34/amazon-linux-2-gpu/amazon-eks-gpu-node-1.34-v20260101/image_id',
+      'amazon-eks-node-1.34-v20260101',
+      'amazon-eks-arm64-node-1.34-v20260101',
+      'amazon-eks-gpu-node-1.34-v20260101',
     ],
-    [
-      'AL2023',
-      'v20260101',
-      '/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/arm64/standard/amazon-eks-node-al2023-arm64-standard-1.34-v20260101/image_id',
-    ],
-    ['Bottlerocket', 'v1.52.0', '/aws/service/bottlerocket/aws-k8s-1.34-nvidia/arm64/1.52.0/image_id'],
-    [
-      'Windows2022',
-      'latest',
-      '/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.34/image_id',
-    ],
-  ] as const)('of %s@%s has %s', (family, version, name) => {
-    expect(names(family, version)).toContain(name);
+  ])('of AL2@%s', (version, plain, arm, gpu) => {
+    const path = '/aws/service/eks/optimized-ami/1.34/amazon-linux-2';
+    expect(listed('AL2', version)).toEqual([
+      [`${path}/${plain}/image_id`, [STANDARD_IMAGE]],
+      [`${path}-arm64/${arm}/image_id`, [STANDARD_IMAGE]],
+      [`${path}-gpu/${gpu}/image_id`, [NEURON, NVIDIA]],
+    ]);
+  });
+
+  it.each(['latest', 'v20260101'])('of AL2023@%s', (version) => {
+    const name = (arch: string, type: string): string => {
+      const release = version === 'latest' ? 'recommended' : `amazon-eks-node-al2023-${arch}-${type}-1.34-${version}`;
+      return `/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/${arch}/${type}/${release}/image_id`;
+    };
+    expect(listed('AL2023', version)).toEqual([
+      [name('x86_64', 'standard'), [STANDARD_IMAGE]],
+      [name('arm64', 'standard'), [STANDARD_IMAGE]],
+      [name('x86_64', 'nvidia'), [NVIDIA]],
+      [name('arm64', 'nvidia'), [NVIDIA]],
+      [name('x86_64', 'neuron'), [NEURON]],
+    ]);
+  });
+
+  it.each([
+    ['latest', 'latest'],
+    ['v1.52.0', '1.52.0'],
+    ['1.52.0', '1.52.0'],
+  ])('of bottlerocket@%s', (version, release) => {
+    const path = '/aws/service/bottlerocket/aws-k8s-1.34';
+    expect(listed('Bottlerocket', version)).toEqual([
+      [`${path}/x86_64/${release}/image_id`, [STANDARD_IMAGE, NEURON]],
+      [`${path}/arm64/${release}/image_id`, [STANDARD_IMAGE]],
+      [`${path}-nvidia/x86_64/${release}/image_id`, [NVIDIA]],
+      [`${path}-nvidia/arm64/${release}/image_id`, [NVIDIA]],
+    ]);
+  });
+
+  it.each([
+    ['Windows2019', '2019', '10.0.17763'],
+    ['Windows2022', '2022', '10.0.20348'],
+    ['Windows2025', '2025', '10.0.26100'],
+  ] as const)('of %s, which AWS may change at any time', (family, year, build) => {
+    expect(listed(family, 'latest', '1.35')).toEqual([
+      [
+        `/aws/service/ami-windows-latest/Windows_Server-${year}-English-Core-EKS_Optimized-1.35/image_id`,
+        [['kubernetes.io/os In windows', `node.kubernetes.io/windows-build In ${build}`]],
+      ],
+    ]);
+    expect(aliasParameters({ family, version: 'latest' }, '1.35').every(({ mutable }) => mutable)).toBe(true);
+  });
+
+  it('are fixed where the alias names a version', () => {
+    const mutable = (version: string): boolean[] =>
+      aliasParameters({ family: 'AL2023', version }, '1.34').map((parameter) => parameter.mutable);
+    expect(new Set(mutable('latest'))).toEqual(new Set([true]));
+    expect(new Set(mutable('v20260101'))).toEqual(new Set([false]));
   });
 });

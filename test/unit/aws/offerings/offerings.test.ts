@@ -1,0 +1,209 @@
+/** Which offerings a type has, at what price, and what keeps each from being bought. */
+import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
+import { describe, expect, it } from '@jest/globals';
+import {
+  baseEntries,
+  type Entry,
+  expandPartitions,
+  isLasting,
+  type OfferingContext,
+  reservedEntries,
+} from '../../../../src/aws/offerings/offerings.ts';
+import type { Shortage } from '../../../../src/aws/offerings/unavailable.ts';
+import type { CapacityReservation } from '../../../../src/aws/reservations/reservations.ts';
+import { requirementsOf } from '../../../../src/engine/instancetypes.ts';
+
+const INFO: InstanceTypeInfo = {
+  InstanceType: 'm5.large',
+  SupportedUsageClasses: ['on-demand', 'spot', 'capacity-block'],
+};
+
+const context = (more: Partial<OfferingContext> = {}): OfferingContext => ({
+  allZones: ['a', 'b', 'c'],
+  zones: [
+    { name: 'a', id: 'az1', subnetIds: ['subnet-1'] },
+    { name: 'b', id: '', subnetIds: ['subnet-2'] },
+  ],
+  offeredIn: new Set(['a', 'b', 'c']),
+  launchable: true,
+  placementGroup: undefined,
+  onDemandPrice: () => 0.1,
+  spotPrice: (_, zone) => (zone === 'a' ? 0.03 : 0.04),
+  shortage: () => undefined,
+  ...more,
+});
+
+/** `zone/capacity type: obstacle`, `ok` when there is none. */
+const states = (entries: readonly Entry[]): Record<string, string> =>
+  Object.fromEntries(
+    entries.map(({ offering, obstacle }) => {
+      const requirements = requirementsOf(offering);
+      const zone = requirements.get('topology.kubernetes.io/zone').any();
+      expect(offering.available).toBe(obstacle === undefined);
+      return [`${zone}/${requirements.get('karpenter.sh/capacity-type').any()}`, obstacle?.code ?? 'ok'];
+    }),
+  );
+const base = (more: Partial<OfferingContext> = {}) => states(baseEntries(INFO, context(more)));
+
+const OK = { 'a/on-demand': 'ok', 'a/spot': 'ok', 'b/on-demand': 'ok', 'b/spot': 'ok' };
+const C_OUT = { 'c/on-demand': 'no-subnet', 'c/spot': 'no-subnet' };
+const every = (code: string) => ({ 'a/on-demand': code, 'a/spot': code, 'b/on-demand': code, 'b/spot': code });
+const short = (of: Shortage['of']): Shortage => ({ of, reason: 'because', untilMs: 1000 });
+
+describe('the offerings of a type', () => {
+  it('are its capacity types in every zone of the region, of which those with a subnet can be bought', () => {
+    expect(base()).toEqual({ ...OK, ...C_OUT });
+  });
+
+  it.each<[string, Partial<OfferingContext>, object]>([
+    [
+      'the type is not sold there',
+      { offeredIn: new Set(['a']) },
+      { 'b/on-demand': 'not-offered', 'b/spot': 'not-offered', 'c/on-demand': 'not-offered', 'c/spot': 'not-offered' },
+    ],
+    ['the NodeClass cannot be launched on it', { launchable: false }, every('incompatible')],
+    [
+      'the zone is shifted away from',
+      { shiftedUntil: (id) => (id === 'az1' ? 5 : undefined) },
+      { 'a/on-demand': 'zonal-shift', 'a/spot': 'zonal-shift' },
+    ],
+    [
+      'capacity is short',
+      {
+        shortage: ({ zone, capacityType }) => (zone === 'a' && capacityType === 'spot' ? short('offering') : undefined),
+      },
+      { 'a/spot': 'insufficient-capacity' },
+    ],
+    [
+      'spot is refused',
+      { shortage: ({ capacityType }) => (capacityType === 'spot' ? short('capacity-type') : undefined) },
+      { 'a/spot': 'capacity-type-refused', 'b/spot': 'capacity-type-refused' },
+    ],
+    [
+      'the subnets of a zone are full',
+      { shortage: (_, subnets) => (subnets.includes('subnet-2') ? short('subnets') : undefined) },
+      { 'b/on-demand': 'subnets-full', 'b/spot': 'subnets-full' },
+    ],
+    [
+      'there is no spot price',
+      { spotPrice: () => undefined },
+      { 'a/spot': 'no-spot-price', 'b/spot': 'no-spot-price' },
+    ],
+    [
+      'there is no on-demand price',
+      { onDemandPrice: () => undefined },
+      { 'a/on-demand': 'no-on-demand-price', 'b/on-demand': 'no-on-demand-price' },
+    ],
+  ])('are out where %s', (_, more, out) => {
+    expect(base(more)).toEqual({ ...OK, ...C_OUT, ...out });
+  });
+
+  it('have the price of an overlay where AWS tells none', () => {
+    const entries = baseEntries(INFO, context({ spotPrice: () => undefined, overlayPrice: () => 0.5 }));
+    expect(entries.map(({ offering }) => offering.usdPerHour)).toEqual([0.1, 0.5, 0.1, 0.5, 0.1, 0.5]);
+    expect(states(entries)).toMatchObject(OK);
+  });
+
+  it('tell zone and zone id where there is one, and that they draw on no reservation', () => {
+    const [inA, , inB] = baseEntries(INFO, context()).map(({ offering }) => offering.requirements);
+    expect(inA).toEqual([
+      { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+      { key: 'topology.kubernetes.io/zone', operator: 'In', values: ['a'] },
+      { key: 'topology.k8s.aws/zone-id', operator: 'In', values: ['az1'] },
+      { key: 'karpenter.k8s.aws/capacity-reservation-id', operator: 'DoesNotExist' },
+      { key: 'karpenter.k8s.aws/capacity-reservation-type', operator: 'DoesNotExist' },
+      { key: 'karpenter.k8s.aws/capacity-reservation-interruptible', operator: 'DoesNotExist' },
+    ]);
+    expect(inB?.map(({ key }) => key)).not.toContain('topology.k8s.aws/zone-id');
+  });
+
+  it('look for shortages of the placement group as well, though not of its partitions', () => {
+    const asked: unknown[] = [];
+    const placementGroup = { id: 'pg-1', name: 'g', strategy: 'partition', partitions: 2 };
+    baseEntries(INFO, context({ placementGroup, shortage: ({ placementGroup: group }) => void asked.push(group) }));
+    expect(new Set(asked.map((group) => JSON.stringify(group)))).toEqual(
+      new Set([undefined, JSON.stringify({ id: 'pg-1' })]),
+    );
+  });
+
+  it('last or pass', () => {
+    expect((['not-offered', 'no-subnet', 'incompatible'] as const).every((code) => isLasting({ code }))).toBe(true);
+    expect(isLasting({ code: 'no-spot-price' })).toBe(false);
+  });
+});
+
+describe('offerings of reservations', () => {
+  const reservation: CapacityReservation = {
+    id: 'cr-1',
+    availabilityZone: 'a',
+    instanceType: 'm5.large',
+    instanceMatchCriteria: 'targeted',
+    ownerID: '123456789012',
+    reservationType: 'default',
+    state: 'active',
+    interruptible: false,
+  };
+  const reserved = (change: Partial<CapacityReservation> = {}, left = 2, more: Partial<OfferingContext> = {}) =>
+    reservedEntries(INFO, [{ ...reservation, ...change }], () => left, context(more));
+
+  it('cost next to nothing, in the order of what they would cost', () => {
+    expect(reserved()[0]).toEqual({
+      offering: {
+        requirements: [
+          { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['reserved'] },
+          { key: 'topology.kubernetes.io/zone', operator: 'In', values: ['a'] },
+          { key: 'topology.k8s.aws/zone-id', operator: 'In', values: ['az1'] },
+          { key: 'karpenter.k8s.aws/capacity-reservation-id', operator: 'In', values: ['cr-1'] },
+          { key: 'karpenter.k8s.aws/capacity-reservation-type', operator: 'In', values: ['default'] },
+          { key: 'karpenter.k8s.aws/capacity-reservation-interruptible', operator: 'In', values: ['false'] },
+        ],
+        usdPerHour: 0.1 / 10_000_000,
+        available: true,
+        reservationCapacity: 2,
+      },
+      obstacle: undefined,
+    });
+  });
+
+  it.each<[string, string, readonly Entry[]]>([
+    ['used up', 'reservation-used-up', reserved({}, 0)],
+    ['about to end', 'reservation-expiring', reserved({ state: 'expiring' })],
+    ['in a zone without a subnet', 'no-subnet', reserved({ availabilityZone: 'c' })],
+    ['in a zone that is shifted away from', 'zonal-shift', reserved({}, 1, { shiftedUntil: () => 5 })],
+    ['of a NodeClass that cannot be launched on the type', 'incompatible', reserved({}, 1, { launchable: false })],
+  ])('are out when they are %s', (_, code, entries) => {
+    expect(entries.map(({ obstacle }) => obstacle?.code)).toEqual([code]);
+    expect(entries[0]?.offering.available).toBe(false);
+  });
+
+  it('do without a price, and do not mind shortages', () => {
+    const [entry] = reserved({}, 1, { onDemandPrice: () => undefined, shortage: () => short('offering') });
+    expect(entry).toMatchObject({ offering: { usdPerHour: 0, available: true } });
+  });
+
+  it('are of their own type alone', () => {
+    expect(reserved({ instanceType: 'm5.xlarge' })).toEqual([]);
+  });
+});
+
+describe('expandPartitions', () => {
+  const [first] = baseEntries(INFO, context()).map(({ offering }) => offering);
+  const offerings = first === undefined ? [] : [first];
+  const group = (partitions: number) => ({ id: 'pg-1', name: 'g', strategy: 'partition', partitions });
+
+  it('makes one of each offering per partition', () => {
+    const expanded = expandPartitions(offerings, group(3));
+    expect(expanded.map(({ requirements }) => requirements.at(-1))).toEqual(
+      ['1', '2', '3'].map((value) => ({
+        key: 'karpenter.k8s.aws/placement-group-partition',
+        operator: 'In',
+        values: [value],
+      })),
+    );
+  });
+
+  it('leaves offerings alone elsewhere', () => {
+    expect(expandPartitions(offerings, group(0))).toBe(offerings);
+    expect(expandPartitions(offerings, undefined)).toBe(offerings);
+  });
+});
