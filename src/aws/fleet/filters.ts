@@ -28,17 +28,38 @@ const hasMinValues = ({ requirements }: LaunchWish): boolean =>
 const allows = ({ requirements }: LaunchWish, capacityType: string): boolean =>
   requirements.get(CAPACITY_TYPE_LABEL).has(capacityType);
 const capacityTypeOf = (offering: Offering): string => requirementsOf(offering).get(CAPACITY_TYPE_LABEL).any();
-const usable = (type: InstanceType, wish: LaunchWish): readonly Offering[] =>
-  compatibleOfferings(type, wish.requirements);
+
+/** Per requirements and type: launches that come together ask for the same again and again. */
+const usableOf = new WeakMap<Requirements, WeakMap<InstanceType, readonly Offering[]>>();
+
+/** Offerings that can be bought and that the wish allows; none where it refuses the type. */
+function usable(type: InstanceType, { requirements }: LaunchWish): readonly Offering[] {
+  const known = usableOf.get(requirements) ?? new WeakMap<InstanceType, readonly Offering[]>();
+  usableOf.set(requirements, known);
+  let offerings = known.get(type);
+  if (offerings === undefined) {
+    const allowed = requirements.compatible(requirementsOf(type), LOOSE);
+    offerings = allowed ? compatibleOfferings(type, requirements) : [];
+    known.set(type, offerings);
+  }
+  return offerings;
+}
+
+const plainAllocatable = new WeakMap<InstanceType, Resources>();
+
+function allocatableOf(type: InstanceType): Resources {
+  const known = plainAllocatable.get(type) ?? allocatable(type);
+  plainAllocatable.set(type, known);
+  return known;
+}
+
 const usableReserved = (type: InstanceType, wish: LaunchWish): readonly Offering[] =>
   usable(type, wish).filter((offering) => capacityTypeOf(offering) === 'reserved');
 
-function holds(type: InstanceType, { requests, requirements }: LaunchWish): boolean {
-  if (!requirements.compatible(requirementsOf(type), LOOSE)) return false;
-  const own = allocatable(type);
-  return compatibleOfferings(type, requirements).some((offering) => {
+function holds(type: InstanceType, wish: LaunchWish): boolean {
+  return usable(type, wish).some((offering) => {
     const overridden = offering.capacityOverride !== undefined || offering.overheadOverride !== undefined;
-    return fits(requests, overridden ? allocatable(type, offering) : own);
+    return fits(wish.requests, overridden ? allocatable(type, offering) : allocatableOf(type));
   });
 }
 
@@ -120,11 +141,10 @@ const cheapSpot: Filter = (types, wish) => {
   const onDemand = offerings.filter((each) => capacityTypeOf(each) === 'on-demand').map((each) => each.usdPerHour);
   if (onDemand.length === 0 || !offerings.some((each) => capacityTypeOf(each) === 'spot')) return types;
   const ceiling = Math.min(...onDemand);
+  const isCheap = (offering: Offering): boolean =>
+    capacityTypeOf(offering) !== 'spot' || offering.usdPerHour <= ceiling;
   return types
-    .map((type) => ({
-      ...type,
-      offerings: type.offerings.filter((each) => capacityTypeOf(each) !== 'spot' || each.usdPerHour <= ceiling),
-    }))
+    .map((type) => (type.offerings.every(isCheap) ? type : { ...type, offerings: type.offerings.filter(isCheap) }))
     .filter((type) => type.offerings.length > 0);
 };
 

@@ -40,6 +40,7 @@ import { fleetRequest, overridesOf, type TemplateConfig } from './request.ts';
 /** With fewer types, falling back from spot to on-demand gets likely. */
 const FLEXIBLE_TYPES = 5;
 const LISTED_NAMES = 5;
+const REQUIREMENTS_KEPT = 200;
 
 export interface LauncherOptions {
   readonly cluster: ClusterFacts;
@@ -75,6 +76,10 @@ interface Launch {
 
 export class Launcher {
   readonly #options: LauncherOptions;
+  readonly #requirements = new Map<string, Requirements>();
+  /** Of the latest list of types, by what was required and requested. */
+  readonly #choices = new Map<Requirements, Map<string, ReturnType<typeof filterForLaunch>>>();
+  #offered: readonly InstanceType[] | undefined;
 
   constructor(options: LauncherOptions) {
     this.#options = options;
@@ -82,10 +87,7 @@ export class Launcher {
 
   /** @throws InsufficientCapacity, CreateFailed, NodeClassNotReady */
   async launch(nodeClass: EC2NodeClass, claim: NodeClaim, offered: readonly InstanceType[]): Promise<Instance> {
-    const wish: LaunchWish = {
-      requirements: Requirements.fromRequirements(claim.spec.requirements),
-      requests: resourcesOf(claim.spec.resources?.requests),
-    };
+    const wish = this.#wishOf(claim);
     const types = this.#choose(offered, wish);
     const capacityType = chooseCapacityType(types, wish);
     this.#warnOfFallback(capacityType, types, wish);
@@ -109,8 +111,17 @@ export class Launcher {
     }
   }
 
+  /** One object for all claims that require the same, so that what follows from it is worked out once. */
+  #wishOf({ spec }: NodeClaim): LaunchWish {
+    const key = JSON.stringify(spec.requirements);
+    const requirements = this.#requirements.get(key) ?? Requirements.fromRequirements(spec.requirements);
+    if (this.#requirements.size >= REQUIREMENTS_KEPT) this.#requirements.clear();
+    this.#requirements.set(key, requirements);
+    return { requirements, requests: resourcesOf(spec.resources?.requests) };
+  }
+
   #choose(offered: readonly InstanceType[], wish: LaunchWish): readonly InstanceType[] {
-    const { types, rejections } = filterForLaunch(offered, wish);
+    const { types, rejections } = this.#filtered(offered, wish);
     for (const rejection of rejections) this.#logRejection(rejection);
     if (types.length === 0)
       throw new InsufficientCapacity('all requested instance types were unavailable during launch');
@@ -121,6 +132,18 @@ export class Launcher {
         `truncating instance types based on the passed-in requirements, validating minValues, ${minValuesText(unsatisfied)}`,
       );
     return cheapest;
+  }
+
+  /** Lists of types are made anew when anything of them changes. */
+  #filtered(offered: readonly InstanceType[], wish: LaunchWish): ReturnType<typeof filterForLaunch> {
+    if (this.#offered !== offered) this.#choices.clear();
+    this.#offered = offered;
+    const perRequest = this.#choices.get(wish.requirements) ?? new Map<string, ReturnType<typeof filterForLaunch>>();
+    this.#choices.set(wish.requirements, perRequest);
+    const key = JSON.stringify(wish.requests);
+    const choice = perRequest.get(key) ?? filterForLaunch(offered, wish);
+    perRequest.set(key, choice);
+    return choice;
   }
 
   #logRejection({ filter, names }: Rejection): void {

@@ -36,6 +36,7 @@ import { type Zone, zonesOf } from './zones.ts';
 const REFRESH_MS = 12 * 3_600_000;
 const RESOLVED_TTL_MS = 5 * 60_000;
 const OFFERINGS_TTL_MS = 5 * 60_000;
+const LISTED_TTL_MS = 1_000;
 const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
 const MIB = 2 ** 20;
 
@@ -84,12 +85,18 @@ export class InstanceTypes {
   readonly #resolved: TtlCache<string, readonly Resolved[]>;
   readonly #offerings: TtlCache<string, { sequence: string; type: InstanceType }>;
   readonly #discoveredMemory: TtlCache<string, number>;
+  /** For launches that come together. */
+  readonly #listed: TtlCache<
+    string,
+    { version: string; resolved: readonly Resolved[]; types: readonly InstanceType[] }
+  >;
 
   constructor(options: InstanceTypesOptions) {
     this.#options = options;
     this.#resolved = new TtlCache(options.clock, RESOLVED_TTL_MS);
     this.#offerings = new TtlCache(options.clock, OFFERINGS_TTL_MS);
     this.#discoveredMemory = new TtlCache(options.clock, DISCOVERED_MEMORY_TTL_MS);
+    this.#listed = new TtlCache(options.clock, LISTED_TTL_MS);
   }
 
   /** False until AWS has told the types. */
@@ -174,9 +181,16 @@ export class InstanceTypes {
     const shifted = zones.filter(({ id }) => this.#options.shifts.until(id) !== undefined).map(({ id }) => id);
     const { connectionTracking, cpuOptions } = nodeClass.spec;
     const scope = fingerprint([key, connectionTracking, cpuOptions, group, shifted]);
-    this.#options.unavailable.sweep();
+    const version = this.offeringsVersion;
+    const last = this.#listed.get(scope);
+    if (last?.version === version && last.resolved === resolved) return last.types;
     this.#offerings.sweep();
-    return resolved.map((type) => this.#withOfferings(type, { nodeClass, group, zones, scope }));
+    const types = resolved.map((type) => this.#withOfferings(type, { nodeClass, group, zones, scope }));
+    this.#listed.sweep();
+    // What is left in reservations may change with every launch.
+    if ((nodeClass.status?.capacityReservations ?? []).length === 0)
+      this.#listed.set(scope, { version, resolved, types });
+    return types;
   }
 
   /** Every offering of the NodeClass with what stands in the way of buying it. @throws as `list` does */

@@ -47,7 +47,26 @@ export function chosenPartition(claim: NodeClaim): string | undefined {
   return set.complement ? undefined : set.sorted[0];
 }
 
-function plan(input: TemplatePlanInput, group: TemplateGroup): PlannedTemplate {
+/** Templates by what they are made of: claims that come together mostly need the same ones. */
+const made = new WeakMap<EC2NodeClass, Map<string, Template>>();
+const MADE_AT_MOST = 500;
+
+function templateOf(input: TemplatePlanInput, group: TemplateGroup): Template {
+  const { nodeClass, claim, log: _, types: __, reservedOf: ___, ...rest } = input;
+  const { types: ____, ...own } = group;
+  const { labels } = claim.metadata;
+  const { taints, startupTaints, resources } = claim.spec;
+  const nitroSandbox = resources?.requests?.[NITRO_SANDBOX_RESOURCE] !== undefined;
+  const key = JSON.stringify([rest, own, labels, taints, startupTaints, nitroSandbox, chosenPartition(claim)]);
+  const known = made.get(nodeClass) ?? new Map<string, Template>();
+  made.set(nodeClass, known);
+  const template = known.get(key) ?? makeTemplate(input, group);
+  if (known.size >= MADE_AT_MOST) known.clear();
+  known.set(key, template);
+  return template;
+}
+
+function makeTemplate(input: TemplatePlanInput, group: TemplateGroup): Template {
   const { nodeClass, claim, capacityType, cluster, cidr, placementGroup, tags } = input;
   const family = familyOf(nodeClass);
   const { dnsIp } = cluster;
@@ -93,9 +112,13 @@ function plan(input: TemplatePlanInput, group: TemplateGroup): PlannedTemplate {
     capacityType,
     group.efaCount,
   ];
-  const name = templateName(data, tags, identity);
+  return { name: templateName(data, tags, identity), data, tags };
+}
+
+function plan(input: TemplatePlanInput, group: TemplateGroup): PlannedTemplate {
+  const template = templateOf(input, group);
   const { imageId, types, reservation } = group;
-  return { template: { name, data, tags }, config: { name, imageId, types, reservation } };
+  return { template, config: { name: template.name, imageId, types, reservation } };
 }
 
 /**
