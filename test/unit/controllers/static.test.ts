@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL } from '../../../src/api/labels.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
+import { InsufficientCapacity } from '../../../src/cloud/errors.ts';
 import { World } from './harness.ts';
 
 let world: World;
@@ -97,6 +98,18 @@ describe('a static NodePool', () => {
     await world.pass(30);
     expect(alive()).toHaveLength(2);
     expect(names()).not.toContain(first);
+  });
+
+  it('is not hammered while there is no capacity: lost claims are made again every ten seconds', async () => {
+    world.cloud.beforeCreate = () => {
+      throw new InsufficientCapacity('none left');
+    };
+    await begin({ replicas: 2 });
+    const before = world.kube.writes.filter((operation) => operation === 'create nodeclaims').length;
+    await world.pass(60);
+    const made = world.kube.writes.filter((operation) => operation === 'create nodeclaims').length - before;
+    expect(made).toBeGreaterThanOrEqual(8);
+    expect(made).toBeLessThanOrEqual(14);
   });
 
   it('does not count on claims that nobody has launched yet as missing', async () => {
