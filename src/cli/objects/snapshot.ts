@@ -17,6 +17,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
 import { stateNode } from '../../state/node.ts';
+import { bufferPods } from './buffers.ts';
 import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
 import { InputError } from './errors.ts';
 import { underOverlays } from './overlays.ts';
@@ -40,7 +41,7 @@ export interface WorldOptions {
 /** Kinds that take part as they are, or that matter to others only. */
 const KNOWN_KINDS = new Set(
   [
-    'NodePool NodeOverlay EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
+    'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
   ]
     .join(' ')
@@ -62,6 +63,7 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
     .map(nodePoolOf)
     .map((nodePool) => ({ nodePool, instanceTypes: options.instanceTypes(nodePool) }));
   const { pools: allPools, notes: overlayNotes } = underOverlays(plainPools, manifests);
+  const buffered = bufferPods(manifests, options.nowMs);
   const nodes = nodesOf(
     manifests,
     pods.filter(({ spec }) => Boolean(spec.nodeName)),
@@ -70,7 +72,7 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
   const daemonSets = manifests.filter(({ object }) => object.kind === 'DaemonSet');
   for (const { object, where } of daemonSets) checkWorkload(new Field(where, object));
   return {
-    notes: [...notes, ...overlayNotes],
+    notes: [...notes, ...overlayNotes, ...buffered.notes],
     allPools,
     snapshot: {
       nowMs: options.nowMs,
@@ -78,7 +80,10 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
         ({ nodePool: { spec, metadata } }) => spec.replicas === undefined && metadata.deletionTimestamp === undefined,
       ),
       nodes,
-      pendingPods: pods.filter(({ spec, status }) => !spec.nodeName && status?.phase === 'Pending'),
+      pendingPods: [
+        ...pods.filter(({ spec, status }) => !spec.nodeName && status?.phase === 'Pending'),
+        ...buffered.pods,
+      ],
       daemonPods: daemonSets.map(({ object }) => daemonPodOf(object as DaemonSet, uids)),
       namespaces: ofKind<Namespace>('Namespace'),
       podDisruptionBudgets: ofKind<PodDisruptionBudget>('PodDisruptionBudget'),

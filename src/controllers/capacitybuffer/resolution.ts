@@ -3,6 +3,7 @@ import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
 import type { PodTemplate } from '../../api/kubernetes.ts';
+import { type BufferProblem, type BufferTarget, isProblem } from '../../engine/buffertarget.ts';
 import {
   ACTIVE_CAPACITY,
   bufferKey,
@@ -17,7 +18,7 @@ import { keyOf } from '../../kube/store.ts';
 import type { Deps } from '../deps.ts';
 import type { Batcher } from '../provisioning/batcher.ts';
 import { withCondition } from './conditions.ts';
-import { findTarget, type Target } from './target.ts';
+import { findTarget } from './target.ts';
 
 const REVIEW_MS = 30_000;
 
@@ -61,7 +62,7 @@ export function bufferResolution(deps: Deps, batcher: Batcher): Reconciler<Capac
     await write(buffer, {}, { type: READY_FOR_PROVISIONING, status: 'False', ...problem });
   }
 
-  async function resolve(buffer: CapacityBuffer): Promise<Target> {
+  async function resolve(buffer: CapacityBuffer): Promise<BufferTarget | BufferProblem> {
     try {
       return await findTarget(client, buffer);
     } catch (error) {
@@ -94,7 +95,7 @@ export function bufferResolution(deps: Deps, batcher: Batcher): Reconciler<Capac
         return settled;
       }
       const target = await resolve(buffer);
-      if ('reason' in target) {
+      if (isProblem(target)) {
         await fail(buffer, target);
       } else {
         const { template, current, podTemplate } = target;

@@ -79,4 +79,20 @@ describe('simulate', () => {
       /wrong\.yaml.*NodeOverlay wrong.*spec\.price/s,
     );
   });
+
+  it('keeps room for capacity buffers, and says for which it cannot', async () => {
+    const buffer = (name: string, spec: string): string =>
+      `apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+    const buffers = [
+      buffer('spare', '{scalableRef: {kind: Deployment, name: web, apiGroup: apps}, percentage: 50}'),
+      buffer('lost', '{podTemplateRef: {name: gone}, replicas: 1}'),
+    ].join('---\n');
+    const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m')), write('buffers.yaml', buffers)];
+    const { simulation, notes } = await simulate({ filename, nowMs: 0 });
+    const placed = simulation.nodeClaims.flatMap(({ pods }) => pods).filter((pod) => pod.includes('buffer'));
+    expect(placed.sort()).toEqual(['default/capacity-buffer-spare-1', 'default/capacity-buffer-spare-2']);
+    expect(notes).toEqual([
+      expect.stringMatching(/CapacityBuffer lost: no room is kept: PodTemplate "default\/gone" not found$/),
+    ]);
+  });
 });

@@ -1,0 +1,53 @@
+/** Capacity buffers among manifests, as the virtual pods that they keep room for. */
+import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
+import type { Pod, PodTemplate, Workload } from '../../api/kubernetes.ts';
+import {
+  type BufferProblem,
+  type BufferTarget,
+  bufferSource,
+  isProblem,
+  notFound,
+  templateTarget,
+  workloadTarget,
+} from '../../engine/buffertarget.ts';
+import { desiredReplicas, isActive, virtualPods } from '../../engine/capacitybuffers.ts';
+import type { Manifest } from './read.ts';
+import { stored } from './stored.ts';
+
+export interface Buffered {
+  readonly pods: readonly Pod[];
+  /** Buffers that room cannot be kept for, and why. */
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError that names the buffer and the field */
+export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffered {
+  const pods: Pod[] = [];
+  const notes: string[] = [];
+  for (const manifest of manifests.filter(({ object }) => object.kind === 'CapacityBuffer')) {
+    const read = stored<CapacityBuffer>(manifest);
+    const { name, namespace = 'default', uid = name } = read.metadata;
+    const buffer = { ...read, metadata: { ...read.metadata, namespace, uid } };
+    if (!isActive(buffer)) continue;
+    const target = targetIn(manifests, buffer);
+    if (isProblem(target)) {
+      notes.push(`${manifest.where}: no room is kept: ${target.message}`);
+      continue;
+    }
+    const replicas = desiredReplicas(buffer.spec, target.template, target.current);
+    pods.push(...virtualPods(buffer, target.template, replicas, nowMs));
+  }
+  return { pods, notes };
+}
+
+function targetIn(manifests: readonly Manifest[], buffer: CapacityBuffer): BufferTarget | BufferProblem {
+  const source = bufferSource(buffer);
+  if (isProblem(source)) return source;
+  const { namespace } = buffer.metadata;
+  const found = manifests.find(
+    ({ object: { kind, metadata } }) =>
+      kind === source.kind.kind && metadata.name === source.name && (metadata.namespace ?? 'default') === namespace,
+  )?.object;
+  if (found === undefined) return notFound(source, namespace);
+  return source.of === 'template' ? templateTarget(found as PodTemplate) : workloadTarget(found as Workload);
+}

@@ -1,0 +1,59 @@
+/** What kind of pods a capacity buffer keeps room for: which object says so, and what it says. */
+import type { CapacityBuffer } from '../api/capacitybuffer.ts';
+import { DEPLOYMENT, type Kind, POD_TEMPLATE, REPLICA_SET, STATEFUL_SET } from '../api/kinds.ts';
+import type { PodTemplate, PodTemplateSpec, Workload } from '../api/kubernetes.ts';
+
+/** Why a buffer's pods are not known. The reason is that of its condition ReadyForProvisioning. */
+export interface BufferProblem {
+  readonly reason: 'ScalableRefNotFound' | 'PodTemplateNotFound' | 'ResolutionFailed';
+  readonly message: string;
+}
+
+export type BufferSource =
+  | { readonly of: 'template'; readonly kind: Kind<PodTemplate>; readonly name: string }
+  | { readonly of: 'workload'; readonly kind: Kind<Workload>; readonly name: string };
+
+export interface BufferTarget {
+  readonly template: PodTemplateSpec;
+  /** Replicas that the workload has now; undefined for a pod template. */
+  readonly current?: number;
+  /** Set for a pod template. */
+  readonly podTemplate?: { readonly name: string; readonly generation: number };
+}
+
+const SCALABLE: ReadonlyMap<string, Kind<Workload>> = new Map(
+  [DEPLOYMENT, STATEFUL_SET, REPLICA_SET].map((kind) => [kind.kind, kind]),
+);
+
+export const isProblem = (answer: object): answer is BufferProblem => 'reason' in answer;
+
+/** The object to look up in the buffer's namespace. */
+export function bufferSource({ spec }: CapacityBuffer): BufferSource | BufferProblem {
+  const { podTemplateRef, scalableRef } = spec;
+  if (podTemplateRef !== undefined) return { of: 'template', kind: POD_TEMPLATE, name: podTemplateRef.name };
+  if (scalableRef === undefined) {
+    return { reason: 'ResolutionFailed', message: 'Neither podTemplateRef nor scalableRef is set' };
+  }
+  const { apiGroup = '', name } = scalableRef;
+  const kind = SCALABLE.get(scalableRef.kind);
+  if (kind !== undefined && ['', 'apps'].includes(apiGroup)) return { of: 'workload', kind, name };
+  const asked = apiGroup === '' ? scalableRef.kind : `${scalableRef.kind}.${apiGroup}`;
+  const message = `scalableRef of kind ${asked} is not supported, use Deployment, StatefulSet or ReplicaSet of group apps`;
+  return { reason: 'ResolutionFailed', message };
+}
+
+export const templateTarget = ({ metadata, template }: PodTemplate): BufferTarget => ({
+  template,
+  podTemplate: { name: metadata.name, generation: metadata.generation ?? 0 },
+});
+
+export const workloadTarget = ({ spec }: Workload): BufferTarget => ({
+  template: spec.template,
+  current: spec.replicas ?? 1,
+});
+
+/** For a source that does not exist. */
+export const notFound = ({ of, kind, name }: BufferSource, namespace: string | undefined): BufferProblem => ({
+  reason: of === 'template' ? 'PodTemplateNotFound' : 'ScalableRefNotFound',
+  message: `${kind.kind} "${namespace ?? 'default'}/${name}" not found`,
+});
