@@ -7,6 +7,7 @@ import type { NodePool } from '../../src/api/nodepool.ts';
 import type { Plan, Snapshot, SolveOptions } from '../../src/engine/model.ts';
 import { solve } from '../../src/engine/solve.ts';
 import { benchmarkTypes } from './catalogue.ts';
+import { disruptionLines, savingsLines } from './disruption.ts';
 import { goRandom } from './gorand.ts';
 import { packingLines } from './packing.ts';
 import { type Draw, diversePods, genericPods, preferencePods } from './pods.ts';
@@ -110,3 +111,7 @@ for (const workload of WORKLOADS) {
 }
 if (wanted.length === 0 || wanted.includes('packing'))
   for await (const line of packingLines(OPTIONS)) process.stdout.write(`${JSON.stringify(line)}\n`);
+if (wanted.length === 0 || wanted.includes('disruption')) {
+  for await (const line of disruptionLines()) process.stdout.write(`${JSON.stringify(line)}\n`);
+  for await (const line of savingsLines()) process.stdout.write(`${JSON.stringify(line)}\n`);
+}

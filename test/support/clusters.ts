@@ -33,7 +33,7 @@ import type {
 import { pseudoRandom } from '../../src/engine/packing/random.ts';
 import { podKey } from '../../src/engine/pods.ts';
 import { Requirements } from '../../src/engine/requirements.ts';
-import { addResources, fits, podRequests } from '../../src/engine/resources.ts';
+import { addResources, fits, podRequests, quantityList } from '../../src/engine/resources.ts';
 
 export const NOW_MS = Date.UTC(2026, 5, 3, 10, 0, 0);
 const MINUTE = 60_000;
@@ -80,6 +80,7 @@ function nodePoolOf({ name, capacityTypes, consolidationPolicy, budget = '10%', 
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodePool',
     metadata: { name, uid: `uid-${name}` },
+    status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] },
     spec: {
       ...(limits === undefined ? {} : { limits }),
       template: {
@@ -173,7 +174,7 @@ const podOf = ({ name, spec }: Workload, index: number, nodeName: string): Pod =
   status: { phase: 'Running', startTime: new Date(NOW_MS - 60 * MINUTE).toISOString() },
 });
 
-const DAEMON_SPEC: PodSpec = {
+export const DAEMON_SPEC: PodSpec = {
   containers: [{ name: 'agent', resources: { requests: { cpu: '50m', memory: '64Mi' } } }],
   tolerations: [{ operator: 'Exists' }],
 };
@@ -258,7 +259,11 @@ function nodeOf({ index, type, pool, zone, capacityType, pods, isQuiet }: NodePa
       kind: 'Node',
       metadata: { name, uid: `node-${name}`, labels },
       spec: { providerID: `aws:///${name}` },
-      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+      status: {
+        conditions: [{ type: 'Ready', status: 'True' }],
+        capacity: quantityList(type.capacity),
+        allocatable: quantityList(allocatable(type)),
+      },
     },
     nodeClaim,
     registered: true,
@@ -373,11 +378,22 @@ class Builder {
   }
 }
 
+const typeLists = new Map<string, readonly InstanceType[]>();
+
+/** The catalogue takes a while to make, and engines keep what they know of a list with the list. */
+function typesNamed(pattern: RegExp, pool: NodePool): readonly InstanceType[] {
+  let types = typeLists.get(pattern.source);
+  if (types === undefined) {
+    types = builtInTypes([], NOW_MS)(pool).filter(({ name }) => pattern.test(name));
+    typeLists.set(pattern.source, types);
+  }
+  return types;
+}
+
 export function clusterOf(shape: ClusterShape): Cluster {
   const random = pseudoRandom(shape.seed);
   const nodePools = shape.pools.map(nodePoolOf);
-  const all = builtInTypes([], NOW_MS)(nodePools[0] as NodePool);
-  const types = all.filter(({ name }) => shape.offered?.test(name) ?? true);
+  const types = typesNamed(shape.offered ?? /./, nodePools[0] as NodePool);
   const bought = types.filter(({ name }) => shape.bought.test(name));
   const meanCpu = bought.reduce((sum, type) => sum + (type.capacity.cpu ?? 0), 0) / bought.length;
   const scale = meanCpu / (shape.podsPerNode * MEAN_CPU);

@@ -1,6 +1,6 @@
 /** Narrowing a replacement to instance types that are worth the move. */
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
-import { compareText, minValuesText, satisfiesMinValues } from '../instancetypes.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { compareText, minValuesText, requirementsOf, satisfiesMinValues } from '../instancetypes.ts';
 import type { InstanceType, PlannedClaim } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { ValueSet } from '../valueset.ts';
@@ -61,9 +61,34 @@ export class Replacement {
     return this.#with(sold, requirements);
   }
 
-  /** USD per hour of the type of which the worst launch costs least; infinite without types. */
-  get leastWorst(): number {
-    return Math.min(Number.POSITIVE_INFINITY, ...this.#unordered.map((type) => this.#prices.worst(type)));
+  /** Bound to the zone in which `worstOf` is least; the same where the zones do not differ. */
+  inCheapestZone(count: number): Replacement {
+    let best: Replacement = this;
+    for (const zone of this.#zones) {
+      const requirements = this.#requirements.and(ZONE_LABEL, ValueSet.in([zone]));
+      const prices = this.#priced.under(requirements);
+      const sold = this.#unordered.filter((type) => Number.isFinite(prices.cheapest(type)));
+      const there = this.#with(sold, requirements);
+      if (there.worstOf(count) < best.worstOf(count)) best = there;
+    }
+    return best;
+  }
+
+  /** Where the types are sold, in order. */
+  get #zones(): readonly string[] {
+    const allowed = this.#requirements.get(ZONE_LABEL);
+    const sold = new Set(
+      this.#unordered.flatMap(({ offerings }) =>
+        offerings.flatMap((offering) => [...requirementsOf(offering).get(ZONE_LABEL).values]),
+      ),
+    );
+    return [...sold].filter((zone) => allowed.has(zone)).sort();
+  }
+
+  /** USD per hour from which on so many types are left of which no launch costs more; infinite when there are fewer. */
+  worstOf(count: number): number {
+    const prices = this.#unordered.map((type) => this.#prices.worst(type)).sort((x, y) => x - y);
+    return prices[count - 1] ?? Number.POSITIVE_INFINITY;
   }
 
   /** The types of which every launch would cost less; or what is wrong with so few of them. */

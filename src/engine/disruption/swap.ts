@@ -1,5 +1,5 @@
 /**
- * Replaces several nodes by as many or fewer others that cost less together: what consolidation one by one, or into a
+ * Replaces several nodes by others that cost less together: what consolidation one by one, or into a
  * single node, cannot do. Comes after these, because it moves more pods for the money.
  */
 import type { InstanceType, PlannedClaim } from '../model.ts';
@@ -13,7 +13,7 @@ import {
   SPOT_FLEXIBILITY,
   validateConsolidation,
 } from './consolidation.ts';
-import { costOf, groupsOf, movesOf } from './groups.ts';
+import { costOf, groupsOf } from './groups.ts';
 import {
   type Deliberation,
   type Findings,
@@ -32,14 +32,12 @@ const LEAST_SAVINGS = 0.05;
 const WORTH_KEEPING = 0.98;
 /** Sizes of the sets that are tried. */
 const SIZES = [2, 3, 4, 6, 8, 12, 16, 24];
-/** Work of one search; see `movesOf`. */
-const MOST_MOVES = 10_000;
-/** Sets for which the cheapest nodes are worked out. */
-const MOST_TRIALS = 6;
+/** Sets of each size for which the cheapest nodes are worked out. */
+const TRIALS_PER_SIZE = 2;
+/** Small nodes are often the cheapest, but each has its own system and daemons to keep up. */
+const NODES_PER_NODE = 2;
 /** New nodes are filled well, but not for any effort. */
 const PACKING = { packing: 'cheapest', packingWork: 1_000_000 } as const;
-/** The cheapest nodes cost about this part of those that are filled in the simple way. */
-const BETTER_PACKING = 0.92;
 
 export const swap: Method = {
   name: 'swap consolidation',
@@ -62,8 +60,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
   const { taken, skipped, constrained } = withinBudgets(bySavings(deliberation.candidates), deliberation.budgets);
   const reasons = overBudgets(skipped, 'Underutilized');
   const search = new Search(deliberation);
-  for (const set of setsOf(taken, deliberation)) await search.estimate(set);
-  await search.tryBest();
+  for (const set of setsOf(taken, deliberation)) await search.look(set);
   await search.shrink();
   const { best } = search;
   if (best === undefined) return { commands: [], exhausted: !constrained, notes: [], reasons };
@@ -76,56 +73,27 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
   };
 }
 
-/** Keeps the best swap so far, as long as there is time and work left. */
+/** Keeps the best swap so far. */
 class Search {
   best: Found | undefined;
   readonly #deliberation: Deliberation;
-  #estimates: { readonly candidates: readonly Candidate[]; readonly usdPerHour: number }[] = [];
-  #moves = MOST_MOVES;
-  #trials = MOST_TRIALS;
 
   constructor(deliberation: Deliberation) {
     this.#deliberation = deliberation;
-  }
-
-  get #isLate(): boolean {
-    return this.#deliberation.elapsedMs() >= TIMEOUT_MS;
   }
 
   get #saved(): number {
     return this.best === undefined ? 0 : savingsOf(this.best.command);
   }
 
-  /** Guesses what a swap would save, from an experiment that fills new nodes in the simple way. */
-  async estimate(candidates: readonly Candidate[]): Promise<void> {
-    if (this.#moves <= 0 || this.#isLate) return;
-    this.#moves -= movesOf(candidates);
-    const options = { sparesQuietNodes: true, mostClaims: candidates.length };
-    const simulation = await this.#deliberation.simulate(candidates, options);
-    if (simulation === undefined || simulation.stranded.size > 0) return;
-    const price = simulation.claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
-    const usdPerHour = costOf(candidates) - price * BETTER_PACKING;
-    if (usdPerHour > LEAST_SAVINGS * costOf(candidates)) this.#estimates.push({ candidates, usdPerHour });
-  }
-
-  /** Works out the most promising ones. */
-  async tryBest(): Promise<void> {
-    const inOrder = this.#estimates.toSorted((a, b) => b.usdPerHour - a.usdPerHour);
-    for (const { candidates } of inOrder) {
-      const found = await this.#trade(candidates);
-      if (found !== undefined && savingsOf(found.command) > this.#saved) this.best = found;
-    }
-  }
-
-  async #trade(candidates: readonly Candidate[]): Promise<Found | undefined> {
-    if (this.#trials <= 0 || this.#isLate) return undefined;
-    this.#trials--;
-    return trade(candidates, this.#deliberation);
+  async look({ candidates, waste }: NodeSet): Promise<void> {
+    if (waste <= this.#saved) return;
+    const found = await this.#trade(candidates);
+    if (found !== undefined && savingsOf(found.command) > this.#saved) this.best = found;
   }
 
   /** Leaves out nodes that bring next to nothing: their pods need not move. */
   async shrink(): Promise<void> {
-    this.#trials = MOST_TRIALS;
     let part = Math.floor((this.best?.command.candidates.length ?? 0) / 2);
     for (; part >= 1 && this.best !== undefined; part = Math.floor(part / 2)) {
       const rest = this.best.command.candidates.slice(0, -part);
@@ -133,37 +101,50 @@ class Search {
       if (found !== undefined && savingsOf(found.command) >= this.#saved * WORTH_KEEPING) this.best = found;
     }
   }
+
+  async #trade(candidates: readonly Candidate[]): Promise<Found | undefined> {
+    if (this.#deliberation.elapsedMs() >= TIMEOUT_MS) return undefined;
+    return trade(candidates, this.#deliberation);
+  }
 }
 
-/** Sets of nodes that cost much for what runs on them. */
-function setsOf(candidates: readonly Candidate[], { pools }: Deliberation): readonly (readonly Candidate[])[] {
-  const sets = new Map<string, readonly Candidate[]>();
+interface NodeSet {
+  readonly candidates: readonly Candidate[];
+  /** What the nodes cost beyond the worth of what runs on them, USD per hour: about the most that a swap can save. */
+  readonly waste: number;
+}
+
+/** Sets of nodes that cost much for what runs on them: of each size the most promising ones, those with most waste first. */
+function setsOf(candidates: readonly Candidate[], { pools }: Deliberation): readonly NodeSet[] {
+  const sets = new Map<string, NodeSet>();
   for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
     const pool = pools.get(name);
     if (pool === undefined) continue;
-    const wasteful = byWaste(own, pool).map(({ candidate }) => candidate);
-    for (const set of [wasteful, ...groupsOf(wasteful)].flatMap(partsOf))
-      sets.set(set.map(({ providerId }) => providerId).join(' '), set);
+    const wasteful = byWaste(own, pool);
+    const wasteOf = new Map(wasteful.map(({ candidate, usdPerHour }) => [candidate, usdPerHour]));
+    const inOrder = wasteful.map(({ candidate }) => candidate);
+    for (const set of [inOrder, ...groupsOf(inOrder)].flatMap(partsOf)) {
+      const waste = set.reduce((sum, candidate) => sum + (wasteOf.get(candidate) ?? 0), 0);
+      sets.set(set.map(({ providerId }) => providerId).join(' '), { candidates: set, waste });
+    }
   }
-  return [...sets.values()];
+  const byWasteOfAll = [...sets.values()].sort((a, b) => b.waste - a.waste);
+  const bySize = Map.groupBy(byWasteOfAll, (set) => set.candidates.length);
+  const chosen = new Set([...bySize.values()].flatMap((same) => same.slice(0, TRIALS_PER_SIZE)));
+  return byWasteOfAll.filter((set) => chosen.has(set));
 }
 
-/** The first few of a group, and then some more, in each size. */
-function partsOf(group: readonly Candidate[]): readonly (readonly Candidate[])[] {
-  return SIZES.flatMap((size) => {
-    const parts: (readonly Candidate[])[] = [];
-    for (let at = 0; at + 2 <= group.length && parts.length < 3; at += size) parts.push(group.slice(at, at + size));
-    return parts;
-  }).filter((part) => part.length > 1);
-}
+/** The first few of a group, in each size. */
+const partsOf = (group: readonly Candidate[]): readonly (readonly Candidate[])[] =>
+  SIZES.filter((size) => size <= group.length).map((size) => group.slice(0, size));
 
 /** Takes the nodes away for others, if those are cheaper. */
 async function trade(candidates: readonly Candidate[], deliberation: Deliberation): Promise<Found | undefined> {
-  const options = { sparesQuietNodes: true, ...PACKING, mostClaims: candidates.length };
+  const options = { sparesQuietNodes: true, ...PACKING, mostClaims: NODES_PER_NODE * candidates.length };
   const simulation = await deliberation.simulate(candidates, options);
   if (simulation === undefined || simulation.stranded.size > 0) return undefined;
   const { claims, plan, pools } = simulation;
-  if (claims.length > candidates.length) return undefined;
+  if (claims.length > NODES_PER_NODE * candidates.length) return undefined;
   const typesOf = (name: string): readonly InstanceType[] =>
     pools.find(({ nodePool }) => nodePool.metadata.name === name)?.instanceTypes ?? [];
   const planned = claims.map((claim) => Replacement.of(claim, typesOf(claim.nodePool)));
@@ -176,8 +157,9 @@ async function trade(candidates: readonly Candidate[], deliberation: Deliberatio
 }
 
 /**
- * The replacements narrowed so that, whatever is launched of each, all of them cost less than the candidates do. What is
- * to spare is shared out by price.
+ * The replacements narrowed so that, whatever is launched of each, all of them cost less than the candidates do. Where one
+ * zone is dear, the replacement keeps out of it; a spot node for a spot node comes with many types to choose from, as in
+ * the replacement of a single one. What is to spare is shared out by price.
  */
 export function cheaperTogether(
   planned: readonly Replacement[],
@@ -187,15 +169,17 @@ export function cheaperTogether(
   const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
   const isSpotToSpot = (replacement: Replacement): boolean => allSpot && replacement.admits('spot');
   if (!spotToSpot && planned.some(isSpotToSpot)) return undefined;
-  const bound = planned.map((replacement) => (isSpotToSpot(replacement) ? replacement.only('spot') : replacement));
-  const least = bound.map(({ leastWorst }) => leastWorst);
+  const flexibilityOf = (replacement: Replacement): number => (isSpotToSpot(replacement) ? SPOT_FLEXIBILITY : 1);
+  const bound = planned.map((replacement) =>
+    (isSpotToSpot(replacement) ? replacement.only('spot') : replacement).inCheapestZone(flexibilityOf(replacement)),
+  );
+  const least = bound.map((replacement) => replacement.worstOf(flexibilityOf(replacement)));
   const stretch = costOf(candidates) / least.reduce((sum, price) => sum + price, 0);
   if (!(stretch > 1)) return undefined;
   const narrowed: PlannedClaim[] = [];
   for (const [at, replacement] of bound.entries()) {
     const kept = replacement.cheaperThan((least[at] ?? 0) * stretch);
-    if (typeof kept === 'string' || kept.count === 0) return undefined;
-    if (isSpotToSpot(replacement) && kept.count < SPOT_FLEXIBILITY) return undefined;
+    if (typeof kept === 'string' || kept.count < flexibilityOf(replacement)) return undefined;
     // a spot launch that fails must not fall through to a dearer on-demand node
     narrowed.push((kept.admits('spot') && kept.admits('on-demand') ? kept.only('spot') : kept).claim);
   }

@@ -1,0 +1,251 @@
+/**
+ * One pass of disruption's methods over 2,000 nodes and some 20,000 pods, as the operator makes it: candidates in the
+ * main thread, searches in the laboratory's. And what consolidation finds in small clusters until it has nothing more to
+ * say, against what it finds when it is to be compatible with Karpenter.
+ */
+import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
+import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
+import type { Deps } from '../../src/controllers/deps.ts';
+import { deliberator } from '../../src/controllers/disruption/deliberate.ts';
+import { labThread } from '../../src/controllers/disruption/labthread.ts';
+import { publishNotes } from '../../src/controllers/disruption/notes.ts';
+import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
+import { sessions } from '../../src/controllers/disruption/simulate.ts';
+import { VerdictBook } from '../../src/controllers/disruption/verdictbook.ts';
+import type { Command } from '../../src/engine/disruption/command.ts';
+import type { Method } from '../../src/engine/disruption/method.ts';
+import { methodsOf } from '../../src/engine/disruption/review.ts';
+import { silent } from '../../src/observe/logger.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
+import { parseSettings } from '../../src/observe/settings.ts';
+import { ClusterState } from '../../src/state/cluster.ts';
+import {
+  type Cluster,
+  type ClusterShape,
+  clusterOf,
+  costOf,
+  DAEMON_SPEC,
+  NOW_MS,
+  untilAtRest,
+} from '../support/clusters.ts';
+import { storesWith } from '../support/stores.ts';
+
+const SIZE = { seed: 1, nodes: 2000, podsPerNode: 10, workloads: 400 };
+const BOUGHT = /^[mcr]6i\.(x|2x|4x)large$/;
+const ALL_AT_ONCE = '100%';
+
+/** `packed`: nothing to be found. `loose`: a lot. `mixed`: NodePools of every policy, spread, PDBs, nodes that need quiet. */
+const SHAPES: Readonly<Record<string, ClusterShape>> = {
+  packed: {
+    ...SIZE,
+    // memory in proportion to CPU: a full node is never dearer than another
+    offered: /^(?![crt])/,
+    bought: /^m6i\.(x|2x|4x)large$/,
+    fill: [1, 1],
+    ruled: 0,
+    pools: [{ name: 'default', capacityTypes: ['on-demand'] }],
+  },
+  loose: {
+    ...SIZE,
+    podsPerNode: 17,
+    bought: BOUGHT,
+    fill: [0.3, 0.9],
+    ruled: 0,
+    pools: [{ name: 'default', capacityTypes: ['on-demand'], budget: ALL_AT_ONCE }],
+  },
+  mixed: {
+    ...SIZE,
+    podsPerNode: 11,
+    bought: BOUGHT,
+    fill: [0.7, 1],
+    ruled: 0.5,
+    quiet: 0.1,
+    pools: [
+      { name: 'a', capacityTypes: ['on-demand'] },
+      { name: 'b', capacityTypes: ['spot', 'on-demand'] },
+      { name: 'c', capacityTypes: ['spot'], consolidationPolicy: 'Balanced' },
+    ],
+  },
+};
+
+const DAEMONS: DaemonSet = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'agent', namespace: 'kube-system', uid: 'agent' },
+  spec: { selector: {}, template: { metadata: { labels: { app: 'agent' } }, spec: DAEMON_SPEC } },
+};
+
+/** What controllers are built from, with a cluster that nothing happens in. */
+function depsOn({ snapshot, pools }: Cluster): Deps {
+  const { nodes, namespaces, podDisruptionBudgets } = snapshot;
+  const informers = storesWith({
+    [NODE.plural]: nodes.flatMap(({ node }) => node ?? []),
+    [NODE_CLAIM.plural]: nodes.flatMap(({ nodeClaim }) => nodeClaim ?? []),
+    [POD.plural]: nodes.flatMap(({ pods }) => pods),
+    [NODE_POOL.plural]: [...pools.values()].map(({ nodePool }) => nodePool),
+    [NAMESPACE.plural]: namespaces,
+    [POD_DISRUPTION_BUDGET.plural]: podDisruptionBudgets,
+    [DAEMON_SET.plural]: [DAEMONS],
+  });
+  const clock = { now: () => NOW_MS, sleep: async () => undefined, after: () => () => undefined };
+  const refuse = (): never => {
+    throw new Error('Nothing is to be done, only decided');
+  };
+  return {
+    client: new Proxy({}, { get: refuse }) as Deps['client'],
+    informers,
+    cluster: new ClusterState({ informers, clock, manages: () => true }),
+    cloud: {
+      instanceTypes: async ({ metadata }: KubeObject) => pools.get(metadata.name)?.instanceTypes ?? [],
+    } as never,
+    events: { publish: () => undefined },
+    clock,
+    log: silent,
+    metrics: createMetrics(),
+    settings: parseSettings(['--cluster-name=bench'], {}),
+  };
+}
+
+/** The longest time, in milliseconds, that the main thread did not turn while something was under way. */
+async function longestBlock<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly blockMs: number }> {
+  let blockMs = 0;
+  let isOver = false;
+  let last = performance.now();
+  const turn = (): void => {
+    const now = performance.now();
+    blockMs = Math.max(blockMs, now - last);
+    last = now;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const result = await work();
+  isOver = true;
+  turn();
+  return { result, blockMs };
+}
+
+const commandText = ({ candidates, replacements }: Command): string => `${candidates.length}->${replacements.length}`;
+const rounded = (ms: number): number => Number(ms.toFixed(1));
+
+export interface MethodLine {
+  readonly milliseconds: number;
+  readonly candidates: number;
+  readonly found: readonly string[];
+}
+
+/** One line per shape. Every method is asked, as if none before it had found anything. */
+export async function* disruptionLines(): AsyncGenerator<object> {
+  for (const [name, shape] of Object.entries(SHAPES)) {
+    const cluster = clusterOf(shape);
+    const deps = depsOn(cluster);
+    deps.cluster.nodes();
+    const thread = labThread();
+    const queue = new DisruptionQueue(deps);
+    const deliberate = deliberator(deps, queue, sessions(deps, thread));
+    const book = new VerdictBook();
+    const ask = async (method: Method): Promise<MethodLine> => {
+      const startedMs = performance.now();
+      const { decide, deliberation, ...asked } = await deliberate({ method, log: silent, unseenPools: new Set() });
+      const findings = await decide(new AbortController().signal);
+      book.enter({ ...asked, findings });
+      publishNotes(deps.events, findings.notes);
+      return {
+        milliseconds: rounded(performance.now() - startedMs),
+        candidates: deliberation.candidates.length,
+        found: findings.commands.map(commandText),
+      };
+    };
+    // the first pass after a start copies the whole cluster and warms up; those after it are what a cluster lives with
+    for (const pass of ['first', 'next']) {
+      const methods: Record<string, MethodLine> = {};
+      const { blockMs } = await longestBlock(async () => {
+        for (const method of methodsOf('thorough')) methods[method.name] = await ask(method);
+      });
+      yield {
+        workload: `disruption-${name}`,
+        pass,
+        nodes: cluster.snapshot.nodes.length,
+        pods: cluster.snapshot.nodes.reduce((sum, { pods }) => sum + pods.length, 0),
+        milliseconds: rounded(Object.values(methods).reduce((sum, { milliseconds }) => sum + milliseconds, 0)),
+        longestBlockMs: rounded(blockMs),
+        methods,
+      };
+    }
+    await thread.close();
+  }
+}
+
+const SMALL = { nodes: 60, podsPerNode: 10, workloads: 20, bought: BOUGHT };
+const BUDGET = '20%';
+const SEEDS = [1, 2, 3, 4];
+
+/** Clusters whose workloads have changed since their nodes were bought. */
+const HISTORIES: Readonly<Record<string, Omit<ClusterShape, 'seed'>>> = {
+  'some-left': {
+    ...SMALL,
+    fill: [0.5, 1],
+    ruled: 0,
+    pools: [{ name: 'default', capacityTypes: ['on-demand'], budget: BUDGET }],
+  },
+  'most-left': {
+    ...SMALL,
+    fill: [0.2, 0.7],
+    ruled: 0.2,
+    pools: [{ name: 'default', capacityTypes: ['on-demand'], budget: BUDGET }],
+  },
+  'three-pools': {
+    ...SMALL,
+    fill: [0.5, 1],
+    ruled: 0.5,
+    pools: [
+      { name: 'a', capacityTypes: ['on-demand'], budget: BUDGET },
+      { name: 'b', capacityTypes: ['spot', 'on-demand'], budget: BUDGET },
+      { name: 'c', capacityTypes: ['spot'], budget: BUDGET, consolidationPolicy: 'Balanced' },
+    ],
+  },
+};
+
+interface Outcome {
+  readonly usdPerHour: number;
+  readonly commands: number;
+  readonly podsMoved: number;
+}
+
+async function outcomeOf(cluster: Cluster, consolidation: 'thorough' | 'compatible'): Promise<Outcome> {
+  let last = cluster;
+  let commands = 0;
+  let podsMoved = 0;
+  for await (const step of untilAtRest(cluster, { consolidation })) {
+    last = step.after;
+    commands++;
+    podsMoved += step.command.candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0);
+  }
+  return { usdPerHour: Number(costOf(last).toFixed(3)), commands, podsMoved };
+}
+
+/** One line per history: sums over all seeds. */
+export async function* savingsLines(): AsyncGenerator<object> {
+  for (const [name, history] of Object.entries(HISTORIES)) {
+    const sums = { before: 0, compatible: 0, thorough: 0, commands: [0, 0], podsMoved: [0, 0] };
+    for (const seed of SEEDS) {
+      const cluster = clusterOf({ ...history, seed });
+      const compatible = await outcomeOf(cluster, 'compatible');
+      const thorough = await outcomeOf(cluster, 'thorough');
+      sums.before += costOf(cluster);
+      sums.compatible += compatible.usdPerHour;
+      sums.thorough += thorough.usdPerHour;
+      sums.commands = [compatible, thorough].map((each, at) => (sums.commands[at] ?? 0) + each.commands);
+      sums.podsMoved = [compatible, thorough].map((each, at) => (sums.podsMoved[at] ?? 0) + each.podsMoved);
+    }
+    yield {
+      workload: `consolidation-${name}`,
+      clusters: SEEDS.length,
+      usdBefore: Number(sums.before.toFixed(2)),
+      usdCompatible: Number(sums.compatible.toFixed(2)),
+      usdThorough: Number(sums.thorough.toFixed(2)),
+      savedMore: Number((1 - sums.thorough / sums.compatible).toFixed(4)),
+      commands: sums.commands,
+      podsMoved: sums.podsMoved,
+    };
+  }
+}

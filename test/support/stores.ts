@@ -1,0 +1,24 @@
+/** Informers that are given their objects, and never get others. */
+import type { Kind } from '../../src/api/kinds.ts';
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import type { Informers, Store } from '../../src/kube/client.ts';
+import { ObjectStore } from '../../src/kube/store.ts';
+import { silent } from '../../src/observe/logger.ts';
+
+/** Objects by the plural of their kind; of other kinds there are none. */
+export function storesWith(given: Readonly<Record<string, readonly KubeObject[]>>): Informers {
+  const stores = new Map<string, ObjectStore<KubeObject>>();
+  return {
+    store: (kind, indexes = {}) => {
+      let store = stores.get(kind.plural);
+      if (store === undefined) {
+        store = new ObjectStore<KubeObject>(kind as unknown as Kind, silent);
+        store.replace(given[kind.plural] ?? []);
+        stores.set(kind.plural, store);
+      }
+      store.addIndexes(indexes as never);
+      return store as unknown as Store<never>;
+    },
+    synced: async () => undefined,
+  };
+}
