@@ -123,6 +123,23 @@ describe('why a node stays', () => {
   }, 120_000);
 });
 
+describe('an operator that stands by', () => {
+  it('has nothing to tell, and says who has', async () => {
+    scenario = await startScenario({ timeScale: 4, leaderElection: true, operator: false });
+    const ports = async (): Promise<string> => `http://127.0.0.1:${(await scenario.startOperator()).metricsPort}`;
+    const leader = await ports();
+    await scenario.until('a leader', async () => (await fetch(`${leader}/debug/verdicts`)).status === 200);
+    const standby = await ports();
+    for (const path of ['/debug/verdicts', '/debug/moves']) {
+      const response = await fetch(`${standby}${path}`);
+      expect(response.status).toBe(503);
+      expect(await response.text()).toMatch(/^this replica stands by; find the one that works: kubectl get lease /);
+    }
+    await expect(explained('node', '--server', standby)).rejects.toThrow('answers 503: this replica stands by');
+    expect(await explained('node', '--server', leader)).toBe('there are no nodes\n');
+  }, 60_000);
+});
+
 describe('what became of a consolidation', () => {
   it('is told when its nodes are bought again, and when its savings are known', async () => {
     await begin();
