@@ -1,8 +1,10 @@
 /** What provisioning runs measure of themselves: how long they take, how much work is left, where pods can go. */
 import { randomUUID } from 'node:crypto';
-import type { Plan } from '../../engine/model.ts';
+import type { Plan, PodRefusal } from '../../engine/model.ts';
+import { podKey } from '../../engine/pods.ts';
 import type { Deps } from '../deps.ts';
 import type { Solver } from '../solver.ts';
+import { pendingPods } from './workload.ts';
 
 const CONTROLLER = { controller: 'provisioner' };
 const BY_RUN = ['controller', 'scheduling_id'];
@@ -12,11 +14,12 @@ export interface ProvisioningMeasures {
   started(): () => void;
   /** Times each solve, and shows while it lasts how many pods it has to place and for how long it has been at it. */
   solve: Solver;
-  countZones(plan: Plan): void;
+  /** Counts what a plan says of pods, and what of it still holds at each scrape. */
+  count(plan: Plan): void;
 }
 
 export function provisioningMeasures(
-  { clock, metrics }: Pick<Deps, 'clock' | 'metrics'>,
+  { clock, cluster, metrics }: Pick<Deps, 'clock' | 'cluster' | 'metrics'>,
   solver: Solver,
 ): ProvisioningMeasures {
   const duration = metrics.histogram(
@@ -35,9 +38,23 @@ export function provisioningMeasures(
     'Pending pods by the one zone where they can be, flexible or none',
     ['controller', 'zone'],
   );
+  const ignored = metrics.gauge('scheduler_ignored_pods_count', 'Pending pods that take no part in scheduling');
+  const unschedulable = metrics.gauge(
+    'scheduler_unschedulable_pods_count',
+    'Pods that found no place in the last run',
+    ['controller'],
+  );
+  let refused: readonly (readonly [pod: string, refusal: PodRefusal])[] = [];
   /** When solves under way began, by their id. */
   const running = new Map<string, number>();
   metrics.beforeScrape(() => {
+    const waiting = pendingPods(cluster);
+    // pods that were deleted or got a place meanwhile start no run that could take them off the counts
+    if (waiting.length === 0) zones.reset();
+    const present = new Set([...waiting, ...cluster.virtualPods.list()].map(podKey));
+    const codes = refused.filter(([pod]) => present.has(pod)).map(([, { code }]) => code);
+    ignored.set(codes.filter((code) => code === 'ignored').length);
+    unschedulable.set(CONTROLLER, codes.filter((code) => code !== 'ignored' && code !== 'reserved-capacity').length);
     for (const [id, startedMs] of running) {
       unfinished.set({ ...CONTROLLER, scheduling_id: id }, (clock.now() - startedMs) / 1000);
     }
@@ -64,9 +81,10 @@ export function provisioningMeasures(
         unfinished.remove(labels);
       }
     },
-    countZones: ({ effectiveZones = new Map() }) => {
+    count: (plan) => {
+      refused = [...plan.refusals];
       zones.reset();
-      for (const [zone, count] of effectiveZones) zones.set({ ...CONTROLLER, zone }, count);
+      for (const [zone, count] of plan.effectiveZones ?? []) zones.set({ ...CONTROLLER, zone }, count);
     },
   };
 }

@@ -109,7 +109,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
       finished();
       if (keepsBuffers) await recordBuffers(deps, solved?.plan, virtual, context.log);
       if (solved === undefined) return settled;
-      measures.countZones(solved.plan);
+      measures.count(solved.plan);
       first = solved.plan.notEvaluated;
       if (first.length > 0) batcher.trigger('not evaluated');
       recordResults(deps, solved, context.log);

@@ -23,7 +23,6 @@ export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   recordPlacements(deps, solved, log);
   recordEmptyPools(deps, solved.plan, log);
   recordTimings(deps, solved);
-  countRefusals(deps, solved.plan);
 }
 
 /** What the pod's event says, or undefined when the refusal is none of the user's business. */
@@ -119,16 +118,4 @@ function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Solved
   for (const { pods: keys, providerId } of plan.placements) {
     place(keys, cluster.nodeByProviderId(providerId)?.labels[NODEPOOL_LABEL]);
   }
-}
-
-function countRefusals({ metrics }: Deps, plan: Plan): void {
-  const refusals = [...plan.refusals.values()];
-  const count = (is: (code: PodRefusal['code']) => boolean): number => refusals.filter(({ code }) => is(code)).length;
-  metrics
-    .gauge('scheduler_ignored_pods_count', 'Pending pods that take no part in scheduling')
-    .set(count((code) => code === 'ignored'));
-  metrics.gauge('scheduler_unschedulable_pods_count', 'Pods that found no place in the last run', ['controller']).set(
-    { controller: 'provisioner' },
-    count((code) => code !== 'ignored' && code !== 'reserved-capacity'),
-  );
 }

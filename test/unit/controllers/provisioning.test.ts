@@ -162,6 +162,7 @@ describe('provisioning', () => {
       await held;
       return local(snapshot, options);
     };
+    world.joining = false; // so that the pods go on waiting
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -185,5 +186,23 @@ describe('provisioning', () => {
       'karpenter_scheduler_pending_pods_by_effective_zone_count{controller="provisioner",zone="flexible"} 2',
     );
     expect(after).toMatch(/karpenter_scheduler_scheduling_duration_seconds_count\{controller="provisioner"\} [2-9]/);
+  });
+
+  it('counts pods without a place only while they are there', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const pods = world.pending(2, '100');
+    await world.pass(5);
+    const unschedulable = async (): Promise<string | undefined> =>
+      /scheduler_unschedulable_pods_count\{controller="provisioner"\} (\d+)/.exec(await world.metrics.text())?.[1];
+    expect(await unschedulable()).toBe('2');
+    world.removePods(...pods.slice(1));
+    await world.pass(1);
+    expect(await unschedulable()).toBe('1');
+    world.removePods(...pods.slice(0, 1));
+    await world.pass(1);
+    expect(await unschedulable()).toBe('0');
+    expect(await world.metrics.text()).not.toMatch(/effective_zone_count\{/);
   });
 });
