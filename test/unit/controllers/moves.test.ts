@@ -26,10 +26,10 @@ const codes = (): readonly string[] =>
   verdicts.verdicts(world.cluster.nodes(), world.clock.now()).map(({ code }) => code);
 
 /** Two nodes with seven pods each, of which pods go until all that are left fit on one. */
-async function packed(): Promise<void> {
+async function packed(...args: readonly string[]): Promise<void> {
   world.cloud.types = world.cloud.types.filter(({ name }) => name === 'm.2xlarge');
   world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
-  world.start([], verdicts, moves);
+  world.start(args, verdicts, moves);
   await world.pass(2);
   world.deploy('a', 7);
   await world.pass(20);
@@ -39,6 +39,12 @@ async function packed(): Promise<void> {
   world.deploy('b', 2);
   await world.pass(REVIEW);
   expect(world.nodes).toHaveLength(1);
+}
+
+/** The node that is left has to stay, or its pods would move in place of those that have moved already. */
+function keepTheOther(): void {
+  const annotations = { 'karpenter.sh/do-not-disrupt': 'true' };
+  world.kube.patch(NODE, world.nodes[0]?.metadata ?? { name: '' }, { metadata: { annotations } });
 }
 
 /** The pods come back, with a new node for them, and most leave again a little later. */
@@ -83,11 +89,7 @@ describe('a consolidation', () => {
 
   it('that is undone again and again is repeated only while it is worth more and more', async () => {
     await packed();
-    // The other node has to stay, or its pods would move in place of those that have moved already.
-    const [stays] = world.nodes;
-    world.kube.patch(NODE, stays?.metadata ?? { name: '' }, {
-      metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
-    });
+    keepTheOther();
     await comeAndGo();
     expect(events('DisruptionUndone')).toEqual([
       expect.stringMatching(
@@ -111,6 +113,16 @@ describe('a consolidation', () => {
     await world.pass(3600 + REVIEW);
     expect(world.nodes).toHaveLength(1);
     expect(world.errors()).toEqual([]);
+  });
+
+  it('is repeated as ever when consolidation is to be compatible', async () => {
+    await packed('--consolidation=compatible');
+    keepTheOther();
+    await comeAndGo();
+    await comeAndGo();
+    expect(world.nodes).toHaveLength(1);
+    expect(views().map(({ state }) => state)).toEqual(['watched', 'undone', 'undone']);
+    expect(codes()).not.toContain('churn');
   });
 
   it('pays for no more nodes than it gave: what is beyond is growth', async () => {
