@@ -106,14 +106,27 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
   };
 }
 
-/** The longest time, in milliseconds, that the main thread did not turn while something was under way. */
-async function longestBlock<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly blockMs: number }> {
-  let blockMs = 0;
+interface Blocks {
+  /** The longest time, in milliseconds, that the main thread did not turn. */
+  readonly blockMs: number;
+  /** The most of its own CPU time, in milliseconds, that went by between two turns: what is left on an idle machine. */
+  readonly blockCpuMs: number;
+}
+
+const cpuMs = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+};
+
+/** Watches the event loop while something is under way. */
+async function watched<T>(work: () => Promise<T>): Promise<Blocks & { readonly result: T }> {
+  let [blockMs, blockCpuMs] = [0, 0];
   let isOver = false;
-  let last = performance.now();
+  let last = { ms: performance.now(), cpuMs: cpuMs() };
   const turn = (): void => {
-    const now = performance.now();
-    blockMs = Math.max(blockMs, now - last);
+    const now = { ms: performance.now(), cpuMs: cpuMs() };
+    blockMs = Math.max(blockMs, now.ms - last.ms);
+    blockCpuMs = Math.max(blockCpuMs, now.cpuMs - last.cpuMs);
     last = now;
     if (!isOver) setImmediate(turn);
   };
@@ -121,13 +134,13 @@ async function longestBlock<T>(work: () => Promise<T>): Promise<{ readonly resul
   const result = await work();
   isOver = true;
   turn();
-  return { result, blockMs };
+  return { result, blockMs, blockCpuMs };
 }
 
 const commandText = ({ candidates, replacements }: Command): string => `${candidates.length}->${replacements.length}`;
 const rounded = (ms: number): number => Number(ms.toFixed(1));
 
-export interface MethodLine {
+export interface MethodLine extends Blocks {
   readonly milliseconds: number;
   readonly candidates: number;
   readonly found: readonly string[];
@@ -145,29 +158,33 @@ export async function* disruptionLines(): AsyncGenerator<object> {
     const book = new VerdictBook();
     const ask = async (method: Method): Promise<MethodLine> => {
       const startedMs = performance.now();
-      const { decide, deliberation, ...asked } = await deliberate({ method, log: silent, unseenPools: new Set() });
-      const findings = await decide(new AbortController().signal);
-      book.enter({ ...asked, findings });
-      publishNotes(deps.events, findings.notes);
-      return {
-        milliseconds: rounded(performance.now() - startedMs),
-        candidates: deliberation.candidates.length,
-        found: findings.commands.map(commandText),
-      };
+      const { blockMs, blockCpuMs, result } = await watched(async () => {
+        const { decide, deliberation, ...asked } = await deliberate({ method, log: silent, unseenPools: new Set() });
+        const { length } = deliberation.candidates;
+        if (length === 0) return { candidates: 0, found: [] };
+        const findings = await decide(new AbortController().signal);
+        book.enter({ ...asked, findings });
+        publishNotes(deps.events, findings.notes);
+        return { candidates: length, found: findings.commands.map(commandText) };
+      });
+      const milliseconds = rounded(performance.now() - startedMs);
+      return { milliseconds, blockMs: rounded(blockMs), blockCpuMs: rounded(blockCpuMs), ...result };
     };
     // the first pass after a start copies the whole cluster and warms up; those after it are what a cluster lives with
     for (const pass of ['first', 'next']) {
       const methods: Record<string, MethodLine> = {};
-      const { blockMs } = await longestBlock(async () => {
-        for (const method of methodsOf('thorough')) methods[method.name] = await ask(method);
-      });
+      const startedCpu = process.cpuUsage();
+      for (const method of methodsOf('thorough')) methods[method.name] = await ask(method);
+      const lines = Object.values(methods);
       yield {
         workload: `disruption-${name}`,
         pass,
         nodes: cluster.snapshot.nodes.length,
         pods: cluster.snapshot.nodes.reduce((sum, { pods }) => sum + pods.length, 0),
-        milliseconds: rounded(Object.values(methods).reduce((sum, { milliseconds }) => sum + milliseconds, 0)),
-        longestBlockMs: rounded(blockMs),
+        milliseconds: rounded(lines.reduce((sum, { milliseconds }) => sum + milliseconds, 0)),
+        cpuMs: rounded(process.cpuUsage(startedCpu).user / 1000),
+        blockMs: Math.max(...lines.map(({ blockMs }) => blockMs)),
+        blockCpuMs: Math.max(...lines.map(({ blockCpuMs }) => blockCpuMs)),
         methods,
       };
     }
