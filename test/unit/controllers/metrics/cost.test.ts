@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { CostTracker } from '../../../../src/controllers/metrics/cost.ts';
+import { nodePool } from '../../engine/build.ts';
+import { virtualClock } from '../../virtualclock.ts';
+import { FakeCloud, instanceType } from '../fakecloud.ts';
+
+const clock = virtualClock();
+const POOL: NodePool = nodePool('default');
+
+const claim = (type: string, labels: Record<string, string> = {}): NodeClaim => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodeClaim',
+  metadata: {
+    name: type,
+    labels: { [INSTANCE_TYPE_LABEL]: type, [ZONE_LABEL]: 'zone-a', [CAPACITY_TYPE_LABEL]: 'on-demand', ...labels },
+  },
+  spec: { nodeClassRef: POOL.spec.template.spec.nodeClassRef, requirements: [] },
+});
+
+function tracking() {
+  const cloud = new FakeCloud(clock);
+  cloud.types = [instanceType('cheap', 2, 1), instanceType('dear', 8, 10)];
+  let asked = 0;
+  const list = cloud.instanceTypes.bind(cloud);
+  cloud.instanceTypes = () => {
+    asked++;
+    return list();
+  };
+  return { cloud, tracker: new CostTracker(cloud, clock), asked: () => asked };
+}
+
+describe('the cost of a NodePool', () => {
+  it('is the sum of the prices that its claims were bought at', async () => {
+    const { tracker } = tracking();
+    const spot = claim('dear', { [CAPACITY_TYPE_LABEL]: 'spot' });
+    expect(await tracker.usdPerHour(POOL, [claim('cheap'), claim('cheap'), spot])).toBe(6);
+  });
+
+  it('counts nothing for a claim that is not launched, or whose offering nobody knows', async () => {
+    const { tracker } = tracking();
+    const unlaunched: NodeClaim = { ...claim('cheap'), metadata: { name: 'new', labels: {} } };
+    expect(await tracker.usdPerHour(POOL, [claim('cheap'), unlaunched, claim('unheard-of')])).toBe(1);
+  });
+
+  it('asks for prices once an hour, and keeps those of offerings that are gone', async () => {
+    const { cloud, tracker, asked } = tracking();
+    await tracker.usdPerHour(POOL, [claim('cheap')]);
+    await tracker.usdPerHour(POOL, [claim('dear')]);
+    expect(asked()).toBe(1);
+    cloud.types = [instanceType('dear', 8, 12)];
+    await clock.advance(3_600_000);
+    expect(await tracker.usdPerHour(POOL, [claim('cheap'), claim('dear')])).toBe(13);
+    expect(asked()).toBe(2);
+  });
+
+  it('asks again after a minute while a price is missing', async () => {
+    const { tracker, asked } = tracking();
+    await tracker.usdPerHour(POOL, [claim('unheard-of')]);
+    await tracker.usdPerHour(POOL, [claim('unheard-of')]);
+    expect(asked()).toBe(1);
+    await clock.advance(60_000);
+    await tracker.usdPerHour(POOL, [claim('unheard-of')]);
+    expect(asked()).toBe(2);
+  });
+});
