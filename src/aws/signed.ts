@@ -5,6 +5,7 @@
 import type { EKSClient } from '@aws-sdk/client-eks';
 
 const TIMEOUT_MS = 10_000;
+const MAX_TEXT = 300;
 
 export interface SignedRequest {
   /** As in the service's endpoint and in the scope of its signatures: `arc-zonal-shift`, `events`. */
@@ -64,8 +65,16 @@ export async function signedRequest(
   });
   const text = await response.text();
   if (response.ok) return text;
-  const error = new Error(`${service} answers ${response.status}: ${text.trim()}`);
+  const error = new Error(`${service} answers ${response.status}: ${errorMessage(text)}`);
   throw Object.assign(error, { Code: errorCode(response, text) });
+}
+
+/** The message of an error in JSON or XML; of anything else the beginning. */
+function errorMessage(text: string): string {
+  const json = /"[Mm]essage"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
+  if (json !== undefined) return JSON.parse(json) as string;
+  const xml = /<Message>([^<]*)<\/Message>/.exec(text)?.[1]?.replaceAll('&quot;', '"').replaceAll('&amp;', '&');
+  return xml ?? text.trim().slice(0, MAX_TEXT);
 }
 
 /** `AccessDeniedException` of `com.amazonaws.events#AccessDeniedException:…`; empty when the answer names none. */

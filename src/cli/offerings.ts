@@ -40,10 +40,11 @@ function rows(out: readonly OutOffering[]): readonly (readonly string[])[] {
   });
 }
 
-function poolText({ nodePool, nodeClass, available, out, problem }: PoolOfferings): string {
+function poolText({ nodePool, nodeClass, available, out, minValuesMissed = [], problem }: PoolOfferings): string {
   const title = `NodePool ${nodePool} (EC2NodeClass ${nodeClass})`;
   if (problem !== undefined) return `${title}: not known, ${problem}`;
-  const summary = `${title}: ${available} of ${counted(available + out.length, 'offering')} can be bought`;
+  const missed = minValuesMissed.length === 0 ? '' : `, too few for its minValues of ${minValuesMissed.join(', ')}`;
+  const summary = `${title}: ${available} of ${counted(available + out.length, 'offering')} can be bought${missed}`;
   return out.length === 0 ? summary : `${summary}\n${table(HEADINGS, rows(out))}`;
 }
 

@@ -2,7 +2,8 @@
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { requirementsOf } from '../../engine/instancetypes.ts';
+import { requirementsOf, satisfiesMinValues } from '../../engine/instancetypes.ts';
+import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, type Requirements } from '../../engine/requirements.ts';
 import type { Informers } from '../../kube/client.ts';
 import type { InstanceTypes, Surveyed } from '../instancetypes/instancetypes.ts';
@@ -29,6 +30,8 @@ export interface PoolOfferings {
   /** How many offerings that the NodePool allows can be bought now. */
   readonly available: number;
   readonly out: readonly OutOffering[];
+  /** Keys whose `minValues` the types that can be bought do not reach any more, though all types would. */
+  readonly minValuesMissed?: readonly string[];
   /** Why the offerings are not known. */
   readonly problem?: string;
 }
@@ -52,20 +55,32 @@ function outOffering(instanceType: string, { offering }: Entry, obstacle: Obstac
 export function offeringsOf(
   surveyed: readonly Surveyed[],
   requirements: Requirements,
-): Pick<PoolOfferings, 'available' | 'out'> {
+): Pick<PoolOfferings, 'available' | 'out' | 'minValuesMissed'> {
   let available = 0;
   const out: OutOffering[] = [];
+  const [offered, left]: [InstanceType[], InstanceType[]] = [[], []];
   for (const { type, entries } of surveyed) {
     if (!requirements.compatible(requirementsOf(type), LOOSE)) continue;
-    for (const entry of entries) {
-      const { offering, obstacle } = entry;
-      if (!requirements.compatible(requirementsOf(offering), LOOSE)) continue;
-      if (obstacle === undefined) available++;
-      else if (!isLasting(obstacle)) out.push(outOffering(type.name, entry, obstacle));
-    }
+    const allowed = entries.filter(({ offering }) => requirements.compatible(requirementsOf(offering), LOOSE));
+    const passing = allowed.flatMap((entry) =>
+      entry.obstacle === undefined || isLasting(entry.obstacle) ? [] : [outOffering(type.name, entry, entry.obstacle)],
+    );
+    const free = allowed.filter(({ obstacle }) => obstacle === undefined).length;
+    available += free;
+    out.push(...passing);
+    if (free > 0) left.push(type);
+    if (free + passing.length > 0) offered.push(type);
   }
-  return { available, out: out.sort((a, b) => (a.instanceType < b.instanceType ? -1 : 1)) };
+  const missed = missedKeys(left, requirements).filter((key) => !missedKeys(offered, requirements).includes(key));
+  return {
+    available,
+    out: out.sort((a, b) => (a.instanceType < b.instanceType ? -1 : 1)),
+    ...(missed.length === 0 ? {} : { minValuesMissed: missed }),
+  };
 }
+
+const missedKeys = (types: readonly InstanceType[], requirements: Requirements): readonly string[] =>
+  satisfiesMinValues(types, requirements).unsatisfied.map(([key]) => key);
 
 async function poolOfferings(nodePool: NodePool, informers: Informers, types: InstanceTypes): Promise<PoolOfferings> {
   const { name } = nodePool.spec.template.spec.nodeClassRef;

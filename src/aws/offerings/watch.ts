@@ -1,6 +1,7 @@
 /**
- * Says so on a NodePool when nothing that it allows can be bought any more: not because of what it asks for, but for
- * shortages that are remembered, prices that are missing, or zones that are shifted away from.
+ * Says so on a NodePool when part of what it allows cannot be bought now, and that nothing can be bought at all when that
+ * is so: not because of what it asks for, but for shortages that are remembered, prices that are missing, or zones that
+ * are shifted away from.
  */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { Informers } from '../../kube/client.ts';
@@ -29,7 +30,22 @@ const WORDS: Readonly<Record<ObstacleCode, string>> = {
 const earliest = (offerings: readonly OutOffering[]): string | undefined =>
   offerings.flatMap(({ until }) => (until === undefined ? [] : [until])).sort()[0];
 
-/** `3 out of capacity until 2026-06-03T10:30:00Z (InsufficientInstanceCapacity), 2 without a spot price`. */
+/** Those that come and go. A missing price may stay missing, and is told of only when nothing else is left. */
+const SHORTAGES: ReadonlySet<ObstacleCode> = new Set([
+  'zonal-shift',
+  'insufficient-capacity',
+  'capacity-type-refused',
+  'subnets-full',
+]);
+const LISTED_TYPES = 3;
+
+/** ` of c5.large, m5.large`; nothing when there are too many to list. */
+function typesText(group: readonly OutOffering[]): string {
+  const names = [...new Set(group.map(({ instanceType }) => instanceType))].sort();
+  return names.length > LISTED_TYPES ? '' : ` of ${names.join(', ')}`;
+}
+
+/** `3 of m5.large out of capacity until 2026-06-03T10:30:00Z (InsufficientInstanceCapacity), 9 without a spot price`. */
 export function outText(out: readonly OutOffering[]): string {
   const groups = Map.groupBy(out, ({ code, reason }) => JSON.stringify([code, reason]));
   return [...groups.values()]
@@ -39,12 +55,20 @@ export function outText(out: readonly OutOffering[]): string {
       if (first === undefined) return '';
       const until = earliest(group);
       return [
-        `${group.length} ${WORDS[first.code]}`,
+        `${group.length}${typesText(group)} ${WORDS[first.code]}`,
         ...(until === undefined ? [] : [`until ${until.replace(/\.\d+Z$/, 'Z')}`]),
         ...(first.reason === undefined ? [] : [`(${first.reason})`]),
       ].join(' ');
     })
     .join(', ');
+}
+
+/** Why nodes of the pool cannot be bought at all; undefined when they can. */
+function hopelessness({ available, out, minValuesMissed = [] }: PoolOfferings): string | undefined {
+  if (out.length === 0) return undefined;
+  if (available === 0) return 'No offering that this NodePool allows can be bought now';
+  if (minValuesMissed.length === 0) return undefined;
+  return `The ${available} offerings that can be bought now do not reach this NodePool's minValues of ${minValuesMissed.join(', ')}`;
 }
 
 export interface OfferingsWatchOptions {
@@ -66,16 +90,22 @@ export function offeringsWatch({ informers, events, report, version }: Offerings
 
   function compare(pool: PoolOfferings, log: Logger): void {
     const { nodePool: name, available } = pool;
-    if (available === 0 && pool.out.length > 0) {
-      const offerings = outText(pool.out);
-      const message = `No offering that this NodePool allows can be bought now: ${offerings}`;
-      tell(name, { type: 'Warning', reason: 'OfferingsUnavailable', message });
+    const hopeless = hopelessness(pool);
+    const offerings = outText(pool.out);
+    if (hopeless !== undefined) {
+      tell(name, { type: 'Warning', reason: 'OfferingsUnavailable', message: `${hopeless}: ${offerings}` });
       if (!out.has(name)) log.error('no offering of the nodepool can be bought now', { NodePool: { name }, offerings });
       out.add(name);
-    } else if (out.delete(name) && available > 0) {
+      return;
+    }
+    if (out.delete(name) && available > 0) {
       const message = `${available} offerings that this NodePool allows can be bought again`;
       tell(name, { type: 'Normal', reason: 'OfferingsAvailable', message });
     }
+    const short = pool.out.filter(({ code }) => SHORTAGES.has(code));
+    if (short.length === 0) return;
+    const message = `${available} of ${available + pool.out.length} offerings that this NodePool allows can be bought now: ${outText(short)}`;
+    tell(name, { type: 'Normal', reason: 'OfferingsShort', message });
   }
 
   return {

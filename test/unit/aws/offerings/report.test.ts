@@ -77,7 +77,7 @@ describe('the offerings of a NodePool', () => {
     expect(told()).toContainEqual({
       reason: 'OfferingsUnavailable',
       message: expect.stringMatching(
-        /^No offering that this NodePool allows can be bought now: 3 out of capacity until \S+Z \(InsufficientInstanceCapacity\)$/,
+        /^No offering that this NodePool allows can be bought now: 3 of m5.large out of capacity until \S+Z \(InsufficientInstanceCapacity\)$/,
       ),
     });
     account.events.length = 0;
@@ -86,6 +86,35 @@ describe('the offerings of a NodePool', () => {
     expect(told()).toContainEqual({
       reason: 'OfferingsAvailable',
       message: '3 offerings that this NodePool allows can be bought again',
+    });
+  });
+
+  it('are told of while some are short', async () => {
+    pool('some', only('node.kubernetes.io/instance-type', 'm5.large', 'm5.xlarge'), ON_DEMAND);
+    account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large' });
+    await account.provider.create(account.claim(TYPE, ON_DEMAND)).catch(() => undefined);
+    await account.reconcile('offerings.watch');
+    expect(told()).toContainEqual({
+      reason: 'OfferingsShort',
+      message: expect.stringMatching(
+        /^3 of 6 offerings that this NodePool allows can be bought now: 3 of m5\.large out of capacity until /,
+      ),
+    });
+  });
+
+  it('are told of when those that are left do not reach the minValues', async () => {
+    const types = only('node.kubernetes.io/instance-type', 'm5.large', 'c5.large');
+    pool('varied', { ...types, minValues: 2 }, ON_DEMAND);
+    expect(await reportOf('varied')).not.toHaveProperty('minValuesMissed');
+    account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large' });
+    await account.provider.create(account.claim(TYPE, ON_DEMAND)).catch(() => undefined);
+    await account.reconcile('offerings.watch');
+    expect(await reportOf('varied')).toMatchObject({ minValuesMissed: ['node.kubernetes.io/instance-type'] });
+    expect(told()).toContainEqual({
+      reason: 'OfferingsUnavailable',
+      message: expect.stringMatching(
+        /^The 3 offerings that can be bought now do not reach this NodePool's minValues of node\.kubernetes\.io\/instance-type: 3 of m5\.large out of capacity/,
+      ),
     });
   });
 
@@ -102,7 +131,7 @@ describe('the offerings of a NodePool', () => {
     await account.reconcile('offerings.watch');
     expect(told()).toContainEqual({
       reason: 'OfferingsUnavailable',
-      message: 'No offering that this NodePool allows can be bought now: 1 without a spot price',
+      message: `No offering that this NodePool allows can be bought now: 1 of ${missing?.instanceType} without a spot price`,
     });
     account.kube.put(NODE_POOL, { ...account.nodePool('unpriced'), spec: account.nodePool('default').spec });
     account.events.length = 0;
@@ -137,11 +166,11 @@ describe('outText', () => {
       outText([
         out('no-spot-price'),
         out('insufficient-capacity', { reason, until: '2026-06-03T10:32:00.000Z' }),
-        out('insufficient-capacity', { reason, until: '2026-06-03T10:31:00.000Z' }),
+        out('insufficient-capacity', { reason, until: '2026-06-03T10:31:00.000Z', instanceType: 'c5.large' }),
         out('zonal-shift', { until: '2026-06-04T00:00:00.000Z' }),
       ]),
     ).toBe(
-      '2 out of capacity until 2026-06-03T10:31:00Z (InsufficientInstanceCapacity), 1 without a spot price, 1 in a zone that is shifted away from until 2026-06-04T00:00:00Z',
+      '2 of c5.large, m5.large out of capacity until 2026-06-03T10:31:00Z (InsufficientInstanceCapacity), 1 of m5.large without a spot price, 1 of m5.large in a zone that is shifted away from until 2026-06-04T00:00:00Z',
     );
   });
 });
