@@ -34,6 +34,7 @@ import { provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { localSolver, type Solver } from './solver.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
+import { staticHint } from './static/hint.ts';
 import { staticProvisioning } from './static/provisioning.ts';
 
 /** `book` takes down what disruption says of every node, `moves` what it did and what became of it. */
@@ -73,7 +74,7 @@ export function controllers(
     registrationHealth(deps),
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
-      : []),
+      : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [bufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     disruption(deps, { queue, methods, laboratory, book }),

@@ -40,9 +40,10 @@ describe('a static NodePool', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('gets none while the gate is closed', async () => {
+  it('gets none while the gate is closed, and says so', async () => {
     await begin({ replicas: 3 }, 'StaticCapacity=false');
     expect(world.claims).toEqual([]);
+    expect(world.events.filter(({ reason }) => reason === 'StaticCapacityDisabled')).toHaveLength(1);
   });
 
   it('gets none while it is not ready', async () => {
