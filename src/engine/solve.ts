@@ -4,7 +4,7 @@
  */
 import type { Pod } from '../api/kubernetes.ts';
 import { effectiveZones, zonesOf } from './effectivezones.ts';
-import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions } from './model.ts';
+import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions, StateNode } from './model.ts';
 import { repacked } from './packing/repack.ts';
 import { podKey } from './pods.ts';
 import { type Attempt, cheapestOf } from './solver/attempts.ts';
@@ -72,8 +72,8 @@ function solveVariation(common: Common, variation: Variation, limits: SolveLimit
   const entries = pods.map(({ pod, podClass }) => ({ pod, podClass, requests: requestsOf(pod) }));
   const order = leftOverFirst(sortPods(entries), options.first ?? []);
   const noAmounts = dimensions.amounts({});
-  const staying = snapshot.nodes.filter(({ providerId }) => !leaving.has(providerId));
-  const leavingAt = new Set(snapshot.nodes.flatMap(({ providerId }, at) => (leaving.has(providerId) ? [at] : [])));
+  const staying: Iterable<StateNode> = { [Symbol.iterator]: () => nodesWithout(snapshot.nodes, leaving) };
+  const leavingAt = common.positionsOf(leaving);
 
   let zones: Plan['effectiveZones'];
 
@@ -114,6 +114,11 @@ function solveVariation(common: Common, variation: Variation, limits: SolveLimit
   }
 
   return cheapestOf(attempt, pods.length, options);
+}
+
+/** Gone through only for pools that have limits. */
+function* nodesWithout(nodes: readonly StateNode[], leaving: ReadonlySet<string>): Generator<StateNode> {
+  for (const node of nodes) if (!leaving.has(node.providerId)) yield node;
 }
 
 function nothing(pods: readonly Pod[]): Plan {

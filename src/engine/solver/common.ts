@@ -25,6 +25,7 @@ export class Common {
   readonly requestsOf: (pod: Pod) => Resources = rememberedRequests();
   readonly #spread: ((pod: Pod) => Pod) | undefined;
   #labelKeys: readonly string[];
+  #positions: ReadonlyMap<string, number> | undefined;
   #classes: PodClasses;
   #nodes: NodeTable | undefined;
 
@@ -62,6 +63,17 @@ export class Common {
     const { daemons, dimensions, volumes } = this;
     this.#nodes ??= new NodeTable(this.snapshot.nodes, { daemons, dimensions, volumes });
     return this.#nodes;
+  }
+
+  /** Positions in the snapshot's list of the nodes with these provider ids. */
+  positionsOf(providerIds: ReadonlySet<string>): ReadonlySet<number> {
+    this.#positions ??= new Map(this.snapshot.nodes.map(({ providerId }, position) => [providerId, position]));
+    const found = new Set<number>();
+    for (const providerId of providerIds) {
+      const position = this.#positions.get(providerId);
+      if (position !== undefined) found.add(position);
+    }
+    return found;
   }
 
   /** The classes of these and all pods so far. They start anew when a pod's rules look at labels that none did before. */

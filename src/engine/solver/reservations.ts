@@ -1,7 +1,7 @@
 /** What is left of capacity reservations while a solve hands it out. */
 import { CAPACITY_RESERVATION_ID_LABEL } from '../../api/labels.ts';
 import { isReserved, requirementsOf } from '../instancetypes.ts';
-import type { PoolInput, SolveOptions } from '../model.ts';
+import type { InstanceType, PoolInput, SolveOptions } from '../model.ts';
 import { type ClaimState, Refusal } from './claim.ts';
 
 export type ReservationIds = ReadonlySet<string>;
@@ -13,6 +13,23 @@ const WOULD_LOSE = 'satisfying updated nodeclaim constraints would remove all co
 
 /** Not for good: another claim may give a reservation back. */
 const refused = (text: string): Refusal => new Refusal(() => ({ code: 'reserved-capacity', text }), false);
+
+/** Lists of instance types never change, and are used by many solves. */
+const knownUnits = new WeakMap<readonly InstanceType[], ReadonlyMap<string, number>>();
+
+/** Units by reservation: the least that any offering tells. */
+function unitsIn(types: readonly InstanceType[]): ReadonlyMap<string, number> {
+  const known = knownUnits.get(types);
+  if (known !== undefined) return known;
+  const units = new Map<string, number>();
+  for (const offering of types.flatMap(({ offerings }) => offerings)) {
+    if (!isReserved(offering)) continue;
+    for (const id of requirementsOf(offering).get(CAPACITY_RESERVATION_ID_LABEL).values)
+      units.set(id, Math.min(units.get(id) ?? Number.POSITIVE_INFINITY, offering.reservationCapacity ?? 0));
+  }
+  knownUnits.set(types, units);
+  return units;
+}
 
 /**
  * A claim holds a unit of every reservation that it could be launched into, because it is not known which one it will be.
@@ -26,15 +43,9 @@ export class Reservations {
   constructor(pools: readonly PoolInput[], mode: SolveOptions['reservedMode']) {
     this.#strict = mode === 'strict';
     if (mode === 'off') return;
-    for (const type of new Set(pools.flatMap(({ instanceTypes }) => instanceTypes))) {
-      for (const offering of type.offerings) {
-        if (!isReserved(offering)) continue;
-        for (const id of requirementsOf(offering).get(CAPACITY_RESERVATION_ID_LABEL).values)
-          this.#left.set(
-            id,
-            Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, offering.reservationCapacity ?? 0),
-          );
-      }
+    for (const types of new Set(pools.map(({ instanceTypes }) => instanceTypes))) {
+      for (const [id, units] of unitsIn(types))
+        this.#left.set(id, Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, units));
     }
   }
 

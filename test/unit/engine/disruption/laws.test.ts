@@ -131,7 +131,7 @@ describe('every command on the way to rest', () => {
           expect(++steps).toBeLessThan(200);
         }
       }),
-      runsFor(40),
+      runsFor(25),
     );
     const looking = ['multi-node consolidation', 'single-node consolidation'];
     expect([...methods].sort()).toEqual(expect.arrayContaining(looking));
@@ -148,7 +148,7 @@ describe('every command on the way to rest', () => {
         };
         expect(await course()).toEqual(await course());
       }),
-      runsFor(8),
+      runsFor(5),
     );
   }, 60_000);
 });
@@ -169,7 +169,7 @@ describe('swaps', () => {
           count += command.replacements.length > 1 ? 1 : 0;
         }
       }),
-      runsFor(60),
+      runsFor(40),
     );
     expect(count).toBeGreaterThan(0);
   }, 60_000);
