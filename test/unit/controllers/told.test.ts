@@ -91,6 +91,35 @@ describe('the life of a node', () => {
     );
   });
 
+  it('ends every Node that claims to be the instance, without a provider call for one that was never bought', async () => {
+    await withNode();
+    const [[providerID, instance] = ['', undefined]] = [...world.cloud.instances];
+    if (instance === undefined) throw new Error('no instance was bought');
+    world.join(providerID, instance.created);
+    await world.pass(2);
+    expect(world.nodes).toHaveLength(2);
+    world.deploy('web', 0);
+    world.kube.delete(NODE_CLAIM, world.claims[0]?.metadata ?? { name: '' });
+    await world.pass(60);
+    expect(world.nodes.filter(({ metadata }) => metadata.finalizers?.length)).toEqual([]);
+    expect(world.claims).toEqual([]);
+    expect(world.cloud.instances.size).toBe(0);
+
+    world.cloud.beforeCreate = () => {
+      throw new Error('the cloud is down');
+    };
+    world.cloud.delete = async () => {
+      throw new Error('nobody should ask');
+    };
+    world.deploy('web', 1);
+    await world.pass(10);
+    const [never] = world.claims;
+    world.kube.delete(NODE_CLAIM, never?.metadata ?? { name: '' });
+    await world.pass(5);
+    expect(world.claims.map(({ metadata }) => metadata.name)).not.toContain(never?.metadata.name);
+    expect(world.errors().join()).not.toContain('nobody should ask');
+  });
+
   it.each<[string, number, string, Template]>([
     ['expires', 11 * 60, 'expired', { expireAfter: '10m' }],
     ['loses its instance', 5 * 60, 'garbage_collected', {}],
