@@ -135,7 +135,7 @@ export class Instances {
     return instance;
   }
 
-  /** Every instance of the cluster that is not terminated. */
+  /** Every instance of the cluster that is not terminated, also those that EC2 does not show yet. */
   async list(): Promise<readonly Instance[]> {
     const Filters = [
       { Name: 'tag-key', Values: [NODEPOOL_LABEL] },
@@ -153,6 +153,9 @@ export class Instances {
     const recentMs = this.#options.clock.now() - LISTED_AFTER_MS;
     for (const [id, instance] of [...this.#known])
       if (instance.launchedMs < recentMs && !this.#isShifted(instance)) this.#known.delete(id);
+    const listed = new Set(found.map(({ id }) => id));
+    for (const instance of this.#known.values())
+      if (this.#isNew(instance.id) && !listed.has(instance.id) && !isTerminating(instance)) found.push(instance);
     for (const instance of found) this.#known.set(instance.id, instance);
     return found;
   }

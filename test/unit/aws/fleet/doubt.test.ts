@@ -96,6 +96,16 @@ describe('an instance that EC2 does not show yet', () => {
     expect(account.running()).toEqual([]);
   });
 
+  it('is listed all the same, once', async () => {
+    account.aws.faults.add({ kind: 'invisible', ms: 10_000 });
+    account.aws.faults.add({ kind: 'late-tags', ms: 10_000 });
+    await account.provider.create(account.claim(TYPES, ON_DEMAND));
+    for (let second = 0; second < 30; second += 5) {
+      expect(await account.provider.list()).toHaveLength(1);
+      account.clock.forward(5_000);
+    }
+  });
+
   it('counts as gone when it never shows', async () => {
     account.aws.faults.add({ kind: 'invisible', ms: 3_600_000 });
     const claim = account.write(await account.provider.create(account.claim(TYPES, ON_DEMAND)));
