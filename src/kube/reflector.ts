@@ -7,9 +7,11 @@
  *
  * Every failure waits with back-off; a watch that ends in good order is opened again at once.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { backOffMs } from './backoff.ts';
+import { withoutBallast } from './ballast.ts';
 import { ApiError, type KubeClient } from './client.ts';
 import type { Clock } from './clock.ts';
 import type { ObjectStore } from './store.ts';
@@ -46,7 +48,7 @@ export async function reflect<T extends KubeObject>(options: ReflectorOptions<T>
   const list = async (): Promise<string> => {
     const { items, resourceVersion } = await listEverything(options);
     if (signal.aborted) return resourceVersion;
-    store.replace(items);
+    for (const _ of store.replacing(items)) await nextTurn();
     isFresh = true;
     options.onListed();
     report.recovered();
@@ -63,7 +65,7 @@ export async function reflect<T extends KubeObject>(options: ReflectorOptions<T>
       failures = 0;
       version = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
       if (event.type === 'DELETED') store.remove(event.object);
-      else if (event.type !== 'BOOKMARK') store.put(event.object);
+      else if (event.type !== 'BOOKMARK') store.put(withoutBallast(kind, event.object));
     }
     return isAlive;
   };
@@ -101,7 +103,7 @@ async function listEverything<T extends KubeObject>({
   try {
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
       const page = await client.list(store.kind, { limit: PAGE, ...(next === undefined ? {} : { continue: next }) });
-      items.push(...page.items);
+      for (const item of page.items) items.push(withoutBallast(store.kind, item));
       next = page.metadata.continue || undefined;
       if (next === undefined) return { items, resourceVersion: page.metadata.resourceVersion ?? '' };
     }
@@ -109,7 +111,10 @@ async function listEverything<T extends KubeObject>({
     if (!isExpired(error)) throw error;
   }
   const all = await client.list(store.kind);
-  return { items: all.items, resourceVersion: all.metadata.resourceVersion ?? '' };
+  return {
+    items: all.items.map((item) => withoutBallast(store.kind, item)),
+    resourceVersion: all.metadata.resourceVersion ?? '',
+  };
 }
 
 const isExpired = (error: unknown): boolean => error instanceof ApiError && error.status === 410;

@@ -19,6 +19,8 @@ type Index<T extends KubeObject> = {
 };
 
 const NOTHING: readonly never[] = [];
+/** A few milliseconds' worth. */
+const OBJECTS_PER_STEP = 500;
 
 export class ObjectStore<T extends KubeObject> implements Store<T> {
   readonly kind: Kind<T>;
@@ -72,9 +74,17 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
 
   /** Holds a complete list against what is known and tells the differences. */
   replace(objects: readonly T[]): void {
+    for (const _ of this.replacing(objects));
+  }
+
+  /** The same in steps, between which others can have their turn. Nothing else may be put meanwhile. */
+  *replacing(objects: readonly T[]): Generator<void> {
     const present = new Set(objects.map(({ metadata }) => keyOf(metadata)));
     for (const [key, object] of this.#objects) if (!present.has(key)) this.remove(object);
-    for (const object of objects) this.put(object);
+    for (const [index, object] of objects.entries()) {
+      if (index > 0 && index % OBJECTS_PER_STEP === 0) yield;
+      this.put(object);
+    }
     this.#synced = true;
   }
 

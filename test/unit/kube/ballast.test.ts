@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { NODE, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import { withoutBallast } from '../../../src/kube/ballast.ts';
+
+const managedFields = [{ manager: 'kubelet', operation: 'Update' }];
+const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' }, annotations: { note: 'x' } };
+
+describe('withoutBallast', () => {
+  it('drops who set which field, of every kind', () => {
+    const pool = {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodePool',
+      metadata: { ...metadata, managedFields },
+      spec: {},
+    };
+    expect(withoutBallast(NODE_POOL, pool as never)).toEqual({ ...pool, metadata });
+  });
+
+  it('drops the images of nodes, and keeps the rest of their status', () => {
+    const status = { capacity: { cpu: '4' }, conditions: [], images: [{ names: ['a'] }] };
+    const { images: _, ...rest } = status;
+    const node = { apiVersion: 'v1', kind: 'Node', metadata, spec: {}, status };
+    expect(withoutBallast(NODE, node)).toEqual({ ...node, status: rest });
+  });
+
+  it('keeps of pods what scheduling, draining and repair look at', () => {
+    const kept = {
+      name: 'app',
+      resources: { requests: { cpu: '1' }, limits: { cpu: '2' } },
+      ports: [{ hostPort: 80 }],
+      restartPolicy: 'Always' as const,
+    };
+    const container = {
+      ...kept,
+      image: 'web:1',
+      env: [{ name: 'A', value: '1' }],
+      volumeMounts: [],
+      livenessProbe: {},
+    };
+    const claim = { name: 'data', persistentVolumeClaim: { claimName: 'data' } };
+    const statusOf = (more: object) => ({
+      phase: 'Running' as const,
+      conditions: [],
+      containerStatuses: [{ name: 'app', ready: true, allocatedResources: { cpu: '2' }, ...more }],
+    });
+    const spec = { nodeName: 'n', tolerations: [], affinity: {}, priority: 3 };
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata,
+      spec: {
+        ...spec,
+        containers: [container],
+        initContainers: [container],
+        volumes: [{ ...claim }, { name: 'token', projected: {} }],
+      },
+      status: statusOf({ image: 'web:1', state: {} }),
+    };
+    expect(withoutBallast(POD, pod)).toEqual({
+      ...pod,
+      spec: { ...spec, containers: [kept], initContainers: [kept], volumes: [claim, { name: 'token' }] },
+      status: statusOf({}),
+    });
+  });
+});
