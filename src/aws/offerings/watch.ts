@@ -94,7 +94,7 @@ export function offeringsWatch({ informers, events, report, version }: Offerings
     const offerings = outText(pool.out);
     if (hopeless !== undefined) {
       tell(name, { type: 'Warning', reason: 'OfferingsUnavailable', message: `${hopeless}: ${offerings}` });
-      if (!out.has(name)) log.error('no offering of the nodepool can be bought now', { NodePool: { name }, offerings });
+      if (!out.has(name)) log.error('nothing can be bought for the nodepool now', { NodePool: { name }, offerings });
       out.add(name);
       return;
     }
