@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import type { NodeOverlay, NodeOverlaySpec } from '../../../src/api/nodeoverlay.ts';
 import type { InstanceType, PoolInput, Requirement } from '../../../src/engine/model.ts';
 import { adjustedPrice, evaluateOverlays, overlaid } from '../../../src/engine/overlays.ts';
 import { instanceType, nodePool, oneOf, planOf, pod } from './build.ts';
 
 const TYPE = 'node.kubernetes.io/instance-type';
+const ZONE = 'topology.kubernetes.io/zone';
 const CAPACITY_TYPE = 'karpenter.sh/capacity-type';
 
 const overlay = (name: string, spec: Partial<NodeOverlaySpec>): NodeOverlay => ({
@@ -178,6 +180,56 @@ describe('several overlays', () => {
     const nobody = [overlay('nobody', { requirements: [oneOf(TYPE, 'gone')], price: '1' })];
     expect(under(nobody)).toBe(types);
     expect(problems(nobody)).toEqual({});
+  });
+});
+
+describe('overlays of any kind', () => {
+  const some: fc.Arbitrary<NodeOverlaySpec> = fc.record(
+    {
+      requirements: fc.subarray([oneOf(TYPE, 'small'), oneOf(CAPACITY_TYPE, 'spot'), oneOf(ZONE, 'zone-a', 'zone-b')]),
+      price: fc.constantFrom('1', '2', '3'),
+      capacity: fc.constantFrom({ 'a.io/x': '1' }, { 'a.io/x': '2', 'a.io/y': '1' }),
+      weight: fc.integer({ min: 1, max: 3 }),
+    },
+    { requiredKeys: ['requirements'] },
+  );
+  const several = fc
+    .array(some, { maxLength: 6 })
+    .map((specs) => specs.map((spec, index) => overlay(`o-${index}`, spec)));
+
+  it('are judged alike in whatever order they come', () => {
+    fc.assert(
+      fc.property(several, fc.infiniteStream(fc.integer()), (overlays, keys) => {
+        const shuffled = overlays
+          .map((each) => ({ each, key: keys.next().value as number }))
+          .sort((a, b) => a.key - b.key)
+          .map(({ each }) => each);
+        expect(evaluateOverlays(shuffled, [pool])).toEqual(evaluateOverlays(overlays, [pool]));
+        expect(under(shuffled)).toEqual(under(overlays));
+      }),
+    );
+  });
+
+  it('never leave two in force that set one thing with one weight, and the heaviest one sets it', () => {
+    fc.assert(
+      fc.property(several, (overlays) => {
+        const { accepted } = evaluateOverlays(overlays, [pool]);
+        for (const type of overlaid(pool, accepted)) {
+          for (const [index, offering] of type.offerings.entries()) {
+            const alone = accepted.filter(
+              (each) =>
+                each.spec.price !== undefined &&
+                overlaid(pool, [each]).find(({ name }) => name === type.name)?.offerings[index]?.priceOverlaid,
+            );
+            const weights = alone.map(({ spec }) => spec.weight ?? 0);
+            expect(new Set(weights).size).toBe(weights.length);
+            const heaviest = alone.find(({ spec }) => (spec.weight ?? 0) === Math.max(...weights));
+            if (heaviest) expect(offering.usdPerHour).toBe(Number(heaviest.spec.price));
+            else expect(offering.priceOverlaid).toBeUndefined();
+          }
+        }
+      }),
+    );
   });
 });
 
