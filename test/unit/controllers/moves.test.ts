@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../../src/api/kinds.ts';
+import { NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
+import { CAPACITY_TYPE_LABEL } from '../../../src/api/labels.ts';
 import { MoveBook, type MoveView } from '../../../src/controllers/disruption/moves.ts';
 import { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
 import { World } from './harness.ts';
@@ -152,6 +153,38 @@ describe('a consolidation', () => {
     expect(world.claims.map(({ metadata }) => metadata.name)).not.toContain(claim?.metadata.name);
     expect(world.nodes).toHaveLength(1);
     expect(views().map(({ state }) => state)).toEqual(['watched']);
+  });
+
+  it.each([
+    ['is undone when its replacement goes', 'undone'],
+    ['is not undone when its replacement is given back because its pods have left', 'watched'],
+  ])('%s', async (_, state) => {
+    const seed = world.nodePool('seed');
+    world.kube.delete(NODE_POOL, seed.metadata);
+    const requirements = [{ key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] }];
+    world.nodePool('default', {
+      template: { spec: { ...seed.spec.template.spec, requirements } },
+      disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] },
+    });
+    world.start([], verdicts, moves);
+    await world.pass(2);
+    world.deploy('a', 7);
+    await world.pass(20);
+    world.deploy('a', 1);
+    await world.pass(REVIEW);
+    const move = (): MoveView | undefined => views().find(({ decision }) => decision === 'replace');
+    expect(move()).toMatchObject({ state: 'watched', workloads: ['default/ReplicaSet/a'] });
+    expect(world.nodes).toHaveLength(1);
+    const [replacement] = world.claims;
+
+    if (state === 'undone') world.kube.delete(NODE_CLAIM, replacement?.metadata ?? { name: '' });
+    else world.deploy('a', 0);
+    await world.pass(REVIEW);
+    expect(world.claims.map(({ metadata }) => metadata.name)).not.toContain(replacement?.metadata.name);
+    expect(move()?.state).toBe(state);
+    if (state === 'watched') return;
+    expect(move()?.undone).toMatchObject({ because: 'replacement-gone', nodeClaim: replacement?.metadata.name });
+    expect(events('DisruptionUndone')).toEqual([expect.stringMatching(/ was its replacement and is gone; until /)]);
   });
 
   it('that only took empty nodes may be repeated at any time', async () => {
