@@ -8,7 +8,7 @@ import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 import { inBatches } from '../parallel.ts';
 import { census, isStaticPool } from './census.ts';
-import { CLAIMS_OF_STATIC_POOLS } from './triggers.ts';
+import { claimsOfStaticPools } from './triggers.ts';
 
 const REVIEW_MS = 60_000;
 const UNSYNCED_MS = 1000;
@@ -43,7 +43,7 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
     watches: NODE_POOL,
     concurrency: 10,
     filter: (pool) => isStaticPool(deps, pool),
-    triggers: CLAIMS_OF_STATIC_POOLS,
+    triggers: claimsOfStaticPools(deps),
     removed: ({ name }) => void deleted.delete(name),
 
     async reconcile(pool, context) {

@@ -10,7 +10,7 @@ import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 import { inBatches } from '../parallel.ts';
 import { type Census, census, isStaticPool } from './census.ts';
-import { CLAIMS_OF_STATIC_POOLS } from './triggers.ts';
+import { claimsOfStaticPools } from './triggers.ts';
 
 const REVIEW_MS = 60_000;
 const UNSYNCED_MS = 1000;
@@ -62,7 +62,7 @@ export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconcil
     watches: NODE_POOL,
     concurrency: 10,
     filter: (pool) => isStaticPool(deps, pool),
-    triggers: CLAIMS_OF_STATIC_POOLS,
+    triggers: claimsOfStaticPools(deps),
     removed: ({ name }) => void created.delete(name),
 
     async reconcile(pool, context) {

@@ -1,14 +1,15 @@
-/** Wakes a static NodePool when its claims come and go. */
+/** Wakes a static NodePool when its claims come, go or change. */
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { Trigger } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
 
-export const CLAIMS_OF_STATIC_POOLS: readonly Trigger[] = [
+export const claimsOfStaticPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly Trigger[] => [
   {
     kind: NODE_CLAIM,
     keysFor: ({ metadata }) => {
-      const name = metadata.labels?.[NODEPOOL_LABEL];
-      return name === undefined ? [] : [{ name }];
+      const name = metadata.labels?.[NODEPOOL_LABEL] ?? '';
+      return cluster.stores.nodePools.get({ name })?.spec.replicas === undefined ? [] : [{ name }];
     },
   },
 ];
