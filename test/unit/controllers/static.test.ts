@@ -163,4 +163,26 @@ describe('a static NodePool', () => {
     expect(most).toBeLessThanOrEqual(4);
     expect(least).toBe(2);
   });
+
+  it.each([
+    { from: 0, to: 4, dies: 'create nodeclaims', at: 1 },
+    { from: 0, to: 4, dies: 'create nodeclaims', at: 3 },
+    { from: 4, to: 1, dies: 'delete nodeclaims', at: 1 },
+    { from: 4, to: 1, dies: 'delete nodeclaims', at: 2 },
+  ])('comes from $from to $to nodes even if the operator dies as it would $dies for time $at', async (given) => {
+    await begin({ replicas: given.from });
+    let times = 0;
+    world.kube.beforeWrite = (operation) => {
+      if (operation !== given.dies || ++times !== given.at) return;
+      world.kill();
+      throw new Error('the operator is dead');
+    };
+    scale(given.to);
+    await world.pass(10);
+    expect(times).toBeGreaterThanOrEqual(given.at);
+    world.start(['--feature-gates=StaticCapacity=true']);
+    await world.pass(60);
+    expect(alive()).toHaveLength(given.to);
+    expect(world.nodes).toHaveLength(given.to);
+  });
 });
