@@ -243,6 +243,10 @@ async function describeWorld(scenario: Scenario): Promise<string> {
   ].join('\n');
 }
 
+/** What cannot be shared has to be limited to what is asked for. */
+const devicesOf = (requests: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(requests).filter(([name]) => name.includes('/')));
+
 /** A Deployment of pods that ask for CPU and memory. */
 export function deployment(
   name: string,
@@ -261,7 +265,7 @@ export function deployment(
         metadata: { labels: { app: name } },
         spec: {
           terminationGracePeriodSeconds: 0,
-          containers: [{ name: 'main', image: 'pause', resources: { requests } }],
+          containers: [{ name: 'main', image: 'pause', resources: { requests, limits: devicesOf(requests) } }],
           ...pod,
         },
       },
