@@ -17,12 +17,14 @@ export interface PackingLine {
   readonly pods: number;
   readonly nodes: number;
   readonly milliseconds: number;
+  readonly podsPerSecond: number;
   readonly usdPerHour: number;
   readonly usdCompatible: number;
   readonly usdBound: number;
   /** Price over the bound, and over what compatible packing pays. */
   readonly overBound: number;
   readonly overCompatible: number;
+  readonly heapMb: number;
 }
 
 const priceOf = ({ claims }: Plan): number => claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
@@ -75,10 +77,12 @@ function lineOf(
     pods,
     nodes,
     milliseconds: rounded(milliseconds, 1),
+    podsPerSecond: Math.round((pods / milliseconds) * 1000),
     usdPerHour: rounded(usdPerHour, 4),
     usdCompatible: rounded(usdCompatible, 4),
     usdBound: rounded(usdBound, 4),
     overBound: rounded(usdPerHour / usdBound, 4),
     overCompatible: rounded(usdPerHour / usdCompatible, 4),
+    heapMb: Math.round(process.memoryUsage().heapUsed / 2 ** 20),
   };
 }

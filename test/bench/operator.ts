@@ -1,0 +1,153 @@
+/**
+ * The operator's provisioning on a large cluster, over HTTP: what it takes to hold it, and how long one new pod waits from
+ * the end of its batch until its NodeClaim is asked for. The API server is another process.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Deps } from '../../src/controllers/deps.ts';
+import { Batcher } from '../../src/controllers/provisioning/batcher.ts';
+import { provisioner } from '../../src/controllers/provisioning/provisioner.ts';
+import { threadSolver } from '../../src/controllers/threadsolver.ts';
+import { podKey } from '../../src/engine/pods.ts';
+import { realClock } from '../../src/kube/clock.ts';
+import { connect } from '../../src/kube/http.ts';
+import { startInformers } from '../../src/kube/informers.ts';
+import { silent } from '../../src/observe/logger.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
+import { parseSettings } from '../../src/observe/settings.ts';
+import { ClusterState } from '../../src/state/cluster.ts';
+import { benchmarkTypes } from './catalogue.ts';
+import type { ClusterSize } from './largecluster.ts';
+import type { Order, Report } from './servecluster.ts';
+
+const TYPES = 400;
+/** The first pod finds a cold thread, which is given its copy of the cluster then. */
+const PODS = 8;
+/** Windows close at once: waiting for more pods is no part of the answer. */
+const NO_WAIT = { idleMs: 0, maxMs: 0 };
+const LATER_MS = 20;
+
+export interface OperatorLine {
+  readonly workload: string;
+  readonly nodes: number;
+  readonly pods: number;
+  /** Of the whole process with all its threads, after garbage has been collected if it can be (`--expose-gc`). */
+  readonly rssMb: number;
+  readonly heapMb: number;
+  /** Until all objects have been listed. */
+  readonly listedMs: number;
+  readonly firstAnswerMs: number;
+  /** Of the pods after the first: the median and the longest. */
+  readonly answerMs: number;
+  readonly longestAnswerMs: number;
+  /** How long the event loop of the main thread was held up, while listing and after. */
+  readonly listingBlockMs: BlockMs;
+  readonly blockMs: BlockMs;
+}
+
+interface BlockMs {
+  readonly p95: number;
+  readonly max: number;
+}
+
+const rounded = (ms: number): number => Number(ms.toFixed(1));
+
+function blocks(): () => BlockMs {
+  const delays = monitorEventLoopDelay({ resolution: 5 });
+  delays.enable();
+  return () => {
+    delays.disable();
+    return { p95: rounded(delays.percentile(95) / 1e6), max: rounded(delays.max / 1e6) };
+  };
+}
+
+const nextReport = async (server: ChildProcess): Promise<Report> => {
+  const [report] = (await once(server, 'message')) as [Report];
+  return report;
+};
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await pause(LATER_MS);
+}
+
+async function depsOn(url: string, signal: AbortSignal): Promise<Deps> {
+  const clock = realClock();
+  const metrics = createMetrics();
+  const client = connect({ url, clock, qps: 10_000, burst: 10_000 });
+  const informers = startInformers({ client, clock, log: silent, signal });
+  const cluster = new ClusterState({ informers, clock, manages: () => true });
+  const types = benchmarkTypes(TYPES);
+  const cloud = { instanceTypes: async () => types } as unknown as Deps['cloud'];
+  await informers.synced();
+  const events = { publish: () => undefined };
+  const settings = parseSettings(['--cluster-name=bench'], {});
+  return { client, informers, cluster, cloud, events, clock, log: silent, metrics, settings };
+}
+
+export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
+  const server = fork(new URL('./servecluster.ts', import.meta.url), [String(size.nodes), String(size.pods)]);
+  const stop = new AbortController();
+  const solver = threadSolver();
+  try {
+    const first = await nextReport(server);
+    const listing = blocks();
+    const startedMs = performance.now();
+    const deps = await depsOn(`http://127.0.0.1:${'port' in first ? first.port : 0}`, stop.signal);
+    deps.cluster.nodes();
+    const listedMs = performance.now() - startedMs;
+    const listingBlockMs = listing();
+    const working = blocks();
+    const answers: number[] = [];
+    for (let pod = 0; pod < PODS; pod++)
+      answers.push(await answerMs(pod, { deps, server, solver, signal: stop.signal }));
+    const blockMs = working();
+    globalThis.gc?.();
+    const { rss, heapUsed } = process.memoryUsage();
+    const [firstAnswerMs = 0, ...others] = answers;
+    others.sort((a, b) => a - b);
+    return {
+      workload: `operator-${size.nodes}-${size.pods}`,
+      ...size,
+      rssMb: Math.round(rss / 2 ** 20),
+      heapMb: Math.round(heapUsed / 2 ** 20),
+      listedMs: rounded(listedMs),
+      firstAnswerMs: rounded(firstAnswerMs),
+      answerMs: rounded(others[others.length >> 1] ?? 0),
+      longestAnswerMs: rounded(others.at(-1) ?? 0),
+      listingBlockMs,
+      blockMs,
+    };
+  } finally {
+    stop.abort();
+    await solver.close();
+    server.disconnect();
+  }
+}
+
+interface Stage {
+  readonly deps: Deps;
+  readonly server: ChildProcess;
+  readonly solver: ReturnType<typeof threadSolver>;
+  readonly signal: AbortSignal;
+}
+
+/** From the end of the batch until the API server is asked to create a NodeClaim. */
+async function answerMs(pod: number, { deps, server, solver, signal }: Stage): Promise<number> {
+  const { pods } = deps.cluster.stores;
+  const order = (type: Order['type']): void => void server.send({ type, pod } satisfies Order);
+  const isThere = (): boolean => pods.get({ namespace: 'team-0', name: `late-${pod}` }) !== undefined;
+  order('ADDED');
+  await until(isThere);
+  const batcher = new Batcher(deps.clock, NO_WAIT);
+  batcher.trigger(podKey({ metadata: { namespace: 'team-0', name: `late-${pod}` } } as never));
+  const created = nextReport(server);
+  const startedMs = Date.now();
+  const key = { name: 'provisioner' };
+  await provisioner(deps, batcher, solver.solve).reconcile({ signal, log: silent, ...key } as never);
+  const report = await created;
+  order('DELETED');
+  await until(() => !isThere() && deps.cluster.synced());
+  return ('createdMs' in report ? report.createdMs : Date.now()) - startedMs;
+}

@@ -1,0 +1,94 @@
+/**
+ * Puts the benchmarks' lines into docs/performance.md as tables: `npm run bench > lines && node test/bench/table.ts lines`.
+ * Workloads that the lines do not tell of keep the tables that they have.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus, release, type } from 'node:os';
+import { join } from 'node:path';
+
+type Line = Readonly<Record<string, unknown>>;
+
+const DOCUMENT = join(import.meta.dirname, '../../docs/performance.md');
+
+/** Columns by section: heading, and the field that it shows. */
+const SECTIONS: Readonly<
+  Record<string, { readonly of: (line: Line) => boolean; readonly columns: Readonly<Record<string, string>> }>
+> = {
+  scheduling: {
+    of: ({ cpuMilliseconds }) => cpuMilliseconds !== undefined,
+    columns: {
+      workload: 'workload',
+      'pods placed': 'pods',
+      'nodes bought': 'nodes',
+      ms: 'milliseconds',
+      'CPU ms': 'cpuMilliseconds',
+      'pods/s': 'podsPerSecond',
+      '× reference': 'timesReference',
+      'USD/h': 'usdPerHour',
+      'heap MB': 'heapMb',
+    },
+  },
+  packing: {
+    of: ({ usdBound }) => usdBound !== undefined,
+    columns: {
+      case: 'workload',
+      pods: 'pods',
+      nodes: 'nodes',
+      ms: 'milliseconds',
+      'USD/h': 'usdPerHour',
+      'compatible packing': 'usdCompatible',
+      'lower bound': 'usdBound',
+      'over the bound': 'overBound',
+    },
+  },
+  operator: {
+    of: ({ answerMs }) => answerMs !== undefined,
+    columns: {
+      nodes: 'nodes',
+      pods: 'pods',
+      'RSS MB': 'rssMb',
+      'heap MB': 'heapMb',
+      'answer ms': 'answerMs',
+      'longest ms': 'longestAnswerMs',
+      'first ms': 'firstAnswerMs',
+      'event loop held up, p95 / max ms': 'blockMs',
+      'the same while listing': 'listingBlockMs',
+    },
+  },
+};
+
+function textOf(value: unknown): string {
+  if (value === undefined) return '';
+  if (typeof value === 'object' && value !== null) return Object.values(value).join(' / ');
+  return typeof value === 'number' ? value.toLocaleString('en-US') : String(value);
+}
+
+function tableOf(lines: readonly Line[], columns: Readonly<Record<string, string>>): string {
+  const rows = lines.map((line) => Object.values(columns).map((field) => textOf(line[field])));
+  const heads = Object.keys(columns);
+  const rule = heads.map((_, at) => (at === 0 ? '---' : '---:'));
+  return [heads, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+const machine = (): string => {
+  const [processor] = cpus();
+  const date = new Date().toISOString().slice(0, 10);
+  return `${date}, Node ${process.versions.node}, ${cpus().length} × ${processor?.model ?? 'CPU'}, ${type()} ${release()}`;
+};
+
+const [path] = process.argv.slice(2);
+const lines = readFileSync(path ?? 0, 'utf8')
+  .split('\n')
+  .filter((text) => text.startsWith('{'))
+  .map((text) => JSON.parse(text) as Line);
+let text = readFileSync(DOCUMENT, 'utf8');
+for (const [section, { of, columns }] of Object.entries(SECTIONS)) {
+  const own = lines.filter(of);
+  if (own.length === 0) continue;
+  const place = new RegExp(`(<!-- ${section} -->\n)[^]*?(<!-- /${section} -->)`);
+  text = text.replace(
+    place,
+    (_, start: string, end: string) => `${start}\n${machine()}\n\n${tableOf(own, columns)}\n\n${end}`,
+  );
+}
+writeFileSync(DOCUMENT, text);
