@@ -16,6 +16,7 @@ export const WATCH_MS = 30 * 60_000;
 /** How long an undone move makes its repetition dearer. */
 const MEMORY_MS = 60 * 60_000;
 const MOST_MOVES = 200;
+const MOST_EXCUSED = 5_000;
 
 /** Why a move did not last. */
 export interface Undoing {
@@ -69,10 +70,24 @@ export interface MoveView {
 export class MoveBook {
   #moves: readonly Move[] = [];
   readonly #replacements = new Set<string>();
+  readonly #excused = new Set<string>();
 
   /** Claims that a command of any method created: they are bought in place of others. */
   created(claims: readonly string[]): void {
     for (const name of claims) this.#replacements.add(name);
+  }
+
+  /** Claims that a command takes away without undoing the move that bought them: they are empty, or drifted. */
+  excused(claims: readonly string[]): void {
+    for (const name of claims) this.#excused.add(name);
+    for (const name of this.#excused) {
+      if (this.#excused.size <= MOST_EXCUSED) break;
+      this.#excused.delete(name);
+    }
+  }
+
+  isExcused(claim: string): boolean {
+    return this.#excused.has(claim);
   }
 
   isReplacement(claim: string): boolean {
@@ -107,12 +122,6 @@ export class MoveBook {
   /** Those that are still watched, oldest first. */
   get watched(): readonly Move[] {
     return this.#moves.filter(({ isOver }) => !isOver);
-  }
-
-  /** Names of the NodeClaims that were given back because they were empty. */
-  get emptied(): ReadonlySet<string> {
-    const empty = this.#moves.filter(({ order }) => order.command.reason === 'Empty');
-    return new Set(empty.flatMap(({ given }) => [...given.keys()]));
   }
 
   /** Moves whose repetition is dearer now. Emptiness moves nothing, so it may be repeated as often as nodes are empty. */

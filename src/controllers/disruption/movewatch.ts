@@ -66,12 +66,11 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
     }
   }
 
-  /** A replacement that is taken away again; one that is given back because it is empty has lost its pods otherwise. */
+  /** A replacement that is taken away again, unless that has another reason. */
   function lostReplacement({ order }: Move): string | undefined {
-    const { emptied } = book;
     return order.replacements.find((name) => {
       const claim = cluster.claim(name);
-      return (claim === undefined || claim.metadata.deletionTimestamp !== undefined) && !emptied.has(name);
+      return (claim === undefined || claim.metadata.deletionTimestamp !== undefined) && !book.isExcused(name);
     });
   }
 

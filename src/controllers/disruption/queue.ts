@@ -70,7 +70,9 @@ export class DisruptionQueue {
   enqueue(order: Order): void {
     this.#orders.set(order.id, order);
     this.moves.created(order.replacements);
-    for (const { providerId } of order.command.candidates) this.#byProviderId.set(providerId, order.id);
+    const { candidates, reason } = order.command;
+    if (reason !== 'Underutilized') this.moves.excused(candidates.map(({ nodeClaim }) => nodeClaim.metadata.name));
+    for (const { providerId } of candidates) this.#byProviderId.set(providerId, order.id);
     this.#add(order.id);
   }
 
