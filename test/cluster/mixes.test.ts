@@ -1,0 +1,73 @@
+/**
+ * kube-scheduler as the judge of the engine: whatever mix of pods there is, each pod gets to run, or the operator has
+ * said why it will not. None waits for a place that the engine believes in and kube-scheduler does not.
+ *
+ * ```sh
+ * MIX_SEED=42 MIX_ROUNDS=20 NODE_OPTIONS=--experimental-vm-modules npx jest --selectProjects cluster -t mixes
+ * ```
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { EVENT, POD } from '../../src/api/kinds.ts';
+import type { Pod } from '../../src/api/kubernetes.ts';
+import { pool } from '../operator/pools.ts';
+import { dice } from '../operator/random.ts';
+import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
+import { randomDeployment } from './mixes/mix.ts';
+
+const SEED = Number(process.env.MIX_SEED ?? 1);
+const ROUNDS = Number(process.env.MIX_ROUNDS ?? 3);
+const roll = dice(SEED);
+
+describe(`mixes of pods with seed ${SEED}`, () => {
+  let cluster: Cluster;
+  let operator: OperatorProcess;
+  /** Of the deployments so far. */
+  const names: string[] = [];
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+    await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
+    const shape = { cpus: [2, 4, 8], capacityTypes: ['spot', 'on-demand'], budgets: [{ nodes: '0' }] };
+    await applyText(cluster, JSON.stringify(pool(shape)));
+    operator = await startOperatorProcess(cluster, { DISABLE_LEADER_ELECTION: 'true' });
+  }, 180_000);
+  afterAll(async () => {
+    await operator?.stop();
+    await cluster?.stop();
+  }, 60_000);
+
+  const pods = async (): Promise<readonly Pod[]> =>
+    (await cluster.kube.list(POD)).items.filter(({ metadata }) => metadata.namespace === 'default');
+
+  /** Names of the pods of which the operator said why they have no place. */
+  const explained = async (): Promise<ReadonlySet<string>> => {
+    const { items } = await cluster.kube.list(EVENT, { fieldSelector: 'reason=FailedScheduling' });
+    return new Set(
+      items.filter(({ source }) => source?.component === 'karpenter').map(({ involvedObject }) => involvedObject.name),
+    );
+  };
+
+  it.each(Array.from({ length: ROUNDS }, (_, round) => round))('run or are explained, round %s', async (round) => {
+    let wanted = (await pods()).length;
+    for (let count = 6 + roll.upTo(4); count > 0; count -= 1) {
+      const name = `mix-${round}-${count}`;
+      const made = randomDeployment(roll, name, names);
+      names.push(name);
+      wanted += Number((made as { readonly spec?: { readonly replicas?: number } }).spec?.replicas);
+      await applyText(cluster, JSON.stringify(made));
+    }
+    let open: readonly Pod[] = [];
+    const decided = async (): Promise<boolean> => {
+      const [all, told] = [await pods(), await explained()];
+      open = all.filter(({ metadata, status }) => status?.phase !== 'Running' && !told.has(metadata.name));
+      return all.length === wanted && open.length === 0;
+    };
+    await until(cluster, 'a decision on every pod', decided, 120_000).catch((error: unknown) => {
+      const lines = open.map(({ metadata, status }) => `${metadata.name}: ${status?.conditions?.[0]?.message ?? ''}`);
+      throw new Error(`${lines.join('\n')}\n${String(error)}`);
+    });
+    const running = (await pods()).filter(({ status }) => status?.phase === 'Running');
+    expect(running.length).toBeGreaterThan(wanted / 2);
+  }, 180_000);
+});
