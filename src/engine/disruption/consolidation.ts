@@ -170,7 +170,9 @@ export async function validateConsolidation(
 function matches({ replacements }: Command, claims: readonly PlannedClaim[]): boolean {
   if (replacements.length !== claims.length) return false;
   const left = claims.map(({ instanceTypes }) => new Set(instanceTypes));
-  return replacements.every(({ instanceTypes }) => {
+  // those with more types are harder to match
+  const inOrder = replacements.toSorted((a, b) => b.instanceTypes.length - a.instanceTypes.length);
+  return inOrder.every(({ instanceTypes }) => {
     const at = left.findIndex((possible) => instanceTypes.every((name) => possible.has(name)));
     if (at >= 0) left.splice(at, 1);
     return at >= 0;

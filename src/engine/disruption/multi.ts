@@ -51,7 +51,8 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
   const reasons = overBudgets(skipped, 'Underutilized');
   if (best === undefined) {
-    return { commands: [], exhausted: !constrained, ...timeout, notes: [], evaluations: rejected, reasons };
+    const notes = poolApprovals(rejected.filter(({ approved }) => approved)); // of those that another pool overruled
+    return { commands: [], exhausted: !constrained, ...timeout, notes, evaluations: rejected, reasons };
   }
   return {
     commands: [best.command],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import { evaluate, isApproved, poolTotals } from '../../../../src/engine/disruption/balance.ts';
-import { type Candidate, candidateOf, isBlock } from '../../../../src/engine/disruption/candidates.ts';
+import { type Candidate, candidateOf, described, isBlock } from '../../../../src/engine/disruption/candidates.ts';
 import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../../src/engine/disruption/multi.ts';
 import { Replacement } from '../../../../src/engine/disruption/pricefilter.ts';
@@ -328,6 +328,32 @@ describe('the Balanced policy', () => {
     const candidates = found.filter((one) => one.name === name);
     const views = evaluate({ reason: 'Underutilized', candidates, replacements: [] }, totals);
     expect(isApproved(views)).toBe(approved);
+  });
+
+  it('holds up a move of several NodePools that one of them refuses, and tells what the others think of it', async () => {
+    const lean = pool('lean', { consolidateAfter: '0s', consolidationPolicy: 'Balanced' });
+    const members = new Map(
+      [balanced, lean].map((each) => [each.metadata.name, { nodePool: each, instanceTypes: types }]),
+    );
+    // all that the lean pool costs would be saved; of the balanced one, most pods would move for next to nothing
+    const scene = [
+      stateNode('a', { type: 'm.1', pods: [pod('p'), pod('q'), pod('r')] }),
+      stateNode('b', { type: 'm.16' }),
+      stateNode('c', { pool: 'lean', type: 'm.1', pods: [pod('s')] }),
+    ];
+    const all = scene.flatMap((node) => described(node, members, NOW) ?? []);
+    const moved = all.filter(({ name }) => name !== 'b');
+    const { commands, evaluations, notes } = await multiNode.decide(
+      asking(moved, () => solved(), {
+        totals: poolTotals(scene, all, members),
+        pools: members,
+        budgets: new Map([...members.keys()].map((name) => [name, 9])),
+      }),
+    );
+    expect(commands).toEqual([]);
+    const views = new Map(evaluations?.map(({ nodePool, approved }) => [nodePool.metadata.name, approved]));
+    expect(Object.fromEntries(views)).toEqual({ default: false, lean: true });
+    expect(notes).toMatchObject([{ kind: 'ConsolidationApproved', nodePool: { metadata: { name: 'lean' } } }]);
   });
 
   it('does not score other policies, and refuses a move of nothing', () => {
