@@ -1,5 +1,6 @@
 /** The NodeOverlays in force, and the cloud as it looks under them. */
 
+import type { KubeObject } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
@@ -49,14 +50,14 @@ export class Overlays {
     const byPool = this.#seen.get(types) ?? new Map<string, Seen>();
     this.#seen.set(types, byPool);
     const known = byPool.get(name);
-    if (known?.pool.metadata.generation === pool.metadata.generation && known !== undefined) return known.types;
+    if (known !== undefined && isSameVersion(known.pool, pool)) return known.types;
     const seen = { pool, types: overlaid({ nodePool: pool, instanceTypes: types }, this.#accepted) };
     byPool.set(name, seen);
     return seen.types;
   }
 }
 
-const isSameVersion = (a: NodeOverlay, b: NodeOverlay | undefined): boolean =>
+const isSameVersion = (a: KubeObject, b: KubeObject | undefined): boolean =>
   a.metadata.uid === b?.metadata.uid && a.metadata.generation === b?.metadata.generation;
 
 /** The cloud under the overlays in force: what it offers, and by which prices it launches. */
