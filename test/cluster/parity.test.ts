@@ -9,6 +9,7 @@ import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';
+import { MANAGERS } from './parity/managers.ts';
 import { comparable, normal } from './parity/normal.ts';
 import { SCRIPT } from './parity/requests.ts';
 import { WATCHES, watchEvents } from './parity/watches.ts';
@@ -23,6 +24,21 @@ async function resourcesAt(server: Server, path: string): Promise<ReadonlyMap<st
       { kind, namespaced, singularName, shortNames, categories, verbs: [...(verbs as string[])].sort() },
     ]),
   );
+}
+
+const STEPS = [...SCRIPT, ...MANAGERS];
+
+interface Managed {
+  readonly manager: string;
+  readonly operation: string;
+  readonly subresource?: string;
+}
+
+/** The managed fields of an answered object. Their order follows the second in which each was written. */
+function managers(answer: Answer | undefined): unknown {
+  const { metadata } = (answer?.body ?? {}) as { readonly metadata?: { readonly managedFields?: readonly Managed[] } };
+  const key = ({ manager, operation, subresource = '' }: Managed): string => `${operation} ${manager} ${subresource}`;
+  return [...(metadata?.managedFields ?? [])].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((one) => normal(one));
 }
 
 describe('the local API server and a real one', () => {
@@ -49,7 +65,7 @@ describe('the local API server and a real one', () => {
       30_000,
     );
     for (const which of ['real', 'ours'] as const)
-      for (const { name, ask } of SCRIPT) answers[which].set(name, await servers[which].send(ask(answers[which])));
+      for (const { name, ask } of STEPS) answers[which].set(name, await servers[which].send(ask(answers[which])));
   }, 180_000);
   afterAll(async () => {
     servers?.real.close();
@@ -59,19 +75,16 @@ describe('the local API server and a real one', () => {
   }, 60_000);
 
   it('names every step once', () => {
-    expect(new Set(SCRIPT.map(({ name }) => name)).size).toBe(SCRIPT.length);
+    expect(new Set(STEPS.map(({ name }) => name)).size).toBe(STEPS.length);
   });
 
-  it.each(SCRIPT.map(({ name, wording }) => [name, wording] as const))('agree: %s', (name, wording) => {
+  it.each(STEPS.map(({ name, wording }) => [name, wording] as const))('agree: %s', (name, wording) => {
     const [real, ours] = [answers.real.get(name), answers.ours.get(name)];
     if (!real || !ours) throw new Error('was not asked');
     expect(comparable(ours, wording === undefined)).toEqual(comparable(real, wording === undefined));
   });
 
-  it('agree on who manages which field', () => {
-    const managers = (answer: Answer | undefined): unknown =>
-      normal((answer?.body as { metadata: { managedFields: unknown } }).metadata.managedFields);
-    const name = 'read who manages what';
+  it.each(MANAGERS.map(({ name }) => [name] as const))('agree on who manages which field: %s', (name) => {
     expect(managers(answers.ours.get(name))).toEqual(managers(answers.real.get(name)));
   });
 

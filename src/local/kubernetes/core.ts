@@ -18,6 +18,10 @@ export interface WriteOptions {
   readonly warnings?: string[] | undefined;
   /** Writes status alone. */
   readonly subresource?: 'status' | undefined;
+  /** Who manages the fields that this changes; without one, whoever managed them goes on to. */
+  readonly fieldManager?: string | undefined;
+  /** The subresource that the manager wrote; default `subresource`. */
+  readonly writtenAs?: 'status' | 'scale' | undefined;
 }
 
 export interface DeleteOptions {

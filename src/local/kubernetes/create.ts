@@ -3,15 +3,17 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { admitNode } from './admission/nodes.ts';
 import { admitPriority, admitStorageClass, topologyLabels } from './admission/pods.ts';
 import { assignClusterIp } from './admission/services.ts';
+import { selectOwnPods } from './admission/workloaddefaults.ts';
 import type { Core, WriteOptions } from './core.ts';
 import { establish } from './crds.ts';
 import { Entry } from './entry.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
 import { type ApiObject, at, text, timestamp } from './json.ts';
+import { blank } from './patch/shapes.ts';
 import type { Resource } from './resources.ts';
 import { alreadyExists, badRequest, forbidden, invalid, notFound, required, StatusError } from './status.ts';
 import { keyOf, type ObjectStore } from './store.ts';
-import { stampPhase } from './update.ts';
+import { noteManager, stampPhase } from './update.ts';
 import { protect } from './volumeprotection.ts';
 
 /** Without vowels and look-alikes, as Kubernetes' own generator has it. */
@@ -51,6 +53,8 @@ export function create(
   if (existing) throw alreadyExists(resource, name);
 
   const object = withDefaults(resource, fresh(core, resource, namespace, sent, name));
+  // What admission adds is nobody's.
+  noteManager(core, resource, object, blank(resource), options);
   admit(core, resource, object);
   validate(resource, object);
   const stored = toStored(resource, object);
@@ -96,6 +100,7 @@ function admit(core: Core, resource: Resource, object: ApiObject): void {
   if (resource.storage === 'pods') admitPod(object, core.store);
   if (resource.storage === 'nodes') admitNode(object);
   if (resource.storage === 'persistentvolumeclaims') admitStorageClass(object, core.store);
+  if (resource.storage === 'jobs.batch') selectOwnPods(object);
   protect(resource.storage, object);
   if (resource.storage === 'persistentvolumes') stampPhase(object, undefined, core.clock.now());
   if (resource.storage === 'services') assignClusterIp(object, core.store);

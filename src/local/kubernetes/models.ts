@@ -67,6 +67,32 @@ const QUANTITY_MAPS: ReadonlySet<string> = new Set([
 ]);
 const QUANTITIES: ReadonlySet<string> = new Set(['sizeLimit', 'divisor']);
 
+/** Types that are replaced as a whole. */
+const ATOMIC_TYPES: ReadonlySet<string> = new Set([
+  'V1ConfigMapKeySelector',
+  'V1LabelSelector',
+  'V1LocalObjectReference',
+  'V1NodeSelector',
+  'V1NodeSelectorTerm',
+  'V1ObjectFieldSelector',
+  'V1ObjectReference',
+  'V1ResourceFieldSelector',
+  'V1ScopeSelector',
+  'V1SecretKeySelector',
+  'V1SecretReference',
+  'V1TopologySelectorTerm',
+  'V1TypedLocalObjectReference',
+  'V1RoleRef',
+  'V1Overhead',
+]);
+
+/** Maps that are. */
+const ATOMIC_MAPS: ReadonlySet<string> = new Set([
+  'V1PodSpec.nodeSelector',
+  'V1ServiceSpec.selector',
+  'V1ReplicationControllerSpec.selector',
+]);
+
 const models = new Map<string, unknown>(Object.entries(generated));
 const shapes = new Map<string, Shape>();
 
@@ -80,6 +106,7 @@ export function modelShape(name: string): Shape {
   const shape: Shape = {
     type: 'object',
     name,
+    ...(ATOMIC_TYPES.has(name) && { atomic: true }),
     get fields() {
       fields ??= new Map(model.getAttributeTypeMap().map((field) => [field.baseName, attribute(name, field)]));
       return fields;
@@ -93,6 +120,7 @@ function attribute(model: string, { baseName, type, format }: Attribute): Shape 
   const path = `${model}.${baseName}`;
   if (path === 'V1NodeAllocatableResourceClaimStatus.resources') return { type: 'map', items: { type: 'quantity' } };
   const shape = typed(type, format, baseName);
+  if (ATOMIC_MAPS.has(path)) return { ...shape, atomic: true };
   if (shape.type !== 'list') return shape;
   if (SETS.has(path)) return { ...shape, set: true };
   const keys = MERGE_KEYS[path] ?? (baseName === 'conditions' ? ['type'] : undefined);

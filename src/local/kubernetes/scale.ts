@@ -61,7 +61,7 @@ export function writeScale(core: Core, target: Target, scale: unknown, options: 
   const expected = at(scale, 'metadata', 'resourceVersion');
   if (typeof expected === 'string' && expected !== '') next.metadata.resourceVersion = expected;
   setPath(next, paths.spec, replicas);
-  return scaleOf(resource, update(core, target, next, options));
+  return scaleOf(resource, update(core, target, next, { ...options, writtenAs: 'scale' }));
 }
 
 function setPath(object: ApiObject, path: string, value: unknown): void {

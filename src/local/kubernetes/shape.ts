@@ -23,6 +23,8 @@ export interface Shape {
   readonly mergeKey?: string;
   /** A list of distinct scalars that patches merge. */
   readonly set?: boolean;
+  /** Replaced and managed as a whole, whatever it consists of. */
+  readonly atomic?: boolean;
   /** The name of the type, for documents. */
   readonly name?: string;
 }
@@ -55,10 +57,12 @@ function listShape(node: Json): Shape {
 }
 
 function objectShape(node: Json): Shape {
+  const atomic = node['x-kubernetes-map-type'] === 'atomic' ? { atomic: true } : {};
   if (isRecord(node.properties)) {
     const fields = Object.entries(node.properties).map(([name, child]) => [name, schemaShape(child)] as const);
-    return { type: 'object', fields: new Map(fields) };
+    return { type: 'object', fields: new Map(fields), ...atomic };
   }
-  if (isRecord(node.additionalProperties)) return { type: 'map', items: schemaShape(node.additionalProperties) };
+  if (isRecord(node.additionalProperties))
+    return { type: 'map', items: schemaShape(node.additionalProperties), ...atomic };
   return ANY;
 }

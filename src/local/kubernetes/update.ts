@@ -4,6 +4,8 @@ import { establish } from './crds.ts';
 import { Entry } from './entry.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
 import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from './json.ts';
+import { afterUpdate, entriesOf, type Writer } from './patch/managers.ts';
+import { shapeOf } from './patch/shapes.ts';
 import type { Resource } from './resources.ts';
 import { badRequest, conflict, fieldForbidden, invalid, invalidValue, MODIFIED, notFound } from './status.ts';
 
@@ -46,7 +48,30 @@ export function update(
   validate(resource, object, old, options.subresource);
   if (resource.storage === 'persistentvolumes') stampPhase(object, old, core.clock.now());
   establish(resource, object, core.clock.now());
+  noteManager(core, resource, object, old, options);
   return commit(core, resource, existing, toStored(resource, object), options.dryRun === true);
+}
+
+/** Notes on an object who manages what differs from the object as it was, in place. */
+export function noteManager(
+  core: Core,
+  resource: Resource,
+  object: ApiObject,
+  old: Json,
+  { fieldManager, subresource, writtenAs = subresource }: WriteOptions,
+): void {
+  if (fieldManager === undefined) return;
+  // Nobody manages the status that a create or a write of the object itself carries.
+  const next = subresource === undefined && resource.status ? { ...object, status: old.status } : object;
+  const writer: Writer = {
+    manager: fieldManager,
+    operation: 'Update',
+    subresource: writtenAs,
+    nowMs: core.clock.now(),
+  };
+  const entries = afterUpdate(old, next, shapeOf(resource), entriesOf(object), writer);
+  if (entries.length > 0) object.metadata.managedFields = [...entries];
+  else delete object.metadata.managedFields;
 }
 
 /** Notes on a volume when its phase changed, in place. */

@@ -197,7 +197,6 @@ const patches: readonly Step[] = [
   patch('apply', 'apply without a manager', `${MAPS}/applied`, map('applied', { a: '3' })),
   patch('apply', 'apply under another name', `${MAPS}/applied?fieldManager=one`, map('another', {})),
   patch('apply', 'apply without a kind', `${MAPS}/applied?fieldManager=one`, { data: {} }),
-  get('read who manages what', `${MAPS}/applied`),
 ];
 
 const pods: readonly Step[] = [

@@ -108,6 +108,11 @@ function autoscaler(object: ApiObject): void {
   missing(record(object.status), { currentMetrics: null, desiredReplicas: 0 });
 }
 
+function budget(object: ApiObject): void {
+  missing(object, { status: {} });
+  missing(record(object.status), { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 });
+}
+
 function deviceRequests(claim: Json): void {
   for (const request of records(record(claim.devices).requests)) {
     const exactly = record(request.exactly);
@@ -130,6 +135,7 @@ const DEFAULTS: Readonly<Record<string, (object: ApiObject) => void>> = {
   'networkpolicies.networking.k8s.io': networkPolicy,
   'ingresses.networking.k8s.io': (object) => missing(object, { status: { loadBalancer: {} } }),
   'horizontalpodautoscalers.autoscaling': autoscaler,
+  'poddisruptionbudgets.policy': budget,
   resourcequotas: (object) => missing(object, { status: {} }),
   events: (object) => missing(object, { eventTime: null, reportingComponent: '', reportingInstance: '' }),
   'volumeattachments.storage.k8s.io': (object) => missing(object, { status: { attached: false } }),

@@ -65,7 +65,7 @@ function lostNodeTolerations(spec: Json): void {
 export function podDefaults(pod: ApiObject): void {
   if (!isRecord(pod.spec)) return;
   const spec = pod.spec;
-  missing(spec, { serviceAccountName: 'default', enableServiceLinks: true, preemptionPolicy: 'PreemptLowerPriority' });
+  missing(spec, { serviceAccountName: 'default', enableServiceLinks: true });
   podSpecDefaults(spec);
   for (const container of [...records(spec.containers), ...records(spec.initContainers)]) {
     requestsFromLimits(container);

@@ -39,6 +39,13 @@ function daemonSet(object: ApiObject): void {
   template(spec);
   const generation = { 'deprecated.daemonset.template.generation': '1' };
   object.metadata.annotations = { ...generation, ...object.metadata.annotations };
+  missing(object, { status: {} });
+  missing(record(object.status), {
+    currentNumberScheduled: 0,
+    desiredNumberScheduled: 0,
+    numberMisscheduled: 0,
+    numberReady: 0,
+  });
 }
 
 function statefulSet(object: ApiObject): void {
@@ -78,15 +85,16 @@ function job(object: ApiObject): void {
     manualSelector: false,
     podReplacementPolicy: 'TerminatingOrFailed',
   });
+  missing(object, { status: {} });
   conditionTimes(object, 'lastProbeTime', 'lastTransitionTime');
   withoutZeros(record(object.status), 'active', 'succeeded', 'failed');
-  const pods = template(spec);
-  selectPods(object, spec, pods);
-  labelLike(object, pods);
+  labelLike(object, template(spec));
 }
 
-/** Jobs find their pods by the job's own id. */
-function selectPods(object: ApiObject, spec: Json, pods: Json): void {
+/** A new job finds its pods by its own id. */
+export function selectOwnPods(object: ApiObject): void {
+  const spec = specOf(object);
+  const pods = record(spec.template);
   const uid = object.metadata.uid;
   if (spec.manualSelector === true || uid === undefined || spec.selector !== undefined) return;
   const labels = { 'batch.kubernetes.io/controller-uid': uid, 'batch.kubernetes.io/job-name': object.metadata.name };
@@ -94,6 +102,7 @@ function selectPods(object: ApiObject, spec: Json, pods: Json): void {
   const metadata = record(pods.metadata);
   pods.metadata = { ...metadata, labels: { ...legacy, ...labels, ...record(metadata.labels) } };
   spec.selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
+  labelLike(object, pods);
 }
 
 function cronJob(object: ApiObject): void {

@@ -5,14 +5,14 @@ import { create } from '../create.ts';
 import type { Entry } from '../entry.ts';
 import { patchProblem } from '../incoming.ts';
 import { type ApiObject, isRecord, type Json } from '../json.ts';
-import { modelShape } from '../models.ts';
 import type { Resource } from '../resources.ts';
-import { ANY, type Shape } from '../shape.ts';
+import type { Shape } from '../shape.ts';
 import { badRequest, notFound, required, StatusError } from '../status.ts';
 import { read, type Target, update } from '../update.ts';
 import { applyPatch } from './apply.ts';
 import { jsonPatch } from './json.ts';
 import { mergePatch } from './merge.ts';
+import { shapeOf } from './shapes.ts';
 import { strategicPatch } from './strategic.ts';
 
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply';
@@ -39,16 +39,8 @@ export function patchType(contentType: string, resource: Resource): PatchType {
 }
 
 export interface PatchOptions extends WriteOptions {
-  readonly fieldManager?: string | undefined;
   readonly force?: boolean | undefined;
 }
-
-const shapeOf = (resource: Resource): Shape => {
-  const metadata = modelShape('V1ObjectMeta');
-  if (resource.model !== undefined) return modelShape(resource.model);
-  const { fields } = resource.schema?.shape ?? ANY;
-  return fields ? { type: 'object', fields: new Map([...fields, ['metadata', metadata]]) } : ANY;
-};
 
 /** Reads a patch's text: JSON, or YAML where it is an apply. @throws StatusError 400 */
 export function parsePatch(type: PatchType, body: string): unknown {
@@ -123,6 +115,8 @@ function apply(core: Core, target: Target, body: unknown, options: PatchOptions)
     subresource: options.subresource,
     nowMs: core.clock.now(),
   });
-  if (!live) return create(core, resource, namespace, next, options);
-  return update(core, target, next, options, patchProblem(JSON.stringify(body)));
+  // It says itself who manages what.
+  const writing = { ...options, fieldManager: undefined };
+  if (!live) return create(core, resource, namespace, next, writing);
+  return update(core, target, next, writing, patchProblem(JSON.stringify(body)));
 }
