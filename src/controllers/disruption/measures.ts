@@ -5,6 +5,7 @@ import { type Command, decisionOf } from '../../engine/disruption/command.ts';
 import type { Findings, Method } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { Metrics } from '../../observe/metrics.ts';
+import type { Move } from './moves.ts';
 
 const PREFIX = 'voluntary_disruption';
 const SCORES = [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10];
@@ -68,20 +69,20 @@ export function countFailedValidations(metrics: Metrics, method: Method, count: 
 }
 
 /** Moves whose watch is over. */
-export function countMove(metrics: Metrics, command: Command, outcome: 'kept' | 'undone'): void {
+export function countMove(metrics: Metrics, { decision, reason }: Move, outcome: 'kept' | 'undone'): void {
   metrics
     .counter(`${PREFIX}_moves_total`, 'Consolidations carried out, by whether they lasted for 30 minutes', [
       'decision',
       'reason',
       'outcome',
     ])
-    .inc({ decision: decisionOf(command), reason: command.reason.toLowerCase(), outcome });
+    .inc({ decision, reason: reason.toLowerCase(), outcome });
 }
 
 /** A gauge because what was realised may be negative. */
 export function recordSavings(
   metrics: Metrics,
-  { reason }: Command,
+  { reason }: Move,
   savings: { readonly predicted: number; readonly realised: number },
 ): void {
   const usd = metrics.gauge(

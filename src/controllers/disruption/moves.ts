@@ -6,8 +6,10 @@
  *      └──capacity bought again for its pods, or a replacement gone──▶ undone
  */
 import { timestamp } from '../../api/conditions.ts';
+import type { NodePool } from '../../api/nodepool.ts';
 import { repeated, type Undone, workloadsOf } from '../../engine/disruption/churn.ts';
-import { decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
+import { type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
+import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/disruption/savings.ts';
 import type { Order } from './queue.ts';
 
@@ -26,9 +28,20 @@ export interface Undoing {
   readonly nodeClaim: string;
 }
 
-/** A command that was carried out. */
+/** A command that was carried out. Of its objects only what is needed, or the pods of long ago would stay in memory. */
 export interface Move {
-  readonly order: Order;
+  readonly id: string;
+  readonly command: string;
+  readonly method: string;
+  readonly decision: Decision;
+  readonly reason: DisruptionReason;
+  /** Names of the NodeClaims that were created for it. */
+  readonly replacements: readonly string[];
+  readonly predictedUsdPerHour: number;
+  /** NodePool of its first node, to tell of it. */
+  readonly nodePool: NodePool | undefined;
+  /** When its candidates were marked. */
+  readonly orderedMs: number;
   /** When its candidates were deleted. */
   readonly startedMs: number;
   readonly endsMs: number;
@@ -105,7 +118,15 @@ export class MoveBook {
     const undone = this.undone(nowMs);
     const levels = candidates.map((candidate) => repeated(candidate, undone, nowMs)?.level ?? 0);
     const move: Move = {
-      order,
+      id: order.id,
+      command: shortText(order.command),
+      method: order.method.name,
+      decision: decisionOf(order.command),
+      reason,
+      replacements: order.replacements,
+      predictedUsdPerHour: savingsOf(order.command),
+      nodePool: candidates[0]?.nodePool,
+      orderedMs: order.startedMs,
       startedMs: nowMs,
       endsMs: nowMs + WATCH_MS,
       nodePools: new Set(candidates.map(({ nodePool }) => nodePool.metadata.name)),
@@ -126,8 +147,8 @@ export class MoveBook {
 
   /** Moves whose repetition is dearer now. Emptiness moves nothing, so it may be repeated as often as nodes are empty. */
   undone(nowMs: number): readonly Undone[] {
-    return this.#moves.flatMap(({ order, undoing, nodePools, workloads, level }) => {
-      if (undoing === undefined || order.command.reason !== 'Underutilized') return [];
+    return this.#moves.flatMap(({ reason, undoing, nodePools, workloads, level }) => {
+      if (undoing === undefined || reason !== 'Underutilized') return [];
       const untilMs = undoing.atMs + MEMORY_MS;
       return untilMs > nowMs ? [{ nodePools, workloads, level: level + 1, untilMs }] : [];
     });
@@ -142,7 +163,7 @@ export class MoveBook {
 /** Predicted and realised savings up to now, or to the end of the watch. */
 export function savingsUntil(move: Move, nowMs: number): { readonly predicted: number; readonly realised: number } {
   const account = {
-    predictedUsdPerHour: savingsOf(move.order.command),
+    predictedUsdPerHour: move.predictedUsdPerHour,
     startedMs: move.startedMs,
     given: [...move.given.values()],
     taken: [...move.taken.values()],
@@ -152,18 +173,18 @@ export function savingsUntil(move: Move, nowMs: number): { readonly predicted: n
 }
 
 /** Until when the move makes its repetition dearer; undefined when it does not. */
-export const dearerUntilMs = ({ undoing, order }: Move): number | undefined =>
-  undoing && order.command.reason === 'Underutilized' ? undoing.atMs + MEMORY_MS : undefined;
+export const dearerUntilMs = ({ undoing, reason }: Move): number | undefined =>
+  undoing && reason === 'Underutilized' ? undoing.atMs + MEMORY_MS : undefined;
 
 function viewOf(move: Move, nowMs: number): MoveView {
-  const { order, undoing, startedMs, endsMs } = move;
+  const { id, command, method, decision, undoing, startedMs, endsMs, predictedUsdPerHour } = move;
   const { predicted, realised } = savingsUntil(move, nowMs);
   const dearerMs = dearerUntilMs(move);
   return {
-    id: order.id,
-    command: shortText(order.command),
-    method: order.method.name,
-    decision: decisionOf(order.command),
+    id,
+    command,
+    method,
+    decision,
     state: undoing ? 'undone' : move.isOver ? 'kept' : 'watched',
     startedAt: timestamp(startedMs),
     endsAt: timestamp(endsMs),
@@ -174,7 +195,7 @@ function viewOf(move: Move, nowMs: number): MoveView {
       undone: { at: timestamp(undoing.atMs), because: undoing.code, nodeClaim: undoing.nodeClaim },
     }),
     ...(dearerMs === undefined ? {} : { dearerUntil: timestamp(dearerMs) }),
-    predictedUsdPerHour: savingsOf(order.command),
+    predictedUsdPerHour,
     predictedUsd: predicted,
     realisedUsd: realised,
   };

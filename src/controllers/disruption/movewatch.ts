@@ -67,8 +67,8 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
   }
 
   /** A replacement that is taken away again, unless that has another reason. */
-  function lostReplacement({ order }: Move): string | undefined {
-    return order.replacements.find((name) => {
+  function lostReplacement({ replacements }: Move): string | undefined {
+    return replacements.find((name) => {
       const claim = cluster.claim(name);
       return (claim === undefined || claim.metadata.deletionTimestamp !== undefined) && !book.isExcused(name);
     });
@@ -80,11 +80,11 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
    * undoes one move, and a move is undone by as many claims as it gave at the most: what is beyond is growth.
    */
   function boughtAgain(move: Move, workloadsOf: ReturnType<typeof workloadsByClaim>): readonly NodeClaim[] {
-    const { order, nodePools: names, nodesLeft, workloads, given, taken } = move;
-    const counted = [...taken.keys()].filter((name) => !order.replacements.includes(name)).length;
+    const { orderedMs, replacements, nodePools: names, nodesLeft, workloads, given, taken } = move;
+    const counted = [...taken.keys()].filter((name) => !replacements.includes(name)).length;
     const claims = [...names].flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name)).filter(isStaying);
     if (claims.length <= nodesLeft) return [];
-    const sinceMs = Math.floor(order.startedMs / 1_000) * 1_000; // objects know when they were made to the second
+    const sinceMs = Math.floor(orderedMs / 1_000) * 1_000; // objects know when they were made to the second
     return claims
       .filter((claim) => bornMs(claim) >= sinceMs)
       .filter((claim) => isTrue(claim, 'Launched') && !book.isReplacement(claim.metadata.name))
@@ -103,7 +103,7 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
   async function follow(move: Move, workloadsOf: ReturnType<typeof workloadsByClaim>): Promise<void> {
     const nowMs = clock.now();
     const again = boughtAgain(move, workloadsOf);
-    const own = move.order.replacements.flatMap((name) => cluster.claim(name) ?? []);
+    const own = move.replacements.flatMap((name) => cluster.claim(name) ?? []);
     for (const claim of [...own, ...again]) await take(move, claim);
     settle(move.given, nowMs);
     settle(move.taken, nowMs);
@@ -114,8 +114,8 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
     if (nowMs < move.endsMs) return;
     move.isOver = true;
     const savings = savingsUntil(move, nowMs);
-    countMove(metrics, move.order.command, move.undoing ? 'undone' : 'kept');
-    recordSavings(metrics, move.order.command, savings);
+    countMove(metrics, move, move.undoing ? 'undone' : 'kept');
+    recordSavings(metrics, move, savings);
     publishSavings(events, move, savings);
   }
 

@@ -6,7 +6,6 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { Allowance } from '../../engine/disruption/budgets.ts';
 import type { Candidate } from '../../engine/disruption/candidates.ts';
-import { shortText } from '../../engine/disruption/command.ts';
 import type { Note } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
@@ -71,18 +70,16 @@ export function publishBlockedPool(
 }
 
 /** A move is told on the NodePool of its first node: the nodes themselves are gone. */
-const onPool = ({ order }: Move, reason: string, message: string): readonly EventNote[] => {
-  const object = order.command.candidates[0]?.nodePool;
-  return object === undefined ? [] : [{ object, type: 'Normal', reason, message, dedupe: [order.id] }];
-};
+const onPool = ({ id, nodePool }: Move, reason: string, message: string): readonly EventNote[] =>
+  nodePool === undefined ? [] : [{ object: nodePool, type: 'Normal', reason, message, dedupe: [id] }];
 
 export function publishUndone(events: EventRecorder, move: Move): void {
-  const { order, undoing, startedMs } = move;
+  const { command, undoing, startedMs } = move;
   if (undoing === undefined) return;
   const dearerMs = dearerUntilMs(move);
   const what = undoing.code === 'bought-again' ? 'was bought again for its pods' : 'was its replacement and is gone';
   const message =
-    `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${shortText(order.command)}, ` +
+    `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${command}, ` +
     `NodeClaim ${undoing.nodeClaim} ${what}` +
     (dearerMs === undefined ? '' : `; until ${timestamp(dearerMs)} a repetition has to be worth more`);
   events.publish(...onPool(move, 'DisruptionUndone', message));
@@ -94,8 +91,7 @@ export function publishSavings(
   { predicted, realised }: { readonly predicted: number; readonly realised: number },
 ): void {
   const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
-  const text = shortText(move.order.command);
-  const message = `Saved ${usd(realised)} in ${formatDuration(WATCH_MS)} of ${usd(predicted)} predicted: ${text}`;
+  const message = `Saved ${usd(realised)} in ${formatDuration(WATCH_MS)} of ${usd(predicted)} predicted: ${move.command}`;
   events.publish(...onPool(move, 'DisruptionSavings', message));
 }
 
