@@ -97,6 +97,17 @@ describe('disruption on the command line', () => {
     expect(text).toMatch(/^drift +not-drifted /m);
   });
 
+  it.each([
+    { mode: undefined, last: 'swap-consolidation' },
+    { mode: 'thorough' as const, last: 'swap-consolidation' },
+    { mode: 'compatible' as const, last: 'single-node-consolidation' },
+  ])('looks for more than Karpenter unless told otherwise: $mode', async ({ mode, last }) => {
+    const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
+    const flags = { ...flagsFor(...filename), ...(mode && { consolidation: mode }) };
+    const options = { ...sceneOptions(flags, builtIn(filename)), everyMethod: true };
+    expect((await simulateDisruption(options)).disruption.methods?.at(-1)?.method).toBe(last);
+  });
+
   it('asks an operator for its verdicts', async () => {
     const verdict = { node: 'node-a', nodePool: 'default', code: 'pdb', text: 'pdb prevents', methods: [] };
     const server = createServer((request, response) => {
