@@ -3,11 +3,13 @@ import {
   DeleteLaunchTemplateCommand,
   DescribeInstancesCommand,
   DescribeLaunchTemplatesCommand,
+  paginateDescribeInstanceTypes,
 } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../src/api/kinds.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
+import { fetchTypes } from '../../src/aws/instancetypes/discovery.ts';
 import { NodeClaimNotFound } from '../../src/cloud/errors.ts';
 import { type Backend, CLUSTER, type Input, NODE_ROLE, REGION } from './backend.ts';
 import { Session } from './session.ts';
@@ -51,6 +53,19 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(failing).toEqual([]);
       expect(getCondition(session.nodeClass(), 'Ready')?.status).toBe('True');
     });
+
+    it('misses no instance type, although it asks for them in parts', async () => {
+      const { ec2 } = backend.clients;
+      const names: string[] = [];
+      for await (const page of paginateDescribeInstanceTypes({ client: ec2 }, {}))
+        for (const { InstanceType, ProcessorInfo, SupportedVirtualizationTypes } of page.InstanceTypes ?? []) {
+          const architectures: readonly string[] = ProcessorInfo?.SupportedArchitectures ?? [];
+          const isNode = architectures.includes('x86_64') || architectures.includes('arm64');
+          if (isNode && SupportedVirtualizationTypes?.includes('hvm')) names.push(InstanceType ?? '');
+        }
+      expect(names.length).toBeGreaterThan(400);
+      expect([...(await fetchTypes(ec2)).keys()]).toEqual(names.sort());
+    }, 60_000);
 
     it('sends one fleet with every type and zone, and describes what came of it', async () => {
       const claim = await session.launch(TYPES, ON_DEMAND);
@@ -162,6 +177,37 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       ).rejects.toThrow(NodeClaimNotFound);
       expect(backend.sent('TerminateInstances')).toEqual([{ InstanceIds: [idOf(claim)] }]);
       await expect(session.provider.get(claim.status?.providerID ?? '')).rejects.toThrow(NodeClaimNotFound);
+    });
+
+    it('ends the instances of a batch in which one does not exist', async () => {
+      const claims = await Promise.all([1, 2].map(() => session.launch(ONE_TYPE, ON_DEMAND)));
+      const [claim] = claims;
+      if (claim === undefined) throw new Error('nothing was launched');
+      backend.forget();
+      const lost = { ...claim, status: { providerID: `aws:///${REGION}a/i-0123456789abcdef1` } };
+      const answers = await Promise.allSettled([...claims, lost].map((each) => session.provider.delete(each)));
+      expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+      const batches = (action: string) => backend.sent(action).map(({ InstanceIds: ids }) => ids.length);
+      expect(batches('DescribeInstances')).toEqual([3, 2]);
+      expect(batches('TerminateInstances')).toEqual([2]);
+    });
+
+    it('finds no drift in what it has just bought, and the reason once the images have changed', async () => {
+      const claim = await session.launch(ONE_TYPE, ON_DEMAND);
+      expect(await session.provider.isDrifted(claim)).toBeUndefined();
+      const moved = { ...claim, status: { ...claim.status, imageID: 'ami-0000000000000000f' } };
+      expect(await session.provider.isDrifted(moved)).toBe('AMIDrift');
+    });
+
+    it('asks for impaired machines and for events ahead, and leaves healthy ones alone', async () => {
+      const claim = await session.launch(ONE_TYPE, ON_DEMAND);
+      await session.pass('interruption.instancestatus');
+      expect(backend.sent('DescribeInstanceStatus').map(({ Filters }) => Filters[0].Name)).toEqual([
+        'instance-status.status',
+        'system-status.status',
+        'event.code',
+      ]);
+      expect(session.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.deletionTimestamp).toBeUndefined();
     });
 
     it('says that an instance does not exist', async () => {
