@@ -3,13 +3,16 @@ import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import { poolTotals } from '../../../../src/engine/disruption/balance.ts';
 import { type Candidate, described } from '../../../../src/engine/disruption/candidates.ts';
+import type { Command } from '../../../../src/engine/disruption/command.ts';
+import { Experiments } from '../../../../src/engine/disruption/experiments.ts';
 import { groupsOf } from '../../../../src/engine/disruption/groups.ts';
 import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
 import { Replacement } from '../../../../src/engine/disruption/pricefilter.ts';
+import { methodsOf, review, type Scene } from '../../../../src/engine/disruption/review.ts';
 import type { Simulation } from '../../../../src/engine/disruption/simulation.ts';
 import { cheaperTogether, swap } from '../../../../src/engine/disruption/swap.ts';
 import { unitPrices } from '../../../../src/engine/disruption/worth.ts';
-import type { InstanceType, PlannedClaim } from '../../../../src/engine/model.ts';
+import type { InstanceType, PlannedClaim, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { deliberationOf, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
 /** On demand 0.05 USD per core and hour, spot 40 % of it, in either zone. */
@@ -190,6 +193,73 @@ describe('swap consolidation', () => {
     expect(await check(planned(['m.2', 'm.4']), planned(['m.2']))).toBeUndefined();
     expect(await check(planned(['m.2']), planned(['m.2']))).toBe('scheduling');
     expect(await check(planned(['m.2', 'm.4']))).toBe('scheduling');
+  });
+});
+
+describe('in a cluster where nodes have the wrong mix of pods', () => {
+  const GIB = 2 ** 30;
+  const sold = [
+    ['c.xlarge', 8, 0.1],
+    ['m.xlarge', 16, 0.2],
+    ['r.xlarge', 32, 0.22],
+  ].map(([name, gib, usdPerHour]): InstanceType => {
+    const type = instanceType(String(name), 4, Number(usdPerHour));
+    return {
+      ...type,
+      capacity: { ...type.capacity, memory: Number(gib) * GIB },
+      offerings: type.offerings.filter(({ requirements }) =>
+        requirements.some(({ values }) => values?.includes('on-demand')),
+      ),
+    };
+  });
+  const asks = (name: string, cpu: string, memory: string) =>
+    pod(name, { spec: { nodeName: 'x', containers: [{ name: 'main', resources: { requests: { cpu, memory } } }] } });
+  /** Two pods that need CPU and two that need memory: together they fill a node of the middling kind. */
+  const mixed = (name: string): StateNode => {
+    const plain = stateNode(name, {
+      type: 'm.xlarge',
+      pods: [
+        ...[1, 2].map((at) => asks(`${name}-cpu-${at}`, '950m', '1Gi')),
+        ...[1, 2].map((at) => asks(`${name}-memory-${at}`, '400m', '6Gi')),
+      ],
+    });
+    return { ...plain, allocatable: { cpu: 4000, memory: 16 * GIB, pods: 58 } };
+  };
+  const nodePool = pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] });
+  const input = { nodePool, instanceTypes: sold };
+  const snapshot: Snapshot = {
+    nowMs: NOW,
+    pools: [input],
+    nodes: [mixed('a'), mixed('b')],
+    pendingPods: [],
+    daemonPods: [],
+    namespaces: [],
+    podDisruptionBudgets: [],
+    persistentVolumeClaims: [],
+    persistentVolumes: [],
+    storageClasses: [],
+  };
+  const solve = { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'off' } as const;
+  const scene: Scene = {
+    snapshot,
+    pools: new Map([['default', input]]),
+    inProgress: new Set(),
+    spotToSpot: false,
+    consolidation: 'thorough',
+    experiments: new Experiments(snapshot, { nodePools: [nodePool], solve: { ...solve, ignoreDraRequests: true } }),
+    elapsedMs: () => 0,
+  };
+
+  it('sorts the pods, which no other method can', async () => {
+    const found = new Map<string, readonly Command[]>();
+    for (const method of methodsOf('thorough')) found.set(method.name, (await review(method, scene)).findings.commands);
+    const [command] = found.get('swap consolidation') ?? [];
+    found.delete('swap consolidation');
+    expect([...found.values()].flat()).toEqual([]);
+    expect(command?.candidates.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(command?.replacements.map(({ instanceTypes }) => instanceTypes[0]).sort()).toEqual(['c.xlarge', 'r.xlarge']);
+    const kinds = command?.replacements.map(({ pods }) => new Set(pods.map((key) => key.split('-')[1])).size);
+    expect(kinds).toEqual([1, 1]);
   });
 });
 
