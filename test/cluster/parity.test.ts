@@ -12,6 +12,7 @@ import { eventually } from './harness/processes.ts';
 import { MANAGERS } from './parity/managers.ts';
 import { comparable, normal } from './parity/normal.ts';
 import { SCRIPT } from './parity/requests.ts';
+import { TRIALS } from './parity/trials.ts';
 import { WATCHES, watchEvents } from './parity/watches.ts';
 
 /** A group version's resources by name, in what clients look at. */
@@ -26,7 +27,7 @@ async function resourcesAt(server: Server, path: string): Promise<ReadonlyMap<st
   );
 }
 
-const STEPS = [...SCRIPT, ...MANAGERS];
+const STEPS = [...SCRIPT, ...MANAGERS, ...TRIALS];
 
 interface Managed {
   readonly manager: string;

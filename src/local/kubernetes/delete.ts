@@ -31,7 +31,8 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
   if (!next) return { entry: existing, removed: false };
   const { finalizers = [], deletionGracePeriodSeconds = 0 } = next.metadata;
   const held = finalizers.length > 0 || deletionGracePeriodSeconds > 0 || resource.storage === 'namespaces';
-  if (options.dryRun) return { entry: existing, removed: !held };
+  if (options.dryRun)
+    return { entry: held ? new Entry(existing.key, next, existing.revision) : existing, removed: !held };
   if (held) return { entry: commit(core, resource, existing, next), removed: false };
   // A pod shows its last grace, and so does what was being deleted already; everything else goes as it was.
   const isGraceful = resource.storage === 'pods' || existing.object.metadata.deletionTimestamp !== undefined;

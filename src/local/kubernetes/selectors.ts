@@ -1,5 +1,6 @@
 /** Label and field selectors, as they stand in a query and in an object's spec. */
 
+import { labelValueError } from './admission/names.ts';
 import type { ApiObject } from './json.ts';
 import { at, list, record, records, text } from './json.ts';
 import type { Resource } from './resources.ts';
@@ -22,13 +23,14 @@ function requirement(part: string): Match {
   const set = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/.exec(part);
   if (set) {
     const key = checkedKey(set[1] ?? '');
-    const values = new Set((set[3] ?? '').split(',').map((value) => value.trim()));
+    const values = new Set((set[3] ?? '').split(',').map((value) => checkedValue(value.trim())));
     return set[2] === 'in'
       ? (labels) => key in labels && values.has(text(labels[key]))
       : (labels) => !(key in labels) || !values.has(text(labels[key]));
   }
   const compared = /^([^=!<>\s]+)\s*(==|=|!=|<|>)\s*(.*)$/.exec(part);
-  if (compared) return comparison(checkedKey(compared[1] ?? ''), compared[2] ?? '', (compared[3] ?? '').trim());
+  if (compared)
+    return comparison(checkedKey(compared[1] ?? ''), compared[2] ?? '', checkedValue((compared[3] ?? '').trim()));
   if (part.startsWith('!')) {
     const key = checkedKey(part.slice(1).trim());
     return (labels) => !(key in labels);
@@ -37,10 +39,20 @@ function requirement(part: string): Match {
   return (labels) => key in labels;
 }
 
+const unparsed = (why: string): Error => badRequest(`unable to parse requirement: ${why}`);
+
+function checkedValue(value: string): string {
+  const wrong = labelValueError(value);
+  if (wrong) throw unparsed(`values[0][key]: Invalid value: ${JSON.stringify(value)}: ${wrong}`);
+  return value;
+}
+
 function comparison(key: string, operator: string, value: string): Match {
   if (operator === '!=') return (labels) => labels[key] !== value;
   if (operator === '>' || operator === '<') {
     const bound = Number(value);
+    if (!Number.isInteger(bound) || value === '')
+      throw unparsed(`for '>', '<' operators, the value must be an integer`);
     return (labels) => key in labels && (operator === '>' ? Number(labels[key]) > bound : Number(labels[key]) < bound);
   }
   return (labels) => labels[key] === value;
@@ -48,10 +60,7 @@ function comparison(key: string, operator: string, value: string): Match {
 
 /** Splits at commas outside parentheses. */
 const parts = (selector: string): string[] =>
-  selector
-    .split(/,(?![^(]*\))/)
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
+  selector.trim() === '' ? [] : selector.split(/,(?![^(]*\))/).map((part) => part.trim());
 
 /**
  * Compiles a query's `labelSelector`.
@@ -116,7 +125,9 @@ export function fieldSelector(
   selector: string | undefined,
   resource: Resource,
 ): ((object: ApiObject) => boolean) | undefined {
-  const terms = parts(selector ?? '').map((part) => fieldTerm(part, resource));
+  const terms = parts(selector ?? '')
+    .filter((part) => part !== '')
+    .map((part) => fieldTerm(part, resource));
   if (terms.length === 0) return undefined;
   return (object) => terms.every((matches) => matches(object));
 }
@@ -125,7 +136,9 @@ function fieldTerm(part: string, resource: Resource): (object: ApiObject) => boo
   const parsed = /^([^=!]+)(==|=|!=)(.*)$/.exec(part);
   if (!parsed) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`);
   const [, path = '', operator, value = ''] = parsed;
-  const known = ['metadata.name', 'metadata.namespace', ...resource.selectableFields];
+  // Custom resources without a namespace do not have the field; built-in ones do.
+  const placed = resource.namespaced || resource.model !== undefined ? ['metadata.namespace'] : [];
+  const known = ['metadata.name', ...placed, ...resource.selectableFields];
   if (!known.includes(path)) {
     throw badRequest(
       resource.model !== undefined && resource.selectableFields.length === 0

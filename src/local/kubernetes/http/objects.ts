@@ -7,7 +7,15 @@ import type { Entry } from '../entry.ts';
 import { at, isRecord } from '../json.ts';
 import { type PatchOptions, parsePatch, patch, patchType } from '../patch/index.ts';
 import type { Resource } from '../resources.ts';
-import { badRequest, methodNotAllowed, success } from '../status.ts';
+import {
+  badRequest,
+  type Cause,
+  invalid,
+  methodNotAllowed,
+  notSupported,
+  type StatusError,
+  success,
+} from '../status.ts';
 import { partialMetadata, table } from '../table/index.ts';
 import { read, type Target, update } from '../update.ts';
 import { type Call, send, sendJson, warn } from './call.ts';
@@ -15,16 +23,27 @@ import { includeOf } from './include.ts';
 import { selection, sendList } from './list.ts';
 import { parseBody } from './media.ts';
 
-/** @throws StatusError 400 on a value that dryRun or fieldValidation does not have */
-export function writeOptions({ query, request }: Call, subresource?: 'status'): WriteOptions & { warnings: string[] } {
+const OPTIONS_KINDS: Readonly<Record<string, string>> = {
+  POST: 'CreateOptions',
+  PUT: 'UpdateOptions',
+  PATCH: 'PatchOptions',
+  DELETE: 'DeleteOptions',
+};
+
+const invalidOptions = (method: string, cause: Cause): StatusError =>
+  invalid({ group: 'meta.k8s.io', plural: '', kind: OPTIONS_KINDS[method] ?? 'GetOptions' }, '', [cause]);
+
+/** @throws StatusError 422 on a value that dryRun or fieldValidation does not have */
+export function writeOptions(
+  { query, request, method }: Call,
+  subresource?: 'status',
+): WriteOptions & { warnings: string[] } {
   const validation = query.get('fieldValidation') || 'Warn';
   if (validation !== 'Strict' && validation !== 'Warn' && validation !== 'Ignore') {
-    throw badRequest(
-      `fieldValidation: Unsupported value: ${JSON.stringify(validation)}: supported values: "Ignore", "Strict", "Warn"`,
-    );
+    throw invalidOptions(method, notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
   }
   return {
-    dryRun: isDryRun(query.get('dryRun')),
+    dryRun: isDryRun(query.get('dryRun'), method),
     fieldValidation: validation,
     warnings: [],
     subresource,
@@ -38,13 +57,12 @@ export function writeOptions({ query, request }: Call, subresource?: 'status'): 
  */
 function agentOf({ headers }: IncomingMessage): string | undefined {
   const [agent = ''] = (headers['user-agent'] ?? '').split('/');
-  return agent === 'karpenter-local' || agent === '' ? undefined : agent;
+  return agent === 'karpenter-local' ? undefined : agent || 'unknown';
 }
 
-function isDryRun(value: unknown): boolean {
+function isDryRun(value: unknown, method: string): boolean {
   const values = Array.isArray(value) ? value : value ? [value] : [];
-  if (values.some((one) => one !== 'All'))
-    throw badRequest(`dryRun: Unsupported value: ${JSON.stringify(values[0])}: supported values: "All"`);
+  if (values.some((one) => one !== 'All')) throw invalidOptions(method, notSupported('dryRun', values, ['All']));
   return values.length > 0;
 }
 
@@ -113,7 +131,7 @@ export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOpti
   const uid = at(options, 'preconditions', 'uid');
   const resourceVersion = at(options, 'preconditions', 'resourceVersion');
   return {
-    dryRun: isDryRun(options.dryRun ?? query.get('dryRun')),
+    dryRun: isDryRun(options.dryRun ?? query.get('dryRun'), 'DELETE'),
     gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
     propagationPolicy: policy ?? (options.orphanDependents === true ? 'Orphan' : undefined),
     uid: typeof uid === 'string' ? uid : undefined,
