@@ -97,10 +97,12 @@ export class Nodes {
   }
 
   get placements(): readonly Placement[] {
-    return this.#parts.table.nodes.flatMap(({ index, node }) => {
-      const filled = this.#filled[index];
-      if (filled === undefined) return [];
-      return [{ node: node.name, providerId: node.providerId, pods: filled.pods.map(podKey) }];
+    const { nodes } = this.#parts.table;
+    return this.#filled.flatMap((filled, index) => {
+      const { node } = nodes[index] as CompiledNode;
+      return filled === undefined
+        ? []
+        : [{ node: node.name, providerId: node.providerId, pods: filled.pods.map(podKey) }];
     });
   }
 }
