@@ -103,7 +103,7 @@ class Thread {
     const job = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const sent = this.#sending.then(async () => {
-      if (this.#shown !== scenery) await this.#show(scenery);
+      if (this.#shown !== scenery) await this.#shownInFull(scenery);
       if (this.failed) throw new Error(ENDED);
       this.#jobs.set(job, { resolve, reject });
       this.#worker.ref();
@@ -112,6 +112,17 @@ class Thread {
     this.#sending = sent.catch(() => undefined);
     await sent;
     return promise;
+  }
+
+  /** What has gone over only in part is of no use: after an error the next thread gets all of it. */
+  async #shownInFull(scenery: Scenery): Promise<void> {
+    try {
+      await this.#show(scenery);
+      this.#shown = scenery;
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
   }
 
   async #show(scenery: Scenery): Promise<void> {
@@ -128,7 +139,6 @@ class Thread {
       storageClasses,
       ...rest
     } = snapshot;
-    this.#shown = undefined; // should this fail half-way
     await this.#copy('nodes', nodes, ({ pods }: StateNode) => 1 + pods.length);
     await this.#copy('pendingPods', pendingPods);
     await this.#copy('daemonPods', daemonPods);
@@ -139,7 +149,6 @@ class Thread {
     await this.#copy('storageClasses', storageClasses);
     const backdrop: Backdrop = { rest, pools: await this.#numbered(pools), nodePools, solve };
     this.#send({ kind: 'scene', backdrop });
-    this.#shown = scenery;
   }
 
   /** Sends what the thread does not have of a list, and has it drop what is there no more. */

@@ -7,6 +7,7 @@ import { type Candidate, described } from '../../../src/engine/disruption/candid
 import type { Deliberation, Method } from '../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../src/engine/disruption/multi.ts';
 import { singleNode } from '../../../src/engine/disruption/single.ts';
+import { swap } from '../../../src/engine/disruption/swap.ts';
 import { type Cluster, type ClusterShape, clusterOf, NOW_MS } from '../../support/clusters.ts';
 
 const SHAPE: ClusterShape = {
@@ -74,7 +75,7 @@ describe('the laboratory in a thread', () => {
   const thread = labThread();
   afterAll(() => thread.close());
 
-  it.each([multiNode, singleNode])('decides as the one in this thread does: $name', async (method) => {
+  it.each([multiNode, singleNode, swap])('decides as the one in this thread does: $name', async (method) => {
     const cluster = clusterOf(SHAPE);
     const expected = await decide(localLaboratory(), cluster, method);
     expect(expected.commands).not.toEqual([]);
@@ -123,6 +124,15 @@ describe('the laboratory in a thread', () => {
     const broken = { ...cluster, snapshot: { ...cluster.snapshot, daemonPods: [{} as never] } };
     await expect(decide(thread, broken, multiNode)).rejects.toThrow(/undefined/);
     expect((await decide(thread, cluster, multiNode)).commands).toHaveLength(1);
+  });
+
+  it('starts anew when something could not be copied', async () => {
+    const cluster = clusterOf(SHAPE);
+    const [first, ...others] = cluster.snapshot.nodes;
+    const odd = { ...first, labels: { odd: () => undefined } } as never;
+    const broken = { ...cluster, snapshot: { ...cluster.snapshot, nodes: [...others, odd] } };
+    await expect(decide(thread, broken, multiNode)).rejects.toThrow(/could not be cloned/);
+    expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localLaboratory(), cluster, multiNode));
   });
 
   it('stops a search that is called off, and starts anew', async () => {
