@@ -6,12 +6,8 @@ import { PricingClient } from '@aws-sdk/client-pricing';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 
-/** With the SDK's standard mode: throttling and transient errors are retried with jittered back-off. */
-const RETRIES = {
-  retryMode: 'standard',
-  maxAttempts: 6,
-  requestHandler: { connectionTimeout: 5_000 },
-} as const;
+/** Longer than any answer takes, a long poll of the queue included. An AWS that never answers must not hold us up. */
+const ANSWER_MS = 60_000;
 
 export interface Clients {
   readonly ec2: EC2Client;
@@ -33,19 +29,28 @@ export function pricingRegion(region: string): string {
   return 'us-east-1';
 }
 
-/** @throws when neither the environment nor the shared config names a region */
-export async function createClients(): Promise<Clients> {
-  const ec2 = new EC2Client(RETRIES);
+/**
+ * With the SDK's standard mode: throttling and transient errors are retried with jittered back-off.
+ * @param answerMs how long each attempt waits for its answer
+ * @throws when neither the environment nor the shared config names a region
+ */
+export async function createClients(answerMs = ANSWER_MS): Promise<Clients> {
+  const once = {
+    maxAttempts: 1,
+    requestHandler: { connectionTimeout: 5_000, requestTimeout: answerMs, throwOnRequestTimeout: true },
+  };
+  const patient = { ...once, maxAttempts: 6, retryMode: 'standard' };
+  const ec2 = new EC2Client(patient);
   const region = await ec2.config.region();
   return {
     ec2,
-    ec2Once: new EC2Client({ maxAttempts: 1 }),
+    ec2Once: new EC2Client(once),
     // A long poll holds its connection for 20 s, so the queue has a client of its own.
-    sqs: new SQSClient(RETRIES),
-    ssm: new SSMClient(RETRIES),
-    iam: new IAMClient(RETRIES),
-    eks: new EKSClient(RETRIES),
-    pricing: new PricingClient({ ...RETRIES, region: pricingRegion(region) }),
+    sqs: new SQSClient(patient),
+    ssm: new SSMClient(patient),
+    iam: new IAMClient(patient),
+    eks: new EKSClient(patient),
+    pricing: new PricingClient({ ...patient, region: pricingRegion(region) }),
     region,
   };
 }
