@@ -28,7 +28,8 @@ export function doctorCommand(version: string): Command {
   return new Command('doctor')
     .description(
       'Checks an AWS account and a cluster for what the operator needs. Reads and dry runs only: nothing is changed.\n' +
-        'Region and credentials are those of the AWS SDK; permissions are checked for them, not for the role of the operator.',
+        'Region and credentials are those of the AWS SDK: calls are tried with them, not with the role of the operator.\n' +
+        'Rights that cannot be tried are simulated for the role that its service account names, where it names one.',
     )
     .addOption(
       new Option('--cluster-name <name>', 'default: that of the installation in the cluster').env('CLUSTER_NAME'),

@@ -29,7 +29,7 @@ export async function identity(): Promise<Finding> {
   const sts = new STSClient({});
   try {
     const { Arn = '' } = await sts.send(new GetCallerIdentityCommand({}));
-    return fine('identity', `${Arn}: permissions below are those of this identity`);
+    return fine('identity', `${Arn}: the calls below are tried by this identity`);
   } catch (error) {
     const fix = 'give credentials: a profile, environment variables, or the role of the pod';
     return problem('identity', describeError(error), fix);

@@ -9,7 +9,8 @@ import { createClients } from '../clients.ts';
 import { cluster, identity, permissions, queue, spotRole } from './account.ts';
 import { definitions, findController, installation, pools } from './cluster.ts';
 import { type Finding, problem, warning } from './finding.ts';
-import { checkNodeClass } from './nodeclasses.ts';
+import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
+import { controllerRole, type SimulatedScope, simulated } from './simulation.ts';
 import { writePermissions } from './writes.ts';
 
 export type { Finding } from './finding.ts';
@@ -64,27 +65,29 @@ async function checks(options: DoctorOptions, client: HttpKubeClient): Promise<r
   ]);
   const findings = [...ofAccount.flat(), installation(controller, options.version), ...ofKinds];
   const missing = ofKinds.some(({ level }) => level === 'error');
-  return missing
-    ? findings
-    : [...findings, ...(await objects(client, { clients, clock, clusterName, kubernetesVersion }))];
+  if (missing) return findings;
+  const role = await controllerRole(client, controller);
+  return [...findings, ...(await objects(client, { clients, clock, clusterName, kubernetesVersion, queueName, role }))];
 }
 
 async function objects(
   client: HttpKubeClient,
-  context: Parameters<typeof checkNodeClass>[1],
+  context: NodeClassChecks & Pick<SimulatedScope, 'queueName' | 'role'>,
 ): Promise<readonly Finding[]> {
   try {
     const nodeClasses = await client.listAll(EC2_NODE_CLASS);
     const names = new Set(nodeClasses.map(({ metadata }) => metadata.name));
-    const [ofPools, ...reports] = await Promise.all([
+    const nodeRoles = [...new Set(nodeClasses.flatMap(({ spec }) => (spec.role === undefined ? [] : [spec.role])))];
+    const [ofPools, ofRole, ...reports] = await Promise.all([
       pools(client, names),
+      simulated({ ...context, nodeRoles }),
       ...nodeClasses.map((nodeClass) => checkNodeClass(nodeClass, context)),
     ]);
     const none = warning('EC2NodeClasses', 'there are none', 'kubectl apply -f examples/ec2nodeclass.yaml');
-    if (reports.length === 0) return [none, ...ofPools];
+    if (reports.length === 0) return [...ofRole, none, ...ofPools];
     const launch = reports.find((report) => report.launch !== undefined)?.launch;
     const writes = launch === undefined ? [] : await writePermissions(context.clients, context.clusterName, launch);
-    return [...writes, ...ofPools, ...reports.flatMap(({ findings }) => findings)];
+    return [...writes, ...ofRole, ...ofPools, ...reports.flatMap(({ findings }) => findings)];
   } catch (error) {
     const fix = 'use a kubeconfig that may list NodePools and EC2NodeClasses';
     return [problem('NodePools and EC2NodeClasses', (error as Error).message, fix)];

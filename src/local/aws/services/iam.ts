@@ -13,6 +13,7 @@ import type {
   ListInstanceProfileTagsRequest,
   RemoveRoleFromInstanceProfileRequest,
   Role,
+  SimulatePrincipalPolicyRequest,
   Tag,
   TagInstanceProfileRequest,
   UntagInstanceProfileRequest,
@@ -180,6 +181,12 @@ export function iamHandlers(account: Account): Handlers {
       );
       return { InstanceProfiles: items.map(profileView), IsTruncated: next !== undefined, Marker: next };
     },
+
+    // Nothing is forbidden here, unless a fault says so when it is tried.
+    SimulatePrincipalPolicy: ({ ActionNames: names = [] }: SimulatePrincipalPolicyRequest) => ({
+      EvaluationResults: names.map((EvalActionName) => ({ EvalActionName, EvalDecision: 'allowed' })),
+      IsTruncated: false,
+    }),
 
     GetRole: ({ RoleName: name }: GetRoleRequest) => ({ Role: roleView(role(name)) }),
 

@@ -9,6 +9,7 @@ import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { createClients } from '../../../../src/aws/clients.ts';
 import { missingFields } from '../../../../src/aws/doctor/cluster.ts';
 import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
+import { controllerRole, judged, roleOfSession } from '../../../../src/aws/doctor/simulation.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 
 const CLUSTER = 'test';
@@ -89,7 +90,7 @@ describe('doctor', () => {
       expect.stringMatching(/^a m5.large could be started in subnet-/),
     ]);
     const made = Object.keys(world.aws.calls.counts()).filter((action) => !(action in before));
-    const writes = made.filter((action) => !/^(Describe|Get|List)/.test(action));
+    const writes = made.filter((action) => !/^(Describe|Get|List|Simulate)/.test(action));
     expect(writes.sort()).toEqual([...WRITES, 'RunInstances'].sort());
     for (const action of writes)
       for (const { input } of world.aws.calls.recorded(action)) expect(input.DryRun).toBe(true);
@@ -175,6 +176,89 @@ describe('dry runs of writes', () => {
     const [remove] = world.aws.calls.recorded('DeleteLaunchTemplate');
     expect(remove?.input).toMatchObject({ DryRun: true, LaunchTemplateName: 'theirs' });
     ec2.destroy();
+  });
+});
+
+describe('a simulation of IAM', () => {
+  const results = (decision: string) =>
+    ['iam:PassRole', 'sqs:DeleteMessage'].map((EvalActionName) => ({
+      EvalActionName,
+      EvalDecision: decision as 'allowed',
+    }));
+
+  it('is asked about the caller, with the tags that the operator would send', async () => {
+    await apply();
+    const [finding, ...others] = of(await run(), 'IAM of arn:aws:iam::123456789012:role/local');
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      level: 'ok',
+      message: expect.stringMatching(/^allows iam:CreateInstanceProfile, .*iam:PassRole, .*sqs:DeleteMessage$/),
+    });
+    const [profiles] = world.aws.calls
+      .recorded('SimulatePrincipalPolicy')
+      .filter(({ input }) => JSON.stringify(input).includes('iam:CreateInstanceProfile'));
+    expect(profiles?.input).toMatchObject({
+      PolicySourceArn: 'arn:aws:iam::123456789012:role/local',
+      ResourceArns: ['arn:aws:iam::123456789012:instance-profile/karpenter/us-west-2/test/x'],
+      ContextEntries: expect.arrayContaining([
+        {
+          ContextKeyName: 'aws:RequestTag/kubernetes.io/cluster/test',
+          ContextKeyType: 'string',
+          ContextKeyValues: ['owned'],
+        },
+      ]),
+    });
+  });
+
+  it('that is not allowed is no fault of the operator', async () => {
+    world.aws.faults.add({ kind: 'error', action: 'SimulatePrincipalPolicy', code: 'AccessDenied', status: 403 });
+    expect(of(await run(), 'IAM of arn:aws:iam::123456789012:role/local')).toMatchObject([
+      { level: 'warning', message: expect.stringMatching(/^cannot be simulated: .*AccessDenied/) },
+    ]);
+  });
+
+  it('names each action that is refused, why, and where to allow it', () => {
+    expect(judged('IAM of x', results('implicitDeny'))).toMatchObject([
+      {
+        level: 'error',
+        message: 'iam:PassRole: no policy allows it',
+        fix: 'allow iam:PassRole in KarpenterControllerIAMIntegrationPolicy, attached to the role',
+      },
+      { fix: 'allow sqs:DeleteMessage in KarpenterControllerInterruptionPolicy, attached to the role' },
+    ]);
+    expect(judged('IAM of x', results('explicitDeny'))[0]).toMatchObject({
+      message: 'iam:PassRole: a policy denies it',
+      fix: expect.stringContaining('service control policies'),
+    });
+  });
+
+  it.each([
+    ['arn:aws:sts::1:assumed-role/Name/session', 'arn:aws:iam::1:role/Name'],
+    ['arn:aws-cn:sts::1:assumed-role/Name/session', 'arn:aws-cn:iam::1:role/Name'],
+    ['arn:aws:iam::1:user/me', 'arn:aws:iam::1:user/me'],
+  ])('of %s is of %s', (session, principal) => {
+    expect(roleOfSession(session)).toBe(principal);
+  });
+
+  it('is of the role of the installation where its service account names one', async () => {
+    const controller = {
+      version: '',
+      setting: () => undefined,
+      deployment: {
+        metadata: { name: 'karpenter', namespace: 'kube-system' },
+        spec: { template: { spec: { serviceAccountName: 'karpenter' } } },
+      },
+    } as unknown as Parameters<typeof controllerRole>[1];
+    const asked: string[] = [];
+    const annotations = { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/controller' };
+    const raw = async (path: string) => {
+      asked.push(path);
+      return { metadata: { annotations } };
+    };
+    expect(await controllerRole({ raw }, controller)).toBe('arn:aws:iam::1:role/controller');
+    expect(asked).toEqual(['/api/v1/namespaces/kube-system/serviceaccounts/karpenter']);
+    expect(await controllerRole({ raw }, undefined)).toBeUndefined();
+    expect(await controllerRole({ raw: () => Promise.reject(new Error('forbidden')) }, controller)).toBeUndefined();
   });
 });
 

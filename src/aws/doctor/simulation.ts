@@ -1,0 +1,143 @@
+/** Asks IAM which actions a role may take of those that cannot be tried without doing them. */
+import { type ContextEntry, type EvaluationResult, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import type { Clients } from '../clients.ts';
+import { describeError } from '../errors.ts';
+import { clusterPath } from '../instanceprofiles/names.ts';
+import { CLUSTER_NAME_TAG, clusterOwnerTag } from '../tags.ts';
+import type { Controller } from './cluster.ts';
+import { type Finding, fine, policyFor, problem, warning } from './finding.ts';
+
+const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn';
+const PROFILE_ACTIONS = [
+  'iam:CreateInstanceProfile',
+  'iam:TagInstanceProfile',
+  'iam:GetInstanceProfile',
+  'iam:AddRoleToInstanceProfile',
+  'iam:RemoveRoleFromInstanceProfile',
+  'iam:DeleteInstanceProfile',
+];
+const QUEUE_ACTIONS = ['sqs:GetQueueUrl', 'sqs:ReceiveMessage', 'sqs:DeleteMessage'];
+
+/** The role that an installation's service account assumes; undefined when it names none. */
+export async function controllerRole(
+  client: Pick<HttpKubeClient, 'raw'>,
+  controller: Controller | undefined,
+): Promise<string | undefined> {
+  const { serviceAccountName } = (controller?.deployment.spec.template.spec ?? {}) as { serviceAccountName?: string };
+  if (controller === undefined || serviceAccountName === undefined) return undefined;
+  const path = `/api/v1/namespaces/${controller.deployment.metadata.namespace}/serviceaccounts/${serviceAccountName}`;
+  try {
+    const account = (await client.raw(path)) as { metadata: { annotations?: Readonly<Record<string, string>> } };
+    return account.metadata.annotations?.[ROLE_ANNOTATION];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The role behind a session, as IAM knows it: without the session, and filed under no path. */
+export const roleOfSession = (arn: string): string =>
+  arn.replace(/^(arn:[^:]+):sts:(.*):assumed-role\/([^/]+)\/.*$/, '$1:iam:$2:role/$3');
+
+/** One finding for all that is allowed, and one for each action that is not. */
+export function judged(subject: string, results: readonly EvaluationResult[]): readonly Finding[] {
+  if (results.length === 0) return [];
+  const refused = results.filter(({ EvalDecision }) => EvalDecision !== 'allowed');
+  if (refused.length === 0) return [fine(subject, `allows ${results.map((each) => each.EvalActionName).join(', ')}`)];
+  return refused.map(({ EvalActionName: action = '', EvalDecision: decision }) =>
+    problem(
+      subject,
+      `${action}: ${decision === 'explicitDeny' ? 'a policy denies it' : 'no policy allows it'}`,
+      decision === 'explicitDeny'
+        ? `look for the statement that denies ${action}, also in permission boundaries and service control policies`
+        : `allow ${action} in ${policyFor(action)}, attached to the role`,
+    ),
+  );
+}
+
+const entries = (keys: Readonly<Record<string, string>>): ContextEntry[] =>
+  Object.entries(keys).map(([ContextKeyName, value]) => ({
+    ContextKeyName,
+    ContextKeyType: 'string',
+    ContextKeyValues: [value],
+  }));
+
+export interface SimulatedScope {
+  readonly clients: Clients;
+  readonly clusterName: string;
+  /** Empty when there is none. */
+  readonly queueName: string;
+  /** ARN; that of the caller when undefined. */
+  readonly role: string | undefined;
+  /** Names of the roles that the NodeClasses give to nodes. */
+  readonly nodeRoles: readonly string[];
+}
+
+async function caller(): Promise<string> {
+  const sts = new STSClient({});
+  try {
+    return roleOfSession((await sts.send(new GetCallerIdentityCommand({}))).Arn ?? '');
+  } finally {
+    sts.destroy();
+  }
+}
+
+/** Of instance profiles, passing roles and reading the queue. Conditions are given the tags that the operator sends. */
+export async function simulated(scope: SimulatedScope): Promise<readonly Finding[]> {
+  const { clients, clusterName, queueName, role, nodeRoles } = scope;
+  const { iam, region } = clients;
+  let principal = role ?? 'the caller';
+  const subject = (): string => `IAM of ${principal}`;
+  const tags = {
+    [clusterOwnerTag(clusterName)]: 'owned',
+    [CLUSTER_NAME_TAG]: clusterName,
+    [REGION_LABEL]: region,
+    [EC2_NODECLASS_LABEL]: 'doctor',
+  };
+  const tagged = Object.entries(tags).flatMap(([key, value]) => [
+    [`aws:RequestTag/${key}`, value],
+    [`aws:ResourceTag/${key}`, value],
+  ]);
+  try {
+    principal = role ?? (await caller());
+    const [, partition = 'aws', , , account = ''] = principal.split(':');
+    const ask = async (ActionNames: string[], ResourceArns: string[], context: Readonly<Record<string, string>>) => {
+      const answer = await iam.send(
+        new SimulatePrincipalPolicyCommand({
+          PolicySourceArn: principal,
+          ActionNames,
+          ResourceArns,
+          ContextEntries: entries(context),
+        }),
+      );
+      return answer.EvaluationResults ?? [];
+    };
+    const profile = `arn:${partition}:iam::${account}:instance-profile${clusterPath({ region, cluster: clusterName })}x`;
+    const queue = `arn:${partition}:sqs:${region}:${account}:${queueName}`;
+    const results = await Promise.all([
+      // Without a role there is no profile to make for it.
+      ...(nodeRoles.length === 0
+        ? []
+        : [
+            ask(PROFILE_ACTIONS, [profile], Object.fromEntries(tagged)),
+            ask(
+              ['iam:PassRole'],
+              nodeRoles.map((name) => `arn:${partition}:iam::${account}:role/${name}`),
+              { 'iam:PassedToService': 'ec2.amazonaws.com' },
+            ),
+          ]),
+      ...(queueName === '' ? [] : [ask(QUEUE_ACTIONS, [queue], {})]),
+    ]);
+    return judged(subject(), results.flat());
+  } catch (error) {
+    return [
+      warning(
+        subject(),
+        `cannot be simulated: ${describeError(error)}`,
+        `run doctor with iam:SimulatePrincipalPolicy to learn whether instance profiles can be made`,
+      ),
+    ];
+  }
+}
