@@ -4,7 +4,8 @@ import type { Pod } from '../api/kubernetes.ts';
 import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
 import { tolerates } from './taints.ts';
 
-const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
+/** How much the user would mind the pod's going, as kube-controller-manager reads it. */
+export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
 /** A pod that is still there this long after its deletion time is stuck: nobody waits for it. */
 const STUCK_MS = 60_000;
 

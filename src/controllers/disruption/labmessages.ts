@@ -6,20 +6,18 @@ import type { ConsolidationMode, Findings, Note } from '../../engine/disruption/
 import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
 import type { ClaimCounts } from '../../engine/disruption/staticdrift.ts';
 import type { InstanceType, Snapshot, SolveOptions } from '../../engine/model.ts';
+import type { CopyMessage } from '../copies.ts';
 
 /** The lists of a snapshot, which both sides hold. Only what changes goes over. */
-export interface Lists {
-  readonly nodes: Snapshot['nodes'];
-  readonly pendingPods: Snapshot['pendingPods'];
-  readonly daemonPods: Snapshot['daemonPods'];
-  readonly namespaces: Snapshot['namespaces'];
-  readonly podDisruptionBudgets: Snapshot['podDisruptionBudgets'];
-  readonly persistentVolumeClaims: Snapshot['persistentVolumeClaims'];
-  readonly persistentVolumes: Snapshot['persistentVolumes'];
-  readonly storageClasses: Snapshot['storageClasses'];
-}
-
-export type ListName = keyof Lists;
+export type ListName =
+  | 'nodes'
+  | 'pendingPods'
+  | 'daemonPods'
+  | 'namespaces'
+  | 'podDisruptionBudgets'
+  | 'persistentVolumeClaims'
+  | 'persistentVolumes'
+  | 'storageClasses';
 
 /** A NodePool with the number that its list of instance types goes by. */
 export interface NumberedPool {
@@ -63,8 +61,7 @@ export interface FindingsInWords extends Omit<Findings, 'commands' | 'notes' | '
 export type SimulationInWords = Omit<Simulation, 'pools'>;
 
 export type Message =
-  | { readonly kind: 'put'; readonly list: ListName; readonly items: readonly (readonly [id: number, item: object])[] }
-  | { readonly kind: 'drop'; readonly list: ListName; readonly ids: readonly number[] }
+  | CopyMessage
   | { readonly kind: 'types'; readonly id: number; readonly types: readonly InstanceType[] }
   | { readonly kind: 'forget'; readonly id: number }
   /** From here on, experiments are made on what the lists hold now. */

@@ -7,13 +7,13 @@ import { Worker } from 'node:worker_threads';
 import type { Candidate } from '../../engine/disruption/candidates.ts';
 import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
-import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
+import type { InstanceType, PoolInput } from '../../engine/model.ts';
+import { type CopiedList, Copies } from '../copies.ts';
 import { inTurns } from '../turns.ts';
 import type { Answer, Backdrop, FindingsInWords, ListName, Message, NumberedPool, Question } from './labmessages.ts';
 import type { Gone, Laboratory, Scenery } from './laboratory.ts';
+import { slimForExperiments } from './slim.ts';
 
-/** Pods, or as much else, copied in one step. */
-const WEIGHT_PER_STEP = 60;
 /** Lists of instance types that the thread keeps. A new list comes with every change of prices or offerings. */
 const MAX_TYPE_LISTS = 32;
 const ENDED = 'The thread of the laboratory ended';
@@ -52,7 +52,7 @@ class Thread {
   failed = false;
   readonly #worker = new Worker(threadUrl());
   readonly #jobs = new Map<number, Job>();
-  readonly #copies = new Map<ListName, Map<object, number>>();
+  readonly #copies = new Copies((message) => this.#send(message));
   /** Numbers of the lists of instance types that the thread has, the least recently used first. */
   readonly #typeLists = new Map<readonly InstanceType[], number>();
   #shown: Scenery | undefined;
@@ -139,45 +139,24 @@ class Thread {
       storageClasses,
       ...rest
     } = snapshot;
-    await this.#copy('nodes', nodes, ({ pods }: StateNode) => 1 + pods.length);
-    await this.#copy('pendingPods', pendingPods);
-    await this.#copy('daemonPods', daemonPods);
-    await this.#copy('namespaces', namespaces);
-    await this.#copy('podDisruptionBudgets', podDisruptionBudgets);
-    await this.#copy('persistentVolumeClaims', persistentVolumeClaims);
-    await this.#copy('persistentVolumes', persistentVolumes);
-    await this.#copy('storageClasses', storageClasses);
+    const lists: readonly CopiedList<object>[] = [
+      { name: 'pendingPods', items: pendingPods },
+      { name: 'daemonPods', items: daemonPods },
+      { name: 'namespaces', items: namespaces },
+      { name: 'podDisruptionBudgets', items: podDisruptionBudgets },
+      { name: 'persistentVolumeClaims', items: persistentVolumeClaims },
+      { name: 'persistentVolumes', items: persistentVolumes },
+      { name: 'storageClasses', items: storageClasses },
+    ] satisfies readonly (CopiedList<object> & { readonly name: ListName })[];
+    await this.#copies.show({
+      name: 'nodes' satisfies ListName,
+      items: nodes,
+      weightOf: ({ pods }) => 1 + pods.length,
+      formOf: slimForExperiments,
+    });
+    for (const list of lists) await this.#copies.show(list);
     const backdrop: Backdrop = { rest, pools: await this.#numbered(pools), nodePools, solve };
     this.#send({ kind: 'scene', backdrop });
-  }
-
-  /** Sends what the thread does not have of a list, and has it drop what is there no more. */
-  async #copy<T extends object>(list: ListName, items: readonly T[], weightOf: (item: T) => number = () => 1) {
-    const before = this.#copies.get(list) ?? new Map<object, number>();
-    const now = new Map<object, number>();
-    this.#copies.set(list, now);
-    const pause = inTurns();
-    let part: [number, object][] = [];
-    let weight = 0;
-    const send = (): void => {
-      if (part.length > 0) this.#send({ kind: 'put', list, items: part });
-      part = [];
-      weight = 0;
-    };
-    for (const item of items) {
-      const known = before.get(item);
-      const id = known ?? ++this.#lastId;
-      now.set(item, id);
-      if (known !== undefined) continue;
-      part.push([id, item]);
-      weight += weightOf(item);
-      if (weight < WEIGHT_PER_STEP) continue;
-      send();
-      await pause();
-    }
-    send();
-    const ids = [...before].flatMap(([item, id]) => (now.has(item) ? [] : [id]));
-    if (ids.length > 0) this.#send({ kind: 'drop', list, ids });
   }
 
   async #numbered(pools: readonly PoolInput[]): Promise<readonly NumberedPool[]> {

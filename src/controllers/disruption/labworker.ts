@@ -5,27 +5,10 @@ import { Experiments } from '../../engine/disruption/experiments.ts';
 import type { Deliberation, Findings } from '../../engine/disruption/method.ts';
 import { methodsOf } from '../../engine/disruption/review.ts';
 import type { InstanceType, PoolInput, Snapshot } from '../../engine/model.ts';
-import type {
-  Answer,
-  Backdrop,
-  FindingsInWords,
-  ListName,
-  Lists,
-  Message,
-  NumberedPool,
-  Question,
-} from './labmessages.ts';
+import { HeldLists } from '../copies.ts';
+import type { Answer, Backdrop, FindingsInWords, ListName, Message, NumberedPool, Question } from './labmessages.ts';
 
-const lists: Record<ListName, Map<number, object>> = {
-  nodes: new Map(),
-  pendingPods: new Map(),
-  daemonPods: new Map(),
-  namespaces: new Map(),
-  podDisruptionBudgets: new Map(),
-  persistentVolumeClaims: new Map(),
-  persistentVolumes: new Map(),
-  storageClasses: new Map(),
-};
+const lists = new HeldLists();
 const typeLists = new Map<number, readonly InstanceType[]>();
 let scene: { readonly snapshot: Snapshot; readonly experiments: Experiments } | undefined;
 
@@ -33,9 +16,20 @@ const withTypes = (pools: readonly NumberedPool[]): readonly PoolInput[] =>
   pools.map(({ nodePool, types }) => ({ nodePool, instanceTypes: typeLists.get(types) ?? [] }));
 
 function setScene({ rest, pools, nodePools, solve }: Backdrop): void {
-  // what was put under a name has the type of its list
-  const held = Object.fromEntries(Object.entries(lists).map(([name, items]) => [name, [...items.values()]])) as object;
-  const snapshot: Snapshot = { ...rest, ...(held as Lists), pools: withTypes(pools) };
+  // what was put under a name has the type of that list
+  const held = <Name extends ListName>(name: Name): Snapshot[Name] => lists.items(name) as unknown as Snapshot[Name];
+  const snapshot: Snapshot = {
+    ...rest,
+    pools: withTypes(pools),
+    nodes: held('nodes'),
+    pendingPods: held('pendingPods'),
+    daemonPods: held('daemonPods'),
+    namespaces: held('namespaces'),
+    podDisruptionBudgets: held('podDisruptionBudgets'),
+    persistentVolumeClaims: held('persistentVolumeClaims'),
+    persistentVolumes: held('persistentVolumes'),
+    storageClasses: held('storageClasses'),
+  };
   const options = { nodePools, solve: { ...solve, elapsedMs: () => performance.now() } };
   scene = { snapshot, experiments: new Experiments(snapshot, options) };
 }
@@ -101,10 +95,8 @@ async function answer(job: number, work: () => Promise<Omit<Answer, 'job'>>): Pr
 function receive(message: Message): void {
   switch (message.kind) {
     case 'put':
-      for (const [id, item] of message.items) lists[message.list].set(id, item);
-      break;
     case 'drop':
-      for (const id of message.ids) lists[message.list].delete(id);
+      lists.receive(message);
       break;
     case 'types':
       typeLists.set(message.id, message.types);

@@ -1,5 +1,6 @@
 /** Disruption's experiments in a thread of their own. */
 import { afterAll, describe, expect, it } from '@jest/globals';
+import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
 import { type Laboratory, localLaboratory, type Scenery } from '../../../src/controllers/disruption/laboratory.ts';
 import { labThread } from '../../../src/controllers/disruption/labthread.ts';
 import { poolTotals } from '../../../src/engine/disruption/balance.ts';
@@ -110,6 +111,43 @@ describe('the laboratory in a thread', () => {
     );
     const going = sceneryOf({ ...cluster, snapshot: { ...cluster.snapshot, nodes } });
     expect(await thread.simulate(going, ids, { sparesQuietNodes: true })).toBeUndefined();
+  });
+
+  it('knows what keeps pods where they are', async () => {
+    const cluster = clusterOf(SHAPE);
+    const [first, second, ...others] = cluster.snapshot.nodes;
+    if (first === undefined || second === undefined) throw new Error('the cluster has too few nodes');
+    const changed = (node: typeof first, change: (pod: Pod) => Pod) => ({ ...node, pods: node.pods.map(change) });
+    const fixed = changed(first, (pod) => ({
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { 'karpenter.sh/do-not-disrupt': '3h', note: 'of no interest' } },
+    }));
+    // a budget that lets no healthy pod go, and one pod that is not
+    const sick = changed(second, (pod) => ({
+      ...pod,
+      metadata: { ...pod.metadata, labels: { app: 'sick' } },
+      status: { ...pod.status, conditions: [{ type: 'Ready', status: 'False' }] },
+    }));
+    const budget: PodDisruptionBudget = {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'sick', namespace: 'default' },
+      spec: {
+        maxUnavailable: 0,
+        selector: { matchLabels: { app: 'sick' } },
+        unhealthyPodEvictionPolicy: 'AlwaysAllow',
+      },
+    };
+    const nodes = [fixed, sick, ...others];
+    const scenery = sceneryOf({ ...cluster, snapshot: { ...cluster.snapshot, nodes, podDisruptionBudgets: [budget] } });
+    for (const node of [fixed, sick]) {
+      const ask = (laboratory: Laboratory) =>
+        laboratory.simulate(scenery, [node.providerId], { sparesQuietNodes: false });
+      const found = await ask(thread);
+      expect(found).toEqual(await ask(localLaboratory()));
+      const placed = [...(found?.claims ?? []), ...(found?.plan.placements ?? [])].flatMap(({ pods }) => pods);
+      expect(placed.length).toBe(node === fixed ? 0 : node.pods.length - 1); // all but the daemon's
+    }
   });
 
   it('keeps questions that come at once apart', async () => {
