@@ -194,9 +194,18 @@ const hashMapping = (mapping: BlockDeviceMapping): bigint =>
     ['RootVolume', ifNotZero(mapping.rootVolume, hashFlag)],
   ]);
 
+/** What Go's JSON escapes besides. */
+const ESCAPES: Readonly<Record<string, string>> = {
+  '<': '\\u003c',
+  '>': '\\u003e',
+  '&': '\\u0026',
+  '\u2028': '\\u2028',
+  '\u2029': '\\u2029',
+};
+
 /** The text that a kubelet block is compared by: compact JSON with sorted keys, `null` when there is nothing in it. */
 export function canonicalKubelet(kubelet: EC2NodeClassSpec['kubelet']): string {
   if (kubelet === undefined || Object.keys(kubelet).length === 0) return 'null';
   const sorted = Object.fromEntries(Object.entries(kubelet).sort(([left], [right]) => (left < right ? -1 : 1)));
-  return JSON.stringify(sorted).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e').replaceAll('&', '\\u0026');
+  return JSON.stringify(sorted).replace(/[<>&\u2028\u2029]/g, (mark) => ESCAPES[mark] ?? mark);
 }

@@ -28,8 +28,7 @@ export function canLaunch(
 ): boolean {
   if (family.name === 'AL2023' && (info.InstanceType ?? '').startsWith('a1.')) return false;
   if (!fitsNetworkInterfaces(info, nodeClass)) return false;
-  // The processor feature is newer than the SDK's list of them.
-  const features: readonly string[] = info.ProcessorInfo?.SupportedFeatures ?? [];
+  const features = info.ProcessorInfo?.SupportedFeatures ?? [];
   const nested = nodeClass.spec.cpuOptions?.nestedVirtualization === 'enabled';
   if (nested && !features.includes('nested-virtualization')) return false;
   const strategies: readonly string[] = info.PlacementGroupInfo?.SupportedStrategies ?? [];

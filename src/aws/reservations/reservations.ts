@@ -43,8 +43,6 @@ export function reservationStatus(described: Described, nowMs: number): Capacity
   if (criteria !== 'open' && criteria !== 'targeted') return undefined;
   const end = described.EndDate;
   const expiring = type === 'capacity-block' && end !== undefined && end.getTime() - nowMs <= BLOCK_EXPIRES_MS;
-  // Newer than the SDK's model of a reservation.
-  const interruptible = 'Interruptible' in described && described.Interruptible === true;
   return {
     id: described.CapacityReservationId ?? '',
     availabilityZone: described.AvailabilityZone ?? '',
@@ -53,7 +51,7 @@ export function reservationStatus(described: Described, nowMs: number): Capacity
     ownerID: described.OwnerId ?? '',
     reservationType: type,
     state: expiring ? 'expiring' : 'active',
-    interruptible,
+    interruptible: described.Interruptible === true,
     ...(end === undefined ? {} : { endTime: end.toISOString() }),
   };
 }

@@ -94,6 +94,7 @@ describe('canonicalKubelet', () => {
     [undefined, 'null'],
     [{}, 'null'],
     [{ b: 1, a: '<&>' }, '{"a":"\\u003c\\u0026\\u003e","b":1}'],
+    [{ clusterDomain: 'a\u2028b' }, '{"clusterDomain":"a\\u2028b"}'],
   ])('writes %p as %s', (kubelet, text) => {
     expect(canonicalKubelet(kubelet)).toBe(text);
   });
