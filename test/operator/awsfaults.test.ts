@@ -89,7 +89,7 @@ describe('AWS that does not answer', () => {
     await begin({ kind: 'reset', action: 'CreateFleet' });
     const condition = await scenario.until('a failed launch', launchFailure, PATIENCE_MS);
     expect(condition.message).toBe('Error creating fleet request: Instance launch failed');
-    expect(bought.size).toBe(PODS);
+    await scenario.until('all purchases', () => bought.size === PODS, PATIENCE_MS);
     scenario.world.aws.faults.clear();
     await expectOneNodeEach();
   }, 180_000);

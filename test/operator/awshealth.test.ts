@@ -58,7 +58,7 @@ describe('a machine', () => {
     expect(await scenario.metrics()).toContain(
       'karpenter_interruption_received_messages_total{message_type="capacity_reservation_interrupted"} 1',
     );
-    expect(await leaks(scenario)).toEqual([]);
+    await scenario.until('nothing left behind', async () => (await leaks(scenario)).length === 0, PATIENCE_MS);
   }, 120_000);
 
   it.each(['instance', 'system'] as const)('that fails its %s check for two minutes is replaced', async (check) => {
@@ -72,6 +72,6 @@ describe('a machine', () => {
     expect(await scenario.metrics()).toContain(
       `karpenter_interruption_instance_status_unhealthy_total{category="${category}"} 1`,
     );
-    expect(await leaks(scenario)).toEqual([]);
+    await scenario.until('nothing left behind', async () => (await leaks(scenario)).length === 0, PATIENCE_MS);
   }, 120_000);
 });
