@@ -200,7 +200,14 @@ function builtinNext(resource: Resource, sent: ApiObject, old: ApiObject, option
 function keepPodFields(next: ApiObject, old: ApiObject): void {
   const before = (old.spec ?? {}) as Json;
   const spec = { ...((next.spec ?? {}) as Json) };
-  for (const field of ['priority', 'nodeName', 'serviceAccountName', 'serviceAccount', 'tolerations']) {
+  for (const field of [
+    'priority',
+    'preemptionPolicy',
+    'nodeName',
+    'serviceAccountName',
+    'serviceAccount',
+    'tolerations',
+  ]) {
     if (spec[field] === undefined && before[field] !== undefined) spec[field] = clone(before[field]);
   }
   next.spec = spec;

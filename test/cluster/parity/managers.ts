@@ -57,6 +57,15 @@ const pool = (name: string, spec: Json = {}): Json => ({
   },
 });
 
+const handedOver = (manager: string, fieldsV1: Json): Json => ({
+  manager,
+  operation: 'Apply',
+  apiVersion: 'v1',
+  time: '2026-01-01T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1,
+});
+
 const changed =
   (from: string, change: (object: Json) => Json) =>
   (answers: Answers): Json =>
@@ -152,6 +161,31 @@ export const MANAGERS: readonly Step[] = [
   patch('merge', 'manage what was applied', `${MAPS}/one?fieldManager=merger`, { data: { a: '8' } }),
   patch('apply', 'apply what another changed since', `${MAPS}/one?fieldManager=applier`, map('one', { a: '6' })),
   patch('merge', 'forget who manages', `${MAPS}/one?fieldManager=merger`, { metadata: { managedFields: [{}] } }),
+  post('manage annotations', `${MAPS}?fieldManager=maker`, map('two', { a: '1' }, { annotations: { k: 'v' } })),
+  // As kubectl does when it goes over to server-side apply.
+  patch('json', 'hand fields over to appliers', `${MAPS}/two?fieldManager=kubectl`, [
+    {
+      op: 'replace',
+      path: '/metadata/managedFields',
+      value: [
+        handedOver('kubectl', {
+          'f:data': { '.': {}, 'f:a': {} },
+          'f:metadata': { 'f:annotations': { '.': {}, 'f:k': {} } },
+        }),
+        handedOver('saver', { 'f:metadata': { 'f:annotations': { 'f:k': {} } } }),
+      ],
+    },
+  ]),
+  patch('merge', 'write what nobody will manage', `${MAPS}/two?fieldManager=writer`, {
+    metadata: { annotations: { free: '1' }, managedFields: null },
+  }),
+  patch(
+    'apply',
+    'apply without what another keeps',
+    `${MAPS}/two?fieldManager=kubectl`,
+    map('two', { a: '1' }, { annotations: { n: '1' } }),
+  ),
+  patch('apply', 'apply without what nobody keeps', `${MAPS}/two?fieldManager=saver`, map('two', {})),
   post('manage a deployment', `${DEPLOYMENTS}?fieldManager=maker`, deployment),
   patch('merge', 'manage a scale', `${WEB}/scale?fieldManager=scaler`, { spec: { replicas: 3 } }),
   get('who manages the scale', WEB),

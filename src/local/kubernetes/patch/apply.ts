@@ -2,7 +2,7 @@
 import { type ApiObject, clone, type Json } from '../json.ts';
 import type { Shape } from '../shape.ts';
 import { compare, fieldsOf, mergeApplied, removeFields } from './fields.ts';
-import { difference, type FieldSet, isEmptySet, union } from './fieldset.ts';
+import { difference, type FieldSet, isEmptySet, union, withContainers } from './fieldset.ts';
 import { checkConflicts, entriesOf, entryFor, isEntryOf, manageable, sorted, type Writer } from './managers.ts';
 
 export interface ApplyOptions {
@@ -28,8 +28,10 @@ export function applyPatch(live: ApiObject | undefined, applied: Json, shape: Sh
   const others = entries.filter((entry) => !isEntryOf(writer, entry));
   const own = entries.find((entry) => isEntryOf(writer, entry));
   const fields = withoutBareMetadata(fieldsOf(manageable(applied), shape));
-  const dropped = difference(own?.fieldsV1 ?? {}, fields);
-  const removable = others.reduce((set, other) => difference(set, other.fieldsV1), dropped);
+  // What it stated a part of stays, with whatever nobody manages in it.
+  const dropped = difference(own?.fieldsV1 ?? {}, withContainers(fields));
+  // Whoever manages a part holds the whole that it is in.
+  const removable = others.reduce((set, other) => difference(set, withContainers(other.fieldsV1)), dropped);
   const base = live && !isEmptySet(removable) ? removeFields(live, removable, shape) : live;
   const merged = clone(mergeApplied(base ?? {}, applied, shape)) as ApiObject;
   const { changed, removed } = compare(live ? manageable(live) : {}, manageable(merged), shape);

@@ -54,6 +54,10 @@ export function union(left: FieldSet, right: FieldSet): FieldSet {
   return { ...both, ...Object.fromEntries(inside(right).filter(([name]) => !(name in both))) };
 }
 
+/** The set with everything that something of it stands in. */
+export const withContainers = (set: FieldSet): FieldSet =>
+  combined(set, (_, field) => node(true, withContainers(field)));
+
 /** One step of a path as Kubernetes writes it: `.replicas`, `[name="main"]`, `[="x"]`. */
 function step(name: string): string {
   const rest = name.slice(2);
