@@ -225,6 +225,10 @@ const pods: readonly Step[] = [
     'shows a Go struct',
     patch('merge', 'change the node of a pod', `${PODS}/first`, { spec: { nodeName: 'elsewhere' } }),
   ),
+  patch('json', 'add a toleration', `${PODS}/first`, [
+    { op: 'add', path: '/spec/tolerations/-', value: { key: 'a', operator: 'Exists' } },
+  ]),
+  patch('merge', 'take tolerations away', `${PODS}/first`, { spec: { tolerations: [{ key: 'b' }] } }),
   patch('strategic', 'write the status of a pod', `${PODS}/first/status`, {
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
     spec: { nodeName: 'ignored' },

@@ -78,11 +78,21 @@ function mayChange(field: string, before: Json, after: Json): boolean {
 const withoutImages = (containers: unknown): readonly Json[] =>
   records(containers).map((container) => ({ ...container, image: '', imagePullPolicy: '' }));
 
+/** Tolerations of a pod may be added, and may change in how long they last. */
+function tolerationCauses(before: Json, after: Json): Cause[] {
+  const lasting = (toleration: Json): Json => ({ ...toleration, tolerationSeconds: undefined });
+  const kept = records(after.tolerations).map(lasting);
+  const isKept = (toleration: Json): boolean => kept.some((one) => equal(one, lasting(toleration)));
+  if (records(before.tolerations).every(isKept)) return [];
+  return [fieldForbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')];
+}
+
 function podCauses(pod: ApiObject, old?: ApiObject): Cause[] {
   const causes = podSpecCauses(pod.spec, 'spec');
   if (!old) return causes;
   const before = record(old.spec);
   const spec = record(pod.spec);
+  causes.push(...tolerationCauses(before, spec));
   const changed = [...new Set([...Object.keys(before), ...Object.keys(spec)])].filter(
     (field) => !equal(before[field], spec[field]) && !mayChange(field, before, spec),
   );
