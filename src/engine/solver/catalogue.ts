@@ -66,6 +66,8 @@ export class Catalogue {
   /** Rows that are not overcommitted by their own overhead. */
   readonly #usable: BitSet;
   readonly #offeringKeys: readonly string[];
+  /** Positions of the types in the order of their names. */
+  readonly #byName: readonly number[];
   readonly #masks = new Map<string, BitSet>();
   readonly #views = new Map<string, OfferingView>();
   readonly #largest = new Map<string, number>();
@@ -88,6 +90,7 @@ export class Catalogue {
       price: new Set(types.filter(({ offerings }) => offerings.some(({ priceOverlaid }) => priceOverlaid))),
       capacity: new Set(types.filter(({ capacityOverlaid }) => capacityOverlaid)),
     };
+    this.#byName = types.map((_, type) => type).sort((a, b) => compareText(this.#nameOf(a), this.#nameOf(b)));
     this.#usable = new BitSet(this.#rows.length);
     for (const [index, row] of this.#rows.entries()) {
       if (row.allocatable.every((amount) => amount >= 0)) this.#usable.add(index);
@@ -132,6 +135,25 @@ export class Catalogue {
   /** What pods and daemons can have of a row. */
   allocatableAt(row: number): Amounts | undefined {
     return this.#usable.has(row) ? this.#rows[row]?.allocatable : undefined;
+  }
+
+  #nameOf(type: number): string {
+    return this.types[type]?.name ?? '';
+  }
+
+  namesOf(positions: readonly number[]): string[] {
+    const names: string[] = [];
+    for (const type of positions) names.push(this.#nameOf(type));
+    return names;
+  }
+
+  /** The same in order. */
+  sortedNamesOf(positions: readonly number[]): readonly string[] {
+    const isAmong = new Uint8Array(this.types.length);
+    for (const type of positions) isAmong[type] = 1;
+    const names: string[] = [];
+    for (const type of this.#byName) if (isAmong[type] === 1) names.push(this.#nameOf(type));
+    return names;
   }
 
   /** Positions of the types that have a row in the set, ascending. */

@@ -45,7 +45,7 @@ export function labelsOf(pool: NodePool, requirements: Requirements): Readonly<R
 
 function annotationsOf(
   { state, minValuesLowered }: Claim,
-  types: readonly InstanceType[],
+  types: () => readonly InstanceType[],
 ): Readonly<Record<string, string>> {
   const { pool, hash } = state.template;
   const annotations: Record<string, string> = {
@@ -55,8 +55,9 @@ function annotationsOf(
     [MIN_VALUES_RELAXED_ANNOTATION]: String(minValuesLowered),
   };
   const { price, capacity } = state.template.catalogue.overlaid;
-  if (price.size > 0 && types.some((type) => price.has(type))) annotations[PRICE_OVERLAY_ANNOTATION] = 'true';
-  if (capacity.size > 0 && types.some((type) => capacity.has(type))) annotations[CAPACITY_OVERLAY_ANNOTATION] = 'true';
+  if (price.size > 0 && types().some((type) => price.has(type))) annotations[PRICE_OVERLAY_ANNOTATION] = 'true';
+  if (capacity.size > 0 && types().some((type) => capacity.has(type)))
+    annotations[CAPACITY_OVERLAY_ANNOTATION] = 'true';
   return annotations;
 }
 
@@ -86,7 +87,8 @@ function cheapestTypes({ state, held }: Claim, shape: Shape): readonly number[] 
 }
 
 /** What a claim of such types asks for. Most of it is the same for all claims of a shape. */
-function launchRequirements(shape: Shape, positions: readonly number[], names: readonly string[]): Launch {
+function launchRequirements(shape: Shape, positions: readonly number[]): Launch {
+  const names = shape.catalogue.sortedNamesOf(positions);
   const capacityTypes = new Set<string>();
   for (const type of positions) for (const value of shape.offerings.capacityTypes[type] ?? []) capacityTypes.add(value);
   const { requirements, api } = shape.conclude(`launch ${[...capacityTypes].join()}`, () => {
@@ -98,7 +100,7 @@ function launchRequirements(shape: Shape, positions: readonly number[], names: r
     const all = requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(names));
     return { requirements: all, api: all.toApi() };
   }
-  const byType: Requirement = { key: INSTANCE_TYPE_LABEL, operator: 'In', values: names.toSorted() };
+  const byType: Requirement = { key: INSTANCE_TYPE_LABEL, operator: 'In', values: names };
   const after = api.findIndex(({ key }) => key > INSTANCE_TYPE_LABEL);
   return { requirements, api: api.toSpliced(after < 0 ? api.length : after, 0, byType) };
 }
@@ -116,13 +118,13 @@ function conclusionOf(claim: Claim, strictMinValues: boolean): Conclusion | PodR
   const { template, rows } = claim.state;
   const shape = launchShape(claim);
   const positions = cheapestTypes(claim, shape);
-  const types = positions.flatMap((position) => template.catalogue.types[position] ?? []);
-  if (strictMinValues && types.length < template.catalogue.typesOf(rows).length) {
-    const { unsatisfied } = satisfiesMinValues(types, shape.requirements);
+  const types = (): readonly InstanceType[] => positions.flatMap((type) => template.catalogue.types[type] ?? []);
+  if (strictMinValues && shape.hasMinValues && positions.length < template.catalogue.typesOf(rows).length) {
+    const { unsatisfied } = satisfiesMinValues(types(), shape.requirements);
     if (unsatisfied.length > 0) return tooFewTypes(template.name, minValuesText(unsatisfied));
   }
-  const names = types.map(({ name }) => name);
-  const { requirements, api } = launchRequirements(shape, positions, names);
+  const names = template.catalogue.namesOf(positions);
+  const { requirements, api } = launchRequirements(shape, positions);
   return {
     nodePool: template.name,
     instanceTypes: names,
