@@ -1,15 +1,8 @@
 /** Objects without what solving never looks at: a thread's copy of a cluster is much smaller for it. */
-import type { Container, Node, Pod } from '../api/kubernetes.ts';
+import type { Node, Pod } from '../api/kubernetes.ts';
 import type { StateNode } from '../engine/model.ts';
 
-const slimContainer = ({ name, resources, ports, restartPolicy }: Container): Container => ({
-  name,
-  ...(resources === undefined ? {} : { resources }),
-  ...(ports === undefined ? {} : { ports }),
-  ...(restartPolicy === undefined ? {} : { restartPolicy }),
-});
-
-/** A pod that waits: its metadata, the rules of its spec and its containers' resources. */
+/** A pod that waits: its spec, and of the rest what rules look at. */
 export function slimPod(pod: Pod): Pod {
   const { annotations } = pod.metadata;
   const slim = slimBoundPod(pod);
@@ -19,7 +12,6 @@ export function slimPod(pod: Pod): Pod {
 /** Annotations matter to pods that wait alone. */
 function slimBoundPod(pod: Pod): Pod {
   const { name, namespace, uid, labels, creationTimestamp, deletionTimestamp, ownerReferences } = pod.metadata;
-  const { containers, initContainers, ...spec } = pod.spec;
   return {
     apiVersion: pod.apiVersion,
     kind: pod.kind,
@@ -32,11 +24,7 @@ function slimBoundPod(pod: Pod): Pod {
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       ...(ownerReferences === undefined ? {} : { ownerReferences }),
     },
-    spec: {
-      ...spec,
-      containers: containers.map(slimContainer),
-      ...(initContainers === undefined ? {} : { initContainers: initContainers.map(slimContainer) }),
-    },
+    spec: pod.spec,
     ...(pod.status === undefined ? {} : { status: slimStatus(pod.status) }),
   };
 }

@@ -19,20 +19,14 @@ describe('slim objects', () => {
     expect(textOf(solve(slimmed(snapshot), OPTIONS))).toBe(textOf(solve(snapshot, OPTIONS)));
   });
 
-  it('leave out what pods are made of, and keep what rules look at', () => {
-    const whole: Pod = {
-      ...pod('web', { cpu: '1', hostPort: 80, labels: { app: 'web' } }),
+  it('leave out what nobody looks at, and keep what rules look at', () => {
+    const own = pod('web', { cpu: '1', hostPort: 80, labels: { app: 'web' } });
+    const fat: Pod = {
+      ...own,
+      metadata: { ...own.metadata, generateName: 'web-', generation: 3 },
       status: { phase: 'Running', conditions: [], containerStatuses: [{ name: 'app', ready: true }] },
     };
-    const env = { env: [{ name: 'KEY', value: 'x'.repeat(1000) }], image: 'registry/web:1' };
-    const fat = {
-      ...whole,
-      spec: { ...whole.spec, containers: whole.spec.containers.map((each) => ({ ...each, ...env })) },
-    };
-    const slim = slimPod(fat);
-    expect(slim.spec).toEqual(whole.spec);
-    expect(slim.metadata).toEqual(whole.metadata);
-    expect(slim.status).toEqual({ phase: 'Running' });
+    expect(slimPod(fat)).toEqual({ ...own, status: { phase: 'Running' } });
   });
 
   it('keep what a pod was given while it is being resized', () => {

@@ -62,4 +62,18 @@ describe('withoutBallast', () => {
       status: statusOf({}),
     });
   });
+
+  it('keeps once what the pods of a workload have in common', () => {
+    const podOf = (name: string) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, labels: { app: 'web' } },
+      spec: { nodeName: name, tolerations: [{ key: 'a', operator: 'Exists' as const }], containers: [{ name: 'app' }] },
+    });
+    const [one, other] = [withoutBallast(POD, podOf('one')), withoutBallast(POD, podOf('other'))];
+    expect([one, other]).toEqual([podOf('one'), podOf('other')]);
+    expect(one.spec.tolerations).toBe(other.spec.tolerations);
+    expect(one.spec.containers).toBe(other.spec.containers);
+    expect(one.metadata.labels).toBe(other.metadata.labels);
+  });
 });
