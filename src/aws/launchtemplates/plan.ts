@@ -52,12 +52,15 @@ const made = new WeakMap<EC2NodeClass, Map<string, Template>>();
 const MADE_AT_MOST = 500;
 
 function templateOf(input: TemplatePlanInput, group: TemplateGroup): Template {
-  const { nodeClass, claim, log: _, types: __, reservedOf: ___, ...rest } = input;
-  const { types: ____, ...own } = group;
-  const { labels } = claim.metadata;
+  const { nodeClass, claim, capacityType, tenancy, tags, placementGroup, cluster, cidr, region } = input;
+  const { imageId, efaCount, pods, reserved, reservation } = group;
   const { taints, startupTaints, resources } = claim.spec;
-  const nitroSandbox = resources?.requests?.[NITRO_SANDBOX_RESOURCE] !== undefined;
-  const key = JSON.stringify([rest, own, labels, taints, startupTaints, nitroSandbox, chosenPartition(claim)]);
+  const key = JSON.stringify([
+    [capacityType, tenancy, tags, placementGroup, cluster, cidr, region, input.reservedCapacity],
+    [imageId, efaCount, pods, reserved, reservation],
+    [claim.metadata.labels, taints, startupTaints, chosenPartition(claim)],
+    resources?.requests?.[NITRO_SANDBOX_RESOURCE] !== undefined,
+  ]);
   const known = made.get(nodeClass) ?? new Map<string, Template>();
   made.set(nodeClass, known);
   const template = known.get(key) ?? makeTemplate(input, group);
