@@ -183,6 +183,7 @@ export async function* disruptionLines(): AsyncGenerator<object> {
         pods: cluster.snapshot.nodes.reduce((sum, { pods }) => sum + pods.length, 0),
         milliseconds: rounded(lines.reduce((sum, { milliseconds }) => sum + milliseconds, 0)),
         cpuMs: rounded(process.cpuUsage(startedCpu).user / 1000),
+        methodMs: lines.map(({ milliseconds }) => milliseconds),
         blockMs: Math.max(...lines.map(({ blockMs }) => blockMs)),
         blockCpuMs: Math.max(...lines.map(({ blockCpuMs }) => blockCpuMs)),
         methods,

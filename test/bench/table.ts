@@ -3,7 +3,7 @@
  * Workloads that the lines do not tell of keep the tables that they have.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus, release, type } from 'node:os';
+import { cpus, loadavg, release, type } from 'node:os';
 import { join } from 'node:path';
 
 type Line = Readonly<Record<string, unknown>>;
@@ -55,6 +55,33 @@ const SECTIONS: Readonly<
       'the same while listing': 'listingBlockMs',
     },
   },
+  disruption: {
+    of: ({ methodMs }) => methodMs !== undefined,
+    columns: {
+      workload: 'workload',
+      pass: 'pass',
+      nodes: 'nodes',
+      pods: 'pods',
+      ms: 'milliseconds',
+      'CPU ms': 'cpuMs',
+      'empty / static / drift / multi / single / swap ms': 'methodMs',
+      'event loop held up ms': 'blockMs',
+      'of that CPU ms': 'blockCpuMs',
+    },
+  },
+  consolidation: {
+    of: ({ usdThorough }) => usdThorough !== undefined,
+    columns: {
+      workload: 'workload',
+      clusters: 'clusters',
+      'USD/h before': 'usdBefore',
+      compatible: 'usdCompatible',
+      thorough: 'usdThorough',
+      'cheaper by': 'savedMore',
+      'commands, compatible / thorough': 'commands',
+      'pods moved, compatible / thorough': 'podsMoved',
+    },
+  },
 };
 
 function textOf(value: unknown): string {
@@ -73,7 +100,9 @@ function tableOf(lines: readonly Line[], columns: Readonly<Record<string, string
 const machine = (): string => {
   const [processor] = cpus();
   const date = new Date().toISOString().slice(0, 10);
-  return `${date}, Node ${process.versions.node}, ${cpus().length} × ${processor?.model ?? 'CPU'}, ${type()} ${release()}`;
+  // a busy machine makes wall times long, and CPU times somewhat longer
+  const load = `load average ${(loadavg()[2] ?? 0).toFixed(1)} over the last 15 minutes`;
+  return `${date}, Node ${process.versions.node}, ${cpus().length} × ${processor?.model ?? 'CPU'}, ${type()} ${release()}, ${load}`;
 };
 
 const [path] = process.argv.slice(2);
