@@ -1,4 +1,6 @@
 /** Which offerings of the NodePools cannot be bought now, why, and until when: what `/debug/offerings` serves. */
+import { setImmediate } from 'node:timers/promises';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -82,21 +84,34 @@ export function offeringsOf(
 const missedKeys = (types: readonly InstanceType[], requirements: Requirements): readonly string[] =>
   satisfiesMinValues(types, requirements).unsatisfied.map(([key]) => key);
 
-async function poolOfferings(nodePool: NodePool, informers: Informers, types: InstanceTypes): Promise<PoolOfferings> {
+type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
+
+async function poolOfferings(nodePool: NodePool, informers: Informers, survey: Survey): Promise<PoolOfferings> {
   const { name } = nodePool.spec.template.spec.nodeClassRef;
   const common = { nodePool: nodePool.metadata.name, nodeClass: name };
   const nodeClass = informers.store(EC2_NODE_CLASS).get({ name });
   if (nodeClass === undefined) return { ...common, available: 0, out: [], problem: 'the NodeClass does not exist' };
   try {
-    return { ...common, ...offeringsOf(await types.survey(nodeClass), poolRequirements(nodePool)) };
+    return { ...common, ...offeringsOf(await survey(nodeClass), poolRequirements(nodePool)) };
   } catch (error) {
     return { ...common, available: 0, out: [], problem: (error as Error).message };
   }
 }
 
-/** One entry per NodePool, by name. */
-export function offeringsReport(informers: Informers, types: InstanceTypes): Promise<readonly PoolOfferings[]> {
+/** One entry per NodePool, by name. Each is a moment's work, after which others have their turn. */
+export async function offeringsReport(informers: Informers, types: InstanceTypes): Promise<readonly PoolOfferings[]> {
+  const surveys = new Map<string, Promise<readonly Surveyed[]>>();
+  const survey: Survey = (nodeClass) => {
+    const { name } = nodeClass.metadata;
+    const known = surveys.get(name) ?? types.survey(nodeClass);
+    surveys.set(name, known);
+    return known;
+  };
   const pools = informers.store(NODE_POOL).list();
-  const sorted = pools.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  return Promise.all(sorted.map((pool) => poolOfferings(pool, informers, types)));
+  const report: PoolOfferings[] = [];
+  for (const pool of pools.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
+    report.push(await poolOfferings(pool, informers, survey));
+    await setImmediate();
+  }
+  return report;
 }
