@@ -27,4 +27,6 @@ export default {
     project('moto', { testMatch: ['<rootDir>/test/contract/moto.peer.ts'] }),
   ],
   testTimeout: 30_000,
+  // Scenarios wait more than they compute, and their time stands still while others do.
+  maxWorkers: '100%',
 };
