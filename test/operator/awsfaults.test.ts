@@ -74,7 +74,7 @@ describe('AWS that answers now and then', () => {
     await scenario.scale('web', 0);
     await scenario.until('an empty cluster', isEmpty, PATIENCE_MS);
     expect(bought.size).toBe(PODS);
-  }, 180_000);
+  }, 300_000);
 });
 
 describe('AWS that does not answer', () => {
@@ -92,7 +92,7 @@ describe('AWS that does not answer', () => {
     await scenario.until('all purchases', () => bought.size === PODS, PATIENCE_MS);
     scenario.world.aws.faults.clear();
     await expectOneNodeEach();
-  }, 180_000);
+  }, 300_000);
 
   it('because credentials expired says so, and is asked again when there are new ones', async () => {
     await begin({ kind: 'expired-credentials' });
@@ -110,7 +110,7 @@ describe('AWS that does not answer', () => {
     expect(scenario.instances()).toHaveLength(PODS);
     scenario.world.aws.faults.clear();
     await scenario.until('an empty cluster', isEmpty, PATIENCE_MS);
-  }, 180_000);
+  }, 300_000);
 });
 
 describe('AWS that does not show what it sold', () => {
@@ -119,7 +119,7 @@ describe('AWS that does not show what it sold', () => {
     await expectOneNodeEach();
     await scenario.pass(45_000, 20);
     expect(await leaks(scenario)).toEqual([]);
-  }, 180_000);
+  }, 300_000);
 
   it('while its NodeClaim is deleted already, gives it back', async () => {
     await begin({ kind: 'invisible', ms: 20_000 });
@@ -129,5 +129,5 @@ describe('AWS that does not show what it sold', () => {
       await scenario.kube.raw('DELETE', `/apis/karpenter.sh/v1/nodeclaims/${metadata.name}`);
     await scenario.until('an empty cluster', isEmpty, PATIENCE_MS);
     expect(bought.size).toBe(PODS);
-  }, 180_000);
+  }, 300_000);
 });

@@ -59,7 +59,7 @@ describe('a machine', () => {
       'karpenter_interruption_received_messages_total{message_type="capacity_reservation_interrupted"} 1',
     );
     await scenario.until('nothing left behind', async () => (await leaks(scenario)).length === 0, PATIENCE_MS);
-  }, 120_000);
+  }, 300_000);
 
   it.each(['instance', 'system'] as const)('that fails its %s check for two minutes is replaced', async (check) => {
     const id = onlyInstance();
@@ -73,5 +73,5 @@ describe('a machine', () => {
       `karpenter_interruption_instance_status_unhealthy_total{category="${category}"} 1`,
     );
     await scenario.until('nothing left behind', async () => (await leaks(scenario)).length === 0, PATIENCE_MS);
-  }, 120_000);
+  }, 300_000);
 });

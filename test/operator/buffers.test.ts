@@ -63,7 +63,7 @@ describe('a CapacityBuffer', () => {
 
     await scenario.kube.delete(CAPACITY_BUFFER, { name: 'spare', namespace: NAMESPACE });
     await nodesOf(0);
-  }, 150_000);
+  }, 300_000);
 
   it('of a Deployment gives its room to the next replica, and gets as much again', async () => {
     await begin();
@@ -79,5 +79,5 @@ describe('a CapacityBuffer', () => {
     for (const { spec } of await scenario.pods('web')) expect(before).toContain(spec.nodeName);
     await nodesOf(3);
     await says('True FitsExistingCapacity');
-  }, 150_000);
+  }, 300_000);
 });

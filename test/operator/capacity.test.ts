@@ -58,7 +58,7 @@ describe('a shortage', () => {
     await scenario.scale('probe', 1);
     await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
     expect(await typesOf()).toContain(first.type);
-  }, 120_000);
+  }, 300_000);
 
   it('of everything removes the claim, says why, and succeeds when capacity is back', async () => {
     const { world } = await begin();
@@ -78,7 +78,7 @@ describe('a shortage', () => {
     world.aws.faults.clear(fault);
     await scenario.pass(3 * MINUTE);
     await scenario.until('two running pods', async () => (await scenario.running('web')).length === 2, 60_000);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe('throttling', () => {
@@ -89,7 +89,7 @@ describe('throttling', () => {
     await scenario.apply(deployment('web', 3));
     await scenario.until('three running pods', async () => (await scenario.running('web')).length === 3);
     expect(scenario.instances()).toHaveLength((await scenario.claims()).length);
-  }, 60_000);
+  }, 300_000);
 });
 
 describe('a missing service-linked role for spot', () => {
@@ -104,7 +104,7 @@ describe('a missing service-linked role for spot', () => {
     expect(text).toContain(
       'The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances',
     );
-  }, 60_000);
+  }, 300_000);
 });
 
 describe('an instance that never joins', () => {
@@ -118,5 +118,5 @@ describe('an instance that never joins', () => {
     await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
     expect(scenario.instances().map((instance) => instance.id)).not.toContain(lost?.id);
     expect(scenario.instances()).toHaveLength(1);
-  }, 150_000);
+  }, 300_000);
 });

@@ -59,7 +59,7 @@ describe('scaling down', () => {
     expect(await scenario.metrics()).toMatch(
       /karpenter_voluntary_disruption_decisions_total\{decision="replace",reason="underutilized",consolidation_type="multi"\} 1/,
     );
-  }, 120_000);
+  }, 300_000);
 
   it('replaces a single node by a cheaper one', async () => {
     await begin(1, 2, { cpus: [2, 4, 8] });
@@ -75,7 +75,7 @@ describe('scaling down', () => {
     expectReplacementFirst();
     await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0);
     expect((await scenario.events('DisruptionTerminating')).length).toBeGreaterThan(0);
-  }, 120_000);
+  }, 300_000);
 
   it('deletes a node whose pods fit on the others', async () => {
     await begin(2, 3, { cpus: [8] });
@@ -85,7 +85,7 @@ describe('scaling down', () => {
     });
     expect(commands(scenario)).toMatchObject([{ decision: 'delete', 'replacement-node-count': 0 }]);
     await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0);
-  }, 120_000);
+  }, 300_000);
 
   it('leaves nodes alone that are not empty when the policy says so', async () => {
     await begin(1, 1, { cpus: [2, 4, 8], consolidationPolicy: 'WhenEmpty' });
@@ -97,7 +97,7 @@ describe('scaling down', () => {
     await scenario.scale('small', 0);
     await scenario.until('no instance', () => scenario.instances().length === 0);
     expect(commands(scenario)).toMatchObject([{ decision: 'delete' }]);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe('an interruption during a consolidation', () => {
@@ -123,7 +123,7 @@ describe('an interruption during a consolidation', () => {
       60_000,
     );
     for (const claim of await scenario.claims()) expect(claim.metadata.labels?.[CAPACITY_TYPE_LABEL]).toBe('spot');
-  }, 150_000);
+  }, 300_000);
 
   it('of the replacement puts the marks of the old nodes back', async () => {
     await begin(
@@ -149,5 +149,5 @@ describe('an interruption during a consolidation', () => {
       async () => (await leaks(scenario)).length === 0 && (await scenario.running('small')).length === 3,
       60_000,
     );
-  }, 150_000);
+  }, 300_000);
 });

@@ -76,7 +76,7 @@ describe('an operator that is killed while it replaces a node', () => {
     );
     await operator.start();
     await scenario.until('running pods', async () => (await scenario.running('web')).length === PODS, 60_000);
-  }, 90_000);
+  }, 300_000);
   afterAll(end);
 
   afterEach(() => {
@@ -107,7 +107,7 @@ describe('an operator that is killed while it replaces a node', () => {
       await renewed();
       expect(await marks(scenario)).toEqual([]);
     },
-    180_000,
+    300_000,
   );
 
   it.each<[string, DeathTrap]>([
@@ -146,7 +146,7 @@ describe('an operator that is killed while it replaces a node', () => {
       expect(await uids()).toEqual(pods);
       await scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
     },
-    180_000,
+    300_000,
   );
 });
 
@@ -183,6 +183,6 @@ describe('an operator that is killed while it replaces several nodes by one', ()
         90_000,
       );
     },
-    180_000,
+    300_000,
   );
 });

@@ -69,7 +69,7 @@ describe('an edit of a NodePool', () => {
     expect(commands(scenario)).toHaveLength(3);
     for (const command of commands(scenario)) expect(command.command).toMatch(/^Drifted\/.*replace/);
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 3/);
-  }, 150_000);
+  }, 300_000);
 
   it('that only concerns disruption, limits or weight drifts nothing', async () => {
     await begin({ cpus: [2] });
@@ -82,7 +82,7 @@ describe('an edit of a NodePool', () => {
     await scenario.pass(3 * 60_000);
     expect(commands(scenario)).toEqual([]);
     expect((await scenario.claims()).map((claim) => getCondition(claim, 'Drifted'))).toEqual([undefined]);
-  }, 90_000);
+  }, 300_000);
 
   it('of its requirements drifts the nodes that no longer meet them', async () => {
     await begin({ cpus: [2] });
@@ -102,7 +102,7 @@ describe('an edit of a NodePool', () => {
       60_000,
     );
     await settled(1);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe('a newer image behind the alias', () => {
@@ -130,7 +130,7 @@ describe('a newer image behind the alias', () => {
     );
     expect(instanceIds()).not.toContain(before?.id);
     await settled(1);
-  }, 150_000);
+  }, 300_000);
 });
 
 describe('an image that becomes deprecated', () => {
@@ -162,7 +162,7 @@ describe('an image that becomes deprecated', () => {
     );
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 1/);
     await settled(1);
-  }, 150_000);
+  }, 300_000);
 });
 
 describe('expiry', () => {
@@ -188,7 +188,7 @@ describe('expiry', () => {
     for (const age of ages.values()) expect(age).toBeGreaterThanOrEqual(5 * 60_000);
     expect(commands(scenario)).toEqual([]);
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="expired".*\} ([2-9]|\d\d)/);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe('budgets', () => {
@@ -221,7 +221,7 @@ describe('budgets', () => {
       60_000,
     );
     await settled(2);
-  }, 150_000);
+  }, 300_000);
 
   it('of a schedule close their window for the time that they name', async () => {
     await begin({ cpus: [2] });
@@ -238,7 +238,7 @@ describe('budgets', () => {
     await scenario.until('a command', () => commands(scenario).length > 0, 60_000);
     expect(Date.parse(String(commands(scenario)[0]?.time))).toBeGreaterThanOrEqual(ends);
     await settled(1);
-  }, 120_000);
+  }, 300_000);
 
   it('for one reason do not hold back another', async () => {
     await begin({ cpus: [2], budgets: [{ nodes: '0', reasons: ['Drifted'] }] });
@@ -255,5 +255,5 @@ describe('budgets', () => {
     await scenario.until('no instance', () => scenario.instances().length === 0);
     expect(commands(scenario)).toHaveLength(1);
     expect(commands(scenario)[0]?.command).toMatch(/^Empty\/.*delete/);
-  }, 90_000);
+  }, 300_000);
 });

@@ -60,7 +60,7 @@ describe('a NodeOverlay', () => {
       },
       60_000,
     );
-  }, 120_000);
+  }, 300_000);
 
   it('with capacity makes room for pods that nothing else has room for', async () => {
     await begin();
@@ -87,5 +87,5 @@ describe('a NodeOverlay', () => {
     await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
     expect(await scenario.nodes()).toHaveLength(1);
     expect(node.metadata.labels?.[INSTANCE_TYPE_LABEL]).toBe(claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
-  }, 120_000);
+  }, 300_000);
 });

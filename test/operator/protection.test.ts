@@ -57,7 +57,7 @@ describe('a PodDisruptionBudget that allows nothing', () => {
     await scenario.apply(budgetFor('web', 1));
     await replaced(old);
     await running('web', 1);
-  }, 120_000);
+  }, 300_000);
 
   it('holds a node that is being deleted until its terminationGracePeriod is over', async () => {
     await begin({ terminationGracePeriod: '5m' });
@@ -99,7 +99,7 @@ describe('a PodDisruptionBudget that allows nothing', () => {
     expect(await scenario.metrics()).not.toMatch(/pods_eviction_requests_total\{code="200"\}/);
     const [forced] = await scenario.events('Disrupted');
     expect(Date.parse(forced?.firstTimestamp ?? '')).toBeGreaterThanOrEqual(asked + 5 * MINUTE - 1_000);
-  }, 150_000);
+  }, 300_000);
 
   it('delays the drift of a node with a terminationGracePeriod, and no longer', async () => {
     await begin({ terminationGracePeriod: '4m' });
@@ -111,7 +111,7 @@ describe('a PodDisruptionBudget that allows nothing', () => {
     await scenario.pass(4 * MINUTE);
     await replaced(old);
     await running('web', 1);
-  }, 150_000);
+  }, 300_000);
 });
 
 describe('do-not-disrupt', () => {
@@ -126,7 +126,7 @@ describe('do-not-disrupt', () => {
     expect(commands(scenario)).toEqual([]);
     await scenario.scale('web', 0);
     await replaced(old, 'the node to go');
-  }, 120_000);
+  }, 300_000);
 
   it('for a duration keeps the node that long', async () => {
     await begin();
@@ -141,7 +141,7 @@ describe('do-not-disrupt', () => {
     expect((await scenario.events('DoNotDisruptGracePeriodElapsed')).length).toBeGreaterThan(0);
     await scenario.scale('web', 0);
     await replaced(old);
-  }, 150_000);
+  }, 300_000);
 
   it('that cannot be read is reported and ignored', async () => {
     await begin();
@@ -152,7 +152,7 @@ describe('do-not-disrupt', () => {
     await replaced(old);
     await running('web', 1);
     expect((await scenario.events('InvalidDoNotDisruptAnnotation')).length).toBeGreaterThan(0);
-  }, 120_000);
+  }, 300_000);
 
   it('on a node keeps that node, and not its neighbour', async () => {
     await begin();
@@ -174,5 +174,5 @@ describe('do-not-disrupt', () => {
     await scenario.kube.delete(NODE_CLAIM, claim?.metadata ?? { name: '' });
     await replaced(keptId);
     await running('web', 2);
-  }, 150_000);
+  }, 300_000);
 });

@@ -53,7 +53,7 @@ describe('a node whose kubelet is silent', () => {
     expect(repairs).toHaveLength(1);
     expect(Date.parse(String(repairs[0]?.time))).toBeGreaterThanOrEqual(sinceMs + 30 * MINUTE);
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_unhealthy_disrupted_total\{condition="ready".*\} 1/);
-  }, 180_000);
+  }, 300_000);
 
   it('is left alone while too many are silent', async () => {
     const ids = await begin(2, ['--feature-gates=NodeRepair=true']);
@@ -62,7 +62,7 @@ describe('a node whose kubelet is silent', () => {
     await scenario.until('an explanation', async () => (await scenario.events('NodeRepairBlocked')).length > 0);
     expect(scenario.instances().map(({ id }) => id)).toEqual(expect.arrayContaining([...ids]));
     expect(scenario.log.map(({ message }) => message)).not.toContain('deleting unhealthy node');
-  }, 180_000);
+  }, 300_000);
 
   it('stays when the feature gate is off', async () => {
     const [broken = ''] = await begin(2, []);
@@ -73,5 +73,5 @@ describe('a node whose kubelet is silent', () => {
     // A kubelet that comes back makes the node whole again.
     scenario.world.kubelets.resume(broken);
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 2, 60_000);
-  }, 180_000);
+  }, 300_000);
 });

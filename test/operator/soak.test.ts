@@ -182,13 +182,13 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
       await scenario.apply(budgetFor(name, 1), deployment(name, 1, alone ? apart(name) : {}, { cpu }));
       wanted.set(name, 1);
     }
-  }, 60_000);
+  }, 300_000);
   afterAll(async () => {
     if (LOG) writeFileSync(LOG, `${scenario.log.map((line) => JSON.stringify(line)).join('\n')}\n`);
     process.stdout.write(`soak: ${tell().split('\n')[0]}, ${story.length} events\n`);
     await operator.close();
     await scenario.stop();
-  }, 60_000);
+  }, 300_000);
 
   it(
     'ends with every pod running and nothing odd',
@@ -234,5 +234,5 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
       const names = scenario.log.filter((line) => line.message === message).map(({ name }) => name);
       expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
     }
-  }, 120_000);
+  }, 300_000);
 });

@@ -29,5 +29,5 @@ describe('default topology spread', () => {
     expect(asked.map(({ length }) => length)).toEqual([1, 1, 1]);
     expect(new Set(asked.flat()).size).toBe(3);
     expect(new Set((await scenario.nodes()).map(({ metadata }) => metadata.labels?.[ZONE_LABEL])).size).toBe(3);
-  }, 60_000);
+  }, 300_000);
 });

@@ -66,7 +66,7 @@ describe('a static NodePool', () => {
     await nodesOf(0);
     await scenario.pass(60_000);
     expect(scenario.instances()).toEqual([]);
-  }, 150_000);
+  }, 300_000);
 
   it('replaces drifted nodes when its limit has room for one more', async () => {
     await begin(staticPool(2, {}, { nodes: '3' }));
@@ -88,5 +88,5 @@ describe('a static NodePool', () => {
     expect(most).toBe(3);
     for (const node of await scenario.nodes()) expect(node.metadata.labels?.tier).toBe('gold');
     expect(commands(scenario)).toHaveLength(2);
-  }, 150_000);
+  }, 300_000);
 });

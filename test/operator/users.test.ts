@@ -67,7 +67,7 @@ describe('by hand', () => {
       async () => (await scenario.kube.find(NODE_CLAIM, { name: claim?.metadata.name ?? '' })) === undefined,
     );
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 3);
-  }, 60_000);
+  }, 300_000);
 
   it('a pod that fits nowhere is told why', async () => {
     await scenario.apply(deployment('huge', 1, {}, { cpu: '900' }));

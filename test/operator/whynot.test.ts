@@ -120,7 +120,7 @@ describe('why a node stays', () => {
       },
       60_000,
     );
-  }, 120_000);
+  }, 300_000);
 });
 
 describe('an operator that stands by', () => {
@@ -137,7 +137,7 @@ describe('an operator that stands by', () => {
     }
     await expect(explained('node', '--server', standby)).rejects.toThrow('answers 503: this replica stands by');
     expect(await explained('node', '--server', leader)).toBe('there are no nodes\n');
-  }, 60_000);
+  }, 300_000);
 });
 
 describe('what became of a consolidation', () => {
@@ -179,5 +179,5 @@ describe('what became of a consolidation', () => {
     expect(await scenario.metrics()).toMatch(
       /karpenter_voluntary_disruption_moves_total\{decision="delete",reason="underutilized",outcome="undone"\} 1/,
     );
-  }, 150_000);
+  }, 300_000);
 });

@@ -78,7 +78,7 @@ export class World {
       clock,
       manages: ({ group, kind }) => cloud.nodeClassKinds.some((own) => own.group === group && own.kind === kind),
       defaultSpread: settings.defaultTopologySpreadConstraints,
-    devices: !settings.ignoreDraRequests,
+      devices: !settings.ignoreDraRequests,
     });
     this.metrics = createMetrics();
     const deps: Deps = {
