@@ -3,11 +3,13 @@
  * as there are pods, not one more, whatever goes wrong meanwhile.
  */
 import { NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
+import type { Pod } from '../../../src/api/kubernetes.ts';
 import { deployment } from '../../operator/harness.ts';
 import { apart, pool } from '../../operator/pools.ts';
 import { applyText, type Cluster, exampleText, until } from './cluster.ts';
 
 export interface Spread {
+  /** Answers when the pods are there: whoever makes them might make one too many if it were disturbed. */
   scale(count: number): Promise<void>;
   /** Waits until this many pods run, every instance belongs to a claim, and every claim has its own. */
   settled(count: number, limitMs?: number): Promise<void>;
@@ -31,10 +33,10 @@ export async function startSpread(cluster: Cluster): Promise<Spread> {
     await applyText(cluster, JSON.stringify(object));
   await cluster.kubectl('wait', '--for=condition=Ready', 'ec2nodeclass/default', 'nodepool/default', '--timeout=60s');
 
+  const pods = async (): Promise<readonly Pod[]> =>
+    (await kube.list(POD, { labelSelector: `app=${APP}` })).items.filter(({ metadata }) => !metadata.deletionTimestamp);
   const running = async (): Promise<number> =>
-    (await kube.list(POD, { labelSelector: `app=${APP}` })).items.filter(
-      ({ metadata, status }) => status?.phase === 'Running' && !metadata.deletionTimestamp,
-    ).length;
+    (await pods()).filter(({ status }) => status?.phase === 'Running').length;
   const claimed = async (): Promise<readonly (string | undefined)[]> =>
     (await kube.list(NODE_CLAIM)).items.map((claim) => claim.status?.providerID?.split('/').at(-1)).sort();
   const present = (): readonly string[] =>
@@ -46,6 +48,7 @@ export async function startSpread(cluster: Cluster): Promise<Spread> {
   return {
     async scale(count) {
       await cluster.kubectl('scale', 'deployment', APP, `--replicas=${count}`);
+      await until(cluster, `${count} pods`, async () => (await pods()).length === count);
     },
     async settled(count, limitMs = 120_000) {
       await until(cluster, `${count} running pods`, async () => (await running()) === count, limitMs);
