@@ -5,6 +5,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { PlannedClaim } from '../engine/model.ts';
 import { quantityList, resourcesOf } from '../engine/resources.ts';
+import { createOnce } from '../kube/create.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
@@ -15,7 +16,7 @@ import { firstFew } from './text.ts';
  * @throws Error when the NodePool is gone or already over its limits
  */
 export async function createClaim(
-  { client, cluster, metrics }: Pick<Deps, 'client' | 'cluster' | 'metrics'>,
+  { client, clock, cluster, metrics }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics'>,
   planned: PlannedClaim,
   { reason, log }: { readonly reason: string; readonly log: Logger },
 ): Promise<NodeClaim> {
@@ -24,7 +25,7 @@ export async function createClaim(
     throw new Error(`cannot create a node claim: NodePool "${planned.nodePool}" no longer exists`);
   const exceeded = exceededLimit(pool, cluster.poolTotals(planned.nodePool));
   if (exceeded) throw new Error(exceeded);
-  const claim = await client.create(NODE_CLAIM, nodeClaimOf(planned, pool));
+  const claim = await createOnce({ client, clock }, NODE_CLAIM, nodeClaimOf(planned, pool));
   cluster.track(claim);
   // pods of capacity buffers do not exist: nothing would ever end their entries
   for (const pod of planned.pods) if (exists(cluster, pod)) cluster.podTimings.assign(pod, claim.metadata.name);

@@ -5,6 +5,7 @@ import { DISRUPTED_TAINT, INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { createClaim } from '../../../src/controllers/claims.ts';
 import { templateClaim } from '../../../src/engine/staticpools.ts';
+import { ApiError } from '../../../src/kube/client.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { World } from './harness.ts';
@@ -122,7 +123,12 @@ describe('a claim that is created', () => {
     if (pool === undefined) throw new Error('no pool');
     const create = (): Promise<unknown> =>
       createClaim(
-        { client: world.kube.client(new AbortController().signal), cluster: world.cluster, metrics: createMetrics() },
+        {
+          client: world.kube.client(new AbortController().signal),
+          clock: world.clock,
+          cluster: world.cluster,
+          metrics: createMetrics(),
+        },
         templateClaim(pool),
         { reason: 'provisioned', log: silent },
       );
@@ -136,7 +142,8 @@ describe('a provisioning run', () => {
   it('is made again when a claim cannot be created, and buys once', async () => {
     let failures = 0;
     world.kube.beforeWrite = (operation) => {
-      if (operation === 'create nodeclaims' && failures++ < 2) throw new Error('the API server is away');
+      if (operation === 'create nodeclaims' && failures++ < 2)
+        throw new ApiError(403, 'Forbidden', 'a webhook says no');
     };
     world.nodePool();
     await begin();

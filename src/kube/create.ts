@@ -1,0 +1,46 @@
+/** Creating an object exactly once over a connection that may fail. */
+import { randomInt } from 'node:crypto';
+import type { Kind } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import { backOffMs } from './backoff.ts';
+import { ApiError, type KubeClient } from './client.ts';
+import type { Clock } from './clock.ts';
+
+/** What the API server makes generated names of: no vowels and nothing that looks like another. */
+const LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
+const SUFFIX_LENGTH = 5;
+const RETRY = { baseMs: 500, maxMs: 5_000 };
+/** Together about 40 seconds: an API server that is started again. */
+const MOST_TRIES = 11;
+
+/** A name as the API server would generate it from `generateName`. */
+export const generatedName = (prefix: string): string =>
+  prefix + Array.from({ length: SUFFIX_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+
+/**
+ * Creates an object whose name is to be generated. The name is chosen here, so that the request can be sent again when
+ * its answer is lost: if the first one took effect, the object that it made is the answer, and there is no second.
+ * @throws Error when the server refuses, or does not answer for longer than the retries take
+ */
+export async function createOnce<T extends KubeObject>(
+  { client, clock }: { readonly client: KubeClient; readonly clock: Clock },
+  kind: Kind<T>,
+  object: T,
+): Promise<T> {
+  const name = generatedName(object.metadata.generateName ?? '');
+  const named = { ...object, metadata: { ...object.metadata, name } };
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await client.create(kind, named);
+    } catch (error) {
+      if (failures > 0 && isThere(error)) return client.get(kind, { name, namespace: object.metadata.namespace });
+      if (!mayHaveTakenEffect(error) || failures + 1 >= MOST_TRIES) throw error;
+      await clock.sleep(backOffMs(RETRY, failures));
+    }
+  }
+}
+
+const isThere = (error: unknown): boolean => error instanceof ApiError && error.reason === 'AlreadyExists';
+
+/** An answer below 500 says that nothing was made; a broken connection, or the server's own time-out, does not. */
+const mayHaveTakenEffect = (error: unknown): boolean => !(error instanceof ApiError) || error.status >= 500;

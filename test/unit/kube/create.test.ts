@@ -1,0 +1,98 @@
+import { describe, expect, it } from '@jest/globals';
+import { NODE_CLAIM } from '../../../src/api/kinds.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { ApiError, type KubeClient } from '../../../src/kube/client.ts';
+import { createOnce, generatedName } from '../../../src/kube/create.ts';
+import { ConnectionError } from '../../../src/kube/transport.ts';
+import { virtualClock } from '../virtualclock.ts';
+
+const CLAIM = {
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodeClaim',
+  metadata: { name: '', generateName: 'default-' },
+  spec: {},
+} as NodeClaim;
+const LOST = new ConnectionError('socket hang up', false);
+const TIMED_OUT = new ApiError(500, 'InternalError', 'etcdserver: request timed out');
+
+/** What becomes of one request: whether the object is made, and what the client is told. */
+interface Fate {
+  readonly made: boolean;
+  readonly error?: Error;
+}
+
+/** An API server that lets the requests have these fates, and takes every later one. */
+function serverOf(...fates: readonly Fate[]) {
+  const made: NodeClaim[] = [];
+  const asked: string[] = [];
+  const client = {
+    async create(_: unknown, object: NodeClaim) {
+      const { name } = object.metadata;
+      const { made: isMade, error }: Fate = fates[asked.length] ?? { made: true };
+      asked.push(name);
+      if (made.some(({ metadata }) => metadata.name === name))
+        throw new ApiError(409, 'AlreadyExists', `nodeclaims.karpenter.sh "${name}" already exists`);
+      if (isMade) made.push({ ...object, metadata: { ...object.metadata, uid: `uid-${made.length}` } });
+      if (error) throw error;
+      return made.at(-1);
+    },
+    get: async (_: unknown, { name }: { name: string }) => made.find(({ metadata }) => metadata.name === name),
+  } as unknown as KubeClient;
+  const clock = virtualClock();
+  const outcome = async (): Promise<NodeClaim | Error> => {
+    const creating = createOnce({ client, clock }, NODE_CLAIM, CLAIM).catch((error: Error) => error);
+    await clock.advance(120_000);
+    return creating;
+  };
+  return { made, asked, outcome };
+}
+
+describe('createOnce', () => {
+  it('names the object as the API server would', async () => {
+    const server = serverOf();
+    expect(await server.outcome()).toMatchObject({ metadata: { uid: 'uid-0', generateName: 'default-' } });
+    expect(server.asked[0]).toMatch(/^default-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+  });
+
+  it.each<[string, readonly Fate[]]>([
+    ['the connection breaks before the request arrives', [{ made: false, error: LOST }]],
+    ['the answer is lost', [{ made: true, error: LOST }]],
+    ['the server runs out of time and gives up', [{ made: false, error: TIMED_OUT }]],
+    ['the server runs out of time, but etcd has taken it', [{ made: true, error: TIMED_OUT }]],
+    [
+      'it fails several times',
+      [
+        { made: false, error: LOST },
+        { made: true, error: TIMED_OUT },
+        { made: false, error: LOST },
+      ],
+    ],
+  ])('makes one object and answers it when %s', async (_, fates) => {
+    const server = serverOf(...fates);
+    expect(await server.outcome()).toMatchObject({ metadata: { uid: 'uid-0' } });
+    expect(server.made).toHaveLength(1);
+    expect(new Set(server.asked).size).toBe(1);
+  });
+
+  it.each([
+    ['a refusal', new ApiError(422, 'Invalid', 'spec is invalid')],
+    ['a name that is taken', new ApiError(409, 'AlreadyExists', 'exists')],
+    ['a missing permission', new ApiError(403, 'Forbidden', 'no')],
+  ])('does not repeat what failed by %s', async (_, error) => {
+    const server = serverOf({ made: false, error });
+    expect(await server.outcome()).toBe(error);
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it('gives up when the server stays away', async () => {
+    const server = serverOf(...Array.from({ length: 20 }, () => ({ made: false, error: LOST })));
+    expect(await server.outcome()).toBe(LOST);
+    expect(server.asked).toHaveLength(11);
+  });
+});
+
+describe('generatedName', () => {
+  it('differs from call to call', () => {
+    expect(new Set(Array.from({ length: 50 }, () => generatedName('a-'))).size).toBeGreaterThan(45);
+  });
+});
