@@ -6,7 +6,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import type { PlannedClaim } from '../engine/model.ts';
 import { quantityList, resourcesOf } from '../engine/resources.ts';
 import { createOnce } from '../kube/create.ts';
-import type { Logger } from '../observe/logger.ts';
+import type { ReconcileContext } from '../kube/reconciler.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
@@ -18,14 +18,14 @@ import { firstFew } from './text.ts';
 export async function createClaim(
   { client, clock, cluster, metrics }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics'>,
   planned: PlannedClaim,
-  { reason, log }: { readonly reason: string; readonly log: Logger },
+  { reason, log, signal }: ReconcileContext & { readonly reason: string },
 ): Promise<NodeClaim> {
   const pool = await client.find(NODE_POOL, { name: planned.nodePool });
   if (pool === undefined)
     throw new Error(`cannot create a node claim: NodePool "${planned.nodePool}" no longer exists`);
   const exceeded = exceededLimit(pool, cluster.poolTotals(planned.nodePool));
   if (exceeded) throw new Error(exceeded);
-  const claim = await createOnce({ client, clock }, NODE_CLAIM, nodeClaimOf(planned, pool));
+  const claim = await createOnce({ client, clock, signal }, NODE_CLAIM, nodeClaimOf(planned, pool));
   cluster.track(claim);
   // pods of capacity buffers do not exist: nothing would ever end their entries
   for (const pod of planned.pods) if (exists(cluster, pod)) cluster.podTimings.assign(pod, claim.metadata.name);

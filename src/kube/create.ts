@@ -20,10 +20,10 @@ export const generatedName = (prefix: string): string =>
 /**
  * Creates an object whose name is to be generated. The name is chosen here, so that the request can be sent again when
  * its answer is lost: if the first one took effect, the object that it made is the answer, and there is no second.
- * @throws Error when the server refuses, or does not answer for longer than the retries take
+ * @throws Error when the server refuses, when it does not answer for longer than the retries take, or on abort
  */
 export async function createOnce<T extends KubeObject>(
-  { client, clock }: { readonly client: KubeClient; readonly clock: Clock },
+  { client, clock, signal }: { readonly client: KubeClient; readonly clock: Clock; readonly signal: AbortSignal },
   kind: Kind<T>,
   object: T,
 ): Promise<T> {
@@ -35,7 +35,9 @@ export async function createOnce<T extends KubeObject>(
     } catch (error) {
       if (failures > 0 && isThere(error)) return client.get(kind, { name, namespace: object.metadata.namespace });
       if (!mayHaveTakenEffect(error) || failures + 1 >= MOST_TRIES) throw error;
-      await clock.sleep(backOffMs(RETRY, failures));
+      await clock.sleep(backOffMs(RETRY, failures), signal);
+      // Who has lost the lease must not create anything any more.
+      if (signal.aborted) throw error;
     }
   }
 }

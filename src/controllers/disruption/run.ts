@@ -82,10 +82,10 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     return valid;
   }
 
-  async function start(method: Method, commands: readonly Command[], { log }: ReconcileContext): Promise<void> {
+  async function start(method: Method, commands: readonly Command[], context: ReconcileContext): Promise<void> {
     const pods = podsByKey(cluster.stores.pods.list());
     const results = await Promise.allSettled(
-      commands.map((command) => startCommand(deps, queue, { command, method, pods }, log)),
+      commands.map((command) => startCommand(deps, queue, { command, method, pods }, context)),
     );
     const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
     if (failures.length > 0) {

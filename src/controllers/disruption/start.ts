@@ -7,7 +7,8 @@ import type { Method } from '../../engine/disruption/method.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { Requirements } from '../../engine/requirements.ts';
-import type { LogFields, Logger } from '../../observe/logger.ts';
+import type { ReconcileContext } from '../../kube/reconciler.ts';
+import type { LogFields } from '../../observe/logger.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
@@ -29,16 +30,16 @@ export async function startCommand(
   deps: Deps,
   queue: DisruptionQueue,
   { command, method, pods }: Start,
-  log: Logger,
+  context: ReconcileContext,
 ): Promise<void> {
   if (command.candidates.some(({ providerId }) => queue.has(providerId))) {
     throw new Error('candidate is being disrupted');
   }
   const id = randomUUID();
   const fields = describe(command, id);
-  log.info('disrupting node(s)', fields);
+  context.log.info('disrupting node(s)', fields);
   const marked = await markCandidates(deps, command);
-  const replacements = await createReplacements(deps, marked, log);
+  const replacements = await createReplacements(deps, marked, context);
   // Only now: the pods of a marked node are provided for by the provisioner, which must already see the replacements.
   deps.cluster.markForDeletion(...marked.candidates.map(({ providerId }) => providerId));
   recordPlan(deps, command, pods);
@@ -60,10 +61,10 @@ async function markCandidates(deps: Deps, command: Command): Promise<Command> {
   return { ...command, candidates };
 }
 
-async function createReplacements(deps: Deps, command: Command, log: Logger): Promise<readonly string[]> {
+async function createReplacements(deps: Deps, command: Command, context: ReconcileContext): Promise<readonly string[]> {
   const reason = command.reason.toLowerCase();
   const results = await Promise.allSettled(
-    command.replacements.map((planned) => createClaim(deps, planned, { reason, log })),
+    command.replacements.map((planned) => createClaim(deps, planned, { ...context, reason })),
   );
   const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
   if (failures.length > 0) {

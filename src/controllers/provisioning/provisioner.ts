@@ -71,7 +71,8 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
     if (forBuffers.delete(metadata.name) && event !== 'deleted') batcher.trigger(metadata.name);
   }
 
-  async function carryOut({ plan, pods }: Solved, startedMs: number, { log }: ReconcileContext): Promise<void> {
+  async function carryOut({ plan, pods }: Solved, startedMs: number, context: ReconcileContext): Promise<void> {
+    const { log } = context;
     if (plan.claims.length === 0) return;
     const placed = plan.claims.flatMap((claim) => claim.pods);
     log.info('found provisionable pod(s)', {
@@ -81,7 +82,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
     log.info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: plan.claims.length, pods: placed.length });
     try {
       await inBatches(plan.claims, plan.claims.length, async (planned) => {
-        const nodeClaim = await createClaim(deps, planned, { reason: 'provisioned', log });
+        const nodeClaim = await createClaim(deps, planned, { ...context, reason: 'provisioned' });
         if (planned.pods.some((key) => !pods.has(key))) forBuffers.add(nodeClaim.metadata.name);
         for (const pod of planned.pods.flatMap((key) => pods.get(key) ?? []))
           publishNominated(deps, pod, { nodeClaim });

@@ -35,14 +35,14 @@ export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconcil
   const created = new Map<string, LastCreation>();
   let hasSynced = false;
 
-  async function create(pool: NodePool, count: number, { log }: ReconcileContext): Promise<void> {
+  async function create(pool: NodePool, count: number, context: ReconcileContext): Promise<void> {
     const { name, generation } = pool.metadata;
     const planned = templateClaim(pool);
     cluster.reservedNodes.add(name, count);
     created.set(name, { ms: clock.now(), generation });
     await inBatches(Array.from({ length: count }), count, async () => {
       try {
-        await createClaim(deps, planned, { reason: 'provisioned', log });
+        await createClaim(deps, planned, { ...context, reason: 'provisioned' });
       } finally {
         cluster.reservedNodes.take(name);
       }

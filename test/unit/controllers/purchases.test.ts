@@ -130,7 +130,7 @@ describe('a claim that is created', () => {
           metrics: createMetrics(),
         },
         templateClaim(pool),
-        { reason: 'provisioned', log: silent },
+        { reason: 'provisioned', log: silent, signal: new AbortController().signal },
       );
     await create();
     world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { limits: { cpu: '1900m' } } });

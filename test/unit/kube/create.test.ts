@@ -39,12 +39,15 @@ function serverOf(...fates: readonly Fate[]) {
     get: async (_: unknown, { name }: { name: string }) => made.find(({ metadata }) => metadata.name === name),
   } as unknown as KubeClient;
   const clock = virtualClock();
+  const stop = new AbortController();
   const outcome = async (): Promise<NodeClaim | Error> => {
-    const creating = createOnce({ client, clock }, NODE_CLAIM, CLAIM).catch((error: Error) => error);
+    const creating = createOnce({ client, clock, signal: stop.signal }, NODE_CLAIM, CLAIM).catch(
+      (error: Error) => error,
+    );
     await clock.advance(120_000);
     return creating;
   };
-  return { made, asked, outcome };
+  return { made, asked, stop, outcome };
 }
 
 describe('createOnce', () => {
@@ -88,6 +91,15 @@ describe('createOnce', () => {
     const server = serverOf(...Array.from({ length: 20 }, () => ({ made: false, error: LOST })));
     expect(await server.outcome()).toBe(LOST);
     expect(server.asked).toHaveLength(11);
+  });
+});
+
+describe('createOnce of a process that stops', () => {
+  it('sends nothing more', async () => {
+    const server = serverOf({ made: false, error: LOST });
+    server.stop.abort();
+    expect(await server.outcome()).toBe(LOST);
+    expect(server.asked).toHaveLength(1);
   });
 });
 
