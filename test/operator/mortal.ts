@@ -16,6 +16,8 @@ export interface Mortal {
   start(trap?: DeathTrap): Promise<void>;
   /** Sets or replaces the trap of the operator that runs. */
   arm(trap: DeathTrap): void;
+  /** Cuts the operator off from the API server at this request, for this much of the scenario's time; it lives on. */
+  cutOff(at: DeathTrap, forMs: number): void;
   /** Resolves when the operator of the last `start` or `arm` is dead. */
   readonly died: Promise<void>;
   kill(): Promise<void>;
@@ -38,6 +40,7 @@ export async function mortalOperator(scenario: Scenario): Promise<Mortal> {
   let operator: Operator | undefined;
   let trap: DeathTrap = () => false;
   let death = Promise.withResolvers<void>();
+  let cuts: DeathTrap = () => false;
 
   const die = (): void => {
     kube.cut();
@@ -61,7 +64,7 @@ export async function mortalOperator(scenario: Scenario): Promise<Mortal> {
     die();
     return true;
   };
-  kube.watch(watch);
+  kube.watch(async (request, moment) => cuts(request, moment) || watch(request, moment));
   aws.watch(watch);
 
   return {
@@ -75,6 +78,14 @@ export async function mortalOperator(scenario: Scenario): Promise<Mortal> {
     },
     arm(next) {
       trap = next;
+    },
+    cutOff(at, forMs) {
+      cuts = (request, moment) => {
+        if (!at(request, moment)) return false;
+        cuts = () => false;
+        world.clock.after(forMs, () => kube.mend());
+        return true;
+      };
     },
     get died() {
       return death.promise;

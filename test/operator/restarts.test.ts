@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LEASE } from '../../src/api/kinds.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
+import { mortalOperator } from './mortal.ts';
+import { apart } from './pools.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
@@ -64,6 +66,30 @@ describe('the connection to the API server', () => {
     await scenario.apply(deployment('web', 4));
     await scenario.until('4 running pods', async () => (await scenario.running('web')).length === 4);
     await expectNothingLeaked();
+  }, 300_000);
+});
+
+describe('an answer of the API server that gets lost', () => {
+  it('leads to no second NodeClaim for the same pods', async () => {
+    await setUp({ operator: false });
+    const operator = await mortalOperator(scenario);
+    try {
+      await operator.start();
+      const lost: string[] = [];
+      operator.cutOff(({ method, url, body }, moment) => {
+        const isCreation = moment === 'after' && method === 'POST' && /\/nodeclaims(\?|$)/.test(url);
+        if (isCreation) lost.push(body);
+        return isCreation;
+      }, 15_000);
+      await scenario.apply(deployment('web', 3, apart('web')));
+      await scenario.until('3 running pods', async () => (await scenario.running('web')).length === 3, 60_000);
+      expect(lost).toHaveLength(1);
+      expect(await scenario.claims()).toHaveLength(3);
+      await expectNothingLeaked();
+      expect(scenario.world.aws.instances.list()).toHaveLength(3);
+    } finally {
+      await operator.close();
+    }
   }, 300_000);
 });
 
