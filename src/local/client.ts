@@ -123,8 +123,14 @@ export function connect(url: string, credentials: Credentials = {}): KubeApi {
     ...(credentials.token ? { authorization: `Bearer ${credentials.token}` } : {}),
   };
 
-  const open = (method: string, path: string, body?: string, contentType?: string, signal?: AbortSignal) =>
-    new Promise<IncomingMessage>((resolve, reject) => {
+  const open = (
+    method: string,
+    path: string,
+    body?: string,
+    contentType?: string,
+    signal?: AbortSignal,
+  ): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
       const send = secure ? httpsRequest : httpRequest;
       const request = send(new URL(base.pathname.replace(/\/$/, '') + path, base), {
         method,
@@ -139,7 +145,13 @@ export function connect(url: string, credentials: Credentials = {}): KubeApi {
                 'content-length': Buffer.byteLength(body),
               },
       });
-      request.on('response', resolve).on('error', reject).end(body);
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        // A server closes connections that were idle for long, maybe just when one is used again.
+        const wasIdle = request.reusedSocket && error.code === 'ECONNRESET';
+        if (wasIdle) open(method, path, body, contentType, signal).then(resolve, reject);
+        else reject(error);
+      });
+      request.on('response', resolve).end(body);
     });
 
   const raw = async (method: string, path: string, body?: unknown, contentType?: string): Promise<unknown> => {

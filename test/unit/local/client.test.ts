@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { connect, type KubeApi } from '../../../src/local/client.ts';
+
+let server: Server;
+let client: KubeApi;
+afterEach(async () => {
+  client.close();
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+
+/** A server that breaks the connection at the request with this number on it. */
+async function serve(breaksAt: number): Promise<string[]> {
+  const seen: string[] = [];
+  const requests = new Map<Socket, number>();
+  server = createServer((request, response) => {
+    const number = (requests.get(request.socket) ?? 0) + 1;
+    requests.set(request.socket, number);
+    if (number === breaksAt) return void request.socket.destroy();
+    seen.push(`${request.method} ${request.url}`);
+    response.end('{}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  return seen;
+}
+
+describe('the client of the local world', () => {
+  it('sends a request again over another connection when the server has closed the one that was kept', async () => {
+    const seen = await serve(2);
+    await client.raw('GET', '/first');
+    expect(await client.raw('POST', '/second', { a: 1 })).toEqual({});
+    expect(seen).toEqual(['GET /first', 'POST /second']);
+  });
+
+  it('tells when a new connection breaks', async () => {
+    await serve(1);
+    await expect(client.raw('GET', '/first')).rejects.toThrow('socket hang up');
+  });
+});
