@@ -25,6 +25,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'capacity.test.ts', test: 'a shortage of everything', why: WAITS },
   { file: 'capacity.test.ts', test: 'an instance that never joins', why: WAITS },
   { file: 'consolidation.test.ts', test: 'an interruption during a consolidation of the replacement', why: WAITS },
+  { file: 'constraints.test.ts', why: 'placement.test.ts in test/cluster asks more of it' },
   { file: 'crashes.test.ts', test: `${REPLACING} before it taints`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} before it creates`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} after it deleted`, why: ENOUGH },

@@ -1,0 +1,157 @@
+/** Pods that care where they run get the nodes that they need, in one go, and the world's scheduler binds them there. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS } from '../../src/api/kinds.ts';
+import type { KubeObject, Node, StorageClass } from '../../src/api/kubernetes.ts';
+import { ARCH_LABEL, CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { apart, BRISK, type PoolShape, pool } from './pools.ts';
+
+const spreadOverZones = (app: string) => ({
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      // Before there are nodes in all three, none takes more than one pod.
+      minDomains: 3,
+      topologyKey: ZONE_LABEL,
+      whenUnsatisfiable: 'DoNotSchedule',
+      labelSelector: { matchLabels: { app } },
+    },
+  ],
+});
+
+const prefers = (...wishes: readonly (readonly [weight: number, key: string, value: string])[]) => ({
+  affinity: {
+    nodeAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: wishes.map(([weight, key, value]) => ({
+        weight,
+        preference: { matchExpressions: [{ key, operator: 'In', values: [value] }] },
+      })),
+    },
+  },
+});
+
+/** Pods that run on a pool of their own: a scheduler grants a wish only while there is nothing else. */
+const onOwnPool = (app: string) => ({
+  nodeSelector: { [NODEPOOL_LABEL]: app },
+  tolerations: [{ key: 'dedicated', operator: 'Equal', value: app, effect: 'NoSchedule' }],
+});
+
+/** A volume that is made in zone b once its pod has a node. */
+const STORAGE: Pick<StorageClass, 'provisioner' | 'volumeBindingMode' | 'allowedTopologies'> = {
+  provisioner: 'ebs.csi.aws.com',
+  volumeBindingMode: 'WaitForFirstConsumer',
+  allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE_LABEL, values: ['us-west-2b'] }] }],
+};
+
+const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Record<string, string>])[] = [
+  ['spread', 6, spreadOverZones('spread'), { cpu: '500m' }],
+  ['apart', 3, apart('apart'), { cpu: '500m' }],
+  ['stateful', 1, { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] }, { cpu: '500m' }],
+  ['learner', 2, {}, { cpu: '2', 'nvidia.com/gpu': '1' }],
+  // There is such a zone, so the wish is granted; there is no such architecture, so that one is given up.
+  [
+    'picky',
+    2,
+    { ...onOwnPool('picky'), ...prefers([10, ZONE_LABEL, 'us-west-2c'], [5, ARCH_LABEL, 's390x']) },
+    { cpu: '500m' },
+  ],
+  ['steady', 1, { ...onOwnPool('steady'), ...prefers([1, CAPACITY_TYPE_LABEL, 'on-demand']) }, { cpu: '500m' }],
+];
+
+/** A pool whose settings for nodes are changed. */
+function poolWith(shape: PoolShape, settings: object): KubeObject {
+  const made = pool(shape) as KubeObject & { spec: { template: { spec: object } } };
+  Object.assign(made.spec.template.spec, settings);
+  return made;
+}
+
+const EITHER: PoolShape = { cpus: [4, 8], capacityTypes: ['spot', 'on-demand'], consolidateAfter: 'Never' };
+const ownPool = (app: string): KubeObject =>
+  poolWith({ ...EITHER, name: app }, { taints: [{ key: 'dedicated', value: app, effect: 'NoSchedule' }] });
+
+/** Machines with graphics processors, for pods that ask for one. */
+const gpuPool = (): KubeObject =>
+  poolWith(
+    { name: 'gpu', consolidateAfter: 'Never' },
+    {
+      requirements: [
+        { key: 'karpenter.k8s.aws/instance-gpu-manufacturer', operator: 'In', values: ['nvidia'] },
+        { key: CAPACITY_TYPE_LABEL, operator: 'In', values: ['on-demand'] },
+      ],
+    },
+  );
+
+describe('pods that care where they run', () => {
+  let scenario: Scenario;
+  let nodes: ReadonlyMap<string, Node>;
+
+  beforeAll(async () => {
+    scenario = await startScenario({ ...BRISK, env: {} });
+    const { kube } = scenario;
+    await kube.create(STORAGE_CLASS, {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'zonal' },
+      ...STORAGE,
+    });
+    await kube.create(PERSISTENT_VOLUME_CLAIM, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'data', namespace: 'default' },
+      spec: {
+        storageClassName: 'zonal',
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+      },
+    });
+    await scenario.apply(
+      ...scenario.example('ec2nodeclass.yaml'),
+      pool(EITHER),
+      gpuPool(),
+      ownPool('picky'),
+      ownPool('steady'),
+      ...WORKLOADS.map((workload) => deployment(...workload)),
+    );
+    for (const [app, replicas] of WORKLOADS)
+      await scenario.until(
+        `${replicas} running pods of ${app}`,
+        async () => (await scenario.running(app)).length === replicas,
+        120_000,
+      );
+    nodes = new Map((await scenario.nodes()).map((node) => [node.metadata.name, node]));
+  }, 300_000);
+  afterAll(async () => {
+    await scenario.stop();
+  }, 60_000);
+
+  /** The values of a label on the nodes that an app's pods run on, one per pod. */
+  const places = async (app: string, key: string): Promise<readonly (string | undefined)[]> =>
+    (await scenario.running(app)).map(({ spec }) => nodes.get(spec.nodeName ?? '')?.metadata.labels?.[key]).sort();
+
+  it('are spread over the zones', async () => {
+    const zones = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
+    expect(await places('spread', ZONE_LABEL)).toEqual(zones.flatMap((zone) => [zone, zone]));
+  });
+
+  it('keep apart from their likes', async () => {
+    expect(new Set(await places('apart', HOSTNAME_LABEL)).size).toBe(3);
+  });
+
+  it('run where their volume can be, which is made there', async () => {
+    expect(await places('stateful', ZONE_LABEL)).toEqual(['us-west-2b']);
+    const [volume, ...others] = (await scenario.kube.list(PERSISTENT_VOLUME)).items;
+    expect(others).toEqual([]);
+    expect(volume?.spec.claimRef?.name).toBe('data');
+    expect(JSON.stringify(volume?.spec.nodeAffinity)).toContain('us-west-2b');
+  });
+
+  it('get the devices that they ask for', async () => {
+    const makers = await places('learner', 'karpenter.k8s.aws/instance-gpu-manufacturer');
+    expect(makers).toEqual(['nvidia', 'nvidia']);
+  });
+
+  it('have wishes granted that can be, and others given up', async () => {
+    expect(await places('picky', ZONE_LABEL)).toEqual(['us-west-2c', 'us-west-2c']);
+    expect(await places('steady', CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);
+  });
+});
