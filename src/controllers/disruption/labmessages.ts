@@ -5,30 +5,12 @@ import type { Command } from '../../engine/disruption/command.ts';
 import type { ConsolidationMode, Findings, Note } from '../../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
 import type { ClaimCounts } from '../../engine/disruption/staticdrift.ts';
-import type { InstanceType, Snapshot, SolveOptions } from '../../engine/model.ts';
-import type { CopyMessage } from '../copies.ts';
-
-/** The lists of a snapshot, which both sides hold. Only what changes goes over. */
-export type ListName =
-  | 'nodes'
-  | 'pendingPods'
-  | 'daemonPods'
-  | 'namespaces'
-  | 'podDisruptionBudgets'
-  | 'persistentVolumeClaims'
-  | 'persistentVolumes'
-  | 'storageClasses';
-
-/** A NodePool with the number that its list of instance types goes by. */
-export interface NumberedPool {
-  readonly nodePool: NodePool;
-  readonly types: number;
-}
+import type { SolveOptions } from '../../engine/model.ts';
+import type { NumberedPool, SnapshotFrame } from '../enginemessages.ts';
 
 /** What of a scenery is small enough to go over each time. */
 export interface Backdrop {
-  readonly rest: Omit<Snapshot, ListName | 'pools'>;
-  readonly pools: readonly NumberedPool[];
+  readonly frame: SnapshotFrame;
   readonly nodePools: readonly NodePool[];
   readonly solve: Omit<SolveOptions, 'elapsedMs'>;
 }
@@ -61,9 +43,6 @@ export interface FindingsInWords extends Omit<Findings, 'commands' | 'notes' | '
 export type SimulationInWords = Omit<Simulation, 'pools'>;
 
 export type Message =
-  | CopyMessage
-  | { readonly kind: 'types'; readonly id: number; readonly types: readonly InstanceType[] }
-  | { readonly kind: 'forget'; readonly id: number }
   /** From here on, experiments are made on what the lists hold now. */
   | { readonly kind: 'scene'; readonly backdrop: Backdrop }
   | {
@@ -76,5 +55,4 @@ export type Message =
 
 export type Answer =
   | { readonly job: number; readonly simulation: SimulationInWords | undefined }
-  | { readonly job: number; readonly findings: FindingsInWords }
-  | { readonly job: number; readonly error: string };
+  | { readonly job: number; readonly findings: FindingsInWords };

@@ -4,32 +4,17 @@ import { described } from '../../engine/disruption/candidates.ts';
 import { Experiments } from '../../engine/disruption/experiments.ts';
 import type { Deliberation, Findings } from '../../engine/disruption/method.ts';
 import { methodsOf } from '../../engine/disruption/review.ts';
-import type { InstanceType, PoolInput, Snapshot } from '../../engine/model.ts';
-import { HeldLists } from '../copies.ts';
-import type { Answer, Backdrop, FindingsInWords, ListName, Message, NumberedPool, Question } from './labmessages.ts';
+import type { SimulationOptions } from '../../engine/disruption/simulation.ts';
+import type { Snapshot } from '../../engine/model.ts';
+import type { HoldMessage } from '../enginemessages.ts';
+import { answer, HeldCluster } from '../engineworker.ts';
+import type { Backdrop, FindingsInWords, Message, Question, SimulationInWords } from './labmessages.ts';
 
-const lists = new HeldLists();
-const typeLists = new Map<number, readonly InstanceType[]>();
+const cluster = new HeldCluster();
 let scene: { readonly snapshot: Snapshot; readonly experiments: Experiments } | undefined;
 
-const withTypes = (pools: readonly NumberedPool[]): readonly PoolInput[] =>
-  pools.map(({ nodePool, types }) => ({ nodePool, instanceTypes: typeLists.get(types) ?? [] }));
-
-function setScene({ rest, pools, nodePools, solve }: Backdrop): void {
-  // what was put under a name has the type of that list
-  const held = <Name extends ListName>(name: Name): Snapshot[Name] => lists.items(name) as unknown as Snapshot[Name];
-  const snapshot: Snapshot = {
-    ...rest,
-    pools: withTypes(pools),
-    nodes: held('nodes'),
-    pendingPods: held('pendingPods'),
-    daemonPods: held('daemonPods'),
-    namespaces: held('namespaces'),
-    podDisruptionBudgets: held('podDisruptionBudgets'),
-    persistentVolumeClaims: held('persistentVolumeClaims'),
-    persistentVolumes: held('persistentVolumes'),
-    storageClasses: held('storageClasses'),
-  };
+function setScene({ frame, nodePools, solve }: Backdrop): void {
+  const snapshot = cluster.snapshot(frame);
   const options = { nodePools, solve: { ...solve, elapsedMs: () => performance.now() } };
   scene = { snapshot, experiments: new Experiments(snapshot, options) };
 }
@@ -43,7 +28,7 @@ async function decide(question: Question): Promise<Findings> {
   const { snapshot, experiments } = sceneNow();
   const method = methodsOf(question.consolidation).find(({ name }) => name === question.method);
   if (method === undefined) throw new Error(`Cannot decide: there is no disruption method "${question.method}"`);
-  const pools = new Map(withTypes(question.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
+  const pools = new Map(cluster.withTypes(question.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
   const wanted = new Set(question.candidates);
   const candidates = snapshot.nodes
     .filter(({ providerId }) => wanted.has(providerId))
@@ -83,46 +68,22 @@ function inWords({ commands, notes, evaluations = [], ...rest }: Findings): Find
   };
 }
 
-async function answer(job: number, work: () => Promise<Omit<Answer, 'job'>>): Promise<void> {
-  try {
-    parentPort?.postMessage({ job, ...(await work()) });
-  } catch (error) {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    parentPort?.postMessage({ job, error: text } satisfies Answer);
-  }
+function simulate(gone: readonly string[], options: SimulationOptions): SimulationInWords | undefined {
+  const found = sceneNow().experiments.without(gone, options);
+  if (found === undefined) return undefined;
+  const { pools: _, ...simulation } = found;
+  return simulation;
 }
 
-function receive(message: Message): void {
+parentPort?.on('message', (message: HoldMessage | Message) => {
   switch (message.kind) {
-    case 'put':
-    case 'drop':
-      lists.receive(message);
-      break;
-    case 'types':
-      typeLists.set(message.id, message.types);
-      break;
-    case 'forget':
-      typeLists.delete(message.id);
-      break;
     case 'scene':
-      setScene(message.backdrop);
-      break;
-    case 'simulate': {
-      const { job, gone, options } = message;
-      void answer(job, async () => {
-        const found = sceneNow().experiments.without(gone, options);
-        if (found === undefined) return { simulation: undefined };
-        const { pools: _, ...simulation } = found;
-        return { simulation };
-      });
-      break;
-    }
-    case 'decide': {
-      const { job, question } = message;
-      void answer(job, async () => ({ findings: inWords(await decide(question)) }));
-      break;
-    }
+      return setScene(message.backdrop);
+    case 'simulate':
+      return void answer(message.job, () => ({ simulation: simulate(message.gone, message.options) }));
+    case 'decide':
+      return void answer(message.job, async () => ({ findings: inWords(await decide(message.question)) }));
+    default:
+      return cluster.receive(message);
   }
-}
-
-parentPort?.on('message', receive);
+});

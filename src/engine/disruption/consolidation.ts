@@ -121,9 +121,7 @@ function cheaper(
     return { code: 'spot-to-spot-disabled', text };
   }
   const kept = filtered(replacement, price);
-  if ('code' in kept) return kept;
-  // A spot launch that fails must not fall through to a dearer on-demand node.
-  return (kept.admits('spot') && kept.admits('on-demand') ? kept.only('spot') : kept).claim;
+  return 'code' in kept ? kept : kept.spotIfAdmitted().claim;
 }
 
 function filtered(replacement: Replacement, price: number): Replacement | Reason<DeclineCode> {

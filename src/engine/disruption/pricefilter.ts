@@ -55,23 +55,29 @@ export class Replacement {
 
   /** Bound to one capacity type, with the types that are sold under it now. */
   only(capacityType: string): Replacement {
-    const requirements = this.#requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
-    const prices = this.#priced.under(requirements);
-    const sold = this.#unordered.filter((type) => Number.isFinite(prices.cheapest(type)));
-    return this.#with(sold, requirements);
+    return this.#boundTo(CAPACITY_TYPE_LABEL, capacityType);
+  }
+
+  /** Of spot and on-demand spot alone: a spot launch that fails must not fall through to a dearer on-demand node. */
+  spotIfAdmitted(): Replacement {
+    return this.admits('spot') && this.admits('on-demand') ? this.only('spot') : this;
   }
 
   /** Bound to the zone in which `worstOf` is least; the same where the zones do not differ. */
   inCheapestZone(count: number): Replacement {
     let best: Replacement = this;
     for (const zone of this.#zones) {
-      const requirements = this.#requirements.and(ZONE_LABEL, ValueSet.in([zone]));
-      const prices = this.#priced.under(requirements);
-      const sold = this.#unordered.filter((type) => Number.isFinite(prices.cheapest(type)));
-      const there = this.#with(sold, requirements);
+      const there = this.#boundTo(ZONE_LABEL, zone);
       if (there.worstOf(count) < best.worstOf(count)) best = there;
     }
     return best;
+  }
+
+  #boundTo(label: string, value: string): Replacement {
+    const requirements = this.#requirements.and(label, ValueSet.in([value]));
+    const prices = this.#priced.under(requirements);
+    const sold = this.#unordered.filter((type) => Number.isFinite(prices.cheapest(type)));
+    return this.#with(sold, requirements);
   }
 
   /** Where the types are sold, in order. */

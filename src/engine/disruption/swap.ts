@@ -180,8 +180,7 @@ export function cheaperTogether(
   for (const [at, replacement] of bound.entries()) {
     const kept = replacement.cheaperThan((least[at] ?? 0) * stretch);
     if (typeof kept === 'string' || kept.count < flexibilityOf(replacement)) return undefined;
-    // a spot launch that fails must not fall through to a dearer on-demand node
-    narrowed.push((kept.admits('spot') && kept.admits('on-demand') ? kept.only('spot') : kept).claim);
+    narrowed.push(kept.spotIfAdmitted().claim);
   }
   return narrowed;
 }

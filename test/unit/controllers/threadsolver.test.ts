@@ -69,6 +69,15 @@ describe('the solver in a thread', () => {
     expect((await solver.solve(snapshotOf(1), OPTIONS)).claims).toHaveLength(1);
   });
 
+  it('forgets what went over only in part: the next solve misses nothing', async () => {
+    const snapshot = snapshotOf(600);
+    const uncloneable = { metadata: { name: 'odd' }, spec: { containers: [], odd: () => undefined } };
+    const broken = { ...snapshot, pendingPods: [...snapshot.pendingPods, uncloneable] } as unknown as Snapshot;
+    await expect(solver.solve(broken, OPTIONS)).rejects.toThrow(/could not be cloned/);
+    const plan = await solver.solve(snapshot, OPTIONS);
+    expect(plan.claims.flatMap(({ pods }) => pods)).toHaveLength(600);
+  });
+
   it('starts anew after its thread ended', async () => {
     await solver.close();
     expect((await solver.solve(snapshotOf(1), OPTIONS)).claims).toHaveLength(1);

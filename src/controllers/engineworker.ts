@@ -1,0 +1,39 @@
+/** The far side of `enginethread.ts`: holds the copy of the cluster, and answers. */
+import { parentPort } from 'node:worker_threads';
+import type { InstanceType, PoolInput, Snapshot } from '../engine/model.ts';
+import { HeldLists } from './copies.ts';
+import type { CopiedName, Failure, HoldMessage, NumberedPool, SnapshotFrame } from './enginemessages.ts';
+import { COPIED } from './enginemessages.ts';
+
+export class HeldCluster {
+  readonly #lists = new HeldLists();
+  /** Instance types by the number that the near side gave their list: compiled once, used by many solves. */
+  readonly #typeLists = new Map<number, readonly InstanceType[]>();
+
+  receive(message: HoldMessage): void {
+    if (message.kind === 'types') this.#typeLists.set(message.id, message.types);
+    else if (message.kind === 'forget') this.#typeLists.delete(message.id);
+    else this.#lists.receive(message);
+  }
+
+  withTypes(pools: readonly NumberedPool[]): readonly PoolInput[] {
+    return pools.map(({ nodePool, types }) => ({ nodePool, instanceTypes: this.#typeLists.get(types) ?? [] }));
+  }
+
+  /** The snapshot that was shown, as the lists are now. */
+  snapshot({ rest, pools }: SnapshotFrame): Snapshot {
+    // what was put under a name has the type of its list
+    const held = Object.fromEntries(COPIED.map((name) => [name, this.#lists.items(name)])) as object;
+    return { ...rest, ...(held as Pick<Snapshot, CopiedName>), pools: this.withTypes(pools) };
+  }
+}
+
+/** Sends what the work comes to, or what went wrong with it. */
+export async function answer(job: number, work: () => object | Promise<object>): Promise<void> {
+  try {
+    parentPort?.postMessage({ job, ...(await work()) });
+  } catch (error) {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    parentPort?.postMessage({ job, error: text } satisfies Failure);
+  }
+}
