@@ -28,7 +28,8 @@ export function poolTotals(
     [...names].map((name) => {
       const types = new Map((pools.get(name)?.instanceTypes ?? []).map((type) => [type.name, type]));
       const own = nodes.filter(({ labels }) => labels[NODEPOOL_LABEL] === name);
-      const usdPerHour = sum(own.map((node) => nodePrice(node, types.get(node.labels[INSTANCE_TYPE_LABEL] ?? ''))));
+      const claimed = own.filter(({ nodeClaim }) => nodeClaim !== undefined);
+      const usdPerHour = sum(claimed.map((node) => nodePrice(node, types.get(node.labels[INSTANCE_TYPE_LABEL] ?? ''))));
       const disruption = sum(own.map((node) => known.get(node.providerId)?.rescheduleCost ?? costOfOther(node)));
       return [name, { usdPerHour, disruption }] as const;
     }),

@@ -121,17 +121,21 @@ function cheaper(
     return { code: 'spot-to-spot-disabled', text };
   }
   const kept = filtered(replacement, price);
-  return 'code' in kept ? kept : kept.spotIfAdmitted().claim;
+  if ('code' in kept) return kept;
+  const narrowed = kept.spotOrOnDemand(price);
+  return typeof narrowed === 'string' ? tooFew(narrowed) : narrowed.claim;
 }
 
 function filtered(replacement: Replacement, price: number): Replacement | Reason<DeclineCode> {
   const kept = replacement.cheaperThan(price);
-  if (typeof kept === 'string') return { code: 'min-values', text: `Filtering by price: ${kept}` };
+  if (typeof kept === 'string') return tooFew(kept);
   if (kept.count > 0) return kept;
   const { cheapest, usdPerHour } = replacement.claim;
   const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h for $${price.toFixed(4)}/h`;
   return { code: 'not-cheaper', text: "Can't replace with a cheaper node", nearestMiss };
 }
+
+const tooFew = (text: string): Reason<DeclineCode> => ({ code: 'min-values', text: `Filtering by price: ${text}` });
 
 function cheaperSpot(replacement: Replacement, price: number, candidates: number): PlannedClaim | Reason<DeclineCode> {
   const kept = filtered(replacement, price);

@@ -58,9 +58,16 @@ export class Replacement {
     return this.#boundTo(CAPACITY_TYPE_LABEL, capacityType);
   }
 
-  /** Of spot and on-demand spot alone: a spot launch that fails must not fall through to a dearer on-demand node. */
-  spotIfAdmitted(): Replacement {
-    return this.admits('spot') && this.admits('on-demand') ? this.only('spot') : this;
+  /**
+   * Of spot and on-demand one alone, with the types of which every launch would cost less: a spot launch that fails must
+   * not fall through to a dearer on-demand node. On-demand where spot is sold out or not enough for `minValues`, for a
+   * claim for spot would come to nothing. Or what is wrong with both; the same where neither is sold, but reserved is.
+   */
+  spotOrOnDemand(usdPerHour: number): Replacement | string {
+    if (!this.admits('spot') || !this.admits('on-demand')) return this;
+    const narrowed = ['spot', 'on-demand'].map((capacityType) => this.only(capacityType).cheaperThan(usdPerHour));
+    const isSold = (kept: Replacement | string): boolean => typeof kept !== 'string' && kept.count > 0;
+    return narrowed.find(isSold) ?? narrowed.find((kept) => typeof kept === 'string') ?? this;
   }
 
   /** Bound to the zone in which `worstOf` is least; the same where the zones do not differ. */

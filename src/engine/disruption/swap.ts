@@ -178,9 +178,12 @@ export function cheaperTogether(
   if (!(stretch > 1)) return undefined;
   const narrowed: PlannedClaim[] = [];
   for (const [at, replacement] of bound.entries()) {
-    const kept = replacement.cheaperThan((least[at] ?? 0) * stretch);
+    const limit = (least[at] ?? 0) * stretch;
+    const kept = replacement.cheaperThan(limit);
     if (typeof kept === 'string' || kept.count < flexibilityOf(replacement)) return undefined;
-    narrowed.push(kept.spotIfAdmitted().claim);
+    const bought = kept.spotOrOnDemand(limit);
+    if (typeof bought === 'string') return undefined;
+    narrowed.push(bought.claim);
   }
   return narrowed;
 }

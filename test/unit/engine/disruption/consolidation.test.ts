@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import { evaluate, isApproved, poolTotals } from '../../../../src/engine/disruption/balance.ts';
 import { type Candidate, candidateOf, described, isBlock } from '../../../../src/engine/disruption/candidates.ts';
 import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
@@ -97,6 +97,44 @@ describe('single-node consolidation', () => {
       values: ['spot'],
     });
     expect(notes.map(({ kind }) => kind)).toContain('ConsolidationCandidate');
+  });
+
+  /** The types with spot for sale only where said. */
+  const soldAsSpot = (names: readonly string[]): readonly InstanceType[] =>
+    types.map((type) => ({
+      ...type,
+      offerings: type.offerings.map((offering) => ({
+        ...offering,
+        available: names.includes(type.name) || !isSpot(offering),
+      })),
+    }));
+  const isSpot = ({ requirements }: InstanceType['offerings'][number]): boolean =>
+    requirements.some(({ key, values = [] }) => key === CAPACITY_TYPE_LABEL && values.includes('spot'));
+  const demanding = (claim: PlannedClaim, minValues: number): PlannedClaim => ({
+    ...claim,
+    requirements: claim.requirements.map((each) => (each.key === INSTANCE_TYPE_LABEL ? { ...each, minValues } : each)),
+  });
+
+  it.each([
+    { when: 'spot is sold out', spot: [], minValues: 1, bought: ['on-demand', ['m.1', 'm.2']] },
+    { when: 'some of the types are sold as spot', spot: ['m.2'], minValues: 1, bought: ['spot', ['m.2']] },
+    { when: 'spot is too little for minValues', spot: ['m.4'], minValues: 2, bought: ['on-demand', ['m.1', 'm.2']] },
+  ])('replaces by what can be launched when $when', async ({ spot, minValues, bought }) => {
+    const offered = soldAsSpot(spot);
+    const claim = demanding(planned(['m.1', 'm.2', 'm.4']), minValues);
+    const { commands } = await singleNode.decide(asking([candidate('a')], () => solved([claim], [], offered)));
+    const [replacement] = commands[0]?.replacements ?? [];
+    const capacityTypes = replacement?.requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values ?? [];
+    expect([...capacityTypes, replacement?.instanceTypes]).toEqual(bought);
+  });
+
+  it('leaves the node alone when neither spot nor on-demand alone is enough for minValues', async () => {
+    const claim = demanding(planned(['m.1', 'm.2', 'm.4', 'm.8']), 3);
+    const { commands, notes } = await singleNode.decide(
+      asking([candidate('a')], () => solved([claim], [], soldAsSpot(['m.4', 'm.8']))),
+    );
+    expect(commands).toEqual([]);
+    expect(notes[0]?.message).toMatch(/^Filtering by price: minValues requirement is not met/);
   });
 
   it.each([
@@ -319,6 +357,11 @@ describe('the Balanced policy', () => {
   it('sums what a pool costs and what it would disturb to take it away', () => {
     expect(totals.get('default')?.usdPerHour).toBeCloseTo(0.85);
     expect(totals.get('default')?.disruption).toBe(6);
+  });
+
+  it('does not count the price of nodes without a NodeClaim', () => {
+    const { nodeClaim: _, ...foreign } = stateNode('foreign', { type: 'm.16' });
+    expect(poolTotals([...nodes, foreign], found, own).get('default')?.usdPerHour).toBeCloseTo(0.85);
   });
 
   it.each([
