@@ -8,6 +8,7 @@ import type { Controller, Outcome } from '../../src/kube/reconciler.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { parseSettings } from '../../src/observe/settings.ts';
+import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
 import { FakeKube } from '../unit/aws/support/kube.ts';
 import { type Backend, CLUSTER, NODE_ROLE } from './backend.ts';
 
@@ -32,31 +33,8 @@ export class Session {
   static async open(backend: Backend): Promise<Session> {
     const session = new Session(backend);
     const { kube } = session;
-    kube.put(EC2_NODE_CLASS, {
-      apiVersion: 'karpenter.k8s.aws/v1',
-      kind: 'EC2NodeClass',
-      metadata: { name: 'default' },
-      spec: {
-        amiSelectorTerms: [{ alias: 'al2023@latest' }],
-        role: NODE_ROLE,
-        subnetSelectorTerms: [{ tags: { 'karpenter.sh/discovery': CLUSTER } }],
-        securityGroupSelectorTerms: [{ tags: { 'karpenter.sh/discovery': CLUSTER } }],
-        tags: { team: 'a' },
-      },
-    });
-    kube.put(NODE_POOL, {
-      apiVersion: 'karpenter.sh/v1',
-      kind: 'NodePool',
-      metadata: { name: 'default' },
-      spec: {
-        template: {
-          spec: {
-            nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
-            requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['m5.large'] }],
-          },
-        },
-      },
-    });
+    kube.put(EC2_NODE_CLASS, nodeClassOf(CLUSTER, { role: NODE_ROLE, tags: { team: 'a' } }));
+    kube.put(NODE_POOL, nodePoolOf({ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['m5.large'] }));
     session.#aws = await assemble(
       {
         settings: parseSettings(FLAGS, {}),
@@ -106,20 +84,7 @@ export class Session {
   }
 
   claim(...requirements: readonly NodeClaimRequirement[]): NodeClaim {
-    return this.kube.put(NODE_CLAIM, {
-      apiVersion: 'karpenter.sh/v1',
-      kind: 'NodeClaim',
-      metadata: {
-        name: `default-${this.#claims++}`,
-        labels: { 'karpenter.sh/nodepool': 'default' },
-        creationTimestamp: new Date(Math.floor(Date.now() / 1000) * 1000).toISOString(),
-      },
-      spec: {
-        nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
-        requirements,
-        resources: { requests: { cpu: '1', memory: '1Gi', pods: '3' } },
-      },
-    });
+    return this.kube.put(NODE_CLAIM, nodeClaimOf(`default-${this.#claims++}`, Date.now(), requirements));
   }
 
   /** Buys a node and writes down what came of it, as the launch controller does. */

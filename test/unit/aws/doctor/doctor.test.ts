@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateLaunchTemplateCommand, DescribeImagesCommand, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { createClients } from '../../../../src/aws/clients.ts';
 import { missingFields } from '../../../../src/aws/doctor/cluster.ts';
 import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
 import { controllerRole, judged, roleOfSession } from '../../../../src/aws/doctor/simulation.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
+import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 
 const CLUSTER = 'test';
 const WRITES = ['CreateLaunchTemplate', 'CreateFleet', 'DeleteLaunchTemplate', 'TerminateInstances', 'CreateTags'];
@@ -39,33 +41,12 @@ const run = () =>
 const of = (findings: readonly Finding[], subject: string): readonly Finding[] =>
   findings.filter((finding) => finding.subject === subject);
 
-const discovery = [{ tags: { 'karpenter.sh/discovery': CLUSTER } }];
-const apply = async (spec: object = {}): Promise<void> => {
-  await world.kube.client.create(EC2_NODE_CLASS, {
-    apiVersion: 'karpenter.k8s.aws/v1',
-    kind: 'EC2NodeClass',
-    metadata: { name: 'default' },
-    spec: {
-      amiSelectorTerms: [{ alias: 'al2023@latest' }],
-      role: `KarpenterNodeRole-${CLUSTER}`,
-      subnetSelectorTerms: discovery,
-      securityGroupSelectorTerms: discovery,
-      ...spec,
-    },
-  });
-  await world.kube.client.create(NODE_POOL, {
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodePool',
-    metadata: { name: 'default' },
-    spec: {
-      template: {
-        spec: {
-          nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
-          requirements: [{ key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] }],
-        },
-      },
-    },
-  });
+const apply = async (spec: Partial<EC2NodeClass['spec']> = {}): Promise<void> => {
+  await world.kube.client.create(EC2_NODE_CLASS, nodeClassOf(CLUSTER, spec));
+  await world.kube.client.create(
+    NODE_POOL,
+    nodePoolOf({ key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] }),
+  );
 };
 
 describe('doctor', () => {

@@ -11,6 +11,7 @@ import { type LocalAws, startAws } from '../../../../src/local/aws/server.ts';
 import type { Logger } from '../../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../../src/observe/settings.ts';
+import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { FakeKube } from './kube.ts';
 
 const CLUSTER = 'test';
@@ -82,30 +83,8 @@ export class Account {
     const aws = await startAws({ clock, clusterName: CLUSTER, startDelayMs: 10, stopDelayMs, rateLimits });
     const account = new Account(aws, clock, flags);
     Object.assign(process.env, aws.env());
-    account.kube.put(EC2_NODE_CLASS, {
-      apiVersion: 'karpenter.k8s.aws/v1',
-      kind: 'EC2NodeClass',
-      metadata: { name: 'default' },
-      spec: {
-        amiSelectorTerms: [{ alias: 'al2023@latest' }],
-        role: `KarpenterNodeRole-${CLUSTER}`,
-        subnetSelectorTerms: [{ tags: { 'karpenter.sh/discovery': CLUSTER } }],
-        securityGroupSelectorTerms: [{ tags: { 'karpenter.sh/discovery': CLUSTER } }],
-      },
-    });
-    account.kube.put(NODE_POOL, {
-      apiVersion: 'karpenter.sh/v1',
-      kind: 'NodePool',
-      metadata: { name: 'default' },
-      spec: {
-        template: {
-          spec: {
-            nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
-            requirements: [],
-          },
-        },
-      },
-    });
+    account.kube.put(EC2_NODE_CLASS, nodeClassOf(CLUSTER));
+    account.kube.put(NODE_POOL, nodePoolOf());
     await account.restart();
     await account.reconcile('providers.pricing');
     await account.reconcileNodeClass();
@@ -188,21 +167,7 @@ export class Account {
   }
 
   claim(...requirements: readonly NodeClaimRequirement[]): NodeClaim {
-    return this.kube.put(NODE_CLAIM, {
-      apiVersion: 'karpenter.sh/v1',
-      kind: 'NodeClaim',
-      metadata: {
-        name: `default-${this.#claims++}`,
-        labels: { 'karpenter.sh/nodepool': 'default' },
-        // EC2 tells launch times in whole seconds.
-        creationTimestamp: new Date(Math.floor(this.clock.now() / 1000) * 1000).toISOString(),
-      },
-      spec: {
-        nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
-        requirements,
-        resources: { requests: { cpu: '1', memory: '1Gi', pods: '3' } },
-      },
-    });
+    return this.kube.put(NODE_CLAIM, nodeClaimOf(`default-${this.#claims++}`, this.clock.now(), requirements));
   }
 
   /** What the launch controller does with the provider's answer. */
