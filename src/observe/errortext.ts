@@ -1,12 +1,12 @@
 /** How failures look in the log: one text with its causes, and the codes that AWS puts on its failures. */
 import type { LogFields } from './logger.ts';
 
-/** The error's message followed by those of its causes that it does not repeat. */
+/** The error's message followed by those of its causes, or of the errors it gathers, that it does not repeat. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : JSON.stringify(error);
   const own = error.message === '' ? error.name : error.message;
   if (error instanceof AggregateError && error.errors.length > 0) {
-    return [own, ...error.errors.map(errorText)].join('; ');
+    return [own, ...error.errors.map(errorText).filter((text) => !own.includes(text))].join('; ');
   }
   if (error.cause === undefined) return own;
   const cause = errorText(error.cause);

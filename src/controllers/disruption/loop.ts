@@ -2,13 +2,14 @@
 import { formatDuration } from '../../api/duration.ts';
 import { budgetErrors } from '../../engine/disruption/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
-import { after, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
+import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { inBatches } from '../parallel.ts';
 import { deliberator, managedPools } from './deliberate.ts';
+import { during, isConflictOnly } from './failures.ts';
 import type { Laboratory } from './laboratory.ts';
-import { isMarked, unmark } from './marks.ts';
+import { isTainted, tellsReason, untaint, withdrawReason } from './marks.ts';
 import { initTimeouts } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { methodRunner } from './run.ts';
@@ -48,15 +49,25 @@ export function disruption(deps: Deps, { queue, methods, laboratory, book }: Dis
 
   /** Nodes that carry marks of a command which this process knows nothing of: it failed to start, or died with us. */
   async function cleanStaleMarks(): Promise<void> {
-    const outdated = cluster
-      .nodes()
-      .filter((node) => !queue.has(node.providerId) && !node.markedForDeletion && isMarked(node));
-    try {
-      await inBatches(outdated, AT_ONCE, (node) => unmark(deps, node));
-    } catch (error) {
-      if (error instanceof Requeue) throw error;
-      throw new Error(`removing taint from nodes, ${error instanceof Error ? error.message : error}`, { cause: error });
+    const outdated = cluster.nodes().filter((node) => !queue.has(node.providerId) && !node.markedForDeletion);
+    await step('removing taint from nodes', () =>
+      inBatches(outdated.filter(isTainted), AT_ONCE, (node) => untaint(deps, node)),
+    );
+    await step('removing condition from nodeclaims', () =>
+      inBatches(outdated.filter(tellsReason), AT_ONCE, (node) => withdrawReason(deps, node)),
+    );
+  }
+
+  async function pass(context: ReconcileContext): Promise<Outcome> {
+    const errors = budgetErrors(managedPools(deps), clock.now());
+    if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
+    if (!cluster.synced()) return after(UNSYNCED_MS);
+    await cleanStaleMarks();
+    for (const method of methods) {
+      lastRunMs.set(method.name, clock.now());
+      if (await step('disrupting', () => run(method, context))) return settled;
     }
+    return after(POLL_MS);
   }
 
   return {
@@ -64,18 +75,23 @@ export function disruption(deps: Deps, { queue, methods, laboratory, book }: Dis
     singleton: true,
     backOff: BACK_OFF,
     async reconcile(context) {
-      const { log } = context;
-      warnOfGaps(log);
+      warnOfGaps(context.log);
       lastRunMs.set(LOOP, clock.now());
-      const errors = budgetErrors(managedPools(deps), clock.now());
-      if (errors.length > 0) log.error('detected disruption budget errors', { error: errors.join('; ') });
-      if (!cluster.synced()) return after(UNSYNCED_MS);
-      await cleanStaleMarks();
-      for (const method of methods) {
-        lastRunMs.set(method.name, clock.now());
-        if (await run(method, context)) return settled;
+      try {
+        return await pass(context);
+      } finally {
+        warnOfGaps(context.log);
       }
-      return after(POLL_MS);
     },
   };
+}
+
+/** @throws Requeue when others only wrote first, else an Error that names the step */
+async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isConflictOnly(error)) throw new Requeue(`${name}: others wrote first`, { cause: error });
+    throw during(name, error);
+  }
 }

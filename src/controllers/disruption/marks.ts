@@ -15,14 +15,16 @@ const REASON = 'DisruptionReason';
 
 type Writer = Pick<Deps, 'client' | 'clock'>;
 
-const isTainted = (node: Node): boolean => (node.spec?.taints ?? []).some((taint) => sameTaint(taint, DISRUPTED_TAINT));
+const carriesTaint = (node: Node): boolean =>
+  (node.spec?.taints ?? []).some((taint) => sameTaint(taint, DISRUPTED_TAINT));
 
 /** Adds or removes the taint. A tainted Node that is being deleted is left as it is: its own drain put it there. */
 async function setTaint({ client, clock }: Writer, { node, nodeClaim }: StateNode, wanted: boolean): Promise<void> {
   if (node === undefined || nodeClaim === undefined) return;
   const write = async (): Promise<void> => {
     const before = await client.get(NODE, { name: node.metadata.name });
-    if (isTainted(before) === wanted || (isTainted(before) && before.metadata.deletionTimestamp)) return;
+    const isTainted = carriesTaint(before);
+    if (isTainted === wanted || (isTainted && before.metadata.deletionTimestamp)) return;
     const others = (before.spec?.taints ?? []).filter((taint) => !sameTaint(taint, DISRUPTED_TAINT));
     const taints = wanted ? [...others, DISRUPTED_TAINT] : others;
     const after: Node = { ...before, spec: { ...before.spec, taints } };
@@ -52,13 +54,15 @@ export async function mark(writer: Writer, stateNode: StateNode, reason: Disrupt
   );
 }
 
-export async function unmark(writer: Writer, stateNode: StateNode): Promise<void> {
-  await setTaint(writer, stateNode, false);
-  await changeStatus(writer, stateNode, (claim) =>
-    clearCondition(claim, NODECLAIM_CONDITIONS, REASON, writer.clock.now()),
-  );
-}
+export const untaint = (writer: Writer, stateNode: StateNode): Promise<void> => setTaint(writer, stateNode, false);
 
-/** Whether a node shows marks, as far as the cache knows. Nodes without a claim are not ours to clean. */
-export const isMarked = ({ node, nodeClaim }: StateNode): boolean =>
-  node !== undefined && nodeClaim !== undefined && (isTainted(node) || getCondition(nodeClaim, REASON) !== undefined);
+export const withdrawReason = (writer: Writer, stateNode: StateNode): Promise<void> =>
+  changeStatus(writer, stateNode, (claim) => clearCondition(claim, NODECLAIM_CONDITIONS, REASON, writer.clock.now()));
+
+/** Whether a node carries the taint, as far as the cache knows. Nodes without a claim are not ours to clean. */
+export const isTainted = ({ node, nodeClaim }: StateNode): boolean =>
+  node !== undefined && nodeClaim !== undefined && carriesTaint(node);
+
+/** Whether the claim of an initialised node says why it is disrupted, as far as the cache knows. */
+export const tellsReason = ({ initialized, nodeClaim }: StateNode): boolean =>
+  initialized && nodeClaim !== undefined && getCondition(nodeClaim, REASON) !== undefined;

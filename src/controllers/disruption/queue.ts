@@ -19,7 +19,7 @@ import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import { retried } from '../retry.ts';
 import { snakeCase } from '../text.ts';
-import { unmark } from './marks.ts';
+import { untaint, withdrawReason } from './marks.ts';
 import { MoveBook } from './moves.ts';
 import { publishLaunching, publishTerminating, publishWaiting } from './notes.ts';
 
@@ -52,6 +52,8 @@ export class DisruptionQueue {
   readonly #byProviderId = new Map<string, string>();
   /** Replacements seen initialised; what becomes of them later does not matter. */
   readonly #initialized = new Set<string>();
+  /** UIDs of candidates' claims that are deleted while others of their command could not be yet. */
+  readonly #deleted = new Set<string | undefined>();
   #add: (id: string) => void = () => undefined;
 
   constructor(deps: Deps, moves: MoveBook = new MoveBook()) {
@@ -140,7 +142,9 @@ export class DisruptionQueue {
   async #deleteCandidate({ command, method }: Order, candidate: Candidate): Promise<void> {
     const { client, clock, events, metrics } = this.#deps;
     const { nodeClaim, nodePool, reschedulablePods } = candidate;
+    if (this.#deleted.has(nodeClaim.metadata.uid)) return;
     if (!(await retried(clock, () => deleteExactly(client, NODE_CLAIM, nodeClaim)))) return;
+    this.#deleted.add(nodeClaim.metadata.uid);
     publishTerminating(events, candidate, command.reason);
     const policy = nodePool.spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized';
     countDisrupted(metrics, nodeClaim, {
@@ -176,14 +180,19 @@ export class DisruptionQueue {
         replacements.filter((name) => !this.#initialized.has(name)).length,
       );
     // What cannot be undone now is undone by the next run of the disruption loop, which finds the nodes in no command.
-    await Promise.allSettled(command.candidates.map(({ stateNode }) => unmark(this.#deps, stateNode)));
+    const nodes = command.candidates.map(({ stateNode }) => stateNode);
+    await Promise.allSettled(nodes.map((node) => untaint(this.#deps, node)));
+    await Promise.allSettled(nodes.map((node) => withdrawReason(this.#deps, node)));
     log.error('failed terminating nodes while executing a disruption command', { ...fields, error });
     cluster.unmarkForDeletion(...command.candidates.map(({ providerId }) => providerId));
   }
 
   #forget({ id, command, replacements }: Order): void {
     this.#orders.delete(id);
-    for (const { providerId } of command.candidates) this.#byProviderId.delete(providerId);
+    for (const { providerId, nodeClaim } of command.candidates) {
+      this.#byProviderId.delete(providerId);
+      this.#deleted.delete(nodeClaim.metadata.uid);
+    }
     for (const name of replacements) this.#initialized.delete(name);
   }
 }

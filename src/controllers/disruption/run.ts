@@ -5,6 +5,7 @@ import type { ReconcileContext } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import type { Deliberate } from './deliberate.ts';
+import { failuresOf, together } from './failures.ts';
 import {
   countFailedValidations,
   countTimeout,
@@ -14,7 +15,7 @@ import {
 } from './measures.ts';
 import { publishNotes } from './notes.ts';
 import type { DisruptionQueue } from './queue.ts';
-import { podsByKey, startCommand } from './start.ts';
+import { describe, podsByKey, startCommand } from './start.ts';
 import type { VerdictBook } from './verdictbook.ts';
 
 const NONE: ReadonlySet<string> = new Set();
@@ -32,6 +33,19 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
   const remembers = ({ name, consolidationType }: Method): boolean =>
     consolidationType !== '' && memos.get(name) === cluster.consolidationState();
 
+  function tell(method: Method, findings: Findings, log: Logger): void {
+    const { notes, failures = [], timeout, commands } = findings;
+    publishNotes(events, notes);
+    observeEvaluations(metrics, method, findings);
+    logScores(log, findings);
+    for (const { node, error } of failures)
+      log.error('failed computing consolidation', { Node: { name: node }, error });
+    if (timeout === undefined) return;
+    countTimeout(metrics, method);
+    const [found] = commands;
+    log.debug(timeout.message, { ...timeout.fields, ...(found && describe(found)) });
+  }
+
   async function decide(method: Method, { log, signal }: ReconcileContext): Promise<readonly Command[]> {
     const unseen = unseenPools.get(method.name) ?? NONE;
     const { deliberation, decide: decideOn, ...asked } = await deliberate({ method, log, unseenPools: unseen });
@@ -45,14 +59,10 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     }
     const findings = await decideOn(signal);
     book.enter({ ...asked, findings });
-    publishNotes(events, findings.notes);
-    observeEvaluations(metrics, method, findings);
-    logScores(log, findings);
-    if (findings.timeout) {
-      countTimeout(metrics, method);
-      log.debug(findings.timeout.message, findings.timeout.fields);
-    }
-    unseenPools.set(method.name, findings.timeout ? (findings.unseenPools ?? NONE) : NONE);
+    tell(method, findings, log);
+    // a search that ends with a command says nothing of the NodePools that it has not come to
+    if (findings.timeout || findings.commands.length === 0)
+      unseenPools.set(method.name, findings.timeout ? (findings.unseenPools ?? NONE) : NONE);
     if (findings.exhausted) memos.set(method.name, cluster.consolidationState());
     return findings.commands;
   }
@@ -65,7 +75,7 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
   ): Promise<Command | undefined> {
     if (method.validate === undefined || method.validateAfterMs === undefined) return command;
     await clock.sleep(method.validateAfterMs, signal);
-    if (signal.aborted) return undefined;
+    signal.throwIfAborted();
     const { deliberation: later } = await deliberate({ method, log, unseenPools: NONE });
     const { command: valid, failure, dropped, notes = [] } = await method.validate(command, later);
     countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
@@ -82,23 +92,29 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     return valid;
   }
 
+  async function evaluated(method: Method, context: ReconcileContext): Promise<readonly Command[]> {
+    const startedMs = clock.now();
+    try {
+      const commands = await decide(method, context);
+      const held = await Promise.all(commands.map((command) => confirmed(method, command, context)));
+      return held.filter((command) => command !== undefined);
+    } finally {
+      observeEvaluation(metrics, method, (clock.now() - startedMs) / 1000);
+    }
+  }
+
   async function start(method: Method, commands: readonly Command[], context: ReconcileContext): Promise<void> {
     const pods = podsByKey(cluster.stores.pods.list());
     const results = await Promise.allSettled(
       commands.map((command) => startCommand(deps, queue, { command, method, pods }, context)),
     );
-    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-    if (failures.length > 0) {
-      throw new AggregateError(failures, `disrupting candidates, ${failures.map(String).join('; ')}`);
-    }
+    const failures = failuresOf(results);
+    if (failures.length > 0) throw together('disrupting candidates', failures);
   }
 
   return async (method, context) => {
-    const startedMs = clock.now();
-    const commands = await decide(method, context);
-    const held = await Promise.all(commands.map((command) => confirmed(method, command, context)));
-    observeEvaluation(metrics, method, (clock.now() - startedMs) / 1000);
-    const valid = held.filter((command) => command !== undefined);
+    const valid = await evaluated(method, context);
+    context.signal.throwIfAborted();
     if (valid.length > 0) await start(method, valid, context);
     return valid.length > 0;
   };

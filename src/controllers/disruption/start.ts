@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
-import { type Command, decisionOf, longText } from '../../engine/disruption/command.ts';
+import { type Command, decisionOf, longText, shortText } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
@@ -14,6 +14,7 @@ import type { Deps } from '../deps.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
 import { publishRefusal } from '../provisioning/results.ts';
 import { firstFew } from '../text.ts';
+import { failuresOf, together } from './failures.ts';
 import { mark } from './marks.ts';
 import { countDecision } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
@@ -38,8 +39,10 @@ export async function startCommand(
   const id = randomUUID();
   const fields = describe(command, id);
   context.log.info('disrupting node(s)', fields);
-  const marked = await markCandidates(deps, command);
-  const replacements = await createReplacements(deps, marked, context);
+  const { marked, replacements } = await holdingRoom(deps, command, async () => {
+    const marked = await markCandidates(deps, command);
+    return { marked, replacements: await createReplacements(deps, marked, context) };
+  });
   // Only now: the pods of a marked node are provided for by the provisioner, which must already see the replacements.
   deps.cluster.markForDeletion(...marked.candidates.map(({ providerId }) => providerId));
   recordPlan(deps, command, pods);
@@ -47,16 +50,31 @@ export async function startCommand(
   countDecision(deps.metrics, marked, method);
 }
 
+/** Meanwhile, nobody else takes the room that the replacements need under the limits of static NodePools. */
+async function holdingRoom<T>({ cluster }: Deps, command: Command, work: () => Promise<T>): Promise<T> {
+  const fixed = new Set(
+    command.candidates.flatMap(({ nodePool: { spec, metadata } }) =>
+      spec.replicas === undefined ? [] : metadata.name,
+    ),
+  );
+  const pools = command.replacements.map(({ nodePool }) => nodePool).filter((pool) => fixed.has(pool));
+  for (const pool of pools) cluster.reservedNodes.add(pool);
+  try {
+    return await work();
+  } finally {
+    for (const pool of pools) cluster.reservedNodes.take(pool);
+  }
+}
+
 /** A pure deletion goes on with the candidates that could be marked; a replacement is planned for all or none. */
 async function markCandidates(deps: Deps, command: Command): Promise<Command> {
   const results = await Promise.allSettled(
     command.candidates.map(({ stateNode }) => mark(deps, stateNode, command.reason)),
   );
-  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  const failures = failuresOf(results);
   if (failures.length === 0) return command;
-  if (command.replacements.length > 0 || failures.length === command.candidates.length) {
-    throw new AggregateError(failures, `marking disrupted, ${failures.map(String).join('; ')}`);
-  }
+  if (command.replacements.length > 0 || failures.length === command.candidates.length)
+    throw together('marking disrupted', failures);
   const candidates = command.candidates.filter((_, at) => results[at]?.status === 'fulfilled');
   return { ...command, candidates };
 }
@@ -66,10 +84,8 @@ async function createReplacements(deps: Deps, command: Command, context: Reconci
   const results = await Promise.allSettled(
     command.replacements.map((planned) => createClaim(deps, planned, { ...context, reason })),
   );
-  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-  if (failures.length > 0) {
-    throw new AggregateError(failures, `launching replacement nodeclaim, ${failures.map(String).join('; ')}`);
-  }
+  const failures = failuresOf(results);
+  if (failures.length > 0) throw together('launching replacement nodeclaim', failures);
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.metadata.name] : []));
 }
 
@@ -87,10 +103,11 @@ function recordPlan(deps: Deps, { plan }: Command, pods: ReadonlyMap<string, Pod
   }
 }
 
-function describe(command: Command, id: string): LogFields {
+/** What a command is made of, for the log; without an id while it is only considered. */
+export function describe(command: Command, id?: string): LogFields {
   const { candidates, replacements } = command;
   return {
-    command: longText(command, id),
+    command: id === undefined ? shortText(command) : longText(command, id),
     decision: decisionOf(command),
     'disrupted-node-count': candidates.length,
     'replacement-node-count': replacements.length,

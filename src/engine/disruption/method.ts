@@ -55,6 +55,12 @@ export const overBudget = ({ nodePool }: Candidate, reason: DisruptionReason): R
   object: { kind: 'NodePool', name: nodePool.metadata.name },
 });
 
+/** An error that kept a method from deciding about a node, which it then left alone. */
+export interface Failure {
+  readonly node: string;
+  readonly error: string;
+}
+
 export interface Findings {
   readonly commands: readonly Command[];
   /** Nothing was found, nor will be until something changes: a candidate passed over for a budget may still go later. */
@@ -67,6 +73,8 @@ export interface Findings {
   readonly evaluations?: readonly Evaluation[];
   /** Why candidates that were looked at stay, by provider id. */
   readonly reasons?: ReadonlyMap<string, Reason<DeclineCode>>;
+  /** Defects: what to log. */
+  readonly failures?: readonly Failure[];
 }
 
 /** Why a command no longer holds after the validation delay. */

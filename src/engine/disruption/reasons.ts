@@ -47,7 +47,8 @@ export type DeclineCode =
   | 'spot-to-spot-flexibility'
   | 'unbalanced'
   | 'churn'
-  | 'changed';
+  | 'changed'
+  | 'failed';
 
 /** An object of the cluster that stands in the way. */
 export interface ObjectName {

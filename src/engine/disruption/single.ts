@@ -2,9 +2,10 @@
 import { couldPass, deletionScore, type Evaluation, evaluate, isApproved, THRESHOLD } from './balance.ts';
 import { bySavings, type Candidate } from './candidates.ts';
 import { type Command, savingsText, shortText } from './command.ts';
-import { consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
+import { type Consolidation, consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
 import {
   type Deliberation,
+  type Failure,
   type Findings,
   type Method,
   type Note,
@@ -45,6 +46,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
   const notes: Note[] = [];
   const evaluations: Evaluation[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
+  const failures: Failure[] = [];
   const unseen = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
   let constrained = false;
   let evaluated = 0;
@@ -52,7 +54,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
     if (elapsedMs() > TIMEOUT_MS) {
       const message = 'abandoning single-node consolidation due to timeout';
       const timeout = { message, fields: { candidates_evaluated: evaluated } };
-      return { commands: [], exhausted: false, timeout, unseenPools: unseen, notes, evaluations, reasons };
+      return { commands: [], exhausted: false, timeout, unseenPools: unseen, notes, evaluations, reasons, failures };
     }
     unseen.delete(candidate.nodePool.metadata.name);
     if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
@@ -65,7 +67,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
       continue;
     }
     evaluated += 1;
-    const { command, reason, notes: more } = await consolidate([candidate], deliberation);
+    const { command, reason, notes: more } = await attempt(candidate, deliberation, failures);
     notes.push(...more);
     if (reason !== undefined) reasons.set(candidate.providerId, reason);
     if (command === undefined) continue;
@@ -76,9 +78,19 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
       continue;
     }
     notes.push(...approvals(views, candidate));
-    return { commands: [command], exhausted: false, unseenPools: unseen, notes, evaluations, reasons };
+    return { commands: [command], exhausted: false, unseenPools: unseen, notes, evaluations, reasons, failures };
   }
-  return { commands: [], exhausted: !constrained, unseenPools: new Set(), notes, evaluations, reasons };
+  return { commands: [], exhausted: !constrained, unseenPools: new Set(), notes, evaluations, reasons, failures };
+}
+
+/** What cannot be decided about one node must not keep the others from being looked at. */
+async function attempt(candidate: Candidate, deliberation: Deliberation, failures: Failure[]): Promise<Consolidation> {
+  try {
+    return await consolidate([candidate], deliberation);
+  } catch (error) {
+    failures.push({ node: candidate.name, error: error instanceof Error ? error.message : String(error) });
+    return { reason: { code: 'failed', text: 'deciding about it failed; the log has the error' }, notes: [] };
+  }
 }
 
 const unbalanced = (score = 0): Reason<DeclineCode> => ({

@@ -7,6 +7,7 @@ import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts'
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
+import type { Laboratory } from '../../../src/controllers/disruption/laboratory.ts';
 import type { MoveBook } from '../../../src/controllers/disruption/moves.ts';
 import type { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
 import { controllers } from '../../../src/controllers/index.ts';
@@ -37,6 +38,8 @@ export class World {
   metrics: Metrics = createMetrics();
   /** The engine's, in this thread, unless a test puts another in its place. */
   solver: Solver | undefined;
+  /** Disruption's, in this thread, unless a test puts another in its place. */
+  laboratory: Laboratory | undefined;
   #operator: Operator | undefined;
   #serial = 0;
   readonly #deployments = new Map<string, { readonly replicas: number; readonly cpu: string }>();
@@ -93,7 +96,7 @@ export class World {
       settings,
     };
     const { done } = runControllers({
-      controllers: controllers(deps, book, this.solver, moves),
+      controllers: controllers(deps, book, this.solver, moves, this.laboratory),
       informers,
       clock,
       log: this.#log,

@@ -161,6 +161,10 @@ describe('the laboratory in a thread', () => {
     const cluster = clusterOf(SHAPE);
     const broken = { ...cluster, snapshot: { ...cluster.snapshot, daemonPods: [{} as never] } };
     await expect(decide(thread, broken, multiNode)).rejects.toThrow(/undefined/);
+    const { failures = [], commands } = await decide(thread, broken, singleNode);
+    expect(commands).toEqual([]);
+    expect(failures.map(({ node }) => node).sort()).toEqual(cluster.snapshot.nodes.map(({ name }) => name).sort());
+    for (const { error } of failures) expect(error).toMatch(/undefined/);
     expect((await decide(thread, cluster, multiNode)).commands).toHaveLength(1);
   });
 

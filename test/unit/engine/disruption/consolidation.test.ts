@@ -204,6 +204,22 @@ describe('single-node consolidation', () => {
     expect(asked).toEqual(['z', 'a', 'b', 'c']);
   });
 
+  it('leaves a node alone about which it cannot decide, tells why, and looks at the others', async () => {
+    const { commands, failures, reasons, exhausted } = await singleNode.decide(
+      asking(
+        ['a', 'b', 'c'].map((name) => candidate(name)),
+        ([gone]) => {
+          if (gone?.name === 'b') return solved();
+          throw new Error(`no answer for ${gone?.name}`);
+        },
+      ),
+    );
+    expect(commands.flatMap(({ candidates }) => candidates.map(({ name }) => name))).toEqual(['b']);
+    expect(failures).toEqual([{ node: 'a', error: 'no answer for a' }]);
+    expect(reasons?.get('aws:///a')?.code).toBe('failed');
+    expect(exhausted).toBe(false);
+  });
+
   it('stops after three minutes and tells which NodePools it has not come to', async () => {
     let elapsed = 0;
     const { timeout, unseenPools, exhausted } = await singleNode.decide(

@@ -1,0 +1,20 @@
+/** Errors of steps that are taken side by side. */
+import { isConflict } from '../../kube/client.ts';
+import { Requeue } from '../../kube/reconciler.ts';
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** The error under the name of the step in which it happened. */
+export const during = (step: string, error: unknown): Error =>
+  new Error(`${step}, ${messageOf(error)}`, { cause: error });
+
+/** All that was thrown, under the name of the step. */
+export const together = (step: string, failures: readonly unknown[]): AggregateError =>
+  new AggregateError(failures, `${step}, ${failures.map(messageOf).join('; ')}`);
+
+export const failuresOf = (results: readonly PromiseSettledResult<unknown>[]): readonly unknown[] =>
+  results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+
+/** Whether nothing is wrong but that somebody else wrote first: the next pass sees what they wrote. */
+export const isConflictOnly = (error: unknown): boolean =>
+  error instanceof AggregateError ? error.errors.every(isConflictOnly) : error instanceof Requeue || isConflict(error);
