@@ -1,12 +1,15 @@
-/** Posts Kubernetes events: drops repetitions within a window, keeps to rates, and never holds its callers up. */
+/**
+ * Posts Kubernetes events: drops repetitions within a window, counts later ones, keeps to rates, and never holds its
+ * callers up.
+ */
 import { LRUCache } from 'lru-cache';
-import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { ApiError, isNotFound, type KubeClient } from './client.ts';
 import type { Clock } from './clock.ts';
 import type { EventNote, EventRecorder } from './events.ts';
 import { type Limiter, limiter } from './limiter.ts';
+import { PostedEvents } from './postedevents.ts';
 
 export interface RecorderOptions {
   readonly client: KubeClient;
@@ -35,6 +38,7 @@ export function eventRecorder({ client, clock, log, component = 'karpenter' }: R
   /** Key → time until which repetitions are dropped. Not the cache's own expiry: that reads the real clock. */
   const seen = new LRUCache<string, number>({ max: MOST_KEYS });
   const buckets = new Map<string, Limiter>();
+  const posted = new PostedEvents(client);
   const waiting: KubeEvent[] = [];
   let posting = 0;
   let failures = 0;
@@ -57,7 +61,7 @@ export function eventRecorder({ client, clock, log, component = 'karpenter' }: R
 
   const post = async (event: KubeEvent): Promise<void> => {
     try {
-      await client.create(EVENT, event);
+      await posted.post(event);
       if (failures > 0) log.info('recording events again', { dropped: failures });
       failures = 0;
     } catch (error) {

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { KubeEvent } from '../../../src/api/kubernetes.ts';
 import { backOffMs } from '../../../src/kube/backoff.ts';
-import type { KubeClient } from '../../../src/kube/client.ts';
+import { ApiError, type KubeClient, type Ref } from '../../../src/kube/client.ts';
+import type { EventNote } from '../../../src/kube/events.ts';
 import { limiter } from '../../../src/kube/limiter.ts';
 import { eventRecorder } from '../../../src/kube/recorder.ts';
 import { virtualClock } from '../virtualclock.ts';
@@ -71,19 +72,25 @@ describe('eventRecorder', () => {
   function recorder(create: (event: KubeEvent) => Promise<KubeEvent> = async (event) => event) {
     const clock = virtualClock();
     const posted: KubeEvent[] = [];
+    const counted: unknown[] = [];
+    const gone = new Set<string>();
     const client = {
       create: async (_: unknown, event: KubeEvent) => {
         const answer = await create(event);
         posted.push(event);
         return answer;
       },
+      patch: async (_: unknown, { name }: Ref, patch: object) => {
+        if (gone.has(name)) throw new ApiError(404, 'NotFound', 'expired');
+        counted.push({ name, ...patch });
+      },
     } as unknown as KubeClient;
     const { log, lines } = recordingLog();
-    return { clock, posted, lines, events: eventRecorder({ client, clock, log }) };
+    return { clock, posted, counted, gone, lines, events: eventRecorder({ client, clock, log }) };
   }
 
   it('drops repetitions of a key, whatever the object, until the window has passed', async () => {
-    const { clock, events, posted } = recorder();
+    const { clock, events, posted, counted } = recorder();
     const other = { ...note, object: widget('b', 1) };
     events.publish({ ...note, dedupe: ['x'] }, { ...other, dedupe: ['x'] });
     await clock.advance(119_000);
@@ -93,8 +100,33 @@ describe('eventRecorder', () => {
     await clock.advance(1_000);
     events.publish({ ...note, dedupe: ['x'] });
     await clock.settle();
-    expect(posted).toHaveLength(3);
-    expect(new Set(posted.map(({ metadata }) => metadata.name)).size).toBe(3);
+    expect(posted.length + counted.length).toBe(3);
+  });
+
+  it('counts what is said again of an object, and begins anew when that has expired', async () => {
+    const { clock, events, posted, counted, gone } = recorder();
+    const say = async (...notes: readonly EventNote[]): Promise<void> => {
+      events.publish(...notes);
+      await clock.advance(60_000);
+    };
+    await say(note);
+    await say(note, { ...note, message: 'Evicted pod: Drifted' }, { ...note, object: widget('b', 1) });
+    await say(note);
+    const [first] = posted;
+    if (first === undefined) throw new Error('nothing was posted');
+    const { metadata, firstTimestamp = '' } = first;
+    const later = (minutes: number): string =>
+      new Date(Date.parse(firstTimestamp) + minutes * 60_000).toISOString().replace('.000', '');
+    expect(counted).toEqual([
+      { name: metadata.name, count: 2, lastTimestamp: later(1) },
+      { name: metadata.name, count: 3, lastTimestamp: later(2) },
+    ]);
+    gone.add(metadata.name);
+    await say(note);
+    await say(note);
+    expect(posted.map(({ count }) => count)).toEqual([1, 1, 1, 1]);
+    expect(new Set(posted.map((event) => event.metadata.name)).size).toBe(4);
+    expect(counted.slice(2)).toMatchObject([{ name: posted[3]?.metadata.name, count: 2 }]);
   });
 
   it('takes the token after the key, so that a note without a token is not made up for', async () => {

@@ -1,0 +1,51 @@
+/** Events of this process on the API server: a repetition counts up, where it would pile up. */
+import { LRUCache } from 'lru-cache';
+import { EVENT } from '../api/kinds.ts';
+import type { KubeEvent } from '../api/kubernetes.ts';
+import { isNotFound, type KubeClient, type Ref } from './client.ts';
+
+/** As many as other clients of Kubernetes remember. */
+const MOST_REMEMBERED = 4_096;
+
+interface Posted {
+  readonly ref: Ref;
+  readonly count: number;
+}
+
+export class PostedEvents {
+  readonly #client: Pick<KubeClient, 'create' | 'patch'>;
+  readonly #posted = new LRUCache<string, Posted>({ max: MOST_REMEMBERED });
+
+  constructor(client: Pick<KubeClient, 'create' | 'patch'>) {
+    this.#client = client;
+  }
+
+  /** Creates the event, or counts it where the same was said of the same object before. @throws ApiError */
+  async post(event: KubeEvent): Promise<void> {
+    const key = identityOf(event);
+    const before = this.#posted.get(key);
+    if (before !== undefined && (await this.#repeat(before, event))) {
+      this.#posted.set(key, { ...before, count: before.count + 1 });
+      return;
+    }
+    await this.#client.create(EVENT, event);
+    const { name, namespace } = event.metadata;
+    this.#posted.set(key, { ref: { name, namespace }, count: 1 });
+  }
+
+  /** Answers false when the event has expired meanwhile. */
+  async #repeat({ ref, count }: Posted, { lastTimestamp }: KubeEvent): Promise<boolean> {
+    try {
+      await this.#client.patch(EVENT, ref, { count: count + 1, lastTimestamp });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+}
+
+function identityOf({ involvedObject, type, reason, message }: KubeEvent): string {
+  const { kind, namespace, name, uid } = involvedObject;
+  return [kind, namespace, name, uid, type, reason, message].join('\n');
+}
