@@ -44,6 +44,8 @@ const pod = (name: string, spec: Json = {}, metadata: Json = {}): Json => ({
   },
 });
 
+const greedy = (resources: Json): Json => pod('greedy', { containers: [{ name: 'main', image: 'pause', resources }] });
+
 const deployment = (name: string): Json => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -202,21 +204,20 @@ const patches: readonly Step[] = [
 const pods: readonly Step[] = [
   post('create a pod', PODS, pod('first', {}, { labels: { app: 'pods' } })),
   post('create a pod without containers', PODS, pod('none', { containers: [] })),
-  post(
-    'create a pod with a bad quantity',
-    PODS,
-    pod('bad', {
-      containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: 'much' } } }],
-    }),
-  ),
+  post('create a pod with a bad quantity', PODS, greedy({ requests: { cpu: 'much' } })),
   post(
     'create a pod that asks for more than its limit',
     PODS,
-    pod('bad', {
-      containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '2' }, limits: { cpu: '1' } } }],
-    }),
+    greedy({ requests: { cpu: '2' }, limits: { cpu: '1' } }),
   ),
   post('create a pod of an unknown priority class', PODS, pod('bad', { priorityClassName: 'none' })),
+  post('create a pod with a device but no limit', PODS, greedy({ requests: { 'example.com/gpu': '1' } })),
+  post(
+    'create a pod that asks for fewer devices than its limit',
+    PODS,
+    greedy({ requests: { 'example.com/gpu': '1' }, limits: { 'example.com/gpu': '2' } }),
+  ),
+  post('create a pod with huge pages but no limit', PODS, greedy({ requests: { 'hugepages-2Mi': '2Mi' } })),
   post('create a system pod', PODS, pod('system', { priorityClassName: 'system-node-critical' })),
   patch('merge', 'change the image of a pod', `${PODS}/first`, {
     spec: { containers: [{ name: 'main', image: 'other' }] },

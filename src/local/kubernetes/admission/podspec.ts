@@ -1,7 +1,7 @@
 /** Checks of pod specs, in pods and in templates. */
 import { compareQuantities } from '../../../api/quantity.ts';
 import { isRecord, type Json, record, records, text } from '../json.ts';
-import { type Cause, duplicate, invalidValue, required } from '../status.ts';
+import { type Cause, duplicate, fieldForbidden, invalidValue, required } from '../status.ts';
 import { labelCauses } from './labels.ts';
 import { labelNameError } from './names.ts';
 
@@ -30,14 +30,31 @@ function containerCauses(container: Json, path: string, seen: Set<string>): Caus
   return [...causes, ...resourceCauses(record(container.resources), `${path}.resources`)];
 }
 
-/** A request may not be above its limit. */
 function resourceCauses(resources: Json, path: string): Cause[] {
-  const limits = record(resources.limits);
-  return Object.entries(record(resources.requests)).flatMap(([name, request]) => {
-    const limit = limits[name];
-    if (limit === undefined || compareQuantities(String(request), String(limit)) <= 0) return [];
-    return [
-      invalidValue(`${path}.requests`, request, `must be less than or equal to ${name} limit of ${String(limit)}`),
-    ];
+  const [requests, limits] = [record(resources.requests), record(resources.limits)];
+  const causes = Object.entries(requests).flatMap(([name, request]) => {
+    const cause = requestCause(name, String(request), limits[name], path);
+    return cause === undefined ? [] : [cause];
   });
+  const names = Object.keys({ ...requests, ...limits });
+  const needsMore = names.some(isHugePages) && !names.some((name) => name === 'cpu' || name === 'memory');
+  return needsMore ? [...causes, fieldForbidden(path, 'HugePages require cpu or memory')] : causes;
 }
+
+/** A request may not be above its limit; of what a node cannot share out twice, the two must be the same. */
+function requestCause(name: string, request: string, limit: unknown, path: string): Cause | undefined {
+  const isShared = !isExtended(name) && !isHugePages(name);
+  if (limit === undefined) {
+    const detail = 'Limit must be set for non overcommitable resources';
+    return isShared ? undefined : required(`${path}.limits`, detail);
+  }
+  const order = compareQuantities(request, String(limit));
+  if (isShared ? order <= 0 : order === 0) return undefined;
+  const rule = isShared ? 'less than or equal' : 'equal';
+  return invalidValue(`${path}.requests`, request, `must be ${rule} to ${name} limit of ${String(limit)}`);
+}
+
+/** Resources of vendors are named under their domains. */
+const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
+
+const isHugePages = (name: string): boolean => name.startsWith('hugepages-');

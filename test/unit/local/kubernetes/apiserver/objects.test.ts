@@ -75,6 +75,31 @@ describe('objects of the local API server', () => {
         'spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1500m',
     },
     {
+      when: 'a device is asked for without a limit',
+      path: PODS,
+      object: pod('learner', {
+        spec: { containers: [{ name: 'c', image: 'i', resources: { requests: { 'nvidia.com/gpu': '1' } } }] },
+      }),
+      message:
+        'spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources',
+    },
+    {
+      when: 'fewer devices are asked for than the limit',
+      path: PODS,
+      object: pod('learner', {
+        spec: {
+          containers: [
+            {
+              name: 'c',
+              image: 'i',
+              resources: { requests: { 'nvidia.com/gpu': '1' }, limits: { 'nvidia.com/gpu': '2' } },
+            },
+          ],
+        },
+      }),
+      message: 'spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2',
+    },
+    {
       when: 'a node has a taint twice',
       path: '/api/v1/nodes',
       object: {
