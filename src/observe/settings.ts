@@ -1,7 +1,17 @@
 /** The operator's process settings: command line flags, environment variables, defaults and their validation. */
+import { formatDuration } from '../api/duration.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { readOptions, type Values } from './flags.ts';
-import { decimal, duration, integer, parseLaxBoolean, SettingsError, text, toggle } from './options.ts';
+import {
+  decimal,
+  duration,
+  environmentName,
+  integer,
+  parseLaxBoolean,
+  SettingsError,
+  text,
+  toggle,
+} from './options.ts';
 import { parseSchedulerConfig } from './schedulerconfig.ts';
 
 export { HelpRequested } from './flags.ts';
@@ -110,20 +120,22 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
   const settings: Settings = {
     ...raw,
     cpuRequests: raw.cpuRequests > 0 ? raw.cpuRequests : 1000,
-    logLevel: oneOf('LOG_LEVEL', raw.logLevel === '' ? 'info' : raw.logLevel, ['debug', 'info', 'error'] as const),
+    logLevel: logLevel(raw.logLevel),
     logOutputPaths: paths(raw.logOutputPaths),
     logErrorOutputPaths: paths(raw.logErrorOutputPaths),
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
     consolidation: oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const),
-    featureGates: coreGates(parseGates(raw.featureGates)),
-    awsFeatureGates: { nodeClassCel: parseGates(raw.awsFeatureGates).get('NodeClassCEL') ?? false },
+    featureGates: coreGates(parseGates('FEATURE_GATES', raw.featureGates)),
+    awsFeatureGates: {
+      nodeClassCel: parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates).get('NodeClassCEL') ?? false,
+    },
     defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,
     systemNamespace: env.SYSTEM_NAMESPACE ?? '',
     kubernetesMinVersion: env.KUBERNETES_MIN_VERSION ?? '',
   };
-  const wrong = awsErrors(settings);
+  const wrong = [...awsErrors(settings), ...portErrors(settings)];
   if (wrong.length > 0) throw new SettingsError(`validating options, ${wrong.join('; ')}`);
   return settings;
 }
@@ -131,7 +143,20 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
 function oneOf<const T extends string>(variable: string, value: string, allowed: readonly T[]): T {
   const found = allowed.find((candidate) => candidate === value);
   if (found !== undefined) return found;
-  throw new SettingsError(`validating cli flags / env vars, invalid ${variable} "${value}"`);
+  throw new SettingsError(`${invalid(variable, value)}, must be ${allowed.join(' or ')}`);
+}
+
+const invalid = (variable: string, value: string): string =>
+  `validating cli flags / env vars, invalid ${variable} "${value}"`;
+
+const LOG_LEVELS = ['debug', 'info', 'error'] as const;
+
+/** Its error is looked for word by word by those who know Karpenter's, so it does not list what is allowed. */
+function logLevel(value: string): Settings['logLevel'] {
+  if (value === '') return 'info';
+  const found = LOG_LEVELS.find((level) => level === value);
+  if (found === undefined) throw new SettingsError(invalid('LOG_LEVEL', value));
+  return found;
 }
 
 const paths = (list: string): readonly string[] =>
@@ -141,17 +166,21 @@ const paths = (list: string): readonly string[] =>
     .filter((path) => path !== '');
 
 /** Unknown names are kept and ignored by the callers, so that old manifests go on working. */
-function parseGates(list: string): ReadonlyMap<string, boolean> {
+function parseGates(variable: string, list: string): ReadonlyMap<string, boolean> {
   const gates = new Map<string, boolean>();
   for (const pair of list.split(',')) {
     if (pair === '') continue;
     const [name = '', value] = pair.split(/=(.*)/s).map((part) => part.trim());
     if (value === undefined) {
-      throw new SettingsError(`parsing feature gates, malformed pair "${pair}", expect string=bool`);
+      throw new SettingsError(
+        `parsing feature gates, malformed pair "${pair}" in ${variable}, expect string=bool such as NodeRepair=true`,
+      );
     }
     const enabled = parseLaxBoolean(value);
     if (enabled === undefined) {
-      throw new SettingsError(`parsing feature gates, invalid value of ${name}: "${value}", must be true or false`);
+      throw new SettingsError(
+        `parsing feature gates, invalid value of ${name} in ${variable}: "${value}", must be true or false`,
+      );
     }
     gates.set(name, enabled);
   }
@@ -171,16 +200,34 @@ function coreGates(gates: ReadonlyMap<string, boolean>): FeatureGates {
 
 function awsErrors(settings: Settings): readonly string[] {
   const wrong: string[] = [];
-  if (settings.clusterName === '') wrong.push('missing field, cluster-name');
-  if (settings.clusterEndpoint !== '' && !isAbsoluteUrl(settings.clusterEndpoint)) {
-    wrong.push(`"${settings.clusterEndpoint}" cluster endpoint URL is not valid`);
+  const { clusterName, clusterEndpoint, vmMemoryOverheadPercent, reservedEnis } = settings;
+  if (clusterName === '') wrong.push('missing field, cluster-name (set CLUSTER_NAME or --cluster-name)');
+  if (clusterEndpoint !== '' && !isAbsoluteUrl(clusterEndpoint)) {
+    const expected = 'CLUSTER_ENDPOINT must be absolute, such as https://example.eks.amazonaws.com';
+    wrong.push(`"${clusterEndpoint}" cluster endpoint URL is not valid (${expected})`);
   }
-  if (settings.vmMemoryOverheadPercent < 0) wrong.push('vm-memory-overhead-percent cannot be negative');
-  if (settings.reservedEnis < 0) wrong.push('reserved-enis cannot be negative');
-  if (settings.amiRefreshIntervalMs < MINUTE) wrong.push('ami-refresh-interval must be at least 1m');
-  if (settings.subnetRefreshIntervalMs < MINUTE) wrong.push('subnet-refresh-interval must be at least 1m');
+  if (vmMemoryOverheadPercent < 0)
+    wrong.push(
+      `vm-memory-overhead-percent cannot be negative (${is('vm-memory-overhead-percent', vmMemoryOverheadPercent)})`,
+    );
+  if (reservedEnis < 0) wrong.push(`reserved-enis cannot be negative (${is('reserved-enis', reservedEnis)})`);
+  const intervals = {
+    'ami-refresh-interval': settings.amiRefreshIntervalMs,
+    'subnet-refresh-interval': settings.subnetRefreshIntervalMs,
+  };
+  for (const [flag, ms] of Object.entries(intervals))
+    if (ms < MINUTE) wrong.push(`${flag} must be at least 1m (${is(flag, formatDuration(ms))})`);
   return wrong;
 }
+
+function portErrors({ metricsPort, healthProbePort }: Settings): readonly string[] {
+  const ports = { 'metrics-port': metricsPort, 'health-probe-port': healthProbePort };
+  return Object.entries(ports).flatMap(([flag, port]) =>
+    port < 0 || port > 65_535 ? [`${flag} must be from 0 to 65535 (${is(flag, port)})`] : [],
+  );
+}
+
+const is = (flag: string, value: number | string): string => `${environmentName(flag)} is ${value}`;
 
 function isAbsoluteUrl(url: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(url) && (URL.parse(url)?.host ?? '') !== '';

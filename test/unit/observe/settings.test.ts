@@ -121,12 +121,33 @@ describe('parseSettings', () => {
     { argv: ['batch'], says: 'unexpected argument "batch"' },
     { argv: ['--batch-max-duration=10'], says: 'invalid value "10" for flag -batch-max-duration' },
     { argv: ['--log-level=warn'], says: 'validating cli flags / env vars, invalid LOG_LEVEL "warn"' },
-    { argv: ['--preference-policy=Maybe'], says: 'invalid PREFERENCE_POLICY "Maybe"' },
-    { argv: ['--min-values-policy=x'], says: 'invalid MIN_VALUES_POLICY "x"' },
-    { argv: ['--feature-gates=NodeRepair'], says: 'parsing feature gates, malformed pair' },
-    { argv: ['--feature-gates=NodeRepair=maybe'], says: 'parsing feature gates, invalid value of NodeRepair' },
-    { argv: ['--cluster-endpoint=example.com'], says: 'cluster endpoint URL is not valid' },
-    { argv: ['--ami-refresh-interval=30s'], says: 'ami-refresh-interval must be at least 1m' },
+    { argv: ['--preference-policy=Maybe'], says: 'invalid PREFERENCE_POLICY "Maybe", must be Respect or Ignore' },
+    { argv: ['--min-values-policy=x'], says: 'invalid MIN_VALUES_POLICY "x", must be Strict or BestEffort' },
+    { argv: ['--packing=tight'], says: 'invalid PACKING "tight", must be cheapest or compatible' },
+    { argv: ['--consolidation=off'], says: 'invalid CONSOLIDATION "off", must be thorough or compatible' },
+    {
+      argv: ['--feature-gates=NodeRepair'],
+      says: 'parsing feature gates, malformed pair "NodeRepair" in FEATURE_GATES, expect string=bool',
+    },
+    {
+      argv: ['--feature-gates=NodeRepair=maybe'],
+      says: 'parsing feature gates, invalid value of NodeRepair in FEATURE_GATES: "maybe", must be true or false',
+    },
+    { argv: ['--aws-feature-gates=NodeClassCEL'], says: 'malformed pair "NodeClassCEL" in AWS_FEATURE_GATES' },
+    {
+      argv: ['--cluster-endpoint=example.com'],
+      says: '"example.com" cluster endpoint URL is not valid (CLUSTER_ENDPOINT must be absolute',
+    },
+    {
+      argv: ['--ami-refresh-interval=30s'],
+      says: 'ami-refresh-interval must be at least 1m (AMI_REFRESH_INTERVAL is 30s)',
+    },
+    {
+      argv: ['--subnet-refresh-interval=0s'],
+      says: 'subnet-refresh-interval must be at least 1m (SUBNET_REFRESH_INTERVAL is 0s)',
+    },
+    { argv: ['--metrics-port=70000'], says: 'metrics-port must be from 0 to 65535 (METRICS_PORT is 70000)' },
+    { argv: ['--health-probe-port=-1'], says: 'health-probe-port must be from 0 to 65535 (HEALTH_PROBE_PORT is -1)' },
   ])('refuses $argv', ({ argv, says }) => {
     expect(() => settings(argv)).toThrow(SettingsError);
     expect(() => settings(argv)).toThrow(says);
@@ -135,7 +156,15 @@ describe('parseSettings', () => {
   it('reports everything that is wrong with the AWS settings together', () => {
     const argv = ['--reserved-enis=-1', '--vm-memory-overhead-percent=-0.1'];
     expect(() => parseSettings(argv, {})).toThrow(
-      'validating options, missing field, cluster-name; vm-memory-overhead-percent cannot be negative; reserved-enis cannot be negative',
+      'validating options, missing field, cluster-name (set CLUSTER_NAME or --cluster-name); ' +
+        'vm-memory-overhead-percent cannot be negative (VM_MEMORY_OVERHEAD_PERCENT is -0.1); ' +
+        'reserved-enis cannot be negative (RESERVED_ENIS is -1)',
+    );
+  });
+
+  it('says of the log level what Karpenter says, to the letter', () => {
+    expect(() => settings(['--log-level=warn'])).toThrow(
+      /^validating cli flags \/ env vars, invalid LOG_LEVEL "warn"$/,
     );
   });
 
