@@ -1,10 +1,10 @@
 /** What goes between the operator and the thread of its laboratory. All of it can be cloned. */
 import type { NodePool } from '../../api/nodepool.ts';
 import type { Evaluation, PoolTotals } from '../../engine/disruption/balance.ts';
+import type { ClaimCounts } from '../../engine/disruption/claimcounts.ts';
 import type { Command } from '../../engine/disruption/command.ts';
 import type { ConsolidationMode, Findings, Note } from '../../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
-import type { ClaimCounts } from '../../engine/disruption/staticdrift.ts';
 import type { SolveOptions } from '../../engine/model.ts';
 import type { NumberedPool, SnapshotFrame } from '../enginemessages.ts';
 

@@ -3,13 +3,14 @@ import type { PoolInput, Snapshot } from '../model.ts';
 import { poolTotals } from './balance.ts';
 import { allowances } from './budgets.ts';
 import { type Block, type Candidate, candidateOf, isBlock } from './candidates.ts';
+import { claimCounts } from './claimcounts.ts';
 import { drift } from './drift.ts';
 import { emptiness } from './emptiness.ts';
 import type { Experiments } from './experiments.ts';
 import type { ConsolidationMode, Deliberation, Findings, Method } from './method.ts';
 import { multiNode } from './multi.ts';
 import { singleNode } from './single.ts';
-import { claimCounts, staticDrift } from './staticdrift.ts';
+import { staticDrift } from './staticdrift.ts';
 import { swap } from './swap.ts';
 import type { Declined, Review } from './verdicts.ts';
 

@@ -1,11 +1,10 @@
 /** Replaces drifted nodes of NodePools that hold a fixed number of nodes: one for one, whatever runs on them. */
 import { isTrue } from '../../api/conditions.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import type { StateNode } from '../model.ts';
 import { resourcesOf } from '../resources.ts';
 import { templateClaim } from '../staticpools.ts';
 import type { Candidate } from './candidates.ts';
+import { type ClaimCounts, NO_CLAIMS } from './claimcounts.ts';
 import type { Command } from './command.ts';
 import { type Deliberation, declined, type Findings, type Method, verdictOf } from './method.ts';
 import type { DeclineCode, Reason } from './reasons.ts';
@@ -22,34 +21,6 @@ export const staticDrift: Method = {
     ]),
   decide,
 };
-
-/** Claims of a NodePool by what is to become of them. Each claim is in one of the three. */
-export interface ClaimCounts {
-  /** Those that stay. */
-  readonly active: number;
-  /** Those that a command is about to take, once their replacements are there. */
-  readonly pending: number;
-  readonly deleting: number;
-}
-
-const NO_CLAIMS: ClaimCounts = { active: 0, pending: 0, deleting: 0 };
-
-/** The claims of every NodePool; `inProgress` holds the provider ids that commands are working on. */
-export function claimCounts(
-  nodes: readonly StateNode[],
-  inProgress: ReadonlySet<string>,
-): ReadonlyMap<string, ClaimCounts> {
-  const counts = new Map<string, ClaimCounts>();
-  for (const { nodeClaim, labels, providerId, markedForDeletion } of nodes) {
-    const pool = labels[NODEPOOL_LABEL];
-    if (nodeClaim === undefined || pool === undefined) continue;
-    const before = counts.get(pool) ?? NO_CLAIMS;
-    const isDeleting = nodeClaim.metadata.deletionTimestamp !== undefined;
-    const kind = !isDeleting && inProgress.has(providerId) ? 'pending' : markedForDeletion ? 'deleting' : 'active';
-    counts.set(pool, { ...before, [kind]: before[kind] + 1 });
-  }
-  return counts;
-}
 
 async function decide({ candidates, budgets, claims, pools }: Deliberation): Promise<Findings> {
   const commands: Command[] = [];

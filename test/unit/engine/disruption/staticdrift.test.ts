@@ -2,8 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { type Candidate, candidateOf, isBlock } from '../../../../src/engine/disruption/candidates.ts';
+import { claimCounts } from '../../../../src/engine/disruption/claimcounts.ts';
 import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
-import { claimCounts, staticDrift } from '../../../../src/engine/disruption/staticdrift.ts';
+import { staticDrift } from '../../../../src/engine/disruption/staticdrift.ts';
 import { claim, deliberationOf, instanceType, NOW, pool, stateNode } from './objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1), instanceType('m.small', 1, 0.05)];
