@@ -21,6 +21,7 @@ import { electLeader } from './kube/lease.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
 import { createLogger } from './observe/createLogger.ts';
+import { errorText } from './observe/errortext.ts';
 import { type Endpoints, serveEndpoints, Unavailable } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
@@ -278,7 +279,7 @@ async function main(): Promise<number> {
       process.stdout.write(`${error.message}\n`);
       return 0;
     }
-    process.stderr.write(`Cannot start: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`Cannot start: ${errorText(error)}\n`);
     return 1;
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void operator.stop());

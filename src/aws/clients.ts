@@ -5,6 +5,7 @@ import { IAMClient } from '@aws-sdk/client-iam';
 import { PricingClient } from '@aws-sdk/client-pricing';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
+import { instanceRegion } from './metadata.ts';
 
 /** Longer than any answer takes, a long poll of the queue included. An AWS that never answers must not hold us up. */
 const ANSWER_MS = 60_000;
@@ -30,21 +31,40 @@ export function pricingRegion(region: string): string {
 }
 
 /**
+ * The region of the SDK's configuration, else that of the instance.
+ * @throws Error that says where a region can be set
+ */
+async function regionOf(configured: () => Promise<string>): Promise<string> {
+  try {
+    return await configured();
+  } catch (error) {
+    const region = await instanceRegion();
+    if (region !== undefined) return region;
+    throw new Error(
+      'the AWS region is not known: set AWS_REGION, or region for the profile in ~/.aws/config' +
+        ' (neither is set, and no EC2 instance metadata answers here)',
+      { cause: error },
+    );
+  }
+}
+
+/**
  * With the SDK's standard mode: throttling and transient errors are retried with jittered back-off.
  * @param answerMs how long each attempt waits for its answer
- * @throws when neither the environment nor the shared config names a region
+ * @throws Error when neither the environment, the shared config nor the instance names a region
  */
 export async function createClients(answerMs = ANSWER_MS): Promise<Clients> {
   const once = {
     maxAttempts: 1,
     requestHandler: { connectionTimeout: 5_000, requestTimeout: answerMs, throwOnRequestTimeout: true },
   };
-  const patient = { ...once, maxAttempts: 6, retryMode: 'standard' };
-  const ec2 = new EC2Client(patient);
-  const region = await ec2.config.region();
+  const probe = new EC2Client(once);
+  const region = await regionOf(probe.config.region);
+  probe.destroy();
+  const patient = { ...once, region, maxAttempts: 6, retryMode: 'standard' };
   return {
-    ec2,
-    ec2Once: new EC2Client(once),
+    ec2: new EC2Client(patient),
+    ec2Once: new EC2Client({ ...once, region }),
     // A long poll holds its connection for 20 s, so the queue has a client of its own.
     sqs: new SQSClient(patient),
     ssm: new SSMClient(patient),

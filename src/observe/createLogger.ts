@@ -22,6 +22,7 @@ type Level = 'debug' | 'info' | 'error';
 
 const DESCRIPTORS: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
 
+/** @throws Error that names the output path that cannot be opened */
 export function createLogger(options: LoggerOptions): Logger {
   const now = options.now ?? Date.now;
   const backend = pino(
@@ -80,12 +81,20 @@ function destination(options: LoggerOptions): pino.DestinationStream {
     }
   };
   const streams = options.outputPaths.map((path) => {
-    // synchronous, so that the last line before an exit is not lost
-    const stream = pino.destination({ dest: DESCRIPTORS[path] ?? path, sync: true, mkdir: true });
+    const stream = open(path);
     stream.on('error', report);
     return { stream, level: options.level };
   });
   return streams.length === 1 && streams[0] ? streams[0].stream : pino.multistream(streams);
+}
+
+function open(path: string): ReturnType<typeof pino.destination> {
+  try {
+    // synchronous, so that the last line before an exit is not lost
+    return pino.destination({ dest: DESCRIPTORS[path] ?? path, sync: true, mkdir: true });
+  } catch (error) {
+    throw new Error(`Cannot log to "${path}", one of LOG_OUTPUT_PATHS`, { cause: error });
+  }
 }
 
 /** `dir/file:line` of the code that called the logger. */

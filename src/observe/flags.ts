@@ -61,9 +61,9 @@ function parse<T>(option: Option<T>, value: string): T {
 }
 
 function usage(table: OptionTable): string {
-  const lines = Object.values(table).map(({ flag, fallback, help }) => {
-    const shown = fallback === '' ? '' : ` (default ${JSON.stringify(fallback)})`;
-    return `  --${flag}\n    \t${help}, env ${environmentName(flag)}${shown}`;
+  const lines = Object.values(table).map(({ flag, shown, help }) => {
+    const byDefault = shown === '' ? '' : ` (default ${shown})`;
+    return `  --${flag}\n    \t${help}, env ${environmentName(flag)}${byDefault}`;
   });
   return ['Usage of karpenter:', ...lines].join('\n');
 }

@@ -50,7 +50,8 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
     const look = options.debug?.[path];
     if (look) return show(response, look);
     if (options.profiling && path.startsWith('/debug/pprof')) return profile(request, response, path);
-    answer(response, 404, 'not found, try /metrics\n');
+    const paths = ['/metrics', ...Object.keys(options.debug ?? {}), ...(options.profiling ? ['/debug/pprof/'] : [])];
+    answer(response, 404, `not found, try ${paths.join(', ')}\n`);
   });
   const healthServer = serve(log, async (request, response, path) => {
     if (path === '/healthz' || path.startsWith('/healthz/')) return probe(request, response, path, 'healthz', alive);
@@ -64,8 +65,8 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
   };
   try {
     const [metricsPort, healthProbePort] = await Promise.all([
-      listen(metricsServer, options.metricsPort, options.host),
-      listen(healthServer, options.healthProbePort, options.host),
+      listen(metricsServer, { port: options.metricsPort, setting: 'METRICS_PORT' }, options.host),
+      listen(healthServer, { port: options.healthProbePort, setting: 'HEALTH_PROBE_PORT' }, options.host),
     ]);
     return { metricsPort, healthProbePort, close };
   } catch (error) {
@@ -137,9 +138,15 @@ export function answer(
   response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(body);
 }
 
-function listen(server: Server, port: number, host: string | undefined): Promise<number> {
+function listen(
+  server: Server,
+  { port, setting }: { readonly port: number; readonly setting: string },
+  host: string | undefined,
+): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(new Error(`Cannot listen on port ${port}`, { cause: error })));
+    server.once('error', (error) =>
+      reject(new Error(`Cannot listen on port ${port}, choose another by ${setting}`, { cause: error })),
+    );
     server.listen({ port, ...(host === undefined ? {} : { host }) }, () =>
       resolve((server.address() as AddressInfo).port),
     );

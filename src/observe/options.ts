@@ -1,5 +1,5 @@
 /** How one process setting is spelled, parsed and defaulted. `settings.ts` lists them all. */
-import { parseDuration } from '../api/duration.ts';
+import { formatDuration, parseDuration } from '../api/duration.ts';
 
 /** A setting that cannot be used; the process stops at startup with this text. */
 export class SettingsError extends Error {
@@ -14,6 +14,8 @@ export interface Option<T> {
   readonly flag: string;
   readonly fallback: T;
   readonly help: string;
+  /** The fallback as it would be written. */
+  readonly shown: string;
   /** Takes no value from the next argument. */
   readonly isSwitch: boolean;
   /** Strict: the text of a flag. @throws SettingsError saying what is wrong with the text alone */
@@ -35,7 +37,12 @@ function option<T>(
   flag: string,
   fallback: T,
   help: string,
-  parse: { readonly flag: (text: string) => T; readonly env?: (text: string) => T | undefined; isSwitch?: boolean },
+  parse: {
+    readonly flag: (text: string) => T;
+    readonly env?: (text: string) => T | undefined;
+    readonly isSwitch?: boolean;
+    readonly shown?: string;
+  },
 ): Option<T> {
   const lenient = (text: string): T | undefined => {
     try {
@@ -48,6 +55,7 @@ function option<T>(
     flag,
     fallback,
     help,
+    shown: parse.shown ?? String(fallback),
     isSwitch: parse.isSwitch ?? false,
     fromFlag: parse.flag,
     fromEnv: parse.env ?? lenient,
@@ -86,9 +94,13 @@ export const decimal = (flag: string, fallback: number, help: string): Option<nu
     },
   });
 
+/** `1m` rather than `1m0s`. */
+const goDuration = (ms: number): string => formatDuration(ms).replace(/(?<=[hm])0[ms](?:0s)?$/, '');
+
 /** Milliseconds, written as a Go duration. */
 export const duration = (flag: string, fallbackMs: number, help: string): Option<number> =>
   option(flag, fallbackMs, help, {
+    shown: goDuration(fallbackMs),
     flag: (value) => {
       try {
         return parseDuration(value);

@@ -25,8 +25,8 @@ import { eventRules } from './rules.ts';
 
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot';
 
-export async function identity(): Promise<Finding> {
-  const sts = new STSClient({});
+export async function identity({ region }: Clients): Promise<Finding> {
+  const sts = new STSClient({ region });
   try {
     const { Arn = '' } = await sts.send(new GetCallerIdentityCommand({}));
     return fine('identity', `${Arn}: the calls below are tried by this identity`);

@@ -56,7 +56,7 @@ async function checks(options: DoctorOptions, client: HttpKubeClient): Promise<r
   const [ofKinds, ofAccount] = await Promise.all([
     definitions(client),
     Promise.all([
-      identity(),
+      identity(clients),
       cluster(clients, clusterName),
       permissions(clients, clusterName),
       queue(clients, queueName),

@@ -75,8 +75,8 @@ export interface SimulatedScope {
   readonly nodeRoles: readonly string[];
 }
 
-async function caller(): Promise<string> {
-  const sts = new STSClient({});
+async function caller(region: string): Promise<string> {
+  const sts = new STSClient({ region });
   try {
     return roleOfSession((await sts.send(new GetCallerIdentityCommand({}))).Arn ?? '');
   } finally {
@@ -101,7 +101,7 @@ export async function simulated(scope: SimulatedScope): Promise<readonly Finding
     [`aws:ResourceTag/${key}`, value],
   ]);
   try {
-    principal = role ?? (await caller());
+    principal = role ?? (await caller(region));
     const [, partition = 'aws', , , account = ''] = principal.split(':');
     const ask = async (ActionNames: string[], ResourceArns: string[], context: Readonly<Record<string, string>>) => {
       const answer = await iam.send(

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DescribeVpcsCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -32,5 +32,50 @@ describe('a client of an AWS that accepts calls and never answers', () => {
     const { ec2Once } = await createClients(50);
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toMatchObject({ name: 'TimeoutError' });
     expect(requests).toBe(1);
+  });
+});
+
+describe('the region', () => {
+  const withoutRegion = async (
+    answer: RequestListener,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<string> => {
+    const metadata = createServer(answer).listen(0, '127.0.0.1');
+    await once(metadata, 'listening');
+    Object.assign(process.env, {
+      AWS_CONFIG_FILE: '/nonexistent',
+      AWS_SHARED_CREDENTIALS_FILE: '/nonexistent',
+      AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://127.0.0.1:${(metadata.address() as AddressInfo).port}`,
+      AWS_EC2_METADATA_DISABLED: 'false',
+      ...more,
+    });
+    delete process.env.AWS_REGION;
+    delete process.env.AWS_DEFAULT_REGION;
+    try {
+      const clients = await createClients();
+      expect(await clients.sqs.config.region()).toBe(clients.region);
+      return clients.region;
+    } finally {
+      metadata.closeAllConnections();
+      metadata.close();
+    }
+  };
+  const instance: RequestListener = ({ method, url, headers }, response) => {
+    const isToken = method === 'PUT' && url === '/latest/api/token';
+    const isRegion = headers['x-aws-ec2-metadata-token'] === 'token' && url === '/latest/meta-data/placement/region';
+    response.writeHead(isToken || isRegion ? 200 : 401).end(isToken ? 'token' : 'eu-west-1');
+  };
+  const whatToDo = /^the AWS region is not known: set AWS_REGION, or region for the profile/;
+
+  it('is that of the instance where nothing else names one', async () => {
+    expect(await withoutRegion(instance)).toBe('eu-west-1');
+  });
+
+  it('is not asked of an instance whose metadata are switched off', async () => {
+    await expect(withoutRegion(instance, { AWS_EC2_METADATA_DISABLED: 'true' })).rejects.toThrow(whatToDo);
+  });
+
+  it('can be set in ways that the error names, where no instance tells it', async () => {
+    await expect(withoutRegion((_, response) => response.writeHead(404).end())).rejects.toThrow(whatToDo);
   });
 });

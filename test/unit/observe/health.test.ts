@@ -52,7 +52,10 @@ describe('serveEndpoints', () => {
     seen.push({ node: 'b' });
     const { status, text } = await get(endpoints.metricsPort, '/debug/verdicts');
     expect({ status, body: JSON.parse(text) }).toEqual({ status: 200, body: [{ node: 'a' }, { node: 'b' }] });
-    expect((await get(endpoints.metricsPort, '/debug/other')).status).toBe(404);
+    expect(await get(endpoints.metricsPort, '/debug/other')).toEqual({
+      status: 404,
+      text: 'not found, try /metrics, /debug/verdicts, /debug/moves\n',
+    });
     expect(await get(endpoints.metricsPort, '/debug/moves')).toEqual({ status: 503, text: 'this replica stands by\n' });
   });
 
@@ -114,7 +117,7 @@ describe('serveEndpoints', () => {
       ready: {},
       log: silent,
     });
-    await expect(again).rejects.toThrow(`Cannot listen on port ${metricsPort}`);
+    await expect(again).rejects.toThrow(`Cannot listen on port ${metricsPort}, choose another by METRICS_PORT`);
   });
 });
 

@@ -92,4 +92,9 @@ describe('createLogger', () => {
       rmSync(folder, { recursive: true });
     }
   });
+
+  it('names the output that cannot be opened', () => {
+    const open = (): unknown => createLogger({ level: 'info', outputPaths: [tmpdir()], errorOutputPaths: ['stderr'] });
+    expect(open).toThrow(`Cannot log to "${tmpdir()}", one of LOG_OUTPUT_PATHS`);
+  });
 });

@@ -171,6 +171,7 @@ describe('parseSettings', () => {
   it.each(['-h', '--help'])('prints the usage for %s', (flag) => {
     expect(() => settings([flag])).toThrow(HelpRequested);
     expect(() => settings([flag])).toThrow('--batch-idle-duration');
+    expect(() => settings([flag])).toThrow('env AMI_REFRESH_INTERVAL (default 1m)');
   });
 });
 
