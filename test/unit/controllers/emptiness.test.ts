@@ -89,8 +89,17 @@ describe('emptiness', () => {
     world.removePods(...world.pods);
     await world.pass(90);
     expect(world.nodes).toHaveLength(1);
-    const blocked = world.events.filter(({ object }) => object.kind === 'NodePool').map(({ message }) => message);
-    expect(blocked).toContain('No allowed disruptions for disruption reason Empty due to blocking budget');
+    const blocked = world.events.filter(
+      ({ object, reason }) => object.kind === 'NodePool' && reason === 'DisruptionBlocked',
+    );
+    expect(blocked).toContainEqual({
+      object: expect.objectContaining({ kind: 'NodePool' }),
+      type: 'Normal',
+      reason: 'DisruptionBlocked',
+      message: 'No allowed disruptions for disruption reason Empty due to blocking budget',
+      dedupe: [blocked[0]?.object.metadata.uid, 'Empty'],
+      windowMs: 60_000,
+    });
     expect(await world.metrics.text()).toMatch(/nodepools_allowed_disruptions\{nodepool="default",reason="Empty"\} 0/);
   });
 

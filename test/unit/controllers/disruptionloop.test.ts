@@ -1,0 +1,307 @@
+/** The loop that asks disruption's methods: when it runs, what stops it, and what it says. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
+import { CAPACITY_TYPE_LABEL, DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../src/api/labels.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import { type Laboratory, localLaboratory } from '../../../src/controllers/disruption/laboratory.ts';
+import { ApiError } from '../../../src/kube/client.ts';
+import { conditionOf, World } from './harness.ts';
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+afterEach(() => world.kill());
+
+type Disruption = NonNullable<NodePool['spec']['disruption']>;
+
+const WIDE: Disruption = { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] };
+const CLOSED: Disruption = { consolidateAfter: '0s', budgets: [{ nodes: '0' }] };
+
+/** So many nodes with one large pod each, and small ones beside where they find room. */
+async function withNodes(count: number, disruption: Disruption, small = 0): Promise<void> {
+  const { template } = world.nodePool('seed').spec;
+  world.kube.delete(NODE_POOL, { name: 'seed' });
+  const requirements = [{ key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] }];
+  world.nodePool('default', { template: { spec: { ...template.spec, requirements } }, disruption });
+  world.start();
+  await world.pass(2);
+  for (let node = 0; node < count; node += 1) {
+    world.pending(1, '6', 'large');
+    await world.pass(8);
+  }
+  world.deploy('small', small);
+  await world.pass(5);
+  expect(world.nodes).toHaveLength(count);
+}
+
+const setDisruption = (disruption: Disruption): unknown =>
+  world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption } });
+const large = () => world.pods.filter(({ metadata }) => metadata.labels?.app === 'large');
+const messages = (): readonly string[] => world.lines.map(({ message }) => message);
+const fieldsOf = (wanted: string) =>
+  world.lines.filter(({ message }) => message === wanted).map(({ fields }) => fields);
+const reconcileErrors = (): readonly string[] =>
+  fieldsOf('Reconciler error')
+    .filter(({ controller }) => controller === 'disruption')
+    .map(({ error }) => String(error));
+/** How often the loop has run. */
+async function runs(): Promise<number> {
+  const counts = (await world.metrics.text()).matchAll(
+    /^controller_runtime_reconcile_total\{controller="disruption",.*\} (\d+)/gm,
+  );
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+/** The laboratory in this thread, one of its answers replaced. */
+const laboratoryThat = (changes: Partial<Laboratory>): Laboratory => ({ ...localLaboratory(), ...changes });
+
+describe('the disruption loop', () => {
+  it('looks every ten seconds while there is nothing to do', async () => {
+    await withNodes(1, WIDE);
+    const before = await runs();
+    await world.pass(60);
+    expect((await runs()) - before).toBe(6);
+  });
+
+  it('looks every second, and disrupts nothing, while a claim has no instance', async () => {
+    await withNodes(1, WIDE);
+    world.cloud.beforeCreate = () => {
+      throw new Error('no answer');
+    };
+    world.pending(1, '7');
+    await world.pass(8);
+    world.removePods(...large());
+    const before = await runs();
+    await world.pass(20);
+    expect(world.claims.filter(({ status }) => !status?.providerID)).toHaveLength(1);
+    expect((await runs()) - before).toBe(20);
+    expect(messages()).not.toContain('disrupting node(s)');
+  });
+
+  it('goes on at once after it has started a command', async () => {
+    await withNodes(3, WIDE);
+    const metadata = { labels: { 'example.com/generation': '2' } };
+    world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { template: { metadata } } });
+    const started: number[] = [];
+    for (let second = 0; second < 120 && started.length < 3; second += 1) {
+      await world.pass(1);
+      for (let at = started.length; at < fieldsOf('disrupting node(s)').length; at += 1) started.push(second);
+    }
+    expect(started).toHaveLength(3);
+    // a claim without an instance holds the loop up for a second or two; ten would mean that it has gone to rest
+    expect(Math.max(...started) - Math.min(...started)).toBeLessThan(9);
+  });
+
+  it('says when it has not run for long, at the end of a run and at the start of the next', async () => {
+    world.laboratory = laboratoryThat({
+      decide: async (_, { consolidationType }) => {
+        if (consolidationType === 'multi') await world.clock.sleep(16 * 60_000);
+        return { commands: [], exhausted: true, notes: [] };
+      },
+    });
+    await withNodes(2, WIDE, 1);
+    world.removePods(...large());
+    await world.pass(20 * 60);
+    const gaps = fieldsOf('abnormal time between runs');
+    expect(gaps.filter(({ name }) => name === 'disruption-loop').map(({ time_since }) => time_since)).toEqual([
+      expect.stringMatching(/^16m/),
+      expect.stringMatching(/^16m/),
+    ]);
+    expect(gaps.map(({ name }) => name)).toContain('emptiness');
+  });
+
+  it('tells of budgets that cannot be read, which let nothing go', async () => {
+    await withNodes(1, WIDE);
+    world.removePods(...large());
+    setDisruption({ ...WIDE, budgets: [{ nodes: '100%' }, { nodes: '1', schedule: 'whenever', duration: '1h' }] });
+    await world.pass(60);
+    expect(fieldsOf('detected disruption budget errors')[0]?.error).toBe(
+      'invalid disruption budgets in nodepool default, invalid cron schedule "whenever", expected five fields or a shortcut such as @daily',
+    );
+    expect(messages()).not.toContain('disrupting node(s)');
+    expect(reconcileErrors()).toEqual([]);
+    expect(await world.metrics.text()).toMatch(/nodepools_allowed_disruptions\{nodepool="default",reason="Empty"\} 0/);
+  });
+
+  it('says which method failed, asks none after it, and measures it none the less', async () => {
+    const asked: string[] = [];
+    world.laboratory = laboratoryThat({
+      decide: async (_, { name }) => {
+        asked.push(name);
+        throw new Error('no answer');
+      },
+    });
+    await withNodes(2, WIDE, 1);
+    world.removePods(...large());
+    await world.pass(30);
+    expect(new Set(asked)).toEqual(new Set(['multi-node consolidation']));
+    expect(asked.length).toBeGreaterThan(1);
+    expect(new Set(reconcileErrors())).toEqual(new Set(['Error: disrupting, no answer']));
+    expect(await world.metrics.text()).toMatch(
+      /decision_evaluation_duration_seconds_count\{reason="underutilized",consolidation_type="multi"\} [1-9]/,
+    );
+  });
+
+  it('leaves out a single node that it cannot decide about, and says which', async () => {
+    const local = localLaboratory();
+    let broken = '';
+    world.laboratory = laboratoryThat({
+      simulate: async (scenery, gone, options) => {
+        if (gone.includes(broken)) throw new Error('no answer');
+        return local.simulate(scenery, gone, options);
+      },
+      // only single nodes are looked at
+      decide: async (scenery, method, deliberation, signal) =>
+        method.consolidationType === 'single'
+          ? local.decide(scenery, method, deliberation, signal)
+          : { commands: [], exhausted: true, notes: [] },
+    });
+    await withNodes(2, CLOSED, 2);
+    world.removePods(...large());
+    const [first, second] = world.nodes;
+    broken = first?.spec?.providerID ?? '';
+    await world.pass(30);
+    setDisruption(WIDE);
+    await world.pass(60);
+    expect(fieldsOf('failed computing consolidation')[0]).toMatchObject({
+      Node: { name: first?.metadata.name },
+      error: 'no answer',
+    });
+    expect(reconcileErrors()).toEqual([]);
+    const gone = fieldsOf('disrupting node(s)').flatMap(({ 'disrupted-nodes': nodes }) => nodes);
+    expect(gone).toMatchObject([{ Node: { name: second?.metadata.name } }]);
+  });
+});
+
+describe('marks of a command that nobody knows', () => {
+  const REASON = { type: 'DisruptionReason', status: 'True', reason: 'Empty', message: 'Empty' };
+
+  /** As a killed operator leaves them. */
+  async function withMarks(): Promise<void> {
+    await withNodes(1, CLOSED);
+    world.kill();
+    const [node] = world.nodes;
+    const [claim] = world.claims;
+    world.kube.patch(NODE, node?.metadata ?? { name: '' }, { spec: { taints: [DISRUPTED_TAINT] } });
+    const status = { conditions: [...(claim?.status?.conditions ?? []), REASON] };
+    world.kube.patch(NODE_CLAIM, claim?.metadata ?? { name: '' }, { status }, 'status');
+    world.lines.length = 0;
+  }
+  const marks = (): readonly (string | undefined)[] => [
+    ...world.disruptedNodes().map(({ metadata }) => metadata.name),
+    ...world.claims.flatMap((claim) => conditionOf(claim, 'DisruptionReason') ?? []),
+  ];
+
+  it.each([
+    { operation: 'patch nodes', step: 'removing taint from nodes' },
+    { operation: 'patch-status nodeclaims', step: 'removing condition from nodeclaims' },
+  ])('are named when they cannot be removed: $step', async ({ operation, step }) => {
+    await withMarks();
+    const mendedMs = world.clock.now() + 4_000;
+    world.kube.beforeWrite = (at) => {
+      if (at !== operation || world.clock.now() >= mendedMs) return;
+      throw new ApiError(500, 'InternalError', 'out of order');
+    };
+    world.start();
+    await world.pass(4);
+    expect(reconcileErrors()[0]).toBe(`Error: ${step}, out of order`);
+    await world.pass(20);
+    expect(marks()).toEqual([]);
+  });
+
+  it('are removed later, without an error, when somebody else wrote first', async () => {
+    await withMarks();
+    let conflicts = 0;
+    world.kube.beforeWrite = (at) => {
+      if (at !== 'patch nodes' || conflicts >= 8) return;
+      conflicts += 1;
+      throw new ApiError(409, 'Conflict', 'the object has been modified');
+    };
+    world.start();
+    await world.pass(20);
+    expect(conflicts).toBe(8);
+    expect(marks()).toEqual([]);
+    expect(world.errors()).toEqual([]);
+    expect(fieldsOf('requeued').map(({ error }) => String(error))).toContain(
+      'Requeue: removing taint from nodes: others wrote first',
+    );
+  });
+});
+
+describe('a command that is checked again', () => {
+  it('is given up when an empty node may not be disrupted any more', async () => {
+    await withNodes(2, WIDE);
+    world.removePods(...large());
+    await world.pass(12);
+    for (const { metadata } of world.nodes)
+      world.kube.patch(NODE, metadata, { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
+    await world.pass(30);
+    expect(messages()).toContain(
+      'abandoning empty node consolidation attempt due to pod churn, command is no longer valid',
+    );
+    expect(messages()).not.toContain('disrupting node(s)');
+    expect(await world.metrics.text()).toMatch(/failed_validations_total\{consolidation_type="empty"\} 2/);
+    expect(world.eventReasons()).not.toContain('ConsolidationRejected');
+  });
+
+  it('is given up, and the node told, when a single node may not be consolidated any more', async () => {
+    await withNodes(1, CLOSED, 1);
+    world.removePods(...large());
+    await world.pass(30);
+    setDisruption(WIDE);
+    await world.pass(12);
+    const [node] = world.nodes;
+    const annotations = { [DO_NOT_DISRUPT_ANNOTATION]: 'true' };
+    world.kube.patch(NODE, node?.metadata ?? { name: '' }, { metadata: { annotations } });
+    await world.pass(30);
+    expect(messages()).not.toContain('disrupting node(s)');
+    expect(await world.metrics.text()).toMatch(/failed_validations_total\{consolidation_type="single"\} 1/);
+    const rejected = world.events.filter(({ reason }) => reason === 'ConsolidationRejected');
+    const text = `replace: [${node?.metadata.name}] -> [1 replacement]`;
+    expect(rejected.slice(0, 2)).toMatchObject(
+      [node, world.claims[0]].map((object) => ({
+        object: { kind: object?.kind },
+        type: 'Normal',
+        message: expect.stringMatching(/^Consolidation rejected: .*, reason: churn \(savings: \$0\.\d\d\)$/),
+        dedupe: [object?.metadata.uid, text, 'churn'],
+      })),
+    );
+    expect(rejected[0]?.message).toContain(text);
+  });
+});
+
+describe('the metrics of disruption', () => {
+  it('have the time-outs of both searches from the start', async () => {
+    await withNodes(1, WIDE);
+    const text = await world.metrics.text();
+    for (const type of ['multi', 'single'])
+      expect(text).toContain(
+        `karpenter_voluntary_disruption_consolidation_timeouts_total{consolidation_type="${type}"} 0`,
+      );
+  });
+
+  it('measure every method, and count who may go and who is away', async () => {
+    await withNodes(3, { ...WIDE, budgets: [{ nodes: '2' }] });
+    await world.pass(10);
+    const [away] = world.nodes;
+    const conditions = [
+      { type: 'Ready', status: 'False', lastTransitionTime: new Date(world.clock.now()).toISOString() },
+    ];
+    world.kube.patch(NODE, away?.metadata ?? { name: '' }, { status: { conditions } }, 'status');
+    world.removePods(...large().slice(1, 2));
+    await world.pass(12);
+    const text = await world.metrics.text();
+    for (const labels of [
+      'reason="empty",consolidation_type="empty"',
+      'reason="drifted",consolidation_type=""',
+      'reason="underutilized",consolidation_type="multi"',
+      'reason="underutilized",consolidation_type="single"',
+    ])
+      expect(text).toMatch(new RegExp(`decision_evaluation_duration_seconds_count\\{${labels}\\} [1-9]`));
+    expect(text).toContain('karpenter_voluntary_disruption_eligible_nodes{reason="empty"} 1');
+    expect(text).toContain('karpenter_voluntary_disruption_eligible_nodes{reason="drifted"} 0');
+    expect(text).toContain('karpenter_nodepools_allowed_disruptions{nodepool="default",reason="Empty"} 2');
+    expect(text).toContain('karpenter_nodepools_nodes_consuming_budgets{nodepool="default",reason="Empty"} 1');
+  });
+});
