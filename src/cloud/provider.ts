@@ -52,7 +52,7 @@ export interface CloudProvider {
   /** @throws NodeClaimNotFound */
   get(providerId: string): Promise<NodeClaim>;
 
-  /** Every instance of this cluster that is not terminated, as claims. */
+  /** Every instance of this cluster that is not terminated, as claims; those that are ending have a deletion time. */
   list(): Promise<readonly NodeClaim[]>;
 
   /** The first reason why a claim no longer matches its NodeClass. */

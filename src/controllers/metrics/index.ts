@@ -20,7 +20,7 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
     nodePoolMetrics(deps),
     statusMetrics(deps, NODE_CLAIM, { labels: ownership, older: true }),
     statusMetrics(deps, NODE_POOL, { older: true }),
-    ...(deps.settings.featureGates.capacityBuffer ? [statusMetrics(deps, CAPACITY_BUFFER)] : []),
+    ...(deps.settings.featureGates.capacityBuffer ? [statusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),
     statusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL] }),
     ...nodeClasses.map((kind) => statusMetrics(deps, kind, { older: true, buckets: 'library' })),
   ];

@@ -2,11 +2,11 @@
 import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
+import { firstFew } from '../text.ts';
 import { conditioned, type Step } from './step.ts';
 import { pendingAttachments } from './volumes.ts';
 
 const POLL_MS = 1_000;
-const MOST_NAMES = 5;
 const ATTACHMENTS_BY_NODE = 'nodeName';
 const TYPE = 'VolumesDetached';
 
@@ -32,16 +32,11 @@ export function detaching({ clock, cluster, events, informers }: Deps): Step {
       object: node,
       type: 'Normal',
       reason: 'AwaitingVolumeDetachment',
-      message: `Awaiting deletion of bound volumeattachments (${firstNames(pending.map((each) => each.metadata.name))})`,
+      message: `Awaiting deletion of bound volumeattachments (${firstFew(pending.map((each) => each.metadata.name))})`,
       dedupe: [name],
     });
     const reason = 'AwaitingVolumeDetachment';
     const update = { type: TYPE, status: 'Unknown', reason, message: reason } as const;
     return { claim: conditioned(claim, update, nowMs), waitMs: POLL_MS };
   };
-}
-
-function firstNames(names: readonly string[]): string {
-  const shown = names.slice(0, MOST_NAMES).join(', ');
-  return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} other(s)` : shown;
 }

@@ -8,7 +8,7 @@ import { type KeyedWorker, type Outcome, type ReconcileContext, Requeue, settled
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import type { Eviction, Evictions } from './evictions.ts';
-import { grantedSeconds, needsForceDelete } from './forcedelete.ts';
+import { canEndSooner, grantedSeconds, needsForceDelete } from './forcedelete.ts';
 import { failedDraining } from './notes.ts';
 
 const RANGE = { min: 100, max: 5_000 };
@@ -26,11 +26,11 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
     'reason',
   ]);
 
-  /** Why the pod's node goes away; empty when the node or its claim is not known. */
+  /** Why the pod's node goes away; empty when the node or its one claim is not known. */
   const reasonFor = (pod: Pod): string => {
     const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
-    const [claim] = node ? cluster.claimsOfNode(node) : [];
-    if (claim === undefined) return '';
+    const [claim, ...others] = node ? cluster.claimsOfNode(node) : [];
+    if (claim === undefined || others.length > 0) return '';
     const condition = getCondition(claim, 'DisruptionReason');
     return condition?.status === 'True' ? (condition.reason ?? '') : FORCED;
   };
@@ -109,7 +109,9 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
     if (pod === undefined || pod.metadata.uid !== eviction.uid) return settled;
     const nowMs = clock.now();
     // looked at anew each time: a pod that its budgets hold back is forced as soon as its deadline is near
-    if (needsForceDelete(pod, eviction.deadlineMs, nowMs)) return forceDelete(pod, eviction, context);
+    if (needsForceDelete(pod, eviction.deadlineMs, nowMs)) {
+      return canEndSooner(pod, eviction.deadlineMs, nowMs) ? forceDelete(pod, eviction, context) : settled;
+    }
     if (!isActive(pod)) return settled;
     if (!isEvictable(pod, nowMs)) throw new Requeue(`pod ${podKey(pod)} does not want to be disrupted`);
     return evict(pod, eviction);

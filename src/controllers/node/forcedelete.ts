@@ -16,6 +16,12 @@ export function needsForceDelete(pod: Pod, deadlineMs: number, nowMs: number): b
   return graceSeconds !== undefined && nowMs > deadlineMs - graceSeconds * 1_000;
 }
 
+/** Whether deleting a pod now would end it sooner: not one that is ending already, with no more time than it would get. */
+export function canEndSooner({ metadata }: Pod, deadlineMs: number, nowMs: number): boolean {
+  if (metadata.deletionTimestamp === undefined) return true;
+  return Date.parse(metadata.deletionTimestamp) > nowMs + grantedSeconds(deadlineMs, nowMs) * 1_000;
+}
+
 /** Seconds that a pod still gets: whole ones until the deadline, but never none, which would skip its shutdown. */
 export const grantedSeconds = (deadlineMs: number, nowMs: number): number =>
   Math.max(1, Math.floor((deadlineMs - nowMs) / 1_000));

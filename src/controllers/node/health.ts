@@ -6,17 +6,15 @@ import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION }
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly, unlessGone } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { concurrency, globalLimit } from '../concurrency.ts';
+import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
+import { readDeadline } from './deadline.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from './repair.ts';
 
-const RANGE = { min: 10, max: 1_000 };
 const BLOCKED_RETRY_MS = 5 * 60_000;
 const BLOCKED_WINDOW_MS = 15 * 60_000;
-/** Timers hold 31 bits of milliseconds; a longer wait is taken in parts. */
-const LONGEST_WAIT_MS = 24 * 3_600_000;
 
 export function health(deps: Deps): Reconciler<Node> {
   const { client, clock, cloud, cluster, events, metrics, settings } = deps;
@@ -44,8 +42,8 @@ export function health(deps: Deps): Reconciler<Node> {
 
   /** The deadline of the drain is now: a broken node cannot be trusted to run its pods. */
   async function stampDeadline(claim: NodeClaim): Promise<void> {
-    const present = Date.parse(claim.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION] ?? '');
-    if (present <= clock.now()) return;
+    // one that is still to come is moved forward, and one that cannot be read would keep the node for ever
+    if (readDeadline(claim) <= clock.now()) return;
     const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: timestamp(clock.now()) };
     await unlessGone(client.patch(NODE_CLAIM, claim.metadata, { metadata: { annotations } }));
   }
@@ -53,9 +51,8 @@ export function health(deps: Deps): Reconciler<Node> {
   return {
     name: 'node.health',
     watches: NODE,
-    concurrency: concurrency(settings, RANGE),
+    concurrency: concurrency(settings, { min: 10, max: 1_000 }),
     backOff: { baseMs: 100, maxMs: 60_000 },
-    rateLimit: globalLimit(settings, RANGE, 10),
     filter: (node, event, before) => event !== 'updated' || before === undefined || conditionsChanged(before, node),
 
     async reconcile(node, { log }) {
@@ -63,7 +60,7 @@ export function health(deps: Deps): Reconciler<Node> {
       const ailment = ailmentOf(node, cloud.repairPolicies);
       if (claim === undefined || others.length > 0 || ailment === undefined) return settled;
       const waitMs = ailment.dueMs - clock.now();
-      if (waitMs > 0) return after(Math.min(waitMs, LONGEST_WAIT_MS));
+      if (waitMs > 0) return after(waitMs);
 
       const blocked = obstacle(node, claim);
       if (blocked) {

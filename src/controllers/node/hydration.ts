@@ -4,19 +4,16 @@ import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
-import { concurrency, globalLimit } from '../concurrency.ts';
+import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../nodeclasses.ts';
-
-const RANGE = { min: 1_000, max: 5_000 };
 
 export function hydration({ client, cluster, settings }: Deps): Reconciler<Node> {
   return {
     name: 'node.hydration',
     watches: NODE,
-    concurrency: concurrency(settings, RANGE),
+    concurrency: concurrency(settings, { min: 1_000, max: 5_000 }),
     backOff: { baseMs: 100, maxMs: 60_000 },
-    rateLimit: globalLimit(settings, RANGE, 10),
     filter: (_, event) => event !== 'deleted',
     triggers: [
       {

@@ -15,6 +15,7 @@ import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
+import { deadlineOf } from './deadline.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './draining.ts';
 import type { Evictions } from './evictions.ts';
@@ -48,6 +49,7 @@ export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> 
     const tainted = withDisruptedTaint(node);
     if (tainted === node) return node;
     const written = await writeChanges(client, NODE, { before: node, after: tainted }, { part: 'object', lock: true });
+    if (written === undefined) return undefined;
     log.info('tainted node', {
       ...names(node, claim),
       'taint.Key': DISRUPTED_TAINT.key,
@@ -130,18 +132,6 @@ async function inOrder(
     if (progress.waitMs !== undefined) return { progress };
   }
   return { progress };
-}
-
-/** @throws Error when the annotation is no time */
-function deadlineOf(claim: NodeClaim | undefined): number {
-  const text = claim?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
-  if (text === undefined) return Number.POSITIVE_INFINITY;
-  const deadlineMs = Date.parse(text);
-  if (!Number.isNaN(deadlineMs)) return deadlineMs;
-  throw new Error(
-    `Cannot drain the node of NodeClaim "${claim?.metadata.name}": its annotation ` +
-      `${TERMINATION_TIMESTAMP_ANNOTATION} is "${text}" and must be a time such as 2026-01-31T10:11:12Z`,
-  );
 }
 
 const names = (node: Node, claim: NodeClaim | undefined): Readonly<Record<string, unknown>> => ({

@@ -30,6 +30,8 @@ const DRIFT_INTERVAL_MS = 5 * 60_000;
 interface Change {
   readonly claim: NodeClaim;
   readonly outcome: Outcome;
+  /** Thrown once the other change is written: what ails drift must not hold consolidation up. */
+  readonly error?: unknown;
 }
 
 export function disruptionConditions(deps: Deps): Reconciler<NodeClaim> {
@@ -44,8 +46,7 @@ export function disruptionConditions(deps: Deps): Reconciler<NodeClaim> {
       reason = await drift(claim, pool);
     } catch (error) {
       // An instance that is gone neither drifts nor stops to; garbage collection will see to its claim.
-      if (causeOf(error, NodeClaimNotFound)) return { claim, outcome };
-      throw error;
+      return causeOf(error, NodeClaimNotFound) ? { claim, outcome } : { claim, outcome, error };
     }
     if (reason === undefined) {
       if (getCondition(claim, 'Drifted')) log.debug('removing drifted status condition, not drifted');
@@ -93,12 +94,14 @@ export function disruptionConditions(deps: Deps): Reconciler<NodeClaim> {
     async reconcile(claim, { log }) {
       const poolName = claim.metadata.labels?.[NODEPOOL_LABEL];
       const pool = poolName ? nodePools.get({ name: poolName }) : undefined;
-      if (pool === undefined || claim.metadata.deletionTimestamp) return settled;
+      const isOurs = cluster.manages(claim.spec.nodeClassRef);
+      if (pool === undefined || claim.metadata.deletionTimestamp || !isOurs) return settled;
       const drifted = await withDrift(claim, pool, log);
       const changes =
         pool.spec.replicas === undefined ? [drifted, withConsolidatable(drifted.claim, pool, log)] : [drifted];
       const last = changes.at(-1) ?? drifted;
       await writeChanges(client, NODE_CLAIM, { before: claim, after: last.claim }, { part: 'status', lock: true });
+      if (drifted.error !== undefined) throw drifted.error;
       return soonest(changes.map(({ outcome }) => outcome));
     },
   };

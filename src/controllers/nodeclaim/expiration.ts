@@ -8,15 +8,13 @@ import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { OwnWrites } from '../ownwrites.ts';
 
-/** Timers hold 31 bits of milliseconds; a longer wait is taken in parts. */
-const LONGEST_WAIT_MS = 24 * 3600_000;
-
 export function expiration(deps: Deps): Reconciler<NodeClaim> {
   const { client, clock, cluster, metrics } = deps;
   const writes = new OwnWrites();
   return {
     name: 'nodeclaim.expiration',
     watches: NODE_CLAIM,
+    concurrency: 1,
     filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
     removed: ({ name }) => writes.forget(name),
 
@@ -26,11 +24,12 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
         return settled;
       }
       const waitMs = Date.parse(claim.metadata.creationTimestamp ?? '') + lifeMs - clock.now();
-      if (waitMs > 0) return after(Math.min(waitMs, LONGEST_WAIT_MS));
+      if (waitMs > 0) return after(waitMs);
       const pods = reschedulablePods(deps, claim);
       log.debug('deleting expired nodeclaim');
+      const wasThere = await deleteExactly(client, NODE_CLAIM, claim);
       writes.deleted(claim);
-      if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason: 'expired', pods });
+      if (wasThere) countDisrupted(metrics, claim, { reason: 'expired', pods });
       return settled;
     },
   };

@@ -35,7 +35,8 @@ export function garbageCollection(deps: Deps): Singleton {
     async reconcile({ log }) {
       // Claims before instances: an instance that is bought in between must not look like a claim without one.
       const claims = cluster.stores.nodeClaims.list();
-      const instances = new Set((await cloud.list()).map(({ status }) => status?.providerID));
+      const alive = (await cloud.list()).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+      const instances = new Set(alive.map(({ status }) => status?.providerID));
       const lost = claims.filter(
         (claim) =>
           cluster.manages(claim.spec.nodeClassRef) &&

@@ -3,18 +3,16 @@ import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
-import { concurrency, globalLimit } from '../concurrency.ts';
+import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../nodeclasses.ts';
 
 export function hydration({ client, cluster, settings }: Deps): Reconciler<NodeClaim> {
-  const range = { min: 1000, max: 5000 };
   return {
     name: 'nodeclaim.hydration',
     watches: NODE_CLAIM,
-    concurrency: concurrency(settings, range),
+    concurrency: concurrency(settings, { min: 1000, max: 5000 }),
     backOff: { baseMs: 100, maxMs: 60_000 },
-    rateLimit: globalLimit(settings, range, 10),
     filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
 
     async reconcile(claim) {

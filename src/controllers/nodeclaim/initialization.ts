@@ -10,23 +10,26 @@ import { writeChanges } from '../../kube/patch.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
 import { deviceDrivers, type Lack } from './devices.ts';
-import { done, refreshed, type Step, withCondition } from './step.ts';
+import { done, refreshed, type Step, type StepResult, withCondition } from './step.ts';
 
 const TYPE = 'Initialized';
+const NOT_FOUND: Lack = { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
 
 export function initialization({ client, clock, cluster, informers, settings }: Deps): Step {
   const devices = settings.ignoreDraRequests ? undefined : deviceDrivers(informers);
   return async (claim, { log }) => {
     const ended = refreshed(claim, TYPE, clock.now());
     if (ended) return done(ended);
-    const [node] = isTrue(claim, 'Registered') ? cluster.nodesOfClaim(claim) : [];
-    const missing = lack(claim, node) ?? (node && devices?.lack(claim, node));
-    if (node === undefined || missing) {
-      return done(withCondition(claim, { type: TYPE, status: 'Unknown', ...missing }, clock.now()));
-    }
+    if (!isTrue(claim, 'Registered')) return done(claim);
+    const waiting = (lack: Lack): StepResult =>
+      done(withCondition(claim, { type: TYPE, status: 'Unknown', ...lack }, clock.now()));
+    const [node, ...others] = cluster.nodesOfClaim(claim);
+    if (node === undefined || others.length > 0) return waiting(NOT_FOUND);
+    const missing = lack(claim, node) ?? devices?.lack(claim, node);
+    if (missing) return waiting(missing);
     const labels = { ...node.metadata.labels, [INITIALIZED_LABEL]: 'true' };
     const after: Node = { ...node, metadata: { ...node.metadata, labels } };
-    await writeChanges(client, NODE, { before: node, after }, { part: 'object' });
+    if (!(await writeChanges(client, NODE, { before: node, after }, { part: 'object' }))) return waiting(NOT_FOUND);
     return {
       ...done(withCondition(claim, { type: TYPE, status: 'True' }, clock.now())),
       written: () =>
@@ -39,8 +42,7 @@ export function initialization({ client, clock, cluster, informers, settings }: 
   };
 }
 
-function lack(claim: NodeClaim, node: Node | undefined): Lack | undefined {
-  if (node === undefined) return { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
+function lack(claim: NodeClaim, node: Node): Lack | undefined {
   if (!isTrue(node, 'Ready')) return { reason: 'NodeNotReady', message: 'Node status is NotReady' };
   const taints = node.spec?.taints ?? [];
   const startup = (claim.spec.startupTaints ?? []).find((own) => taints.some((taint) => sameTaint(taint, own)));

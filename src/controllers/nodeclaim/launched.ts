@@ -16,7 +16,8 @@ export class LaunchedInstances {
   }
 
   get(claim: NodeClaim): NodeClaim | undefined {
-    return this.#byUid.get(claim.metadata.uid ?? '')?.created;
+    const known = this.#byUid.get(claim.metadata.uid ?? '');
+    return known && this.#clock.now() - known.sinceMs <= KEEP_MS ? known.created : undefined;
   }
 
   remember(claim: NodeClaim, created: NodeClaim): void {

@@ -4,7 +4,8 @@ import { formatDuration } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly } from '../../kube/patch.ts';
-import { after, type Outcome } from '../../kube/reconciler.ts';
+import { after, Requeue } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import { recordRegistration } from './poolhealth.ts';
@@ -23,22 +24,32 @@ const LIMITS: readonly Limit[] = [
 
 export function liveness(deps: Deps): Step {
   const { client, clock, metrics } = deps;
+
+  async function giveUp(claim: NodeClaim, { ms, reason }: Limit, log: Logger): Promise<void> {
+    try {
+      await recordRegistration(deps, claim, false);
+    } catch (error) {
+      if (error instanceof Requeue) throw error;
+      // a NodePool that cannot be written must not keep an instance that never joins
+      log.error('failed recording registration failure', { error });
+    }
+    log.debug('terminating due to timeout', { timeout: formatDuration(ms), reason });
+    if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason });
+  }
+
   return async (claim, { log }) => {
     if (isTrue(claim, 'Registered')) return done(claim);
+    let deleted = false;
     for (const limit of LIMITS) {
       if (isTrue(claim, limit.type)) continue;
       const waitMs = sinceMs(claim, limit.type) + limit.ms - clock.now();
-      if (waitMs > 0) return { claim, outcome: waitFor(waitMs) };
-      await recordRegistration(deps, claim, false);
-      log.debug('terminating due to timeout', { timeout: formatDuration(limit.ms), reason: limit.reason });
-      if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason: limit.reason });
-      return { ...done(claim), deleted: true };
+      if (waitMs > 0) return { claim, outcome: after(waitMs), deleted };
+      await giveUp(claim, limit, log);
+      deleted = true;
     }
-    return done(claim);
+    return { ...done(claim), deleted };
   };
 }
-
-const waitFor = (waitMs: number): Outcome => after(waitMs);
 
 /** Since when the condition is as it is, which for one that never changed is the claim's creation. */
 function sinceMs(claim: NodeClaim, type: string): number {

@@ -20,6 +20,7 @@ export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
   return {
     name: 'nodeclaim.podevents',
     watches: POD,
+    concurrency: 1,
     filter: (pod, event, before) => event === 'added' || (before !== undefined && isTelling(pod, before)),
 
     async reconcile(pod) {
@@ -31,9 +32,9 @@ export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
       const lastMs = Math.max(Date.parse(claim.status?.lastPodEventTime ?? '') || 0, written.get(uid) ?? 0);
       const nowMs = clock.now();
       if (nowMs - lastMs < RESOLUTION_MS) return settled;
-      written.set(uid, nowMs);
       const patch = { status: { lastPodEventTime: timestamp(nowMs) } };
       await unlessGone(client.patch(NODE_CLAIM, { name: claim.metadata.name }, patch, { subresource: 'status' }));
+      written.set(uid, nowMs);
       return settled;
     },
   };

@@ -47,20 +47,24 @@ export function registration(deps: Deps): Step {
     return {
       claim: withCondition(claim, update, clock.now()),
       outcome: waitMs === undefined ? settled : after(waitMs),
-      ...(error && { error }),
+      error,
     };
   }
+
+  const notFound = (claim: NodeClaim): StepResult =>
+    done(
+      withCondition(
+        claim,
+        { type: TYPE, status: 'Unknown', reason: 'NodeNotFound', message: 'Node not registered with cluster' },
+        clock.now(),
+      ),
+    );
 
   return async (asked, { log }) => {
     const ended = refreshed(asked, TYPE, clock.now());
     if (ended) return done(ended);
     const [node, ...others] = cluster.nodesOfClaim(asked);
-    if (node === undefined) {
-      const message = 'Node not registered with cluster';
-      return done(
-        withCondition(asked, { type: TYPE, status: 'Unknown', reason: 'NodeNotFound', message }, clock.now()),
-      );
-    }
+    if (node === undefined) return notFound(asked);
     if (others.length > 0) {
       const message = 'Invariant violated, matched multiple nodes';
       return done(
@@ -71,11 +75,13 @@ export function registration(deps: Deps): Step {
     const hooks = await askHooks(cloud, asked);
     if (hooks.pending.length > 0) return held(node, hooks);
     const { claim } = hooks;
-    await write(node, registered(synced(node, claim)));
-    await recordRegistration(deps, claim, true);
+    if (!(await write(node, registered(synced(node, claim))))) return notFound(asked);
+    // the Node is in use from here on: a NodePool that cannot be told must not keep its claim from saying so
+    const error = await failureOf(recordRegistration(deps, claim, true));
     const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
     return {
       ...done(withCondition(named, { type: TYPE, status: 'True' }, clock.now())),
+      error,
       written: () => {
         log.info('registered nodeclaim', {
           'provider-id': claim.status?.providerID,
@@ -90,7 +96,16 @@ export function registration(deps: Deps): Step {
   };
 }
 
-/** The Node with everything that its claim says about it; where both say something, the claim wins, except on taints. */
+const failureOf = (work: Promise<void>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+/**
+ * The Node with everything that its claim says about it; where both say something, the claim wins, except on taints.
+ * Those are given once, together with the owner: an agent may have removed its startup taint when we come again.
+ */
 function synced(node: Node, claim: NodeClaim): Node {
   const { metadata } = node;
   const owners = metadata.ownerReferences ?? [];
@@ -115,11 +130,11 @@ function synced(node: Node, claim: NodeClaim): Node {
       labels: { ...metadata.labels, ...claim.metadata.labels },
       annotations: { ...metadata.annotations, ...claim.metadata.annotations },
     },
-    spec: { ...node.spec, taints: syncedTaints(node, claim) },
+    spec: { ...node.spec, taints: owned ? (node.spec?.taints ?? []) : withTaintsOf(claim, node) },
   };
 }
 
-function syncedTaints(node: Node, claim: NodeClaim): readonly Taint[] {
+function withTaintsOf(claim: NodeClaim, node: Node): readonly Taint[] {
   const taints = [...(node.spec?.taints ?? [])];
   if (node.metadata.labels?.[DO_NOT_SYNC_TAINTS_LABEL] === 'true') return taints;
   for (const taint of [...(claim.spec.taints ?? []), ...(claim.spec.startupTaints ?? [])]) {

@@ -7,6 +7,7 @@ export interface StepResult {
   /** The claim as it should be; what differs is written once all steps have run. */
   readonly claim: NodeClaim;
   readonly outcome: Outcome;
+  /** What went wrong; the changes are written all the same, then the step is tried again. */
   readonly error?: unknown;
   /** The claim was deleted by the step: its cached version is not to be acted on again. */
   readonly deleted?: boolean;

@@ -45,6 +45,7 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
       metadata: { ...claim.metadata, annotations: { ...annotations, [TERMINATION_TIMESTAMP_ANNOTATION]: deadline } },
     };
     const stored = await write(claim, stamped, 'object');
+    if (stored === undefined) return undefined;
     log.info('annotated nodeclaim', { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline });
     events.publish({
       object: claim,
@@ -88,12 +89,13 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
       .observe({ nodepool: pool(claim) }, Math.max(0, clock.now() - Date.parse(since)) / 1000);
   }
 
-  async function release(claim: NodeClaim, { log }: ReconcileContext): Promise<void> {
+  /** Answers whether it was us who let the claim go, just now. */
+  async function release(claim: NodeClaim, { log }: ReconcileContext): Promise<boolean> {
     const finalizers = (claim.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
     const stored = await write(claim, { ...claim, metadata: { ...claim.metadata, finalizers } }, 'object');
     launched.forget(claim);
     // Gone already: the cache has yet to learn of our earlier release, which was told and counted.
-    if (stored === undefined) return;
+    if (stored === undefined) return false;
     log.info('deleted nodeclaim', {
       'provider-id': claim.status?.providerID,
       Node: { name: claim.status?.nodeName ?? '' },
@@ -118,6 +120,7 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
         capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
         zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
       });
+    return true;
   }
 
   return async (claim, context) => {
@@ -134,8 +137,7 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
     const stored = await write(stamped, marked, 'status');
     if (stored === undefined) return settled;
     if (!gone) return after(POLL_MS);
-    observeTerminated(stored);
-    await release(stored, context);
+    if (await release(stored, context)) observeTerminated(stored);
     return settled;
   };
 }

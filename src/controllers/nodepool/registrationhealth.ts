@@ -34,7 +34,6 @@ export function registrationHealth(deps: Deps): Reconciler<NodePool> {
       const { uid, generation } = pool.metadata;
       const nodeClassGeneration = nodeClass?.metadata.generation;
       if (uid === undefined || nodeClassGeneration === undefined) return settled;
-      recall(pool, uid);
       const condition = getCondition(pool, TYPE);
       const isOutdated =
         condition === undefined ||
@@ -46,6 +45,7 @@ export function registrationHealth(deps: Deps): Reconciler<NodePool> {
         reason: 'AwaitingReconciliation',
         message: 'object is awaiting reconciliation',
       } as const;
+      if (!isOutdated) recall(pool, uid);
       const judged = isOutdated ? setCondition(pool, NODEPOOL_CONDITIONS, unknown, clock.now()) : pool;
       const after: NodePool = {
         ...judged,
