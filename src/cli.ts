@@ -1,5 +1,6 @@
 /** The command line: `karpenter` and `kubectl karpenter`. Verbs load when they are used, so that each starts fast. */
 import { Command, CommanderError } from 'commander';
+import { VERSION } from './version.ts';
 
 /** Each verb with a line for the help, and where its command lives. */
 const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
@@ -15,13 +16,17 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
     'say why nodes are not given back or replaced',
     async () => (await import('./cli/explain.ts')).explainCommand(),
   ],
+  moves: [
+    'say what was consolidated, whether it lasted, and what it saved',
+    async () => (await import('./cli/moves.ts')).movesCommand(),
+  ],
   offerings: [
     'say which instance types, zones and capacity types are out, why, and until when',
     async () => (await import('./cli/offerings.ts')).offeringsCommand(),
   ],
   doctor: [
     'check an AWS account and a cluster for what the operator needs',
-    async () => (await import('./cli/doctor.ts')).doctorCommand((await import('./version.ts')).VERSION),
+    async () => (await import('./cli/doctor.ts')).doctorCommand(VERSION),
   ],
   simulate: [
     'say which nodes would be bought for the pods in your manifests, and why',
@@ -29,33 +34,45 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
   ],
 };
 
-function overview(): Command {
-  const program = new Command('karpenter')
+const named = (): Command =>
+  new Command('karpenter')
     .description('Buys the nodes that your pending pods need, and gives back those that they no longer need.')
-    .exitOverride();
-  for (const [name, [summary]] of Object.entries(VERBS))
-    program.command(name).description(summary).allowUnknownOption();
+    .version(VERSION);
+
+function overview(): Command {
+  const program = strict(named());
+  for (const [name, [summary]] of Object.entries(VERBS)) program.command(name).description(summary);
   return program;
 }
 
+/** Errors end up here as exceptions, those of nested commands too. */
+function strict(command: Command): Command {
+  for (const nested of command.exitOverride().commands) strict(nested);
+  return command;
+}
+
+/** `karpenter help explain node` is `karpenter explain node --help`. */
+const withoutHelp = (args: readonly string[]): readonly string[] =>
+  args[0] === 'help' ? [...args.slice(1), '--help'] : args;
+
 /** Runs one command line; answers the exit code. 2 means that it was not understood. */
-async function main(args: readonly string[]): Promise<number> {
+async function main(given: readonly string[]): Promise<number> {
+  const args = withoutHelp(given);
   const [first] = args;
   const verb = VERBS[first ?? ''];
   try {
     if (verb) {
-      const command = (await verb[1]()).exitOverride();
-      await command.parseAsync(args.slice(1), { from: 'user' });
+      await strict(named().addCommand(await verb[1]())).parseAsync([...args], { from: 'user' });
       return Number(process.exitCode ?? 0);
     }
     const program = overview();
-    if (first === '--help' || first === '-h' || first === 'help') {
-      program.outputHelp();
-      return 0;
+    if (first === undefined || !first.startsWith('-')) {
+      if (first !== undefined) process.stderr.write(`karpenter: unknown command "${first}"\n\n`);
+      program.outputHelp({ error: true });
+      return 2;
     }
-    if (first !== undefined) process.stderr.write(`karpenter: unknown command "${first}"\n\n`);
-    program.outputHelp({ error: true });
-    return 2;
+    await program.parseAsync([...args], { from: 'user' });
+    return 0;
   } catch (error) {
     // Commander has printed what was wrong; its help counts as a success.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;

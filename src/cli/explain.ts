@@ -2,11 +2,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions, type TypesFor } from './disruption.ts';
+import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { notAmong } from './render/known.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
 import { typesFor } from './simulate.ts';
 
 export interface ExplainFlags extends DisruptionFlags {
-  /** Where an operator serves its metrics; it is asked instead of the manifests. */
+  /** Where an operator serves its metrics; it is asked when there are no manifests. */
   readonly server?: string;
 }
 
@@ -20,27 +22,24 @@ export async function explainNodes(
   return { verdicts: verdictsOf(scene.snapshot.nodes, reviews, scene.snapshot.nowMs), notes };
 }
 
-/** Verdicts of an operator on its last pass. @throws Error when it cannot be asked */
-async function askOperator(server: string): Promise<readonly Verdict[]> {
-  const url = new URL('/debug/verdicts', server);
-  let response: Response;
-  try {
-    response = await fetch(url);
-  } catch (error) {
-    throw new Error(`${url} cannot be reached; does the operator run, and is its metrics port forwarded?`, {
-      cause: error,
-    });
-  }
-  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${(await response.text()).trim()}`);
-  return (await response.json()) as readonly Verdict[];
-}
-
 async function verdictsFor(flags: ExplainFlags): Promise<readonly Verdict[]> {
-  if (flags.server !== undefined) return askOperator(flags.server);
+  if (flags.filename.length === 0) return askOperator(flags.server ?? DEFAULT_SERVER, '/debug/verdicts');
   const types: TypesFor = (manifests, nowMs) => typesFor(flags, manifests, nowMs);
   const { verdicts, notes } = await explainNodes(flags, types);
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
   return verdicts;
+}
+
+const sourceOf = ({ filename, server = DEFAULT_SERVER }: ExplainFlags): string =>
+  filename.length === 0 ? `the operator at ${server}` : filename.join(', ');
+
+/** By the name of the Node, of its NodeClaim, or of the Node up to the first dot. @throws Error that tells known names */
+function verdictOn(name: string, verdicts: readonly Verdict[], where: string): Verdict {
+  const found =
+    verdicts.find(({ node }) => node === name) ??
+    verdicts.find(({ node, nodeClaim }) => nodeClaim === name || node.startsWith(`${name}.`));
+  if (found) return found;
+  throw new Error(notAmong('node', name, { known: verdicts.map(({ node }) => node), where }));
 }
 
 async function print(chosen: Verdict | readonly Verdict[], output: ExplainFlags['output']): Promise<string> {
@@ -60,27 +59,26 @@ function time(text: string): number {
 function explainNode(): Command {
   return new Command('node')
     .description('Say of a node, or of all, whether it would be given back or replaced, and if not, why not')
-    .argument('[name]', 'name of the node; all nodes when left out')
+    .argument('[name]', 'name of the Node or of its NodeClaim; all nodes when left out')
     .addOption(
       new Option('-f, --filename <path>', 'file or folder with manifests, or - for standard input; repeatable')
         .argParser(collect)
         .default([], 'none'),
     )
-    .option('--server <url>', 'ask the operator that serves its metrics here, such as http://127.0.0.1:8080')
+    .option(
+      '--server <url>',
+      `the operator to ask when there is no -f, by its metrics port (default: "${DEFAULT_SERVER}")`,
+    )
     .option('--instance-types <file>', 'JSON file with instance types, in place of the built-in catalogue')
     .option('--options <file>', 'JSON file with now, featureGates and policies')
     .option('--now <time>', 'the time at which it plays', time)
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .action(async (name: string | undefined, flags: ExplainFlags & { readonly now?: number }, command: Command) => {
-      if ((flags.filename.length === 0) === (flags.server === undefined))
+      if (flags.filename.length > 0 && flags.server !== undefined)
         command.error('error: name either manifests with -f or an operator with --server');
       const { now } = flags;
       const verdicts = await verdictsFor({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
-      const chosen = name === undefined ? verdicts : verdicts.find(({ node }) => node === name);
-      if (chosen === undefined)
-        throw new Error(
-          `there is no node "${name}"; known are ${verdicts.map(({ node }) => node).join(', ') || 'none'}`,
-        );
+      const chosen = name === undefined ? verdicts : verdictOn(name, verdicts, sourceOf(flags));
       process.stdout.write(await print(chosen, flags.output));
     });
 }

@@ -1,27 +1,11 @@
 /** `karpenter offerings`: which offerings the NodePools allow and cannot buy now, why, and until when. */
 import { Command, Option } from 'commander';
 import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
+import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { notAmong } from './render/known.ts';
 import { counted, table } from './render/table.ts';
 
-const DEFAULT_SERVER = 'http://127.0.0.1:8080';
 const HEADINGS = ['INSTANCE TYPE', 'CAPACITY', 'ZONES', 'OUT BECAUSE OF', 'UNTIL'];
-
-/** @throws Error that says what to do, when the operator cannot be asked */
-async function askOperator(server: string): Promise<readonly PoolOfferings[]> {
-  const url = new URL('/debug/offerings', server);
-  let response: Response;
-  try {
-    response = await fetch(url);
-  } catch (error) {
-    const forward = 'kubectl port-forward -n kube-system deployment/karpenter 8080';
-    throw new Error(
-      `${url} cannot be reached: does the operator run, and is its metrics port forwarded, as by ${forward}?`,
-      { cause: error },
-    );
-  }
-  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${(await response.text()).trim()}`);
-  return (await response.json()) as readonly PoolOfferings[];
-}
 
 /** Offerings that differ in their zone alone share a line. */
 function rows(out: readonly OutOffering[]): readonly (readonly string[])[] {
@@ -65,11 +49,11 @@ export const offeringsCommand = (): Command =>
     .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'))
     .action(async (name: string | undefined, { server, output }: Flags) => {
-      const all = await askOperator(server);
+      const all = await askOperator<readonly PoolOfferings[]>(server, '/debug/offerings');
       const chosen = name === undefined ? all : all.filter(({ nodePool }) => nodePool === name);
       if (name !== undefined && chosen.length === 0) {
-        const known = all.map(({ nodePool }) => nodePool).join(', ') || 'none';
-        throw new Error(`there is no NodePool "${name}"; known are ${known}`);
+        const known = all.map(({ nodePool }) => nodePool);
+        throw new Error(notAmong('NodePool', name, { known, where: `the operator at ${server}` }));
       }
       process.stdout.write(output === 'json' ? `${JSON.stringify(chosen)}\n` : offeringsText(chosen));
     });

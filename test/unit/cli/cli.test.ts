@@ -37,9 +37,29 @@ describe('the command line', () => {
   });
 
   it.each([
+    ['help'],
+    ['help', 'explain', 'node'],
+    ['explain', 'node', '--help'],
+    ['help', 'moves'],
+  ])('helps with %s %s %s', async (...args) => {
+    const help = run(...args.filter((arg) => arg !== undefined));
+    expect(await help.exit).toBe(0);
+    const verbs = args.filter((arg) => arg !== undefined && arg !== 'help' && arg !== '--help');
+    expect(help.output()).toMatch(new RegExp(`^Usage: ${['karpenter', ...verbs].join(' ')} `));
+  });
+
+  it('tells its version', async () => {
+    const version = run('--version');
+    expect(await version.exit).toBe(0);
+    expect(version.output()).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it.each([
     ['an unknown verb', ['dance'], /unknown command "dance"[\s\S]*Usage/],
     ['no verb', [], /Usage/],
     ['an unknown option', ['local', '--nonsense'], /--nonsense/],
+    ['an unknown option of a nested verb', ['explain', 'node', '--nonsense'], /--nonsense/],
+    ['two sources', ['explain', 'node', '-f', 'a', '--server', 'b'], /either manifests with -f or an operator/],
     ['a time scale of nothing', ['local', '--time-scale', '0'], /above 0/],
     ['a port that is none', ['local', '--kube-port', '70000'], /65535/],
   ])('refuses %s with exit code 2', async (_, args, message) => {

@@ -109,7 +109,14 @@ describe('disruption on the command line', () => {
   });
 
   it('asks an operator for its verdicts', async () => {
-    const verdict = { node: 'node-a', nodePool: 'default', code: 'pdb', text: 'pdb prevents', methods: [] };
+    const verdict = {
+      node: 'node-a.internal',
+      nodeClaim: 'claim-a',
+      nodePool: 'default',
+      code: 'pdb',
+      text: 'pdb prevents',
+      methods: [],
+    };
     const server = createServer((request, response) => {
       response.statusCode = request.url === '/debug/verdicts' ? 200 : 404;
       response.end(JSON.stringify([verdict]));
@@ -118,14 +125,23 @@ describe('disruption on the command line', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
     try {
-      await explainCommand().parseAsync(['node', 'node-a', '--server', url, '-o', 'json'], { from: 'user' });
-      expect(written.mock.calls).toEqual([[`${JSON.stringify(verdict)}\n`]]);
+      for (const name of ['node-a.internal', 'node-a', 'claim-a']) {
+        await explainCommand().parseAsync(['node', name, '--server', url, '-o', 'json'], { from: 'user' });
+        expect(written.mock.calls).toEqual([[`${JSON.stringify(verdict)}\n`]]);
+        written.mockClear();
+      }
       const unknown = explainCommand().parseAsync(['node', 'node-b', '--server', url], { from: 'user' });
-      await expect(unknown).rejects.toThrow('there is no node "node-b"; known are node-a');
+      await expect(unknown).rejects.toThrow(`there is no node "node-b"; the operator at ${url} knows node-a.internal`);
     } finally {
       written.mockRestore();
       await new Promise((resolve) => server.close(resolve));
     }
+  });
+
+  it('says that a dump without nodes has none', async () => {
+    const filename = write('none.yaml', '');
+    const asked = explainCommand().parseAsync(['node', 'node-a', '-f', filename], { from: 'user' });
+    await expect(asked).rejects.toThrow(`there is no node "node-a"; ${filename} knows none at all`);
   });
 
   it.each([

@@ -83,10 +83,17 @@ describe('karpenter offerings', () => {
 
   it('says what is wrong when it cannot', async () => {
     await expect(run('--server', url, 'nothing')).rejects.toThrow(
-      'there is no NodePool "nothing"; known are default, full, lost',
+      `there is no NodePool "nothing"; the operator at ${url} knows default, full, lost`,
     );
     status = 503;
     await expect(run('--server', url)).rejects.toThrow('/debug/offerings answers 503: stands by');
+    status = 200;
     await expect(run('--server', 'http://127.0.0.1:1')).rejects.toThrow('is its metrics port forwarded');
+    await expect(run('--server', 'http://[')).rejects.toThrow('--server: "http://[" is not a URL such as http://127');
+  });
+
+  it('needs no scheme in the address', async () => {
+    await run('--server', url.replace('http://', ''), 'full');
+    expect(printed).toMatch(/^NodePool full /);
   });
 });

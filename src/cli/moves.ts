@@ -1,0 +1,60 @@
+/** `karpenter moves`: what the operator consolidated, whether it lasted, and what it saved. */
+import { Command, Option } from 'commander';
+import type { MoveView } from '../controllers/disruption/moves.ts';
+import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { counted, table, usdPerHour } from './render/table.ts';
+
+const HEADINGS = ['STARTED', 'METHOD', 'STATE', 'PROMISED', 'SAVED', 'COMMAND'];
+
+/** Cents matter here, and so do fractions of them: a move counts for half an hour. */
+const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
+
+function stateOf({ state, undone }: MoveView): string {
+  if (undone === undefined) return state;
+  return `undone by ${undone.nodeClaim} (${undone.because})`;
+}
+
+const rowOf = (move: MoveView): readonly string[] => [
+  move.startedAt,
+  move.method,
+  stateOf(move),
+  usdPerHour(move.predictedUsdPerHour),
+  usd(move.realisedUsd),
+  move.command,
+];
+
+export function movesText(moves: readonly MoveView[]): string {
+  if (moves.length === 0) return 'nothing has been consolidated since this operator took the lease\n';
+  const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
+  const lasting = moves.filter(({ undone }) => undone === undefined);
+  const promised = usdPerHour(sum(lasting.map(({ predictedUsdPerHour }) => predictedUsdPerHour)));
+  const saved = usd(sum(moves.map(({ realisedUsd }) => realisedUsd)));
+  const undone = moves.length - lasting.length;
+  const totals = `${counted(moves.length, 'move')}${undone === 0 ? '' : `, ${undone} undone`}: ${promised} less to pay, ${saved} saved in the first 30 minutes of each`;
+  return `${table(HEADINGS, moves.map(rowOf))}\n\n${totals}\n`;
+}
+
+interface Flags {
+  readonly server: string;
+  readonly output: 'table' | 'json' | 'yaml';
+}
+
+export const movesCommand = (): Command =>
+  new Command('moves')
+    .description('Say what the operator has consolidated, latest first, whether it lasted, and what it saved')
+    .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .addHelpText(
+      'after',
+      '\nPROMISED is what the nodes cost less from then on; SAVED is in the 30 minutes for which a move is watched,\n' +
+        'or up to now, less the time in which old and new nodes both ran. The operator remembers 200 moves.',
+    )
+    .action(async ({ server, output }: Flags) => {
+      const moves = await askOperator<readonly MoveView[]>(server, '/debug/moves');
+      process.stdout.write(await print(moves, output));
+    });
+
+async function print(moves: readonly MoveView[], output: Flags['output']): Promise<string> {
+  if (output === 'json') return `${JSON.stringify(moves)}\n`;
+  return output === 'yaml' ? (await import('yaml')).stringify(moves) : movesText(moves);
+}

@@ -1,0 +1,38 @@
+/** Asks a running operator for what it serves to look inside. */
+
+/** Where `kubectl port-forward` puts the metrics port. */
+export const DEFAULT_SERVER = 'http://127.0.0.1:8080';
+const FORWARD = 'kubectl port-forward -n kube-system deployment/karpenter 8080';
+
+/**
+ * What an operator serves at a path of its metrics port.
+ * @param server URL of the metrics port; `http://` may be left out
+ * @throws Error that says what to do, when the operator cannot be asked
+ */
+export async function askOperator<T>(server: string, path: string): Promise<T> {
+  const url = addressOf(server, path);
+  let response: Response;
+  try {
+    response = await fetch(url);
+  } catch (error) {
+    throw new Error(
+      `${url} cannot be reached: does the operator run, and is its metrics port forwarded, as by ${FORWARD}?`,
+      { cause: error },
+    );
+  }
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${text.trim()}`);
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    throw new Error(`${url} answers something else than JSON: is it the metrics port of the operator?`, {
+      cause: error,
+    });
+  }
+}
+
+function addressOf(server: string, path: string): URL {
+  const url = URL.parse(path, /^https?:\/\//.test(server) ? server : `http://${server}`);
+  if (url === null) throw new Error(`--server: "${server}" is not a URL such as ${DEFAULT_SERVER}`);
+  return url;
+}

@@ -1,0 +1,15 @@
+/** How to say that something is not there: with what is, as far as it fits a line. */
+
+const MOST_NAMES = 10;
+
+/** `there is no NodePool "a"; the operator at … knows b, c and 3 more`. */
+export function notAmong(
+  noun: string,
+  name: string,
+  { known, where }: { readonly known: readonly string[]; readonly where: string },
+): string {
+  if (known.length === 0) return `there is no ${noun} "${name}"; ${where} knows none at all`;
+  const more = known.length - MOST_NAMES;
+  const names = known.slice(0, MOST_NAMES).join(', ');
+  return `there is no ${noun} "${name}"; ${where} knows ${names}${more > 0 ? ` and ${more} more` : ''}`;
+}

@@ -1,0 +1,73 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, jest } from '@jest/globals';
+import { movesCommand, movesText } from '../../../src/cli/moves.ts';
+import { notAmong } from '../../../src/cli/render/known.ts';
+import type { MoveView } from '../../../src/controllers/disruption/moves.ts';
+
+const move: MoveView = {
+  id: '1',
+  command: 'delete: [node-a]',
+  method: 'emptiness',
+  decision: 'delete',
+  state: 'kept',
+  startedAt: '2026-06-03T10:00:00Z',
+  endsAt: '2026-06-03T10:30:00Z',
+  nodePools: ['default'],
+  workloads: [],
+  undoneBefore: 0,
+  predictedUsdPerHour: 0.1,
+  predictedUsd: 0.05,
+  realisedUsd: 0.045,
+};
+const undone: MoveView = {
+  ...move,
+  command: 'replace: [node-b] -> [1 replacement]',
+  method: 'single-node consolidation',
+  state: 'undone',
+  undone: { at: '2026-06-03T10:10:00Z', because: 'bought-again', nodeClaim: 'default-x' },
+  realisedUsd: -0.002,
+};
+
+describe('karpenter moves', () => {
+  it('lists moves, and adds up those that lasted and what all of them saved', () => {
+    const lines = movesText([undone, move]).split('\n');
+    expect(lines[1]).toMatch(
+      /single-node consolidation +undone by default-x \(bought-again\) +\$0.1000\/h +-\$0.0020 /,
+    );
+    expect(lines[2]).toMatch(/emptiness +kept +\$0.1000\/h +\$0.0450 +delete: \[node-a\]$/);
+    expect(lines[4]).toBe('2 moves, 1 undone: $0.1000/h less to pay, $0.0430 saved in the first 30 minutes of each');
+    expect(movesText([])).toBe('nothing has been consolidated since this operator took the lease\n');
+  });
+
+  it.each([
+    ['json', `${JSON.stringify([move])}\n`],
+    ['yaml', expect.stringMatching(/^- id: "1"\n/)],
+    ['table', movesText([move])],
+  ])('asks the operator and prints %s', async (format, output) => {
+    const server = createServer((request, response) => {
+      response.writeHead(request.url === '/debug/moves' ? 200 : 404).end(JSON.stringify([move]));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    try {
+      await movesCommand().parseAsync(['--server', url, '-o', format], { from: 'user' });
+      expect(written.mock.calls).toEqual([[output]]);
+    } finally {
+      written.mockRestore();
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+});
+
+describe('what is not there', () => {
+  it.each([
+    [[], 'there is no node "x"; now.yaml knows none at all'],
+    [['a', 'b'], 'there is no node "x"; now.yaml knows a, b'],
+    [[...'abcdefghijkl'], 'there is no node "x"; now.yaml knows a, b, c, d, e, f, g, h, i, j and 2 more'],
+  ])('is told with what is: %j', (known, text) => {
+    expect(notAmong('node', 'x', { known, where: 'now.yaml' })).toBe(text);
+  });
+});
