@@ -1,20 +1,30 @@
 /** `karpenter moves`: what the operator consolidated, whether it lasted, and what it saved. */
 import { Command, Option } from 'commander';
-import type { MoveView } from '../controllers/disruption/moves.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { counted, table, usdPerHour } from './render/table.ts';
+
+/** What is printed of a move that `/debug/moves` serves. */
+export interface ToldMove {
+  readonly startedAt: string;
+  readonly method: string;
+  readonly state: 'watched' | 'kept' | 'undone';
+  readonly undone?: { readonly because: string; readonly nodeClaim: string };
+  readonly predictedUsdPerHour: number;
+  readonly realisedUsd: number;
+  readonly command: string;
+}
 
 const HEADINGS = ['STARTED', 'METHOD', 'STATE', 'PROMISED', 'SAVED', 'COMMAND'];
 
 /** Cents matter here, and so do fractions of them: a move counts for half an hour. */
 const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
 
-function stateOf({ state, undone }: MoveView): string {
+function stateOf({ state, undone }: ToldMove): string {
   if (undone === undefined) return state;
   return `undone by ${undone.nodeClaim} (${undone.because})`;
 }
 
-const rowOf = (move: MoveView): readonly string[] => [
+const rowOf = (move: ToldMove): readonly string[] => [
   move.startedAt,
   move.method,
   stateOf(move),
@@ -23,7 +33,7 @@ const rowOf = (move: MoveView): readonly string[] => [
   move.command,
 ];
 
-export function movesText(moves: readonly MoveView[]): string {
+export function movesText(moves: readonly ToldMove[]): string {
   if (moves.length === 0) return 'nothing has been consolidated since this operator took the lease\n';
   const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
   const lasting = moves.filter(({ undone }) => undone === undefined);
@@ -50,11 +60,11 @@ export const movesCommand = (): Command =>
         'or up to now, less the time in which old and new nodes both ran. The operator remembers 200 moves.',
     )
     .action(async ({ server, output }: Flags) => {
-      const moves = await askOperator<readonly MoveView[]>(server, '/debug/moves');
+      const moves = await askOperator<readonly ToldMove[]>(server, '/debug/moves');
       process.stdout.write(await print(moves, output));
     });
 
-async function print(moves: readonly MoveView[], output: Flags['output']): Promise<string> {
+async function print(moves: readonly ToldMove[], output: Flags['output']): Promise<string> {
   if (output === 'json') return `${JSON.stringify(moves)}\n`;
   return output === 'yaml' ? (await import('yaml')).stringify(moves) : movesText(moves);
 }
