@@ -128,6 +128,21 @@ describe('a command that starts', () => {
     expect(world.claims).toHaveLength(1);
   });
 
+  it('buys nothing when one of the nodes that it replaces cannot be marked', async () => {
+    await withNodes(2);
+    drop('large');
+    await world.pass(20);
+    const [, stubborn] = world.nodes;
+    world.kube.beforeWrite = (at, name) => {
+      if (at === 'patch nodes' && name === stubborn?.metadata.name) outOfOrder();
+    };
+    release();
+    await world.pass(20);
+    expect(fieldsOf('disrupting node(s)')[0]).toMatchObject({ decision: 'replace', 'disrupted-node-count': 2 });
+    expect(disruptionErrors()[0]).toBe('Error: disrupting, disrupting candidates, marking disrupted, out of order');
+    expect(world.kube.writes.filter((write) => write === 'create nodeclaims')).toHaveLength(2);
+  });
+
   it('looks at the limits once more when it creates the replacement, and leaves no marks when they say no', async () => {
     await withNodes(1, { limits: { cpu: '100' } });
     const [old] = claimsNow();
@@ -165,7 +180,14 @@ describe('a command that starts', () => {
       `Pod should schedule on: nodeclaim/${kept?.nodeClaim?.metadata.name}, node/${kept?.name}`,
     );
     expect(kept?.nominatedUntilMs).toBeGreaterThan(0);
-    expect(eventsOf('FailedScheduling').map(({ object }) => object.metadata.name)).toContain(waiting[0]?.metadata.name);
+    // the command tells in one go what its simulation found; the provisioner tells of pending pods as well
+    const at = world.events.findIndex(
+      ({ reason, object }) => reason === 'Nominated' && object.metadata.name.startsWith('small'),
+    );
+    expect(world.events.slice(at, at + 2).map(({ reason, object }) => [reason, object.metadata.name])).toEqual([
+      ['Nominated', nominated[0]?.object.metadata.name],
+      ['FailedScheduling', waiting[0]?.metadata.name],
+    ]);
   });
 
   it.each([
