@@ -36,6 +36,10 @@ export function bench(argv: readonly string[] = []) {
   const events: EventNote[] = [];
   const calls: string[] = [];
   let version = 100;
+  const refuseAs = (operation: string): void => {
+    const error = world.failure(operation);
+    if (error) throw error;
+  };
   const time = (offsetMs = 0): string => new Date(clock.now() + offsetMs).toISOString();
 
   const put = <T extends KubeObject>(kind: Kind<T>, object: T): T => {
@@ -53,6 +57,7 @@ export function bench(argv: readonly string[] = []) {
     return found;
   };
   const patch = <T extends KubeObject>(kind: Kind<T>, ref: Ref, change: unknown): T => {
+    refuseAs(`patch ${kind.kind}`);
     const before = present(kind, ref);
     const { resourceVersion } = (change as { metadata?: { resourceVersion?: string } }).metadata ?? {};
     if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) {
@@ -70,8 +75,9 @@ export function bench(argv: readonly string[] = []) {
     ref: Ref,
     { uid, gracePeriodSeconds }: DeleteOptions = {},
   ): void => {
+    refuseAs(`delete ${kind.kind}`);
     const found = present(kind, ref);
-    if (uid !== undefined && uid !== found.metadata.uid) throw new ApiError(409, 'Conflict', 'the UID does not match');
+    if (uid !== found.metadata.uid) throw new ApiError(409, 'Conflict', 'the UID does not match');
     calls.push(`delete ${kind.kind} ${ref.name}${gracePeriodSeconds === undefined ? '' : ` ${gracePeriodSeconds}s`}`);
     put(kind, {
       ...found,
@@ -89,6 +95,8 @@ export function bench(argv: readonly string[] = []) {
     put,
     /** What the Eviction API answers for a pod; undefined lets it go. */
     refuse: (_: Pod): ApiError | undefined => undefined,
+    /** Why an operation such as `patch Node`, `delete Pod` or `terminate` fails; undefined lets it pass. */
+    failure: (_: string): Error | undefined => undefined,
     /** Whether the instance exists, and how many times it must be asked to go before it has gone. */
     instance: { exists: true, stubborn: 0 },
     pods: () => store(POD).list(),
@@ -118,10 +126,12 @@ export function bench(argv: readonly string[] = []) {
     repairPolicies: [{ conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 1_800_000 }],
     get: async (id: string) => {
       calls.push(`get ${id}`);
+      refuseAs('get');
       if (!world.instance.exists) gone();
     },
     delete: async ({ metadata }: NodeClaim) => {
       calls.push(`terminate ${metadata.name}`);
+      refuseAs('terminate');
       if (world.instance.stubborn <= 0) gone();
       world.instance.stubborn -= 1;
     },
@@ -129,13 +139,16 @@ export function bench(argv: readonly string[] = []) {
   const client = {
     patch: async (kind: Kind<KubeObject>, ref: Ref, change: unknown) => patch(kind, ref, change),
     delete: async (kind: Kind<KubeObject>, ref: Ref, options?: DeleteOptions) => remove(kind, ref, options),
-    evict: async (pod: Pod) => {
+    evict: async (pod: Pod, options?: DeleteOptions) => {
       calls.push(`evict ${pod.metadata.name}`);
-      const refusal = world.refuse(pod);
+      const present = store(POD).get(pod.metadata);
+      const refusal =
+        options?.uid === present?.metadata.uid ? world.refuse(pod) : new ApiError(409, 'Conflict', 'another UID');
       if (refusal) throw refusal;
       calls.pop();
       calls.push(`evicted ${pod.metadata.name}`);
-      put(POD, { ...pod, metadata: { ...pod.metadata, deletionTimestamp: time(30_000) } });
+      const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1_000;
+      put(POD, { ...pod, metadata: { ...pod.metadata, deletionTimestamp: time(graceMs) } });
     },
   } as unknown as KubeClient;
 

@@ -1,0 +1,413 @@
+/** Nodes whose end does not go smoothly: what is lost, doubled, stuck, refused or unreadable. */
+import { describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
+import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
+import { INITIALIZED_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
+import { Evictions } from '../../../../src/controllers/node/evictions.ts';
+import { canEndSooner } from '../../../../src/controllers/node/forcedelete.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
+import { bench, claimOf, daemonOf, nodeOf, PROVIDER_ID, podOf } from './bench.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const REPAIR = ['--feature-gates=NodeRepair=true'];
+const conflict = new ApiError(409, 'Conflict', 'the object has been modified');
+const broken = new ApiError(500, 'InternalError', 'the API server has a bad day');
+type Bench = ReturnType<typeof bench>;
+
+function leaving(b: Bench, deadline?: string, ready: 'True' | 'False' = 'True'): void {
+  const annotations = deadline === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline };
+  b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time(), annotations }));
+  b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }, ready));
+}
+
+const errors = (b: Bench): readonly string[] =>
+  b.lines.filter(({ level }) => level === 'error').map(({ fields }) => String(fields.error));
+const count = (b: Bench, wanted: string): number => b.calls.filter((call) => call === wanted).length;
+
+/** Fails an operation the given number of times. */
+function failing(b: Bench, operation: string, error: Error, times = 1): void {
+  let left = times;
+  b.world.failure = (at) => {
+    if (at !== operation || left === 0) return undefined;
+    left -= 1;
+    return error;
+  };
+}
+
+describe('a node that ends', () => {
+  it('is drained even if its instance is gone, as long as it is Ready', async () => {
+    const b = bench();
+    b.world.instance.exists = false;
+    b.put(POD, podOf('web'));
+    leaving(b);
+    await b.clock.advance(2 * SECOND);
+    expect(b.calls).toEqual(['evicted web']);
+    b.gone('web');
+    await b.clock.advance(6 * SECOND);
+    expect(b.node('node')).toBeUndefined();
+  });
+
+  it('is left as it is while the cloud does not say whether its instance is gone', async () => {
+    const b = bench();
+    failing(b, 'get', new Error('RequestLimitExceeded'), 3);
+    leaving(b, undefined, 'False');
+    await b.clock.advance(50);
+    expect(b.node('node')?.spec?.taints).toBeUndefined();
+    expect(errors(b)).toEqual(['Error: RequestLimitExceeded']);
+    await b.clock.advance(10 * SECOND);
+    expect(b.node('node')).toBeUndefined();
+  });
+
+  it('is counted and told of on every path', async () => {
+    const b = bench();
+    b.world.instance.exists = false;
+    leaving(b, undefined, 'False');
+    await b.clock.advance(SECOND);
+    expect(b.lines.map(({ message }) => message)).toContain('deleted node');
+    const text = await b.metrics.text();
+    expect(text).toContain('karpenter_nodes_terminated_total{nodepool="default",zone=""} 1');
+    expect(text).not.toContain('nodes_drained_total{');
+  });
+
+  it.each([
+    { when: 'there is none', claims: [] },
+    { when: 'there are two', claims: ['one', 'two'] },
+  ])('asks no claim and no cloud when $when with its provider ID, nor waits for late pods', async ({ claims }) => {
+    const b = bench();
+    for (const name of claims) b.put(NODE_CLAIM, claimOf(name));
+    b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }));
+    await b.clock.advance(SECOND);
+    expect(b.node('node')).toBeUndefined();
+    expect(b.calls).toEqual([]);
+    expect(claims.map((name) => b.condition(name, 'Drained'))).toEqual(claims.map(() => undefined));
+  });
+
+  it('keeps what it found out when the cloud refuses to terminate, and asks again', async () => {
+    const b = bench();
+    failing(b, 'terminate', new Error('the zone is shifted away'), Number.POSITIVE_INFINITY);
+    leaving(b);
+    await b.clock.advance(6 * SECOND);
+    expect(b.condition('claim', 'Drained')).toBe('True/Drained');
+    expect(b.condition('claim', 'VolumesDetached')).toBe('True/VolumesDetached');
+    expect(b.condition('claim', 'InstanceTerminating')).toBeUndefined();
+    b.world.failure = () => undefined;
+    await b.clock.advance(10 * SECOND);
+    expect(b.node('node')).toBeUndefined();
+    expect(errors(b)).toContain('Error: the zone is shifted away');
+    expect(await b.metrics.text()).toContain('karpenter_nodes_drained_total{nodepool="default"} 1');
+  });
+
+  it.each(['patch Node', 'patch NodeClaim'])('goes on without a word when "%s" conflicts', async (operation) => {
+    const b = bench();
+    failing(b, operation, conflict, 2);
+    leaving(b);
+    await b.clock.advance(12 * SECOND);
+    expect(b.node('node')).toBeUndefined();
+    expect(errors(b)).toEqual([]);
+    expect(b.lines.filter(({ message }) => message === 'tainted node')).toHaveLength(1);
+    expect(await b.metrics.text()).toContain('karpenter_nodes_drained_total{nodepool="default"} 1');
+  });
+
+  it('does not wait for pods that never terminate longer than a minute', async () => {
+    const b = bench();
+    b.put(POD, podOf('zombie', {}, { deletionTimestamp: b.time(30 * SECOND) }));
+    b.put(POD, daemonOf('daemon'));
+    leaving(b);
+    await b.clock.advance(89 * SECOND);
+    expect(b.calls).toEqual([]);
+    await b.clock.advance(3 * SECOND);
+    expect(b.calls).toEqual(['evicted daemon']);
+  });
+
+  it.each([
+    'soon',
+    '5',
+    '2026-01-31',
+    '1769856000',
+  ])('does not guess what the deadline "%s" means', async (deadline) => {
+    const b = bench();
+    b.put(POD, podOf('web'));
+    leaving(b, deadline);
+    await b.clock.advance(SECOND);
+    expect(errors(b)[0]).toContain(
+      `Cannot drain the node of NodeClaim "claim": its annotation ${TERMINATION_TIMESTAMP_ANNOTATION} is "${deadline}"`,
+    );
+    expect(b.calls).toEqual([]);
+  });
+});
+
+describe('eviction', () => {
+  it('is asked for anew for a pod of the same name', async () => {
+    const b = bench();
+    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a budget');
+    b.put(POD, podOf('db-0'));
+    leaving(b);
+    await b.clock.advance(2 * SECOND);
+    b.gone('db-0');
+    b.put(POD, podOf('db-0', {}, { uid: 'successor' }));
+    b.world.refuse = () => undefined;
+    await b.clock.advance(11 * SECOND);
+    expect(count(b, 'evicted db-0')).toBe(1);
+    expect(errors(b)).toEqual([]);
+  });
+
+  it('is tried again after an answer that says nothing, and counted by its code', async () => {
+    const b = bench();
+    let left = 3;
+    b.world.refuse = () => (left-- > 0 ? broken : undefined);
+    b.put(POD, podOf('web'));
+    leaving(b);
+    await b.clock.advance(5 * SECOND);
+    expect(count(b, 'evicted web')).toBe(1);
+    expect(errors(b)).toEqual(Array(3).fill('ApiError: the API server has a bad day'));
+    const text = await b.metrics.text();
+    expect(text).toContain('karpenter_pods_eviction_requests_total{code="500"} 3');
+    expect(text).toContain('karpenter_pods_eviction_requests_total{code="200"} 1');
+    expect(text).toContain('karpenter_pods_drained_total{reason="Forceful Termination"} 1');
+  });
+
+  it('waits for a pod that must not be disrupted until its time has come', async () => {
+    const b = bench();
+    const annotations = { 'karpenter.sh/do-not-disrupt': '30s' };
+    b.put(POD, { ...podOf('batch', {}, { annotations }), status: { phase: 'Running', startTime: b.time() } });
+    leaving(b);
+    await b.clock.advance(29 * SECOND);
+    expect(b.calls).toEqual([]);
+    await b.clock.advance(11 * SECOND);
+    expect(b.calls).toEqual(['evicted batch']);
+  });
+
+  it('says why: the reason of a voluntary disruption, or nothing when the claim is not known', async () => {
+    const reasonOf = async (more: (b: Bench) => void): Promise<string> => {
+      const b = bench();
+      b.put(POD, podOf('web'));
+      more(b);
+      b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }));
+      await b.clock.advance(SECOND);
+      return /pods_drained_total\{reason="([^"]*)"\} 1/.exec(await b.metrics.text())?.[1] ?? 'not drained';
+    };
+    const withReason = (status: 'True' | 'False') => (b: Bench) => {
+      const claim = claimOf('claim', { deletionTimestamp: b.time() });
+      const conditions = [{ type: 'DisruptionReason', status, reason: 'Underutilized' }];
+      b.put(NODE_CLAIM, { ...claim, status: { ...claim.status, conditions } });
+    };
+    expect(await reasonOf(withReason('True'))).toBe('Underutilized');
+    expect(await reasonOf(withReason('False'))).toBe('Forceful Termination');
+    expect(await reasonOf(() => undefined)).toBe('');
+  });
+});
+
+describe('a pod beyond the deadline', () => {
+  it('that does not end is deleted once, and counted once', async () => {
+    const b = bench();
+    b.put(POD, podOf('stubborn'));
+    leaving(b, b.time(-MINUTE));
+    await b.clock.advance(50 * SECOND);
+    expect(count(b, 'delete Pod stubborn 1s')).toBe(1);
+    expect(await b.metrics.text()).toContain('karpenter_pods_drained_total{reason="Forceful Termination"} 1');
+    await b.clock.advance(30 * SECOND);
+    expect(b.node('node')).toBeUndefined();
+  });
+
+  it('that ends too late is given less time', async () => {
+    const b = bench();
+    b.put(POD, podOf('slow', { terminationGracePeriodSeconds: 600 }, { deletionTimestamp: b.time(10 * MINUTE) }));
+    leaving(b, b.time(60 * SECOND));
+    await b.clock.advance(3 * SECOND);
+    expect(b.calls).toEqual(['delete Pod slow 60s']);
+  });
+
+  it('is deleted again when the first deletion failed', async () => {
+    const b = bench();
+    failing(b, 'delete Pod', broken, 2);
+    b.put(POD, podOf('web'));
+    leaving(b, b.time());
+    await b.clock.advance(3 * SECOND);
+    expect(count(b, 'delete Pod web 1s')).toBe(1);
+    expect(await b.metrics.text()).toContain('karpenter_pods_drained_total{reason="Forceful Termination"} 1');
+  });
+
+  const NOW = Date.UTC(2026, 0, 1);
+  it.each([
+    { when: 'it is not ending', endsIn: undefined, deadlineIn: -60, is: true },
+    { when: 'it ends after what it would be granted', endsIn: 11, deadlineIn: 10, is: true },
+    { when: 'it ends by then', endsIn: 10, deadlineIn: 10, is: false },
+    { when: 'the deadline is over and it has a second left', endsIn: 1, deadlineIn: -60, is: false },
+    { when: 'the deadline is over and it has longer', endsIn: 2, deadlineIn: -60, is: true },
+  ])('can end sooner ($is) when $when', ({ endsIn, deadlineIn, is }) => {
+    const ending = endsIn === undefined ? {} : { deletionTimestamp: new Date(NOW + endsIn * SECOND).toISOString() };
+    expect(canEndSooner(podOf('a', {}, ending), NOW + deadlineIn * SECOND, NOW)).toBe(is);
+  });
+});
+
+describe('Evictions', () => {
+  const key = 'default/web/uid-web';
+  it('keeps the earlier deadline, and hands a pod on once', () => {
+    const evictions = new Evictions();
+    const told: string[] = [];
+    evictions.bind((each) => told.push(each));
+    const deadlines: (number | undefined)[] = [];
+    for (const deadlineMs of [Number.POSITIVE_INFINITY, 500, 700, Number.POSITIVE_INFINITY]) {
+      evictions.add([podOf('web')], deadlineMs);
+      deadlines.push(evictions.get(key)?.deadlineMs);
+    }
+    expect(deadlines).toEqual([Number.POSITIVE_INFINITY, 500, 500, 500]);
+    expect(told).toEqual([key]);
+    evictions.drop(key);
+    evictions.add([podOf('web')], 900);
+    expect(evictions.get(key)?.deadlineMs).toBe(900);
+    expect(told).toEqual([key, key]);
+  });
+});
+
+describe('repair', () => {
+  const NOT_READY_FOR = 31 * MINUTE;
+  const sick = (b: Bench, name = 'node', more: Partial<Node['metadata']> = {}, id = PROVIDER_ID): Node => ({
+    ...nodeOf(name, more, 'False'),
+    spec: { providerID: id },
+    status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: b.time(-NOT_READY_FOR) }] },
+  });
+  const deadline = (b: Bench): string | undefined =>
+    b.claim('claim')?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
+
+  it.each([
+    { there: undefined, becomes: '2026-01-01T00:00:00Z' },
+    { there: '2025-12-31T23:59:00Z', becomes: '2025-12-31T23:59:00Z' },
+    { there: '2026-01-01T01:00:00Z', becomes: '2026-01-01T00:00:00Z' },
+    { there: 'soon', becomes: '2026-01-01T00:00:00Z' },
+    { there: '5', becomes: '2026-01-01T00:00:00Z' },
+  ])('makes of the deadline $there $becomes', async ({ there, becomes }) => {
+    const b = bench(REPAIR);
+    const annotations = there === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: there };
+    b.put(NODE_CLAIM, claimOf('claim', { annotations }));
+    b.put(NODE, sick(b));
+    await b.clock.advance(10);
+    expect(deadline(b)).toBe(becomes);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it('hurries a claim that is being deleted, and neither deletes nor counts it again', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time() }));
+    b.put(NODE, sick(b));
+    await b.clock.advance(10);
+    expect(deadline(b)).toBe('2026-01-01T00:00:00Z');
+    expect(b.calls).toEqual([]);
+    expect(await b.metrics.text()).not.toContain('nodeclaims_disrupted_total{');
+  });
+
+  it('is tried again when the deletion fails, and counted with its pods when it works', async () => {
+    const b = bench(REPAIR);
+    failing(b, 'delete NodeClaim', broken, 2);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(POD, podOf('web'));
+    b.put(POD, daemonOf('daemon'));
+    b.put(NODE, sick(b, 'node', { labels: { [NODEPOOL_LABEL]: 'default', [INITIALIZED_LABEL]: 'true' } }));
+    await b.clock.advance(5 * SECOND);
+    expect(count(b, 'delete NodeClaim claim')).toBe(1);
+    const text = await b.metrics.text();
+    const labels =
+      'reason="unhealthy",nodepool="default",capacity_type="",consolidation_policy="",termination_mode="graceful"';
+    expect(text).toContain(`karpenter_nodeclaims_disrupted_total{${labels}} 1`);
+    expect(text).toContain(`karpenter_pods_disruption_initiated_total{${labels}} 1`);
+    expect(b.lines.find(({ message }) => message === 'deleting unhealthy node')?.fields).toMatchObject({
+      Node: { name: 'node' },
+      NodeClaim: { name: 'claim' },
+    });
+  });
+
+  it('that is blocked says so under three keys on the Node, and looks again after five minutes', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(NODE, sick(b));
+    const other = sick(b, 'other', {}, 'aws:///zone-a/i-2');
+    b.put(NODE, other);
+    await b.clock.advance(10);
+    const told = b.events.filter(({ reason }) => reason === 'NodeRepairBlocked');
+    expect(told.map(({ object, dedupe, windowMs }) => [object.kind, object.metadata.name, dedupe, windowMs])).toEqual([
+      ['Node', 'node', ['uid-node'], 15 * MINUTE],
+      ['Node', 'node', ['uid-claim'], 15 * MINUTE],
+    ]);
+    b.put(NODE, nodeOf('other'));
+    await b.clock.advance(4 * MINUTE);
+    expect(b.calls).toEqual([]);
+    await b.clock.advance(MINUTE);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it('counts the nodes of the own NodePool only', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(NODE, sick(b));
+    b.put(NODE, sick(b, 'stranger', { labels: { [NODEPOOL_LABEL]: 'another' } }, 'aws:///zone-a/i-2'));
+    await b.clock.advance(10);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it.each([
+    { when: 'no claim', claims: [] },
+    { when: 'two claims', claims: ['one', 'two'] },
+  ])('leaves a node of $when alone', async ({ claims }) => {
+    const b = bench(REPAIR);
+    for (const name of claims) b.put(NODE_CLAIM, claimOf(name));
+    b.put(NODE, sick(b));
+    await b.clock.advance(MINUTE);
+    expect(b.calls).toEqual([]);
+  });
+
+  it('is called off by a node that recovers in time', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    const node = sick(b);
+    b.put(NODE, {
+      ...node,
+      status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: b.time() }] },
+    });
+    await b.clock.advance(29 * MINUTE);
+    b.put(NODE, { ...node, status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: b.time() }] } });
+    await b.clock.advance(MINUTE * 10);
+    expect(b.calls).toEqual([]);
+  });
+});
+
+describe('events of a node that ends', () => {
+  const keys = (b: Bench): Readonly<Record<string, unknown>> =>
+    Object.fromEntries(
+      b.events.map(({ reason, object, type, dedupe }) => [`${type} ${reason} ${object.kind}`, dedupe]),
+    );
+
+  it('are told apart by these keys', async () => {
+    const b = bench();
+    const busy = (name: string): Pod => podOf(name, { terminationGracePeriodSeconds: 1 });
+    b.world.refuse = ({ metadata }) =>
+      metadata.name === 'held' ? new ApiError(429, 'TooManyRequests', 'a budget') : undefined;
+    for (const name of ['held', 'free']) b.put(POD, busy(name));
+    leaving(b, b.time(3 * SECOND));
+    await b.clock.advance(4 * SECOND);
+    expect(keys(b)).toEqual({
+      'Warning TerminationGracePeriodExpiring Node': ['node'],
+      'Warning FailedDraining Node': expect.arrayContaining(['node']),
+      'Normal Evicted Pod': ['free'],
+      'Normal Disrupted Pod': ['held'],
+    });
+    expect(b.events.find(({ reason }) => reason === 'TerminationGracePeriodExpiring')?.message).toBe(
+      'All pods will be deleted by 2026-01-01T00:00:03.000Z',
+    );
+    expect(b.events.find(({ reason }) => reason === 'FailedDraining')?.message).toBe(
+      'Failed to drain node, 2 pods are waiting to be evicted',
+    );
+    expect(b.events.find(({ reason }) => reason === 'Disrupted')?.message).toBe(
+      'Deleting the pod to accommodate the terminationTime 2026-01-01T00:00:03Z of the node. The pod was granted 1 ' +
+        'seconds of grace-period of its 1 terminationGracePeriodSeconds. This bypasses the PDB of the pod and the ' +
+        'do-not-disrupt annotation.',
+    );
+    expect(b.lines.find(({ message }) => message === 'deleting pod')?.fields).toMatchObject({
+      namespace: 'default',
+      name: 'held',
+      'pod.terminationGracePeriodSeconds': 1,
+      'delete.gracePeriodSeconds': 1,
+      'nodeclaim.terminationTime': '2026-01-01T00:00:03Z',
+    });
+  });
+});
