@@ -69,9 +69,9 @@ async function scrape(): Promise<ReadonlyMap<string, Family>> {
   world.deploy('web', 2);
   await world.pass(11 * MINUTE);
   world.joining = false;
-  world.pending(1, '3');
+  world.pending(1, '3', 'waiting');
   await world.pass(31); // pods are measured every half minute
-  world.kube.delete(NODE_CLAIM, world.claims[0]?.metadata ?? { name: '' });
+  world.kube.delete(NODE_CLAIM, world.claims.at(-1)?.metadata ?? { name: '' });
   await world.pass(2);
   const text = await world.metrics.text();
   world.kill();
