@@ -75,8 +75,7 @@ describe('the taint', () => {
   });
 
   it('is of no concern on a node without a claim', async () => {
-    const { nodeClaim: _, ...alone } = withNode([DISRUPTED_TAINT]);
-    const state: StateNode = { ...alone, nodeClaim: undefined };
+    const { nodeClaim: _, ...state } = withNode([DISRUPTED_TAINT]);
     expect(isTainted({ ...state, node: kube.get(NODE, { name: 'n' }) })).toBe(false);
     await done(untaint(writer(), state));
     expect(taintsNow()).toEqual([DISRUPTED_TAINT]);
