@@ -1,6 +1,7 @@
 /** The operator is killed at each step of replacing a node, and started again: nothing is lost, doubled or left behind. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../src/api/conditions.ts';
+import { NODE_CLAIM } from '../../src/api/kinds.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { Moment, SeenRequest } from './cable.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
@@ -47,14 +48,24 @@ const renewed = (): Promise<true> =>
     90_000,
   );
 
+function onlyOne<T>(items: readonly T[]): T {
+  const [first, ...others] = items;
+  if (first === undefined || others.length > 0) throw new Error(`expected one and found ${items.length}`);
+  return first;
+}
+
 const at =
   (wanted: Moment, matches: (request: SeenRequest) => boolean): DeathTrap =>
   (request, moment) =>
     moment === wanted && matches(request);
 const taints = ({ method, url, body }: SeenRequest): boolean =>
   method === 'PATCH' && url.startsWith('/api/v1/nodes/') && body.includes('karpenter.sh/disrupted');
+const untaints = ({ method, url, body }: SeenRequest, node: string): boolean =>
+  method === 'PATCH' && url.startsWith(`/api/v1/nodes/${node}`) && /"taints":(null|\[\])/.test(body);
 const tellsReason = ({ method, url, body }: SeenRequest): boolean =>
   method === 'PATCH' && /\/nodeclaims\/[^/]+\/status/.test(url) && body.includes('DisruptionReason');
+const considers = ({ method, url, body }: SeenRequest): boolean =>
+  method === 'POST' && url.includes('/events') && body.includes('"ConsolidationCandidate"');
 const creates = ({ method, url }: SeenRequest): boolean => method === 'POST' && /\/nodeclaims(\?|$)/.test(url);
 const launches = ({ body }: SeenRequest): boolean => body.includes('Action=CreateFleet');
 const deletes = ({ method, url }: SeenRequest): boolean => method === 'DELETE' && url.includes('/nodeclaims/');
@@ -110,6 +121,25 @@ describe('an operator that is killed while it replaces a node', () => {
     300_000,
   );
 
+  it('while it takes a command back whose replacement is gone', async () => {
+    const old = onlyOne(await scenario.nodes());
+    const claim = onlyOne(await scenario.claims());
+    const isReplacement = ({ metadata }: NodeClaim): boolean => metadata.name !== claim.metadata.name;
+    scenario.world.aws.faults.add({ kind: 'never-joins', times: 1 });
+    operator.arm(at('after', (request) => untaints(request, old.metadata.name)));
+    await edit();
+    const replacement = await scenario.until('a replacement', async () =>
+      (await scenario.claims()).find((each) => isReplacement(each) && each.status?.providerID),
+    );
+    await scenario.kube.delete(NODE_CLAIM, replacement.metadata);
+    await died();
+    // the taint is gone, what the claim says is not
+    expect(await marks(scenario)).toEqual([claim.metadata.name]);
+    await operator.start();
+    await renewed();
+    expect(await marks(scenario)).toEqual([]);
+  }, 300_000);
+
   it.each<[string, DeathTrap]>([
     ['when only the taint was set', at('after', taints)],
     ['when the replacement was there already', at('after', creates)],
@@ -157,6 +187,7 @@ describe('an operator that is killed while it replaces several nodes by one', ()
   });
 
   it.each<[string, DeathTrap]>([
+    ['while it waits to check its decision again', at('after', considers)],
     ['after it tainted one of them', at('after', taints)],
     ['after it created the replacement', at('after', creates)],
     ['after it deleted one of the claims', at('after', deletes)],
