@@ -1,16 +1,26 @@
 /** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
+import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { Experiments } from '../engine/disruption/experiments.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
 import { methodsOf, review, type Scene } from '../engine/disruption/review.ts';
 import type { Review } from '../engine/disruption/verdicts.ts';
 import type { SolveOptions } from '../engine/model.ts';
 import { isProvisionable } from '../engine/pods.ts';
+import { parseGates } from '../observe/settings.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
-import { type Manifest, readManifests, readText } from './objects/read.ts';
-import { type WorldOptions, worldOf } from './objects/snapshot.ts';
+import { readText } from './objects/read.ts';
+import { worldOf } from './objects/snapshot.ts';
 import { type Disruption, disruptionOf, disruptionText } from './render/commands.ts';
-import type { SimulateOptions } from './simulate.ts';
+import {
+  defaultConstraintsOf,
+  manifestsOf,
+  noneOf,
+  type ScenarioOptions,
+  type TypesFor,
+  typesNoting,
+  writeNotes,
+} from './scenario.ts';
 
 /** What a file of `--options` may set. */
 export interface CaseOptions {
@@ -43,14 +53,14 @@ export function readCaseOptions(file: string): CaseOptions {
   return parsed as CaseOptions;
 }
 
-/** Finds the instance types that the NodePools among some manifests see. */
-export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promise<WorldOptions['instanceTypes']>;
-
 export interface SceneOptions {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
+  /** Read after them: what these hold takes the place of what has the same name. */
+  readonly whatIf?: readonly string[];
   readonly instanceTypes: TypesFor;
   readonly nowMs: number;
+  readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
   readonly featureGates: Readonly<Record<string, boolean>>;
@@ -62,9 +72,10 @@ export async function sceneOf(
   options: SceneOptions,
 ): Promise<{ readonly scene: Scene; readonly notes: readonly string[] }> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
-  const manifests = readManifests(options.filename);
+  const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
-  const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs });
+  const { defaultConstraints } = options;
+  const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
   const startedMs = performance.now();
   const base = { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) };
   const scene: Scene = {
@@ -112,12 +123,18 @@ export interface DisruptionResult {
 export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
   const { everyMethod } = options;
   const { scene, notes } = await sceneOf(options);
-  return { disruption: disruptionOf(await reviewsOf(scene, everyMethod), { everyMethod }), notes };
+  const disruption = disruptionOf(await reviewsOf(scene, everyMethod), { everyMethod });
+  return { disruption, notes: [...notes, ...noneOf('Node', scene.snapshot.nodes)] };
 }
 
 /** What the command line says. */
-export interface DisruptionFlags extends SimulateOptions {
+export interface DisruptionFlags extends ScenarioOptions {
+  readonly explain?: boolean;
+  readonly preferencePolicy?: SolveOptions['preferencePolicy'];
+  readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
   readonly options?: string;
+  /** `Name=true,Other=false`. */
+  readonly featureGates?: string;
   readonly consolidation?: ConsolidationMode;
   readonly output: 'table' | 'json' | 'yaml';
 }
@@ -125,22 +142,27 @@ export interface DisruptionFlags extends SimulateOptions {
 /** What the command line says goes before what the file of `--options` says. */
 export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): SceneOptions {
   const file = flags.options === undefined ? {} : readCaseOptions(flags.options);
+  const { filename, whatIf } = flags;
+  const gates = flags.featureGates === undefined ? [] : parseGates('--feature-gates', flags.featureGates);
   return {
-    filename: flags.filename,
+    filename,
+    ...(whatIf && { whatIf }),
+    defaultConstraints: defaultConstraintsOf(flags),
     instanceTypes,
     nowMs: flags.nowMs ?? (file.now === undefined ? Date.now() : Date.parse(file.now)),
     preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
-    featureGates: file.featureGates ?? {},
+    featureGates: { ...file.featureGates, ...Object.fromEntries(gates) },
     consolidation: flags.consolidation ?? 'thorough',
   };
 }
 
 /** Runs the verb and prints. */
-export async function runDisruption(flags: DisruptionFlags, instanceTypes: TypesFor): Promise<void> {
-  const options = { ...sceneOptions(flags, instanceTypes), everyMethod: flags.explain ?? false };
+export async function runDisruption(flags: DisruptionFlags): Promise<void> {
+  const { types, notes: ofTypes } = typesNoting(flags);
+  const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false };
   const { disruption, notes } = await simulateDisruption(options);
-  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  writeNotes([...ofTypes, ...notes]);
   process.stdout.write(await print(disruption, flags.output));
 }
 

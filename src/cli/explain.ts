@@ -1,11 +1,11 @@
 /** `karpenter explain node`: whether nodes would be disrupted, and if not, what stands in the way. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
-import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions, type TypesFor } from './disruption.ts';
+import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
-import { typesFor } from './simulate.ts';
+import { type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
 
 export interface ExplainFlags extends DisruptionFlags {
   /** Where an operator serves its metrics; it is asked when there are no manifests. */
@@ -24,9 +24,9 @@ export async function explainNodes(
 
 async function verdictsFor(flags: ExplainFlags): Promise<readonly Verdict[]> {
   if (flags.filename.length === 0) return askOperator(flags.server ?? DEFAULT_SERVER, '/debug/verdicts');
-  const types: TypesFor = (manifests, nowMs) => typesFor(flags, manifests, nowMs);
+  const { types, notes: ofTypes } = typesNoting(flags);
   const { verdicts, notes } = await explainNodes(flags, types);
-  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  writeNotes([...ofTypes, ...notes]);
   return verdicts;
 }
 
@@ -48,32 +48,19 @@ async function print(chosen: Verdict | readonly Verdict[], output: ExplainFlags[
   return 'code' in chosen ? verdictText(chosen) : verdictsText(chosen);
 }
 
-const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
-
-function time(text: string): number {
-  const ms = Date.parse(text);
-  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-06-03T10:30:00Z.');
-  return ms;
-}
-
 function explainNode(): Command {
-  return new Command('node')
+  const command = new Command('node')
     .description('Say of a node, or of all, whether it would be given back or replaced, and if not, why not')
     .argument('[name]', 'name of the Node or of its NodeClaim; all nodes when left out')
-    .addOption(
-      new Option('-f, --filename <path>', 'file or folder with manifests, or - for standard input; repeatable')
-        .argParser(collect)
-        .default([], 'none'),
-    )
     .option(
       '--server <url>',
       `the operator to ask when there is no -f, by its metrics port (default: "${DEFAULT_SERVER}")`,
-    )
-    .option('--instance-types <file>', 'JSON file with instance types, in place of the built-in catalogue')
+    );
+  return withScenario(command)
+    .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
     .option('--options <file>', 'JSON file with now, featureGates and policies')
-    .option('--now <time>', 'the time at which it plays', time)
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
-    .action(async (name: string | undefined, flags: ExplainFlags & { readonly now?: number }, command: Command) => {
+    .action(async (name: string | undefined, flags: ExplainFlags & { readonly now?: number }) => {
       if (flags.filename.length > 0 && flags.server !== undefined)
         command.error('error: name either manifests with -f or an operator with --server');
       const { now } = flags;

@@ -165,8 +165,11 @@ const paths = (list: string): readonly string[] =>
     .map((path) => path.trim())
     .filter((path) => path !== '');
 
-/** Unknown names are kept and ignored by the callers, so that old manifests go on working. */
-function parseGates(variable: string, list: string): ReadonlyMap<string, boolean> {
+/**
+ * Reads `Name=true,Other=false`. Unknown names are kept and ignored by the callers, so that old manifests go on working.
+ * @throws SettingsError that names the variable and the pair
+ */
+export function parseGates(variable: string, list: string): ReadonlyMap<string, boolean> {
   const gates = new Map<string, boolean>();
   for (const pair of list.split(',')) {
     if (pair === '') continue;

@@ -16,6 +16,7 @@ import type { InstanceType } from '../../engine/model.ts';
 import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
 import { InputError, messageOf } from './errors.ts';
 import type { Manifest } from './read.ts';
+import { stored } from './stored.ts';
 
 const REGION = 'us-west-2';
 const ZONES = ['a', 'b', 'c'].map((letter, index) => ({ name: `${REGION}${letter}`, id: `usw2-az${index + 1}` }));
@@ -93,12 +94,24 @@ export function builtInTypes(
     let types = known.get(name);
     if (types === undefined) {
       const manifest = classes.find(({ object }) => object.metadata.name === name);
-      const spec = manifest === undefined ? DEFAULT_SPEC : (manifest.object as EC2NodeClass).spec;
+      const spec = manifest === undefined ? DEFAULT_SPEC : stored<EC2NodeClass>(manifest).spec;
       types = typesOf(spec, manifest?.where ?? 'built-in NodeClass');
       known.set(name, types);
     }
     return types;
   };
+}
+
+/** NodePools whose NodeClass {@link builtInTypes} has to invent. */
+export function inventedClasses(manifests: readonly Manifest[]): readonly string[] {
+  const named = (kind: string): readonly Manifest[] => manifests.filter(({ object }) => object.kind === kind);
+  const known = new Set(named('EC2NodeClass').map(({ object }) => object.metadata.name));
+  return named('NodePool').flatMap(({ object, where }) => {
+    const name = (object as Partial<NodePool>).spec?.template?.spec?.nodeClassRef?.name;
+    return name === undefined || known.has(name)
+      ? []
+      : [`${where}: EC2NodeClass ${name} is not among the manifests, a plain AL2023 one stands in for it`];
+  });
 }
 
 function kubeletOf(spec: EC2NodeClass['spec'], where: string): ReturnType<typeof parseKubelet> {

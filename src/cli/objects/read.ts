@@ -62,12 +62,15 @@ function parseDocuments(text: string, source: string): readonly Document[] {
   return parseAllDocuments(text, { uniqueKeys: true }).map((document, index) => {
     const where = `${source}, document ${index + 1}`;
     const [error] = document.errors;
-    if (error !== undefined) throw new InputError(where, `not valid YAML: ${error.message}`, { cause: error });
+    if (error !== undefined) throw new InputError(where, `not valid YAML: ${firstLine(error)}`, { cause: error });
     return { value: document.toJS() as unknown, where };
   });
 }
 
-/** JSON documents between `---` lines, far faster than as YAML; undefined if one of them is not JSON. */
+/**
+ * JSON documents between `---` lines, far faster than as YAML; undefined if one of them is not JSON.
+ * @throws InputError when the source by its name must be
+ */
 function parseJsonDocuments(text: string, source: string): readonly Document[] | undefined {
   try {
     return text
@@ -75,10 +78,14 @@ function parseJsonDocuments(text: string, source: string): readonly Document[] |
       .map((part, index) => ({ part: part.trim(), where: `${source}, document ${index + 1}` }))
       .filter(({ part }) => part !== '')
       .map(({ part, where }) => ({ value: JSON.parse(part) as unknown, where }));
-  } catch {
-    return undefined; // YAML in flow style starts with a brace as well; its parser has the better message
+  } catch (error) {
+    if (source.endsWith('.json')) throw new InputError(source, `not valid JSON: ${messageOf(error)}`, { cause: error });
+    return undefined; // YAML in flow style starts with a brace as well
   }
 }
+
+/** Without the excerpt of the text below it. */
+const firstLine = ({ message }: Error): string => message.split('\n', 1)[0]?.replace(/:$/, '') ?? '';
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -99,4 +106,20 @@ function objectsIn(value: unknown, where: string): readonly Manifest[] {
   const object = value as unknown as KubeObject;
   const { name, namespace } = object.metadata;
   return [{ object, where: `${where}, ${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}` }];
+}
+
+/** No two objects of a cluster share it. */
+export const identityOf = ({ kind, apiVersion, metadata }: KubeObject): string =>
+  [apiVersion, kind, metadata.namespace ?? 'default', metadata.name].join(' ');
+
+/** What a cluster would hold if some objects were applied to it: those of the same name are replaced in their places. */
+export function applied(manifests: readonly Manifest[], changes: readonly Manifest[]): readonly Manifest[] {
+  const changed = new Map(changes.map((manifest) => [identityOf(manifest.object), manifest]));
+  const kept = manifests.map((manifest) => {
+    const id = identityOf(manifest.object);
+    const change = changed.get(id);
+    changed.delete(id);
+    return change ?? manifest;
+  });
+  return [...kept, ...changed.values()];
 }

@@ -10,19 +10,22 @@ import type {
   Pod,
   PodDisruptionBudget,
   StorageClass,
+  TopologySpreadConstraint,
   Workload,
 } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
+import { selects } from '../../engine/selectors.ts';
 import { stateNode } from '../../state/node.ts';
 import { bufferPods } from './buffers.ts';
 import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
 import { InputError } from './errors.ts';
 import { underOverlays } from './overlays.ts';
-import type { Manifest } from './read.ts';
-import { stored } from './stored.ts';
+import { identityOf, type Manifest } from './read.ts';
+import { defaultSpreadOf } from './spread.ts';
+import { stored, unknownFields } from './stored.ts';
 import { daemonPodOf, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
@@ -36,6 +39,8 @@ export interface World {
 export interface WorldOptions {
   readonly instanceTypes: (nodePool: NodePool) => readonly InstanceType[];
   readonly nowMs: number;
+  /** Default topology spread constraints of the cluster's scheduler. */
+  readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
 }
 
 /** Kinds that take part as they are, or that matter to others only. */
@@ -43,6 +48,7 @@ const KNOWN_KINDS = new Set(
   [
     'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
+    'Service ReplicationController',
   ]
     .join(' ')
     .split(' '),
@@ -52,12 +58,13 @@ const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job'
 export function worldOf(manifests: readonly Manifest[], options: WorldOptions): World {
   const notes = manifests
     .filter(({ object }) => !KNOWN_KINDS.has(object.kind))
-    .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored`);
+    .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored${meant(object.kind)}`);
   refuseDoubles(manifests);
   const ofKind = <T extends KubeObject>(kind: string): readonly T[] =>
     manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object as T);
   const uids = uidsInOrder();
-  const pods = manifests.flatMap((manifest) => podsIn(manifest, uids));
+  const isStandIn = standIns(manifests);
+  const pods = manifests.filter(isStandIn).flatMap((manifest) => podsIn(manifest, uids));
   const plainPools = manifests
     .filter(({ object }) => object.kind === 'NodePool')
     .map(nodePoolOf)
@@ -71,8 +78,9 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
   );
   const daemonSets = manifests.filter(({ object }) => object.kind === 'DaemonSet');
   for (const { object, where } of daemonSets) checkWorkload(new Field(where, object));
+  const defaultSpread = defaultSpreadOf(manifests, options.defaultConstraints);
   return {
-    notes: [...notes, ...overlayNotes, ...buffered.notes],
+    notes: [...notes, ...unknownFields(manifests), ...overlayNotes, ...buffered.notes],
     allPools,
     snapshot: {
       nowMs: options.nowMs,
@@ -90,20 +98,49 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
       persistentVolumeClaims: ofKind<PersistentVolumeClaim>('PersistentVolumeClaim'),
       persistentVolumes: ofKind<PersistentVolume>('PersistentVolume'),
       storageClasses: ofKind<StorageClass>('StorageClass'),
+      ...(defaultSpread === undefined ? {} : { defaultSpread }),
     },
   };
+}
+
+/** Kinds are spelled in one way only. */
+function meant(kind: string): string {
+  const known = [...KNOWN_KINDS].find((name) => name.toLowerCase() === kind.toLowerCase().replace(/s$/, ''));
+  return known === undefined ? '' : `; is ${known} meant?`;
 }
 
 /** Two objects of one name cannot be in a cluster together: the later one would silently replace the earlier one. */
 function refuseDoubles(manifests: readonly Manifest[]): void {
   const seen = new Map<string, string>();
   for (const { object, where } of manifests) {
-    const { kind, apiVersion, metadata } = object;
-    const id = [apiVersion, kind, metadata.namespace ?? 'default', metadata.name].join(' ');
+    const id = identityOf(object);
     const before = seen.get(id);
     if (before !== undefined) throw new InputError(where, `given twice; the first is in ${before}`);
     seen.set(id, where);
   }
+}
+
+/**
+ * Leaves out workloads that were read from a cluster together with their pods: those stand for themselves. A cluster
+ * tells by its `resourceVersion`; a manifest of one's own has none.
+ */
+function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boolean {
+  const owners = new Set(
+    manifests.flatMap(({ object: { kind, metadata } }) =>
+      kind === 'Pod' || WORKLOAD_KINDS.has(kind) ? (metadata.ownerReferences ?? []).map(({ uid }) => uid) : [],
+    ),
+  );
+  const pods = manifests.filter(({ object }) => object.kind === 'Pod');
+  const byNamespace = Map.groupBy(pods, ({ object }) => object.metadata.namespace ?? 'default');
+  const hasPods = ({ metadata, spec }: Workload): boolean =>
+    (byNamespace.get(metadata.namespace ?? 'default') ?? []).some(({ object }) =>
+      selects(spec.selector, object.metadata.labels),
+    );
+  return ({ object }) => {
+    const { uid, resourceVersion } = object.metadata;
+    if (!WORKLOAD_KINDS.has(object.kind) || uid === undefined || resourceVersion === undefined) return true;
+    return !owners.has(uid) && !hasPods(object as Workload);
+  };
 }
 
 function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {

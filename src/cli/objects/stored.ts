@@ -1,28 +1,51 @@
 /** Custom resources among manifests as the API server would store them. */
 import { customResourceDefinitions } from '../../api/crds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { RULES_NOT_CHECKED } from '../../api/schema/cause.ts';
 import { type StructuralSchema, structuralSchema } from '../../api/schema/structural.ts';
 import { InputError } from './errors.ts';
 import type { Manifest } from './read.ts';
 
-const schemas = new Map<string, StructuralSchema>();
+interface Rules {
+  /** `karpenter.sh/v1`. */
+  readonly apiVersion: string;
+  readonly schema: StructuralSchema;
+}
+
+const rules = new Map<string, Rules>();
 
 /** The rules of a kind's CustomResourceDefinition. */
-function schemaOf(kind: string): StructuralSchema | undefined {
-  const known = schemas.get(kind);
+function rulesOf(kind: string): Rules | undefined {
+  const known = rules.get(kind);
+  if (known !== undefined) return known;
   const definition = customResourceDefinitions().find(({ spec }) => spec.names.kind === kind);
-  if (known !== undefined || definition === undefined) return known;
-  const schema = structuralSchema(definition.spec.versions[0]?.schema.openAPIV3Schema);
-  schemas.set(kind, schema);
-  return schema;
+  const version = definition?.spec.versions[0];
+  if (definition === undefined || version === undefined) return undefined;
+  const read = {
+    apiVersion: `${definition.spec.group}/${version.name}`,
+    schema: structuralSchema(version.schema.openAPIV3Schema),
+  };
+  rules.set(kind, read);
+  return read;
 }
 
 /** With its defaults. @throws InputError with everything that the API server would reject */
 export function stored<T extends KubeObject>({ object, where }: Manifest): T {
-  const schema = schemaOf(object.kind);
-  const result = schema === undefined ? object : schema.applyDefaults(object);
-  const causes = schema?.validate(result) ?? [];
-  if (causes.length > 0)
-    throw new InputError(where, causes.map(({ field, message }) => `${field}: ${message}`).join('; '));
-  return result as T;
+  const found = rulesOf(object.kind);
+  if (found === undefined) return object as T;
+  const { apiVersion, schema } = found;
+  if (object.apiVersion !== apiVersion)
+    throw new InputError(where, `apiVersion: ${object.apiVersion} is not served, ${object.kind}s are ${apiVersion}`);
+  const result = schema.applyDefaults(object);
+  const causes = schema.validate(result).filter((cause) => cause !== RULES_NOT_CHECKED);
+  if (causes.length === 0) return result as T;
+  const unknown = schema.prune(object).unknown.map((field) => ({ field, message: 'unknown field' }));
+  throw new InputError(where, [...unknown, ...causes].map(({ field, message }) => `${field}: ${message}`).join('; '));
 }
+
+/** What the API server would drop, for the user to know: it is most often misspelled. */
+export const unknownFields = (manifests: readonly Manifest[]): readonly string[] =>
+  manifests.flatMap(({ object, where }) => {
+    const unknown = rulesOf(object.kind)?.schema.prune(object).unknown ?? [];
+    return unknown.map((field) => `${where}: ${field}: unknown field, it has no effect`);
+  });

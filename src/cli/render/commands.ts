@@ -1,5 +1,6 @@
 /** Disruption commands in the form of `karpenter simulate --disruption -o json`, which is public, and for people. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import { UNLIMITED } from '../../engine/disruption/budgets.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { Review } from '../../engine/disruption/verdicts.ts';
@@ -97,7 +98,7 @@ const HEADINGS = ['DECISION', 'NODES', 'REPLACEMENT', 'OTHERS', 'CAPACITY', 'PRI
 
 function commandRow({ decision, candidates, replacements, savings }: SimulatedCommand): readonly string[] {
   const [replacement] = replacements;
-  const nodes = candidates.join(',');
+  const nodes = inShort(candidates);
   if (replacement === undefined) return [decision, nodes, '', '', '', '', usdPerHour(savings)];
   const { cheapest, nodePool, instanceTypes, capacityTypes } = replacement;
   const price = replacements.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0);
@@ -113,10 +114,33 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
   ];
 }
 
-const section = ({ method, commands }: MethodResult): string =>
-  commands.length === 0 ? `${method}: nothing to do` : `${method}\n${table(HEADINGS, commands.map(commandRow))}`;
+const MOST_NAMES = 3;
+
+const inShort = (names: readonly string[]): string =>
+  `${names.slice(0, MOST_NAMES).join(',')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
+
+const section = ({ method, commands }: MethodResult, standing = ''): string =>
+  commands.length === 0
+    ? `${method}: nothing to do${standing}`
+    : `${method}${standing}\n${table(HEADINGS, commands.map(commandRow))}`;
+
+type InFull = NonNullable<Disruption['methods']>[number];
+
+/** How many nodes the method looks at, and how many the budgets of their NodePools let go. */
+function standingOf({ candidates, budgets }: InFull): string {
+  const limits = Object.entries(budgets).map(
+    ([pool, count]) => `${pool} ${count === UNLIMITED ? 'any number' : count}`,
+  );
+  return ` (${counted(candidates.length, 'candidate')}; budgets let go: ${limits.join(', ') || 'none'})`;
+}
 
 export function disruptionText({ first, methods }: Disruption): string {
-  if (methods !== undefined) return `${methods.map(section).join('\n\n')}\n`;
-  return first === null ? 'no node would be disrupted\n' : `${section(first)}\n`;
+  const sections = methods?.map((method) => section(method, standingOf(method))) ?? (first ? [section(first)] : []);
+  return `${[...sections, conclusion(first)].join('\n\n')}\n`;
+}
+
+function conclusion(first: MethodResult | null): string {
+  if (first === null) return 'no node would be disrupted; karpenter explain node tells of each why';
+  const saved = first.commands.reduce((sum, { savings }) => sum + savings, 0);
+  return `${first.method} comes first: ${counted(first.commands.length, 'command')}, ${usdPerHour(saved)} saved`;
 }

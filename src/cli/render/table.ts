@@ -17,7 +17,7 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
 }
 
 /** `$0.0136/h`. */
-export const usdPerHour = (usd: number): string => `$${usd.toFixed(4)}/h`;
+export const usdPerHour = (usd: number): string => `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(4)}/h`;
 
 /** `1 pod`, `3 pods`. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

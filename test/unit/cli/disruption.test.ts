@@ -8,7 +8,7 @@ import { readCaseOptions, sceneOptions, simulateDisruption } from '../../../src/
 import { explainCommand, explainNodes } from '../../../src/cli/explain.ts';
 import { disruptionText } from '../../../src/cli/render/commands.ts';
 import { verdictsText, verdictText } from '../../../src/cli/render/verdicts.ts';
-import { typesFor } from '../../../src/cli/simulate.ts';
+import { type TypesFor, typesFor } from '../../../src/cli/scenario.ts';
 
 const NOW = Date.parse('2026-06-03T10:30:00Z');
 const POOL = (consolidateAfter: string): string => `
@@ -65,31 +65,34 @@ describe('disruption on the command line', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   const flagsFor = (...filename: readonly string[]) => ({ filename, nowMs: NOW, output: 'table' as const });
-  const builtIn = (filename: readonly string[]) => (manifests: Parameters<typeof typesFor>[1], nowMs: number) =>
-    typesFor({ filename }, manifests, nowMs);
+  const builtIn: TypesFor = (manifests, nowMs) => typesFor({}, manifests, nowMs);
 
   it('gives back an empty node', async () => {
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
-    const options = { ...sceneOptions(flagsFor(...filename), builtIn(filename)), everyMethod: false };
+    const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };
     const { disruption } = await simulateDisruption(options);
     expect(disruption.first).toMatchObject({
       method: 'emptiness',
       commands: [{ decision: 'delete', candidates: ['node-a'], replacements: [] }],
     });
     expect(disruption.first?.commands[0]?.savings).toBeGreaterThan(0);
-    expect(disruptionText(disruption)).toMatch(/^emptiness\nDECISION +NODES .*\ndelete +node-a /);
+    expect(disruptionText(disruption)).toMatch(
+      /^emptiness\nDECISION +NODES .*\ndelete +node-a .*\n\nemptiness comes first: 1 command, \$0.\d+\/h saved\n$/,
+    );
 
-    const { verdicts } = await explainNodes(flagsFor(...filename), builtIn(filename));
+    const { verdicts } = await explainNodes(flagsFor(...filename), builtIn);
     expect(verdicts).toMatchObject([{ node: 'node-a', nodeClaim: 'claim-a', code: 'chosen' }]);
     expect(verdictsText(verdicts)).toMatch(/^NODE +NODEPOOL +VERDICT .*\nnode-a +default +chosen/);
   });
 
   it('says what keeps a node', async () => {
     const filename = [write('never.yaml', POOL('Never')), write('node.yaml', NODE)];
-    const options = { ...sceneOptions(flagsFor(...filename), builtIn(filename)), everyMethod: false };
-    expect(disruptionText((await simulateDisruption(options)).disruption)).toBe('no node would be disrupted\n');
+    const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };
+    expect(disruptionText((await simulateDisruption(options)).disruption)).toMatch(
+      /^no node would be disrupted; karpenter explain node /,
+    );
 
-    const { verdicts } = await explainNodes(flagsFor(...filename), builtIn(filename));
+    const { verdicts } = await explainNodes(flagsFor(...filename), builtIn);
     const [verdict] = verdicts;
     expect(verdict?.code).toBe('consolidation-disabled');
     const text = verdict === undefined ? '' : verdictText(verdict);
@@ -104,8 +107,23 @@ describe('disruption on the command line', () => {
   ])('looks for more than Karpenter unless told otherwise: $mode', async ({ mode, last }) => {
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
     const flags = { ...flagsFor(...filename), ...(mode && { consolidation: mode }) };
-    const options = { ...sceneOptions(flags, builtIn(filename)), everyMethod: true };
+    const options = { ...sceneOptions(flags, builtIn), everyMethod: true };
     expect((await simulateDisruption(options)).disruption.methods?.at(-1)?.method).toBe(last);
+  });
+
+  it('shows what methods that have nothing to do had to choose from', async () => {
+    const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
+    const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: true };
+    const text = disruptionText((await simulateDisruption(options)).disruption);
+    expect(text).toMatch(/^emptiness \(1 candidate; budgets let go: default 1\)$/m);
+    expect(text).toMatch(/^drift: nothing to do \(0 candidates; budgets let go: default 1\)$/m);
+  });
+
+  it('plays what would be if some objects were others', async () => {
+    const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
+    const whatIf = [write('closed.yaml', POOL('0s').replace('100%', '"0"'))];
+    const { verdicts } = await explainNodes({ ...flagsFor(...filename), whatIf }, builtIn);
+    expect(verdicts).toMatchObject([{ code: 'budget' }]);
   });
 
   it('asks an operator for its verdicts', async () => {
@@ -154,14 +172,21 @@ describe('disruption on the command line', () => {
   });
 
   it('lets the command line go before the file of options', () => {
-    const options = write('options.json', '{"now":"2026-01-01T00:00:00Z","preferencePolicy":"Ignore"}');
-    const fromFile = sceneOptions({ filename: [], options, output: 'json' }, builtIn([]));
+    const text = '{"now":"2026-01-01T00:00:00Z","preferencePolicy":"Ignore","featureGates":{"A":true,"B":true}}';
+    const options = write('options.json', text);
+    const fromFile = sceneOptions({ filename: [], options, output: 'json' }, builtIn);
     expect(fromFile).toMatchObject({
       nowMs: Date.UTC(2026, 0, 1),
       preferencePolicy: 'Ignore',
       minValuesPolicy: 'Strict',
+      featureGates: { A: true, B: true },
     });
-    const both = sceneOptions({ ...flagsFor(), options, preferencePolicy: 'Respect' }, builtIn([]));
-    expect(both).toMatchObject({ nowMs: NOW, preferencePolicy: 'Respect' });
+    const flags = { ...flagsFor(), options, preferencePolicy: 'Respect', featureGates: 'A=false,C=true' } as const;
+    expect(sceneOptions(flags, builtIn)).toMatchObject({
+      nowMs: NOW,
+      preferencePolicy: 'Respect',
+      featureGates: { A: false, B: true, C: true },
+    });
+    expect(() => sceneOptions({ ...flags, featureGates: 'A' }, builtIn)).toThrow('pair "A" in --feature-gates');
   });
 });

@@ -60,6 +60,35 @@ describe('simulate', () => {
     expect(text).toContain('0 new nodes for $0.0000/h, 3 pods unschedulable');
   });
 
+  it('says what it had to assume, and that there is nothing to place', async () => {
+    const filename = [write('pool.yaml', POOL)];
+    expect((await simulate({ filename, nowMs: 0 })).notes).toEqual([
+      expect.stringMatching(/NodePool default: EC2NodeClass default is not among the manifests, a plain AL2023 one /),
+      'there is no pending pod among the manifests',
+    ]);
+  });
+
+  it('spreads pods as the scheduler of the cluster does by default', async () => {
+    const selecting = PODS('100m')
+      .replace('replicas: 3', 'replicas: 3\n  selector: {matchLabels: {app: web}}')
+      .replace('template: {', 'template: {metadata: {labels: {app: web}}, ');
+    const filename = [write('pool.yaml', POOL), write('labelled.yaml', selecting)];
+    const zone = 'topology.kubernetes.io/zone';
+    const config = `podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: ${zone}, whenUnsatisfiable: DoNotSchedule}]}`;
+    for (const schedulerConfig of [config, write('scheduler.yaml', config)]) {
+      const { simulation } = await simulate({ filename, schedulerConfig, nowMs: 0 });
+      const zones = simulation.nodeClaims.map(
+        ({ requirements }) => requirements.find(({ key }) => key === zone)?.values,
+      );
+      expect(new Set(zones.flat()).size).toBe(3);
+    }
+    const wrong = simulate({ filename, schedulerConfig: write('wrong.yaml', 'spread: {}'), nowMs: 0 });
+    await expect(wrong).rejects.toThrow(/wrong\.yaml: parsing scheduler config, .*unknown field "spread"/);
+    await expect(simulate({ filename, schedulerConfig: 'none.yaml', nowMs: 0 })).rejects.toThrow(
+      'none.yaml: no such file',
+    );
+  });
+
   it('takes NodeOverlays into account, and says which are not in force', async () => {
     const overlay = (name: string, spec: string): string =>
       `apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
@@ -72,7 +101,10 @@ describe('simulate', () => {
     const { simulation, notes } = await simulate({ filename, nowMs: 0 });
     expect(simulation.nodeClaims).toMatchObject([{ cheapest: 'm7g.4xlarge' }]);
     expect(simulation.totalPrice).toBeCloseTo(0.001, 6);
-    expect(notes).toEqual([expect.stringMatching(/NodeOverlay also: not in force: conflict with another overlay$/)]);
+    expect(notes).toEqual([
+      expect.stringContaining('stands in'),
+      expect.stringMatching(/NodeOverlay also: not in force: conflict with another overlay$/),
+    ]);
 
     const wrong = write('wrong.yaml', overlay('wrong', '{requirements: [], price: "-1"}'));
     await expect(simulate({ filename: [wrong], nowMs: 0 })).rejects.toThrow(
@@ -92,6 +124,7 @@ describe('simulate', () => {
     const placed = simulation.nodeClaims.flatMap(({ pods }) => pods).filter((pod) => pod.includes('buffer'));
     expect(placed.sort()).toEqual(['default/capacity-buffer-spare-1', 'default/capacity-buffer-spare-2']);
     expect(notes).toEqual([
+      expect.stringContaining('stands in'),
       expect.stringMatching(/CapacityBuffer lost: no room is kept: PodTemplate "default\/gone" not found$/),
     ]);
   });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readInstanceTypes } from '../../../../src/cli/objects/catalogue.ts';
-import { parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
+import { applied, parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
 import { type World, worldOf } from '../../../../src/cli/objects/snapshot.ts';
 
 const worldIn = (text: string): World =>
@@ -55,6 +55,14 @@ describe('manifests', () => {
     [`${deployment(1)}---${deployment(1)}`, 'given twice; the first is in test.yaml, document 1, Deployment web'],
     ['apiVersion: v1\nkind: Pod\nmetadata: {name: p}', 'Pod p: spec: is required'],
     ['apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {weight: 101}', 'NodePool p: spec'],
+    [
+      'apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {Template: {}}',
+      /NodePool p: spec\.Template: unknown field; spec\.template: Required value$/,
+    ],
+    [
+      'apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: p}',
+      'NodePool p: apiVersion: karpenter.sh/v1beta1 is not served, NodePools are karpenter.sh/v1',
+    ],
   ])('that are wrong are refused by name: %#', (text, message) => {
     expect(() => worldIn(text)).toThrow(message);
   });
@@ -62,6 +70,40 @@ describe('manifests', () => {
   it('that are missing are named', () => {
     expect(() => readManifests([join(folder, 'none.yaml')])).toThrow('none.yaml: no such file or folder');
     expect(() => readManifests([folder])).toThrow('the folder holds no .yaml, .yml or .json file');
+  });
+
+  it('in files that are JSON by name are refused as JSON', () => {
+    const file = join(folder, 'cut.json');
+    writeFileSync(file, '{"a":');
+    expect(() => readManifests([file])).toThrow(/cut\.json: not valid JSON: /);
+  });
+
+  it('that are misspelled are told of', () => {
+    const pool = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: p}
+spec:
+  weigth: 3
+  template: {spec: {requirements: [], nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: c}}}
+`;
+    const { notes } = worldIn(`${pool}---\n${pool.replace('NodePool', 'Nodepool')}`);
+    expect(notes).toEqual([
+      'test.yaml, document 2, Nodepool p: kind Nodepool plays no part here and is ignored; is NodePool meant?',
+      'test.yaml, document 1, NodePool p: spec.weigth: unknown field, it has no effect',
+    ]);
+  });
+
+  it('of changes take the place of those of the same name, or join them', () => {
+    const pods = (...names: readonly string[]) =>
+      names.map((name) => `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"}}`).join('\n---\n');
+    const merged = applied(parseManifests(pods('a', 'b', 'c'), 'now'), parseManifests(pods('b', 'd'), 'what if'));
+    expect(merged.map(({ where }) => where)).toEqual([
+      'now, document 1, Pod a',
+      'what if, document 1, Pod b',
+      'now, document 3, Pod c',
+      'what if, document 2, Pod d',
+    ]);
   });
 
   it('of instance types name the type and the field', () => {
@@ -74,6 +116,39 @@ describe('manifests', () => {
 });
 
 describe('a world', () => {
+  it('that was read from a cluster has the pods that are there, not once more for their workloads', () => {
+    const uid = '12345678-1234-1234-1234-123456789012';
+    const selector = 'selector: {matchLabels: {app: web}}';
+    const stored = deployment(3)
+      .replace('{name: web}', `{name: web, uid: ${uid}, resourceVersion: "7"}`)
+      .replace('replicas', `${selector}\n  replicas`);
+    const pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web-x, labels: {app: web}}
+spec: {containers: [{name: app}]}
+`;
+    const names = (text: string) => worldIn(text).snapshot.pendingPods.map(({ metadata }) => metadata.name);
+    expect(names(`${stored}---${pod}`)).toEqual(['web-x']);
+    expect(names(`${stored}---${pod.replace('app: web', 'app: other')}`)).toHaveLength(4);
+    expect(names(`${stored.replace(', resourceVersion: "7"', '')}---${pod}`)).toHaveLength(4);
+  });
+
+  it('spreads by default what Services and workloads select', () => {
+    const service = 'apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {selector: {app: web}}\n';
+    const defaultConstraints = [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }] as const;
+    const selecting = deployment(1).replace('replicas', 'selector: {matchLabels: {app: web}}\n  replicas');
+    const manifests = parseManifests(`${service}---${selecting}`, 'test.yaml');
+    const { snapshot, notes } = worldOf(manifests, { instanceTypes: () => [], nowMs: 0, defaultConstraints });
+    expect(notes).toEqual([]);
+    expect(snapshot.defaultSpread).toMatchObject({
+      constraints: defaultConstraints,
+      services: [{ namespace: 'default', selector: { app: 'web' } }],
+      workloads: [{ kind: 'ReplicaSet', namespace: 'default', name: 'web' }],
+    });
+    expect(worldIn(service).snapshot.defaultSpread).toBeUndefined();
+  });
+
   it('has a pending pod for every replica, with requests where there are only limits', () => {
     const { pendingPods } = worldIn(deployment(2)).snapshot;
     expect(pendingPods.map(({ metadata }) => metadata.name)).toEqual(['web-0', 'web-1']);

@@ -1,0 +1,104 @@
+/** What the verbs that run the engine over manifests have in common: their options, and what they tell of the input. */
+import { existsSync } from 'node:fs';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { parseSchedulerConfig } from '../observe/schedulerconfig.ts';
+import { readInstanceTypes } from './objects/catalogue.ts';
+import { InputError, messageOf } from './objects/errors.ts';
+import { applied, type Manifest, readManifests, readText } from './objects/read.ts';
+import type { WorldOptions } from './objects/snapshot.ts';
+
+export interface ScenarioOptions {
+  /** Files, folders, or `-` for standard input. */
+  readonly filename: readonly string[];
+  /** Read after them: what these hold takes the place of what has the same name. */
+  readonly whatIf?: readonly string[];
+  /** A catalogue file in place of the built-in one. */
+  readonly instanceTypes?: string;
+  /** The operator's setting of that name, or a file that holds it. */
+  readonly schedulerConfig?: string;
+  /** The time at which it plays, milliseconds since the epoch. */
+  readonly nowMs?: number;
+}
+
+/** Finds the instance types that the NodePools among some manifests see. */
+export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promise<WorldOptions['instanceTypes']>;
+
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+
+function time(text: string): number {
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-06-03T10:30:00Z.');
+  return ms;
+}
+
+/** Adds the options of {@link ScenarioOptions} to a verb; `--now` arrives as `now`. */
+export const withScenario = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('-f, --filename <path>', 'file or folder with manifests, or - for standard input; repeatable')
+        .argParser(collect)
+        .default([], 'none'),
+    )
+    .addOption(
+      new Option(
+        '--what-if <path>',
+        'manifests that take the place of those of the same name, or join them; repeatable',
+      ).argParser(collect),
+    )
+    .option('--instance-types <file>', 'JSON file with instance types, in place of the built-in catalogue')
+    .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
+    .option('--now <time>', 'the time at which it plays', time);
+
+/** @throws InputError that names the document */
+export const manifestsOf = ({
+  filename,
+  whatIf = [],
+}: Pick<ScenarioOptions, 'filename' | 'whatIf'>): readonly Manifest[] =>
+  applied(readManifests(filename), readManifests(whatIf));
+
+/** The catalogue of the local world is loaded only when it is needed. */
+export async function typesFor(
+  { instanceTypes: file }: Pick<ScenarioOptions, 'instanceTypes'>,
+  manifests: readonly Manifest[],
+  nowMs: number,
+): Promise<WorldOptions['instanceTypes']> {
+  if (file === undefined) return (await import('./objects/builtin.ts')).builtInTypes(manifests, nowMs);
+  const types = readInstanceTypes(file);
+  return () => types;
+}
+
+/** Instance types, and what is to be said of them once they have been asked for. */
+export function typesNoting(options: ScenarioOptions): { readonly types: TypesFor; readonly notes: readonly string[] } {
+  const notes: string[] = [];
+  const types: TypesFor = async (manifests, nowMs) => {
+    if (options.instanceTypes === undefined)
+      notes.push(...(await import('./objects/builtin.ts')).inventedClasses(manifests));
+    return typesFor(options, manifests, nowMs);
+  };
+  return { types, notes };
+}
+
+/** @throws InputError that names the file, or SettingsError that names the field */
+export function defaultConstraintsOf({
+  schedulerConfig,
+}: Pick<ScenarioOptions, 'schedulerConfig'>): readonly TopologySpreadConstraint[] {
+  if (schedulerConfig === undefined) return [];
+  if (existsSync(schedulerConfig)) {
+    try {
+      return parseSchedulerConfig(readText(schedulerConfig)).defaultConstraints;
+    } catch (error) {
+      throw error instanceof InputError ? error : new InputError(schedulerConfig, messageOf(error), { cause: error });
+    }
+  }
+  if (!schedulerConfig.includes(':')) throw new InputError(schedulerConfig, 'no such file');
+  return parseSchedulerConfig(schedulerConfig).defaultConstraints;
+}
+
+/** A note when there is none of what the verb is about. */
+export const noneOf = (what: string, found: readonly unknown[]): readonly string[] =>
+  found.length === 0 ? [`there is no ${what} among the manifests`] : [];
+
+export function writeNotes(notes: readonly string[]): void {
+  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+}
