@@ -1,5 +1,5 @@
 /** The node controllers around stores that act like an API server, with answers of the cloud and evictions at will. */
-import { type Kind, NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, type Kind, NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
@@ -9,6 +9,7 @@ import type { Deps } from '../../../../src/controllers/deps.ts';
 import { nodeControllers } from '../../../../src/controllers/node/index.ts';
 import { ApiError, type DeleteOptions, type KubeClient, type Ref } from '../../../../src/kube/client.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
+import type { Controller } from '../../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../../src/observe/settings.ts';
@@ -28,13 +29,15 @@ const merge = (target: unknown, patch: unknown): unknown => {
   return result;
 };
 
-export function bench(argv: readonly string[] = []) {
+/** `build` says which controllers run; those of nodes when left out. */
+export function bench(argv: readonly string[] = [], build: (deps: Deps) => readonly Controller[] = nodeControllers) {
   const clock = virtualClock();
   const { informers, store } = handFed();
   const { log, lines } = recordingLog();
   const metrics = createMetrics();
   const events: EventNote[] = [];
   const calls: string[] = [];
+  const writes: string[] = [];
   let version = 100;
   const refuseAs = (operation: string): void => {
     const error = world.failure(operation);
@@ -58,6 +61,7 @@ export function bench(argv: readonly string[] = []) {
   };
   const patch = <T extends KubeObject>(kind: Kind<T>, ref: Ref, change: unknown): T => {
     refuseAs(`patch ${kind.kind}`);
+    writes.push(`patch ${kind.kind} ${ref.name}`);
     const before = present(kind, ref);
     const { resourceVersion } = (change as { metadata?: { resourceVersion?: string } }).metadata ?? {};
     if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) {
@@ -93,6 +97,9 @@ export function bench(argv: readonly string[] = []) {
     metrics,
     time,
     put,
+    remove: <T extends KubeObject>(kind: Kind<T>, object: T): void => store(kind).remove(object),
+    /** Writes since the start, such as `patch NodeClaim claim`. */
+    writes,
     /** What the Eviction API answers for a pod; undefined lets it go. */
     refuse: (_: Pod): ApiError | undefined => undefined,
     /** Why an operation such as `patch Node`, `delete Pod` or `terminate` fails; undefined lets it pass. */
@@ -155,7 +162,7 @@ export function bench(argv: readonly string[] = []) {
   const deps: Deps = {
     client,
     informers,
-    cluster: new ClusterState({ informers, clock, manages: () => true }),
+    cluster: new ClusterState({ informers, clock, manages: ({ group }) => group === EC2_NODE_CLASS.group }),
     cloud,
     events: { publish: (...notes) => events.push(...notes) },
     clock,
@@ -164,8 +171,7 @@ export function bench(argv: readonly string[] = []) {
     settings: parseSettings(['--cluster-name=test', ...argv], {}),
   };
   const stop = new AbortController();
-  const controllers = nodeControllers(deps);
-  runControllers({ controllers, informers, clock, log, metrics, signal: stop.signal });
+  runControllers({ controllers: build(deps), informers, clock, log, metrics, signal: stop.signal });
   return { ...world, world };
 }
 
