@@ -125,12 +125,13 @@ describe('an interruption during a consolidation', () => {
     for (const claim of await scenario.claims()) expect(claim.metadata.labels?.[CAPACITY_TYPE_LABEL]).toBe('spot');
   }, 300_000);
 
-  it('of the replacement puts the marks of the old nodes back', async () => {
+  it('of the replacement puts the marks of the old nodes back, and moves no pod before there is another', async () => {
     await begin(
       2,
       3,
       { cpus: [2, 4, 8], capacityTypes: ['spot'] },
-      { argv: ['--feature-gates=SpotToSpotConsolidation=true'] },
+      // machines slow enough for the interruption to come before they are ready
+      { argv: ['--feature-gates=SpotToSpotConsolidation=true'], kubelets: { bootMs: 60_000, readyMs: 2_000 } },
     );
     const old = new Set(scenario.instances().map(({ id }) => id));
     const replacement = await scenario.until(
@@ -139,15 +140,19 @@ describe('an interruption during a consolidation', () => {
       60_000,
     );
     scenario.world.aws.faults.interrupt(replacement.id);
-    await scenario.until(
-      'the replacement to go',
-      () => scenario.instances().every(({ id }) => id !== replacement.id),
-      60_000,
+    const least = await leastRunning('small', 'the command to be taken back', async () =>
+      scenario.log.some(({ message }) => message === 'failed terminating nodes while executing a disruption command'),
     );
+    expect(least).toBe(3);
+    expect(scenario.instances().map(({ id }) => id)).toEqual(expect.arrayContaining([...old]));
     await scenario.until(
       'a tidy world with all pods',
       async () => (await leaks(scenario)).length === 0 && (await scenario.running('small')).length === 3,
       60_000,
+    );
+    expect(scenario.instances().map(({ id }) => id)).not.toContain(replacement.id);
+    expect(await scenario.metrics()).toMatch(
+      /karpenter_voluntary_disruption_queue_failures_total\{decision="replace",reason="underutilized",consolidation_type="replace"\} [1-9]/,
     );
   }, 300_000);
 });

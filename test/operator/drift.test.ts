@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { getCondition, isTrue } from '../../src/api/conditions.ts';
 import { NODE_POOL } from '../../src/api/kinds.ts';
+import type { Budget } from '../../src/api/nodepool.ts';
 import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { apart, BRISK, commands, leaks, type PoolShape, pool, taintedNodes } from './pools.ts';
 
@@ -223,20 +224,32 @@ describe('budgets', () => {
     await settled(2);
   }, 300_000);
 
-  it('of a schedule close their window for the time that they name', async () => {
+  it('of a schedule close their window for the time that they name, and to the reasons that they name', async () => {
     await begin({ cpus: [2] });
-    await spreadOut(1);
-    // A window that began three minutes ago and lasts six.
+    await spreadOut(2);
+    // A window that began three minutes ago and lasts eight.
     const begun = new Date(scenario.world.clock.now() - 3 * 60_000);
     const schedule = `${begun.getUTCMinutes()} ${begun.getUTCHours()} * * *`;
-    const window = { nodes: '0', schedule, duration: '6m' };
-    const ends = Math.floor(begun.getTime() / 60_000) * 60_000 + 6 * 60_000;
+    const window: Budget = { nodes: '0', schedule, duration: '8m', reasons: ['Drifted', 'Underutilized'] };
+    const ends = Math.floor(begun.getTime() / 60_000) * 60_000 + 8 * 60_000;
     await scenario.apply(pool({ cpus: [2], budgets: [{ nodes: '100%' }, window], labels: { tier: 'gold' } }));
     await scenario.until('drift', async () =>
-      (await scenario.claims()).some((claim) => getCondition(claim, 'Drifted')?.status === 'True'),
+      (await scenario.claims()).every((claim) => getCondition(claim, 'Drifted')?.status === 'True'),
     );
-    await scenario.until('a command', () => commands(scenario).length > 0, 60_000);
-    expect(Date.parse(String(commands(scenario)[0]?.time))).toBeGreaterThanOrEqual(ends);
+    const allowed = async (reason: string): Promise<string | undefined> =>
+      (await scenario.metrics()).match(
+        new RegExp(`karpenter_nodepools_allowed_disruptions\\{nodepool="default",reason="${reason}"\\} (\\d+)`),
+      )?.[1];
+    await scenario.until('a closed window', async () => (await allowed('Drifted')) === '0');
+    await scenario.scale('web', 1);
+    await scenario.until('two commands', () => commands(scenario).length === 2, 60_000);
+    const [first, second] = commands(scenario);
+    // empty nodes may go all the time
+    expect(first?.command).toMatch(/^Empty\//);
+    expect(Date.parse(String(first?.time))).toBeLessThan(ends);
+    expect(second?.command).toMatch(/^Drifted\//);
+    expect(Date.parse(String(second?.time))).toBeGreaterThanOrEqual(ends);
+    expect(await allowed('Drifted')).toBe('1');
     await settled(1);
   }, 300_000);
 
