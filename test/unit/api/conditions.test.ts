@@ -101,6 +101,72 @@ describe('setCondition', () => {
   });
 });
 
+describe('the order of conditions', () => {
+  const set3 = (object: Conditioned, ...types: readonly [string, number][]): Conditioned =>
+    types.reduce((before, [type, seconds]) => setCondition(before, set, { type, status: 'True' }, at(seconds)), object);
+
+  it('is that of their transitions, with Ready last', () => {
+    const object = set3(claim(), ['Registered', 30], ['Drifted', 10], ['Launched', 20], ['Consolidatable', 40]);
+    expect(types(object)).toEqual(['Initialized', 'Drifted', 'Launched', 'Registered', 'Consolidatable', 'Ready']);
+  });
+
+  it('stays as it was between those of the same second', () => {
+    const object = set3(claim(), ['Drifted', 10], ['Consolidatable', 10], ['Launched', 10]);
+    expect(types(object).slice(-4)).toEqual(['Drifted', 'Consolidatable', 'Launched', 'Ready']);
+  });
+
+  it('is that of their names once one is cleared', () => {
+    const object = set3(claim(), ['Registered', 10], ['Launched', 20], ['Drifted', 30], ['Consolidatable', 40]);
+    expect(types(clearCondition(object, set, 'Drifted', at(50)))).toEqual([
+      'Consolidatable',
+      'Initialized',
+      'Launched',
+      'Ready',
+      'Registered',
+    ]);
+  });
+
+  it('in the message of Ready is that of the newest transition first, ties as they depend on each other', () => {
+    const failed = (object: Conditioned, type: string, seconds: number) =>
+      setCondition(object, set, { type, status: 'False', reason: 'No' }, at(seconds));
+    const message = (object: Conditioned) => getCondition(object, 'Ready')?.message;
+    expect(message(failed(failed(claim(), 'Registered', 10), 'Initialized', 20))).toBe(
+      'Initialized=False, Registered=False, Launched=Unknown',
+    );
+    expect(message(failed(claim(), 'Drifted', 10))).toBe('Launched=Unknown, Registered=Unknown, Initialized=Unknown');
+  });
+});
+
+describe('a condition that Ready does not depend on', () => {
+  it('is there since it was set first, and does not make Ready False', () => {
+    const update = { type: 'ConsistentStateFound', status: 'False', reason: 'No', message: '' } as const;
+    const object = setCondition(launched(claim(), 10), set, update, at(20));
+    expect(getCondition(object, 'ConsistentStateFound')?.lastTransitionTime).toBe('2026-01-01T00:00:20Z');
+    expect(getCondition(object, 'Ready')).toMatchObject({ status: 'Unknown', reason: 'ReconcilingDependents' });
+  });
+});
+
+describe('the generation of a condition', () => {
+  it('becomes that of the object although nothing else changes, and Ready follows', () => {
+    const types = ['Launched', 'Registered', 'Initialized'];
+    const set3 = (object: Conditioned): Conditioned =>
+      types.reduce((before, type) => setCondition(before, set, { type, status: 'True' }, at(10)), object);
+    const done = set3(claim(1));
+    const edited = { ...done, metadata: { ...done.metadata, generation: 2 } };
+    const [first] = types;
+    const half = setCondition(edited, set, { type: first ?? '', status: 'True' }, at(20));
+    expect(getCondition(half, 'Launched')).toMatchObject({
+      observedGeneration: 2,
+      lastTransitionTime: '2026-01-01T00:00:10Z',
+    });
+    expect(getCondition(half, 'Ready')).toMatchObject({
+      status: 'Unknown',
+      message: 'Registered=True, Initialized=True',
+    });
+    expect(getCondition(set3(edited), 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
+  });
+});
+
 describe('clearCondition', () => {
   it('removes what Ready does not depend on', () => {
     const object = setCondition(claim(), set, { type: 'Drifted', status: 'True' }, at(10));
