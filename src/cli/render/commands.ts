@@ -5,7 +5,7 @@ import { type Command, type Decision, decisionOf, savingsOf } from '../../engine
 import type { Method } from '../../engine/disruption/method.ts';
 import type { Review } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';
-import { counted, table, usdPerHour } from './table.ts';
+import { counted, inShort, table, usdPerHour } from './table.ts';
 
 export interface SimulatedReplacement {
   readonly nodePool: string;
@@ -113,11 +113,6 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
     usdPerHour(savings),
   ];
 }
-
-const MOST_NAMES = 3;
-
-const inShort = (names: readonly string[]): string =>
-  `${names.slice(0, MOST_NAMES).join(',')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
 
 const section = ({ method, commands }: MethodResult, standing = ''): string =>
   commands.length === 0

@@ -21,3 +21,9 @@ export const usdPerHour = (usd: number): string => `${usd < 0 ? '-' : ''}$${Math
 
 /** `1 pod`, `3 pods`. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+const MOST_NAMES = 3;
+
+/** `a, b, c and 4 more`. */
+export const inShort = (names: readonly string[]): string =>
+  `${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;

@@ -1,7 +1,7 @@
 /** Verdicts on nodes for people. */
 import type { ObjectName } from '../../engine/disruption/reasons.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import { table } from './table.ts';
+import { inShort, table, usdPerHour } from './table.ts';
 
 const objectText = (object: ObjectName | undefined): string =>
   object === undefined
@@ -23,6 +23,9 @@ export function verdictsText(verdicts: readonly Verdict[]): string {
   return `${table(HEADINGS, rows)}\n`;
 }
 
+const commandText = ({ method, decision, nodes, savings }: NonNullable<Verdict['command']>): string =>
+  `${method}: ${decision} ${inShort(nodes)}, which saves ${usdPerHour(savings)}`;
+
 /** Everything about one node. */
 export function verdictText({ node, nodePool, code, text, object, nearestMiss, command, methods }: Verdict): string {
   const facts = [
@@ -31,7 +34,7 @@ export function verdictText({ node, nodePool, code, text, object, nearestMiss, c
     ['because', text],
     ['in the way', objectText(object)],
     ['nearest miss', nearestMiss ?? ''],
-    ['command', command === undefined ? '' : `${command.method}: ${command.decision} ${command.nodes.join(', ')}`],
+    ['command', command === undefined ? '' : commandText(command)],
   ]
     .filter(([, value]) => value !== '')
     .map(([name = '', value = '']) => `  ${name.padEnd(12)}  ${value}`);

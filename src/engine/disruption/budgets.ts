@@ -1,6 +1,6 @@
 /** NodePools' disruption budgets: how many of their nodes may be away at a time. */
 import { Cron } from 'croner';
-import { isTrue } from '../../api/conditions.ts';
+import { isTrue, timestamp } from '../../api/conditions.ts';
 import { parseDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -72,6 +72,43 @@ export function allowedDisruptions(
   const values = budgets.map((budget) => ({ budget, value: budgetValue(budget, total, nowMs) }));
   const own = values.filter(({ budget }) => budget.reasons === undefined || budget.reasons.includes(reason));
   return Math.min(UNLIMITED, ...own.map(({ value }) => value));
+}
+
+/** Hits of a schedule that are looked at for the end of a window: beyond them it is as good as always in force. */
+const MOST_HITS = 50;
+
+/** When a budget that is in force will not be any more; undefined when no end is in sight. */
+export function windowEndMs({ schedule, duration }: Budget, nowMs: number): number | undefined {
+  if (schedule === undefined || duration === undefined) return undefined;
+  const cron = parseCron(schedule);
+  const lengthMs = parseDuration(duration);
+  let hit = cron.nextRun(new Date(nowMs - lengthMs));
+  for (let hits = 0; hit !== null && hits < MOST_HITS; hits++) {
+    const endMs = hit.getTime() + lengthMs;
+    hit = cron.nextRun(hit);
+    // windows that touch are one
+    if (hit === null || hit.getTime() > endMs) return endMs;
+  }
+  return undefined;
+}
+
+/**
+ * What is to be said of the number of nodes that a NodePool's budgets let go: which of them is in force for how long, or
+ * why they cannot be read. Empty when there is nothing but the number.
+ */
+export function budgetRemark(pool: NodePool, question: Parameters<typeof allowedDisruptions>[1]): string {
+  const { reason, total, nowMs } = question;
+  try {
+    const allowed = allowedDisruptions(pool, question);
+    const budgets = pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
+    const position = budgets.findIndex(
+      (budget) => (budget.reasons?.includes(reason) ?? true) && budgetValue(budget, total, nowMs) === allowed,
+    );
+    const endMs = budgets[position] && windowEndMs(budgets[position], nowMs);
+    return endMs === undefined ? '' : `by budgets[${position}] until ${timestamp(endMs)}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 /** How a NodePool stands against its budgets for one reason. */

@@ -2,9 +2,9 @@
 import { formatDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { StateNode } from '../model.ts';
-import type { Allowance } from './budgets.ts';
+import { type Allowance, budgetRemark } from './budgets.ts';
 import type { Block, Candidate } from './candidates.ts';
-import { type Command, type Decision, decisionOf } from './command.ts';
+import { type Command, type Decision, decisionOf, savingsOf } from './command.ts';
 import { consolidatableIn } from './consolidateafter.ts';
 import type { Findings, Method } from './method.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
@@ -44,7 +44,13 @@ export interface Verdict extends Reason<VerdictCode> {
   readonly nodeClaim?: string;
   readonly nodePool?: string;
   /** The command that takes the node, or would. */
-  readonly command?: { readonly method: string; readonly decision: Decision; readonly nodes: readonly string[] };
+  readonly command?: {
+    readonly method: string;
+    readonly decision: Decision;
+    readonly nodes: readonly string[];
+    /** USD per hour that the whole command saves. */
+    readonly savings: number;
+  };
   /** What every method says that was asked, in the order in which they were asked. */
   readonly methods: readonly Opinion[];
 }
@@ -57,6 +63,8 @@ const BESIDE_THE_POINT: ReadonlySet<VerdictCode> = new Set([
   'empty',
   'not-empty',
 ]);
+
+const DRIFTS: ReadonlySet<string> = new Set(['drift', 'static drift']);
 
 /** How telling methods' reasons are, most telling first: what is drifted must go; single nodes are looked at one by one. */
 const TELLING = [
@@ -113,6 +121,7 @@ const described = ({ name }: Method, command: Command): NonNullable<Verdict['com
   method: name,
   decision: decisionOf(command),
   nodes: command.candidates.map((candidate) => candidate.name),
+  savings: savingsOf(command),
 });
 
 const commandFor = ({ providerId }: StateNode, { commandOf }: Indexed): Command | undefined =>
@@ -143,7 +152,7 @@ function opinionOf(
   const candidate = review.candidateOf.get(providerId);
   if (candidate === undefined) return undefined;
   const found = review.findings.reasons?.get(providerId) ?? NOT_REACHED;
-  return { method, ...(found.code === 'budget' ? withAllowance(found, candidate, review) : found) };
+  return { method, ...(found.code === 'budget' ? withAllowance(found, candidate, { review, nowMs }) : found) };
 }
 
 function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<VerdictCode> {
@@ -160,12 +169,15 @@ function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<Ve
 function withAllowance(
   reason: Reason<VerdictCode>,
   { nodePool }: Candidate,
-  { allowances }: Review,
+  { review, nowMs }: { readonly review: Review; readonly nowMs: number },
 ): Reason<VerdictCode> {
-  const allowance = allowances.get(nodePool.metadata.name);
+  const allowance = review.allowances.get(nodePool.metadata.name);
   if (allowance === undefined) return reason;
   const { total, disrupting, allowed } = allowance;
-  return { ...reason, nearestMiss: `${disrupting} of ${total} nodes are away or going, ${allowed} may be` };
+  const remark = budgetRemark(nodePool, { reason: review.method.reason, total, nowMs });
+  const more = disrupting < allowed ? 'others go first' : remark;
+  const nearestMiss = `${disrupting} of ${total} nodes are away or going, ${allowed} may be`;
+  return { ...reason, nearestMiss: more === '' ? nearestMiss : `${nearestMiss}: ${more}` };
 }
 
 /** The opinion that settles the matter. */
@@ -173,7 +185,9 @@ function decisive(opinions: readonly Opinion[]): Opinion {
   const rank = ({ code, method }: Opinion): number => {
     if (code === 'chosen') return -2;
     if (code === 'next') return -1;
-    const weight = BESIDE_THE_POINT.has(code) ? 2 : code === 'not-reached' ? 1 : 0;
+    // a drifted node that others go before goes too, whatever consolidation has against it
+    const isLeft = code === 'not-reached' && !DRIFTS.has(method);
+    const weight = BESIDE_THE_POINT.has(code) ? 2 : isLeft ? 1 : 0;
     return weight * TELLING.length + TELLING.indexOf(method);
   };
   const [first = { method: '', ...NOT_REACHED }] = opinions.toSorted((a, b) => rank(a) - rank(b));

@@ -133,6 +133,38 @@ describe('verdicts', () => {
       },
     },
     {
+      why: 'the window of a budget, which touches the next one',
+      question: {
+        nodes: [stateNode('a')],
+        disruption: {
+          budgets: [{ nodes: '50%' }, { nodes: '0', reasons: ['Empty'], schedule: '0 11,13 * * *', duration: '2h' }],
+        },
+      },
+      verdict: {
+        code: 'budget',
+        nearestMiss: '0 of 1 nodes are away or going, 0 may be: by budgets[1] until 2026-01-15T15:00:00Z',
+      },
+    },
+    {
+      why: 'a window that never ends',
+      question: {
+        nodes: [stateNode('a')],
+        disruption: { budgets: [{ nodes: '0', schedule: '@hourly', duration: '1h' }] },
+      },
+      verdict: { code: 'budget', nearestMiss: '0 of 1 nodes are away or going, 0 may be' },
+    },
+    {
+      why: 'a budget that cannot be read',
+      question: {
+        nodes: [stateNode('a')],
+        disruption: { budgets: [{ nodes: '1', schedule: '61 * * * *', duration: '1h' }] },
+      },
+      verdict: {
+        code: 'budget',
+        nearestMiss: expect.stringMatching(/ 0 may be: invalid cron schedule "61 \* \* \* \*", expected/) as never,
+      },
+    },
+    {
       why: 'its budget although it has drifted, and consolidation has nothing to say',
       question: {
         nodes: [stateNode('a', { pods: [busy('p')], claim: conditions('Initialized', 'Drifted') })],
@@ -161,9 +193,25 @@ describe('verdicts', () => {
     expect(a).toMatchObject({
       node: 'a',
       code: 'chosen',
-      command: { method: 'emptiness', decision: 'delete', nodes: ['a'] },
+      command: { method: 'emptiness', decision: 'delete', nodes: ['a'], savings: 0.1 },
     });
     expect(b).toMatchObject({ node: 'b', code: 'next', text: expect.stringMatching(/emptiness comes first/) });
     expect(b?.methods.map(({ method }) => method)).toEqual(METHODS.map(({ name }) => name));
+  });
+
+  it('say of those that stay for a budget of which others take the rest that others go first', async () => {
+    const nodes = [stateNode('a'), stateNode('b')];
+    const verdicts = await verdictsFor({ nodes, disruption: { budgets: [{ nodes: '1' }] } });
+    expect(verdicts).toMatchObject([
+      { code: 'chosen' },
+      { code: 'budget', nearestMiss: '0 of 2 nodes are away or going, 1 may be: others go first' },
+    ]);
+  });
+
+  it('do not say of a drifted node that waits for others what consolidation has against it', async () => {
+    const drifted = conditions('Initialized', 'Drifted');
+    const nodes = ['a', 'b'].map((name) => stateNode(name, { pods: [busy('p')], claim: drifted }));
+    const verdicts = await verdictsFor({ nodes, disruption: { consolidateAfter: 'Never' } });
+    expect(verdicts.map(({ code }) => code)).toEqual(['chosen', 'not-reached']);
   });
 });
