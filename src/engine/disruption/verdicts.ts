@@ -78,7 +78,7 @@ const TELLING = [
 
 /** One verdict per node, in name order. */
 export function verdictsOf(nodes: readonly StateNode[], reviews: readonly Review[], nowMs: number): readonly Verdict[] {
-  const indexed = reviews.map(index);
+  const indexed = reviews.map((review) => index(review, nowMs));
   return nodes
     .map((node) => verdictOn(node, indexed, nowMs))
     .sort((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
@@ -88,9 +88,11 @@ export function verdictsOf(nodes: readonly StateNode[], reviews: readonly Review
 interface Indexed extends Review {
   readonly commandOf: ReadonlyMap<string, Command>;
   readonly candidateOf: ReadonlyMap<string, Candidate>;
+  /** How the NodePool of a candidate stands against its budgets, in words. */
+  readonly standingOf: (candidate: Candidate) => string | undefined;
 }
 
-const index = (review: Review): Indexed => ({
+const index = (review: Review, nowMs: number): Indexed => ({
   ...review,
   commandOf: new Map(
     review.findings.commands.flatMap((command) =>
@@ -98,7 +100,27 @@ const index = (review: Review): Indexed => ({
     ),
   ),
   candidateOf: new Map(review.candidates.map((candidate) => [candidate.providerId, candidate])),
+  standingOf: standings(review, nowMs),
 });
+
+/** Schedules are walked once for all nodes of a NodePool. */
+function standings({ method, allowances }: Review, nowMs: number): Indexed['standingOf'] {
+  const known = new Map<string, string>();
+  return ({ nodePool }) => {
+    const { name } = nodePool.metadata;
+    const allowance = allowances.get(name);
+    if (allowance === undefined) return undefined;
+    let standing = known.get(name);
+    if (standing === undefined) {
+      const { total, disrupting, allowed } = allowance;
+      const remark = budgetRemark(nodePool, { reason: method.reason, total, nowMs });
+      const more = disrupting < allowed ? 'others go first' : remark;
+      standing = `${disrupting} of ${total} nodes are away or going, ${allowed} may be${more === '' ? '' : `: ${more}`}`;
+      known.set(name, standing);
+    }
+    return standing;
+  };
+}
 
 function verdictOn(node: StateNode, reviews: readonly Indexed[], nowMs: number): Verdict {
   const acting = reviews.find(({ findings }) => findings.commands.length > 0);
@@ -152,7 +174,8 @@ function opinionOf(
   const candidate = review.candidateOf.get(providerId);
   if (candidate === undefined) return undefined;
   const found = review.findings.reasons?.get(providerId) ?? NOT_REACHED;
-  return { method, ...(found.code === 'budget' ? withAllowance(found, candidate, { review, nowMs }) : found) };
+  const nearestMiss = found.code === 'budget' ? review.standingOf(candidate) : undefined;
+  return { method, ...found, ...(nearestMiss === undefined ? {} : { nearestMiss }) };
 }
 
 function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<VerdictCode> {
@@ -164,20 +187,6 @@ function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<Ve
       ? 'its quiet time is over: the condition will follow'
       : `in ${formatDuration(waitMs)}, if no pod comes or goes`;
   return { ...reason, nearestMiss };
-}
-
-function withAllowance(
-  reason: Reason<VerdictCode>,
-  { nodePool }: Candidate,
-  { review, nowMs }: { readonly review: Review; readonly nowMs: number },
-): Reason<VerdictCode> {
-  const allowance = review.allowances.get(nodePool.metadata.name);
-  if (allowance === undefined) return reason;
-  const { total, disrupting, allowed } = allowance;
-  const remark = budgetRemark(nodePool, { reason: review.method.reason, total, nowMs });
-  const more = disrupting < allowed ? 'others go first' : remark;
-  const nearestMiss = `${disrupting} of ${total} nodes are away or going, ${allowed} may be`;
-  return { ...reason, nearestMiss: more === '' ? nearestMiss : `${nearestMiss}: ${more}` };
 }
 
 /** The opinion that settles the matter. */
