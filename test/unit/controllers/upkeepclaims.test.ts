@@ -1,47 +1,19 @@
-/** Controllers that look after claims of running nodes, one at a time: consistency, pod events, drift, windows. */
+/** Controllers that look after claims of running nodes, one at a time: consistency, pod events, devices. */
 import { describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import type { Condition, Pod } from '../../../src/api/kubernetes.ts';
-import {
-  CAPACITY_RESERVATION_ID_LABEL,
-  CAPACITY_TYPE_LABEL,
-  INSTANCE_TYPE_LABEL,
-  NODEPOOL_HASH_ANNOTATION,
-  NODEPOOL_HASH_VERSION_ANNOTATION,
-  NODEPOOL_LABEL,
-  ZONE_LABEL,
-} from '../../../src/api/labels.ts';
+import { NODE, NODE_CLAIM, POD, RESOURCE_SLICE } from '../../../src/api/kinds.ts';
+import type { Pod, ResourceSlice } from '../../../src/api/kubernetes.ts';
+import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
 import { consistency } from '../../../src/controllers/nodeclaim/consistency.ts';
-import { disruptionConditions } from '../../../src/controllers/nodeclaim/disruption.ts';
-import { driftCheck } from '../../../src/controllers/nodeclaim/drift.ts';
+import { deviceDrivers } from '../../../src/controllers/nodeclaim/devices.ts';
 import { podEvents } from '../../../src/controllers/nodeclaim/podevents.ts';
 import { ApiError } from '../../../src/kube/client.ts';
-import { virtualClock } from '../virtualclock.ts';
-import { FakeCloud, instanceType } from './fakecloud.ts';
-import { bench, claimOf, daemonOf, nodeOf, podOf } from './node/bench.ts';
+import { handFed } from '../kube/fakes.ts';
+import { bench, claimOf, daemonOf, nodeOf, podOf, settledClaim } from './node/bench.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 type Bench = ReturnType<typeof bench>;
-
-const condition = (type: string, more: Partial<Condition> = {}): Condition => ({
-  type,
-  status: 'True',
-  reason: type,
-  message: '',
-  observedGeneration: 1,
-  lastTransitionTime: '2025-12-31T00:00:00Z',
-  ...more,
-});
-const settledClaim = (name: string, status: Partial<NonNullable<NodeClaim['status']>> = {}): NodeClaim => {
-  const claim = claimOf(name);
-  const conditions = ['Launched', 'Registered', 'Initialized', 'Ready'].map((type) => condition(type));
-  return { ...claim, status: { ...claim.status, conditions, ...status } };
-};
-const writesTo = (b: Bench, kind: string): number =>
-  b.writes.filter((write) => write.startsWith(`patch ${kind}`)).length;
 
 describe('consistency', () => {
   const start = (): Bench => bench([], (deps) => [consistency(deps)]);
@@ -148,7 +120,7 @@ describe('consistency', () => {
     b.put(NODE_CLAIM, { ...settledClaim('foreign'), spec: { ...bought().spec, nodeClassRef: foreign } });
     b.put(NODE, node('10'));
     await b.clock.advance(SECOND);
-    expect(writesTo(b, 'NodeClaim')).toBe(0);
+    expect(b.writesTo('NodeClaim')).toBe(0);
   });
 });
 
@@ -196,11 +168,11 @@ describe('pod events', () => {
     b.put(NODE_CLAIM, settledClaim('claim'));
     if (before) b.put(POD, before);
     await b.clock.advance(MINUTE);
-    const known = writesTo(b, 'NodeClaim');
+    const known = b.writesTo('NodeClaim');
     if (now) b.put(POD, now);
     else if (before) b.remove(POD, before);
     await b.clock.advance(SECOND);
-    expect(writesTo(b, 'NodeClaim') - known).toBe(noted ? 1 : 0);
+    expect(b.writesTo('NodeClaim') - known).toBe(noted ? 1 : 0);
     if (noted) expect(last(b)).toBe(-1);
   });
 
@@ -210,17 +182,17 @@ describe('pod events', () => {
     b.put(NODE_CLAIM, settledClaim('claim', { lastPodEventTime: b.time(-9 * SECOND) }));
     b.put(POD, podOf('a'));
     await b.clock.advance(SECOND);
-    expect(writesTo(b, 'NodeClaim')).toBe(0);
+    expect(b.writesTo('NodeClaim')).toBe(0);
     b.put(POD, podOf('b'));
     b.put(POD, podOf('c'));
     await b.clock.advance(9 * SECOND);
     b.put(POD, podOf('d'));
     await b.clock.settle();
-    expect(writesTo(b, 'NodeClaim')).toBe(1);
+    expect(b.writesTo('NodeClaim')).toBe(1);
     await b.clock.advance(SECOND);
     b.put(POD, podOf('e'));
     await b.clock.settle();
-    expect(writesTo(b, 'NodeClaim')).toBe(2);
+    expect(b.writesTo('NodeClaim')).toBe(2);
   });
 
   it('are not noted on claims that share a Node', async () => {
@@ -229,225 +201,75 @@ describe('pod events', () => {
     for (const name of ['one', 'two']) b.put(NODE_CLAIM, settledClaim(name));
     b.put(POD, pod);
     await b.clock.advance(SECOND);
-    expect(writesTo(b, 'NodeClaim')).toBe(0);
+    expect(b.writesTo('NodeClaim')).toBe(0);
   });
 });
 
-const poolOf = (spec: Partial<NodePool['spec']> = {}, annotations: Record<string, string> = {}): NodePool => ({
-  apiVersion: 'karpenter.sh/v1',
-  kind: 'NodePool',
-  metadata: { name: 'default', uid: 'pool', generation: 1, annotations },
-  spec: {
-    template: { spec: { nodeClassRef: claimOf('x').spec.nodeClassRef, requirements: [] } },
-    disruption: { consolidateAfter: '5m', budgets: [] },
-    ...spec,
-  },
-});
-
-describe('driftCheck', () => {
-  const labels = {
-    [NODEPOOL_LABEL]: 'default',
-    [INSTANCE_TYPE_LABEL]: 'm.large',
-    [ZONE_LABEL]: 'zone-a',
-    [CAPACITY_TYPE_LABEL]: 'on-demand',
-  };
-  const hashes = (hash?: string, version?: string): Record<string, string> => ({
-    ...(hash !== undefined && { [NODEPOOL_HASH_ANNOTATION]: hash }),
-    ...(version !== undefined && { [NODEPOOL_HASH_VERSION_ANNOTATION]: version }),
+describe('devices', () => {
+  const slice = (
+    name: string,
+    pool: object,
+    more: Partial<ResourceSlice['spec']> = {},
+    owner?: string,
+  ): ResourceSlice => ({
+    apiVersion: 'resource.k8s.io/v1',
+    kind: 'ResourceSlice',
+    metadata: {
+      name,
+      ...(owner !== undefined && { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: owner, uid: 'n' }] }),
+    },
+    spec: {
+      driver: 'gpu',
+      nodeName: 'node',
+      pool: { name: 'p', generation: 1, resourceSliceCount: 1, ...pool },
+      devices: [],
+      ...more,
+    } as ResourceSlice['spec'],
   });
-  const requiring = (key: string, operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', values?: readonly string[]) => {
-    const { template } = poolOf().spec;
-    const requirements = [{ key, operator, ...(values && { values: [...values] }) }];
-    return poolOf({ template: { spec: { ...template.spec, requirements } } });
+  const lack = (drivers: string, ...slices: readonly ResourceSlice[]): string | undefined => {
+    const { informers, store } = handFed();
+    for (const each of slices) store(RESOURCE_SLICE).put(each);
+    const annotations = { [REQUESTED_DRA_DRIVERS_ANNOTATION]: drivers };
+    return deviceDrivers(informers).lack(claimOf('claim', { annotations }), nodeOf('node'))?.message;
   };
-  const setUp = () => {
-    const clock = virtualClock();
-    const cloud = new FakeCloud(clock);
-    return { clock, cloud, check: driftCheck({ clock, cloud }) };
-  };
-  const claim = (more: Partial<NodeClaim['metadata']> = {}): NodeClaim => {
-    const base = settledClaim('claim');
-    return { ...base, metadata: { ...base.metadata, labels, creationTimestamp: '2025-12-31T22:59:00Z', ...more } };
-  };
+  const missing = (driver: string): string => `DRA driver "${driver}" has not published a complete resource pool`;
 
   it.each([
-    { own: hashes('1', 'v3'), pool: hashes('2', 'v3'), is: 'NodePoolDrifted' },
-    { own: hashes('1', 'v3'), pool: hashes('1', 'v3'), is: undefined },
-    { own: hashes('1', 'v2'), pool: hashes('2', 'v3'), is: undefined },
-    { own: hashes('1'), pool: hashes('2'), is: undefined },
-    { own: hashes('1', 'v3'), pool: hashes('2'), is: undefined },
-    { own: hashes(undefined, 'v3'), pool: hashes('2', 'v3'), is: undefined },
-    { own: hashes('1', 'v3'), pool: hashes(undefined, 'v3'), is: undefined },
-  ])('of a claim with $own under a pool with $pool is $is', async ({ own, pool, is }) => {
-    expect(await setUp().check(claim({ annotations: own }), poolOf({}, pool))).toBe(is);
-  });
-
-  it.each([
-    { pool: requiring(ZONE_LABEL, 'In', ['zone-a', 'zone-b']), is: undefined },
-    { pool: requiring(ZONE_LABEL, 'In', ['zone-b']), is: 'RequirementsDrifted' },
-    { pool: requiring('team', 'In', ['blue']), is: 'RequirementsDrifted' },
-    { pool: requiring('team', 'Exists'), is: 'RequirementsDrifted' },
-    { pool: requiring('team', 'NotIn', ['blue']), is: undefined },
-    { pool: requiring('team', 'DoesNotExist'), is: undefined },
-  ])('under the requirements $pool.spec.template.spec.requirements is $is', async ({ pool, is }) => {
-    expect(await setUp().check(claim(), pool)).toBe(is);
-  });
-
-  const reserved = { ...labels, [CAPACITY_TYPE_LABEL]: 'reserved', [CAPACITY_RESERVATION_ID_LABEL]: 'cr-1' };
-  it.each([
-    { of: 'whose type is sold', labels, is: undefined },
+    { when: 'nothing is asked for', drivers: ' , ', slices: [], is: undefined },
+    { when: 'the pool is complete', drivers: 'gpu', slices: [slice('a', {})], is: undefined },
     {
-      of: 'whose type is no longer sold',
-      labels: { ...labels, [INSTANCE_TYPE_LABEL]: 'gone' },
-      is: 'InstanceTypeNotFound',
+      when: 'the pool says that it has no slices',
+      drivers: 'gpu',
+      slices: [slice('a', { resourceSliceCount: 0 })],
+      is: missing('gpu'),
     },
-    { of: 'whose zone is no longer sold', labels: { ...labels, [ZONE_LABEL]: 'zone-z' }, is: 'InstanceTypeNotFound' },
-    { of: 'with labels that offerings say nothing of', labels: { ...labels, team: 'blue' }, is: undefined },
-    { of: 'whose reservation is over', labels: reserved, is: undefined },
-  ])('of a claim $of is $is', async ({ labels: own, is }) => {
-    expect(await setUp().check(claim({ labels: own }), poolOf())).toBe(is);
-  });
-
-  it('looks at the types of claims older than an hour, and not again for half an hour once all was well', async () => {
-    const { clock, cloud, check } = setUp();
-    const young = claim({ creationTimestamp: '2025-12-31T23:00:01Z' });
-    cloud.types = [instanceType('other', 2, 1)];
-    expect(await check(young, poolOf())).toBeUndefined();
-    await clock.advance(2 * SECOND);
-    expect(await check(young, poolOf())).toBe('InstanceTypeNotFound');
-    expect(await check(young, poolOf())).toBe('InstanceTypeNotFound');
-
-    cloud.types = [instanceType('m.large', 2, 1)];
-    expect(await check(young, poolOf())).toBeUndefined();
-    cloud.types = [];
-    await clock.advance(30 * MINUTE - SECOND);
-    expect(await check(young, poolOf())).toBeUndefined();
-    await clock.advance(SECOND);
-    expect(await check(young, poolOf())).toBe('InstanceTypeNotFound');
-  });
-
-  it('asks the provider last, and nobody before the launch', async () => {
-    const { cloud, check } = setUp();
-    cloud.drifted = 'AMIDrift';
-    expect(await check(claim(), poolOf())).toBe('AMIDrift');
-    expect(await check(claim(), requiring('team', 'Exists'))).toBe('RequirementsDrifted');
-    const waiting = { ...claim({ annotations: hashes('1', 'v3') }), status: { conditions: [] } };
-    expect(await check(waiting, poolOf({}, hashes('2', 'v3')))).toBeUndefined();
-  });
-});
-
-describe('the conditions of disruption', () => {
-  const drift = { reason: undefined as string | undefined, asked: 0 };
-  const start = (): Bench => {
-    Object.assign(drift, { reason: undefined, asked: 0 });
-    return bench([], (deps) => {
-      const isDrifted = async (): Promise<string | undefined> => {
-        drift.asked += 1;
-        return drift.reason;
-      };
-      return [disruptionConditions({ ...deps, cloud: Object.assign(deps.cloud, { isDrifted }) })];
-    });
-  };
-  const young = (b: Bench, status: Partial<NonNullable<NodeClaim['status']>> = {}): NodeClaim => {
-    const claim = settledClaim('claim', status);
-    return { ...claim, metadata: { ...claim.metadata, creationTimestamp: b.time() } };
-  };
-  const CONSOLIDATABLE = 'Consolidatable';
-
-  it.each([
-    { after: '5m', initialized: -299, event: undefined, is: undefined },
-    { after: '5m', initialized: -300, event: undefined, is: 'True/Consolidatable' },
-    { after: '5m', initialized: -900, event: -299, is: undefined },
-    { after: '5m', initialized: -1, event: -300, is: 'True/Consolidatable' },
-    { after: '0s', initialized: 0, event: 0, is: 'True/Consolidatable' },
-    { after: 'Never', initialized: -900, event: -900, is: undefined },
-    { after: '0s', initialized: undefined, event: -900, is: undefined },
-  ])('with consolidateAfter $after, $initialized s initialised, $event s quiet: $is', async (given) => {
-    const b = start();
-    const initialized = condition(
-      'Initialized',
-      given.initialized === undefined
-        ? { status: 'Unknown' }
-        : { lastTransitionTime: b.time(given.initialized * SECOND) },
-    );
-    const conditions = [condition('Launched'), condition('Registered'), initialized, condition(CONSOLIDATABLE)];
-    const event = given.event === undefined ? {} : { lastPodEventTime: b.time(given.event * SECOND) };
-    b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: given.after, budgets: [] } }));
-    b.put(NODE_CLAIM, young(b, { conditions, ...event }));
-    await b.clock.advance(10);
-    expect(b.condition('claim', CONSOLIDATABLE)).toBe(given.is);
-  });
-
-  it('change at the very end of the window', async () => {
-    const b = start();
-    b.put(NODE_POOL, poolOf());
-    b.put(NODE_CLAIM, young(b, { lastPodEventTime: b.time() }));
-    await b.clock.advance(5 * MINUTE - 1);
-    expect(b.condition('claim', CONSOLIDATABLE)).toBeUndefined();
-    await b.clock.advance(1);
-    expect(b.condition('claim', CONSOLIDATABLE)).toBe('True/Consolidatable');
-  });
-
-  it('follow the drift of the claim every five minutes, and that of its NodeClass at once', async () => {
-    const b = start();
-    b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } }));
-    b.put(NODE_CLAIM, young(b));
-    await b.clock.advance(SECOND);
-    drift.reason = 'AMIDrift';
-    await b.clock.advance(5 * MINUTE - 2 * SECOND);
-    expect(b.condition('claim', 'Drifted')).toBeUndefined();
-    await b.clock.advance(2 * SECOND);
-    expect(b.condition('claim', 'Drifted')).toBe('True/AMIDrift');
-    expect(b.claim('claim')?.status?.conditions?.find(({ type }) => type === 'Drifted')?.message).toBe('AMIDrift');
-
-    drift.reason = undefined;
-    const nodeClass = { apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name: 'default' } };
-    b.put(EC2_NODE_CLASS, nodeClass as never);
-    await b.clock.advance(SECOND);
-    expect(b.condition('claim', 'Drifted')).toBeUndefined();
-    const said = b.lines.map(({ message }) => message);
-    expect(said.filter((line) => line.includes('drifted'))).toEqual([
-      'marking drifted',
-      'removing drifted status condition, not drifted',
-    ]);
-  });
-
-  it('follow their NodePool at once, and a static one without Consolidatable', async () => {
-    const b = start();
-    b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } }));
-    b.put(NODE_CLAIM, young(b));
-    await b.clock.advance(SECOND);
-    b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: '0s', budgets: [] } }));
-    await b.clock.advance(SECOND);
-    expect(b.condition('claim', CONSOLIDATABLE)).toBe('True/Consolidatable');
-    const fixed = start();
-    fixed.put(NODE_POOL, poolOf({ replicas: 1, disruption: { consolidateAfter: '0s', budgets: [] } }));
-    fixed.put(NODE_CLAIM, young(fixed));
-    await fixed.clock.advance(SECOND);
-    expect(fixed.condition('claim', CONSOLIDATABLE)).toBeUndefined();
-    expect(drift.asked).toBe(1);
-  });
-
-  it.each<{ what: string; change: (claim: NodeClaim) => NodeClaim }>([
+    { when: 'a slice is missing', drivers: 'gpu', slices: [slice('a', { resourceSliceCount: 2 })], is: missing('gpu') },
     {
-      what: 'that is being deleted',
-      change: (claim) => ({ ...claim, metadata: { ...claim.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }),
-    },
-    { what: 'without a NodePool', change: (claim) => ({ ...claim, metadata: { ...claim.metadata, labels: {} } }) },
-    {
-      what: 'of a NodePool that is gone',
-      change: (claim) => ({ ...claim, metadata: { ...claim.metadata, labels: { [NODEPOOL_LABEL]: 'gone' } } }),
+      when: 'only an older generation is complete',
+      drivers: 'gpu',
+      slices: [slice('a', {}), slice('b', { generation: 2, resourceSliceCount: 2 })],
+      is: missing('gpu'),
     },
     {
-      what: 'of another provider',
-      change: (claim) => ({ ...claim, spec: { ...claim.spec, nodeClassRef: { group: 'x', kind: 'X', name: 'x' } } }),
+      when: 'one of two pools is complete',
+      drivers: 'gpu',
+      slices: [slice('a', { resourceSliceCount: 2 }), slice('b', { name: 'q' })],
+      is: undefined,
     },
-  ])('say nothing of a claim $what', async ({ change }) => {
-    const b = start();
-    drift.reason = 'AMIDrift';
-    b.put(NODE_CLAIM, change(young(b)));
-    b.put(NODE_POOL, poolOf());
-    await b.clock.advance(10 * MINUTE);
-    expect(writesTo(b, 'NodeClaim')).toBe(0);
+    {
+      when: 'the Node owns the slice',
+      drivers: 'gpu',
+      slices: [slice('a', {}, { nodeName: undefined as never }, 'node')],
+      is: undefined,
+    },
+    {
+      when: 'the slice is of another node',
+      drivers: 'gpu',
+      slices: [slice('a', {}, { nodeName: 'other' })],
+      is: missing('gpu'),
+    },
+    { when: 'a second driver is missing', drivers: 'gpu, nic', slices: [slice('a', {})], is: missing('nic') },
+  ])('lack $is when $when', ({ drivers, slices, is }) => {
+    expect(lack(drivers, ...slices)).toBe(is);
   });
 });

@@ -1,6 +1,6 @@
 /** The node controllers around stores that act like an API server, with answers of the cloud and evictions at will. */
 import { EC2_NODE_CLASS, type Kind, NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
+import type { Condition, KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
@@ -61,7 +61,7 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
   };
   const patch = <T extends KubeObject>(kind: Kind<T>, ref: Ref, change: unknown): T => {
     refuseAs(`patch ${kind.kind}`);
-    writes.push(`patch ${kind.kind} ${ref.name}`);
+    writes.push(kind.kind);
     const before = present(kind, ref);
     const { resourceVersion } = (change as { metadata?: { resourceVersion?: string } }).metadata ?? {};
     if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) {
@@ -98,8 +98,8 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     time,
     put,
     remove: <T extends KubeObject>(kind: Kind<T>, object: T): void => store(kind).remove(object),
-    /** Writes since the start, such as `patch NodeClaim claim`. */
-    writes,
+    /** Number of patches to objects of a kind since the start. */
+    writesTo: (kind: string): number => writes.filter((each) => each === kind).length,
     /** What the Eviction API answers for a pod; undefined lets it go. */
     refuse: (_: Pod): ApiError | undefined => undefined,
     /** Why an operation such as `patch Node`, `delete Pod` or `terminate` fails; undefined lets it pass. */
@@ -223,3 +223,19 @@ export const podOf = (name: string, spec: Partial<Pod['spec']> = {}, metadata: P
 
 export const daemonOf = (name: string, spec: Partial<Pod['spec']> = {}): Pod =>
   podOf(name, spec, { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd' }] });
+
+export const condition = (type: string, more: Partial<Condition> = {}): Condition => ({
+  type,
+  status: 'True',
+  reason: type,
+  message: '',
+  observedGeneration: 1,
+  lastTransitionTime: '2025-12-31T00:00:00Z',
+  ...more,
+});
+/** Of a node that runs. */
+export const settledClaim = (name: string, status: Partial<NonNullable<NodeClaim['status']>> = {}): NodeClaim => {
+  const claim = claimOf(name);
+  const conditions = ['Launched', 'Registered', 'Initialized', 'Ready'].map((type) => condition(type));
+  return { ...claim, status: { ...claim.status, conditions, ...status } };
+};
