@@ -31,6 +31,7 @@ export interface SnapshotFrame {
 /** What a thread is to hold from now on. */
 export type HoldMessage =
   | CopyMessage
+  /** The next types of a list. */
   | { readonly kind: 'types'; readonly id: number; readonly types: readonly InstanceType[] }
   | { readonly kind: 'forget'; readonly id: number };
 

@@ -11,6 +11,8 @@ import { inTurns } from './turns.ts';
 
 /** Lists of instance types that a thread keeps. A new list comes with every change of prices or offerings. */
 const MOST_TYPE_LISTS = 32;
+/** Instance types copied at a stretch: a few milliseconds' worth. */
+const TYPES_PER_STEP = 100;
 
 /** What goes over instead of an object. */
 export interface Forms {
@@ -96,8 +98,7 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
     const pause = inTurns();
     const numbered: NumberedPool[] = [];
     for (const { nodePool, instanceTypes } of pools) {
-      numbered.push({ nodePool, types: this.#numberOf(instanceTypes) });
-      await pause();
+      numbered.push({ nodePool, types: await this.#numberOf(instanceTypes, pause) });
     }
     return numbered;
   }
@@ -123,11 +124,14 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
     }
   }
 
-  #numberOf(types: readonly InstanceType[]): number {
-    let id = this.#typeLists.get(types);
-    if (id === undefined) {
-      id = ++this.#lastId;
-      this.send({ kind: 'types', id, types });
+  async #numberOf(types: readonly InstanceType[], pause: () => Promise<void>): Promise<number> {
+    const known = this.#typeLists.get(types);
+    const id = known ?? ++this.#lastId;
+    if (known === undefined) {
+      for (let from = 0; from < types.length; from += TYPES_PER_STEP) {
+        this.send({ kind: 'types', id, types: types.slice(from, from + TYPES_PER_STEP) });
+        await pause();
+      }
     }
     this.#typeLists.delete(types);
     this.#typeLists.set(types, id);

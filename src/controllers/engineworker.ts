@@ -8,12 +8,19 @@ import { COPIED } from './enginemessages.ts';
 export class HeldCluster {
   readonly #lists = new HeldLists();
   /** Instance types by the number that the near side gave their list: compiled once, used by many solves. */
-  readonly #typeLists = new Map<number, readonly InstanceType[]>();
+  readonly #typeLists = new Map<number, InstanceType[]>();
 
   receive(message: HoldMessage): void {
-    if (message.kind === 'types') this.#typeLists.set(message.id, message.types);
+    if (message.kind === 'types') this.#addTypes(message.id, message.types);
     else if (message.kind === 'forget') this.#typeLists.delete(message.id);
     else this.#lists.receive(message);
+  }
+
+  /** A list comes in parts, all of them before anything is asked about it. */
+  #addTypes(id: number, types: readonly InstanceType[]): void {
+    const list = this.#typeLists.get(id) ?? [];
+    list.push(...types);
+    this.#typeLists.set(id, list);
   }
 
   withTypes(pools: readonly NumberedPool[]): readonly PoolInput[] {

@@ -54,6 +54,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
     method: Method,
     pools: ReadonlyMap<string, PoolInput>,
     blocks: Map<string, Block>,
+    pause: () => Promise<void>,
   ): Promise<readonly Candidate[]> {
     const context = {
       nowMs: clock.now(),
@@ -62,7 +63,6 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
       pools,
       podDisruptionBudgets: cluster.stores.podDisruptionBudgets.list(),
     };
-    const pause = inTurns();
     const found: Candidate[] = [];
     for (const stateNode of cluster.nodes()) {
       if (stateNode.nodeClaim) publishProtection(events, stateNode.pods, context.nowMs);
@@ -125,16 +125,18 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
     const pools = await poolsWithTypes(log);
     const blocks = new Map<string, Block>();
     const declined = new Map<string, Declined>();
-    const all = await findCandidates(method, pools, blocks);
-    const totals = poolTotals(cluster.nodes(), all, pools);
-    const candidates: Candidate[] = [];
     const pause = inTurns();
+    const all = await findCandidates(method, pools, blocks, pause);
+    const totals = poolTotals(cluster.nodes(), all, pools);
+    await pause();
+    const candidates: Candidate[] = [];
     for (const candidate of all) {
       if (isEligible(method, candidate, declined) && isWorthIt(method, candidate, totals, declined))
         candidates.push(candidate);
       await pause();
     }
     const found = candidates.length === 0 ? new Map<string, Allowance>() : allowancesFor(method);
+    await pause();
     const nowMs = clock.now();
     const session = open();
     const deliberation: Deliberation = {

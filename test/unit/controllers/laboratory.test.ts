@@ -1,8 +1,10 @@
 /** Disruption's experiments in a thread of their own. */
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { Worker } from 'node:worker_threads';
+import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
 import { type Laboratory, localLaboratory, type Scenery } from '../../../src/controllers/disruption/laboratory.ts';
 import { labThread } from '../../../src/controllers/disruption/labthread.ts';
+import type { HoldMessage } from '../../../src/controllers/enginemessages.ts';
 import { poolTotals } from '../../../src/engine/disruption/balance.ts';
 import { type Candidate, described } from '../../../src/engine/disruption/candidates.ts';
 import type { Deliberation, Method } from '../../../src/engine/disruption/method.ts';
@@ -97,6 +99,20 @@ describe('the laboratory in a thread', () => {
     ];
     for (const cluster of steps)
       expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localLaboratory(), cluster, multiNode));
+  });
+
+  it('copies long lists in parts, so that nothing else waits long', async () => {
+    const sent = jest.spyOn(Worker.prototype, 'postMessage');
+    const cluster = clusterOf({ ...SHAPE, offered: /./ });
+    const types = Math.max(...[...cluster.pools.values()].map(({ instanceTypes }) => instanceTypes.length));
+    expect(types).toBeGreaterThan(300);
+    const found = await decide(thread, cluster, multiNode);
+    const parts = sent.mock.calls.map(([message]) => message as HoldMessage).filter(({ kind }) => kind === 'types');
+    sent.mockRestore();
+    expect(found).toEqual(await decide(localLaboratory(), cluster, multiNode));
+    const sizes = parts.flatMap((part) => (part.kind === 'types' ? part.types.length : []));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(100);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(types);
   });
 
   it('answers single experiments, those too that come to nothing', async () => {
