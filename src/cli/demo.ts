@@ -1,5 +1,7 @@
 /** `karpenter demo`: the whole product on a laptop, from pending pods to nodes and back, in about a minute. */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -10,25 +12,21 @@ import { type Screen, screen } from './demo/screen.ts';
 import { applyExamples, interruptSpot, type Stage, scaleToZero, scaleUp } from './demo/stages.ts';
 import { summaryLines } from './demo/summary.ts';
 import { watchWorld } from './demo/view.ts';
+import { machineSpeedOption, machinesAt } from './machines.ts';
 
 interface DemoOptions {
   readonly keep: boolean;
   readonly machineSpeed: number;
 }
 
-/** Real machines need about half a minute to boot; the demo's are this many times as fast, by default. */
+/** A demo should take a minute. */
 const DEFAULT_MACHINE_SPEED = 5;
 
 export function demoCommand(): Command {
   return new Command('demo')
     .description('run the whole product on this machine: local cluster, local AWS, the operator, a workload')
     .option('--keep', 'stay up at the end, for your own kubectl', false)
-    .option(
-      '--machine-speed <factor>',
-      'how much faster than real ones instances boot and stop',
-      Number,
-      DEFAULT_MACHINE_SPEED,
-    )
+    .addOption(machineSpeedOption(DEFAULT_MACHINE_SPEED))
     .action(async (options: DemoOptions) => {
       process.exitCode = await demo(options);
     });
@@ -36,7 +34,6 @@ export function demoCommand(): Command {
 
 /** Answers the exit code. */
 async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
-  if (!(machineSpeed > 0)) throw new RangeError('--machine-speed must be a number greater than 0');
   const started = performance.now();
   const view = screen(process.stdout, () => performance.now() - started);
   const stop = new AbortController();
@@ -47,11 +44,7 @@ async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
   view.plain(
     'Karpenter demo: a local cluster, a local AWS and the operator itself. No cloud account, nothing to clean up.',
   );
-  const world = await startWorld({
-    clusterName: 'local',
-    kubelets: { bootMs: 25_000 / machineSpeed, readyMs: 5_000 / machineSpeed },
-    instances: { startDelayMs: 8_000 / machineSpeed, stopDelayMs: 15_000 / machineSpeed },
-  });
+  const world = await startWorld({ clusterName: 'local', ...machinesAt(machineSpeed) });
   try {
     await run(world, view, { stop, folder, keep });
     return 0;
@@ -81,8 +74,9 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
   const view = watchWorld(world, stop.signal);
   await view.synced();
   const narrator = narrate(view, world, output);
+  const metricsPort = await freePort();
   const operator = startOperatorProcess(
-    { ...env, METRICS_PORT: '0', HEALTH_PROBE_PORT: '0' },
+    { ...env, METRICS_PORT: String(metricsPort), HEALTH_PROBE_PORT: '0' },
     join(folder, 'operator.log'),
   );
   try {
@@ -93,24 +87,38 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
 
     output.stage('Summary');
     for (const line of summaryLines(world, narrator)) output.plain(line);
-    if (keep) await stay(output, env, stop.signal, operator.failed);
+    if (keep) await stay(output, { env, metricsPort, signal: stop.signal, failed: operator.failed });
   } finally {
     await operator.stop();
   }
 }
 
+/** A port that was free a moment ago: the operator's own choice would be its secret. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+interface Stay {
+  readonly env: Readonly<Record<string, string>>;
+  readonly metricsPort: number;
+  readonly signal: AbortSignal;
+  readonly failed: Promise<never>;
+}
+
 /** Tells how to look around and waits for Ctrl-C. */
-async function stay(
-  output: Screen,
-  env: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-  failed: Promise<never>,
-): Promise<void> {
+async function stay(output: Screen, { env, metricsPort, signal, failed }: Stay): Promise<void> {
   output.stage('Still running: look around, then press Ctrl-C');
   for (const name of ['KUBECONFIG', 'AWS_ENDPOINT_URL', 'AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'])
     output.plain(`export ${name}=${env[name]}`);
   output.plain('kubectl get nodepools,nodeclaims,nodes,pods');
   output.plain('kubectl scale deployment inflate --replicas=5');
+  for (const verb of ['explain node', 'moves', 'offerings'])
+    output.plain(`npx karpenter ${verb} --server http://127.0.0.1:${metricsPort}`);
   const ended = new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });

@@ -3,9 +3,11 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { World } from '../local/world.ts';
+import { machineSpeedOption, machinesAt, positive } from './machines.ts';
 
 interface LocalOptions {
   readonly timeScale: number;
+  readonly machineSpeed: number;
   readonly kubePort?: number;
   readonly awsPort?: number;
   readonly kubeconfig: string;
@@ -13,12 +15,6 @@ interface LocalOptions {
   readonly region?: string;
   readonly systemNodes: number;
   readonly quiet: boolean;
-}
-
-function positive(text: string): number {
-  const value = Number(text);
-  if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number above 0.');
-  return value;
 }
 
 function whole(text: string): number {
@@ -31,7 +27,13 @@ function whole(text: string): number {
 export function localCommand(): Command {
   return new Command('local')
     .description('run a local cluster and a local AWS, for your own kubectl, aws and operator')
-    .option('--time-scale <factor>', "seconds of the world's time per real second", positive, 1)
+    .addOption(machineSpeedOption(1))
+    .option(
+      '--time-scale <factor>',
+      "seconds of the world's time per real second, for programs that live in its time",
+      positive,
+      1,
+    )
     .option('--kube-port <port>', 'port of the Kubernetes API; any free one by default', whole)
     .option('--aws-port <port>', 'port of the AWS endpoints; any free one by default', whole)
     .option('--kubeconfig <file>', 'where to write the kubeconfig', 'karpenter-local.kubeconfig')
@@ -60,6 +62,9 @@ The cluster answers at ${kube.url}, AWS at ${aws.url}. In another terminal, copy
   kubectl apply -f examples/                          a NodePool, an EC2NodeClass and a workload
   kubectl scale deployment inflate --replicas 20      pods that need nodes
   kubectl get nodeclaims,nodes,pods -w                watch them come
+  kubectl scale deployment inflate --replicas 3       nodes that are not needed any more
+  npx karpenter explain node                          why each node stays, or goes
+  npx karpenter moves                                 what was given back, and what it saved
 
 Faults, switched on while it runs:
 
@@ -74,14 +79,19 @@ Ctrl-C ends it all.
 `;
 }
 
+const OUT_OF_STEP =
+  'the times in this cluster are not those of an operator started by npm start, which waits and counts in real time; ' +
+  'for fast machines in real time use --machine-speed';
+
 async function local(options: LocalOptions): Promise<void> {
   const ended = new Promise<void>((end) => {
     process.once('SIGINT', end).once('SIGTERM', end);
   });
-  const { timeScale, clusterName, systemNodes, kubePort, awsPort, region, quiet } = options;
+  const { timeScale, machineSpeed, clusterName, systemNodes, kubePort, awsPort, region, quiet } = options;
   const { startWorld } = await import('../local/world.ts');
   const world = await startWorld({
     timeScale,
+    ...machinesAt(machineSpeed),
     clusterName,
     systemNodes,
     ...(kubePort === undefined ? {} : { kubePort }),
@@ -93,6 +103,7 @@ async function local(options: LocalOptions): Promise<void> {
     const kubeconfig = resolve(options.kubeconfig);
     await writeFile(kubeconfig, world.kube.kubeconfig(), { mode: 0o600 });
     process.stdout.write(`${exportLines({ ...world.env(), KUBECONFIG: kubeconfig }).join('\n')}\n`);
+    if (timeScale !== 1) process.stderr.write(`note: ${OUT_OF_STEP}\n`);
     if (!quiet) process.stdout.write(advice(world));
     await ended;
   } finally {

@@ -61,6 +61,7 @@ describe('the command line', () => {
     ['an unknown option of a nested verb', ['explain', 'node', '--nonsense'], /--nonsense/],
     ['two sources', ['explain', 'node', '-f', 'a', '--server', 'b'], /either manifests with -f or an operator/],
     ['a time scale of nothing', ['local', '--time-scale', '0'], /above 0/],
+    ['machines without speed', ['demo', '--machine-speed', '0'], /above 0/],
     ['a port that is none', ['local', '--kube-port', '70000'], /65535/],
   ])('refuses %s with exit code 2', async (_, args, message) => {
     const refused = run(...args);
@@ -71,7 +72,7 @@ describe('the command line', () => {
 
 describe('karpenter local', () => {
   it('prints what to export, writes a kubeconfig and ends on SIGTERM', async () => {
-    const local = run('local', '--kubeconfig', 'kubeconfig', '--cluster-name', 'mine');
+    const local = run('local', '--kubeconfig', 'kubeconfig', '--cluster-name', 'mine', '--time-scale', '2');
     while (!local.output().includes('Ctrl-C') && local.child.exitCode === null)
       await new Promise((resolve) => setTimeout(resolve, 50));
     const exported = new Map(
@@ -90,6 +91,7 @@ describe('karpenter local', () => {
       expect(exported.get(name)).toBeTruthy();
     const version = await fetch(`${exported.get('CLUSTER_ENDPOINT')}/version`);
     expect(version.status).toBe(200);
+    expect(local.errors()).toMatch(/^note: the times in this cluster are not those of an operator/);
     local.child.kill('SIGTERM');
     expect(await local.exit).toBe(0);
   });
