@@ -1,4 +1,5 @@
 /** Lays before a disruption method what it may look at. */
+import { isTrue, READY } from '../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { poolTotals } from '../../engine/disruption/balance.ts';
@@ -8,10 +9,10 @@ import { notWorthRepeating } from '../../engine/disruption/churn.ts';
 import { type ClaimCounts, claimCounts } from '../../engine/disruption/claimcounts.ts';
 import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
 import type { Declined, Review } from '../../engine/disruption/verdicts.ts';
-import type { PoolInput } from '../../engine/model.ts';
+import type { InstanceType, PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import { withInstanceTypes } from '../provisioning/pools.ts';
+import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 import { inTurns } from '../turns.ts';
 import { setAllowance } from './measures.ts';
 import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './notes.ts';
@@ -39,13 +40,28 @@ export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodeP
 
 /** Tells users of the nodes that are left alone, and why, on the way. */
 export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSession): Deliberate {
-  const { cluster, clock, events, metrics, settings } = deps;
+  const { cloud, cluster, clock, events, metrics, settings } = deps;
+
+  async function typesOf(pool: NodePool, log: Logger): Promise<readonly InstanceType[]> {
+    const NodePool = { name: pool.metadata.name };
+    try {
+      return await cloud.instanceTypes(pool);
+    } catch (error) {
+      // of a pool that is not ready nothing else is to be expected
+      if (error instanceof OverlaysNotEvaluated)
+        log.debug('skipping, node overlays are not applied', { NodePool, error });
+      else log[isTrue(pool, READY) ? 'error' : 'debug']('failed listing instance types', { NodePool, error });
+      return [];
+    }
+  }
 
   /** Pools without nodes are left out: they have nothing to disrupt, and may not even be ready to be asked. */
   async function poolsWithTypes(log: Logger): Promise<ReadonlyMap<string, PoolInput>> {
     const inUse = new Set(cluster.nodes().map(({ labels }) => labels[NODEPOOL_LABEL]));
     const pools = managedPools(deps).filter(({ metadata }) => inUse.has(metadata.name));
-    const inputs = await withInstanceTypes(deps, pools, log);
+    const inputs = await Promise.all(
+      pools.map(async (nodePool) => ({ nodePool, instanceTypes: await typesOf(nodePool, log) })),
+    );
     const usable = inputs.filter(({ instanceTypes }) => instanceTypes.length > 0);
     return new Map(usable.map((pool) => [pool.nodePool.metadata.name, pool]));
   }

@@ -124,6 +124,23 @@ describe('the disruption loop', () => {
     expect(await world.metrics.text()).toMatch(/nodepools_allowed_disruptions\{nodepool="default",reason="Empty"\} 0/);
   });
 
+  it('leaves the nodes of a NodePool alone whose instance types cannot be found out, and says so', async () => {
+    await withNodes(1, WIDE);
+    world.removePods(...large());
+    world.cloud.instanceTypes = async () => {
+      throw new Error('no answer');
+    };
+    await world.pass(30);
+    expect(fieldsOf('failed listing instance types')[0]).toMatchObject({
+      controller: 'disruption',
+      NodePool: { name: 'default' },
+      error: expect.objectContaining({ message: 'no answer' }),
+    });
+    expect(messages()).not.toContain('disrupting node(s)');
+    expect(world.events.map(({ message }) => message)).toContain('NodePool not found (NodePool=default)');
+    expect(reconcileErrors()).toEqual([]);
+  });
+
   it('says which method failed, asks none after it, and measures it none the less', async () => {
     const asked: string[] = [];
     world.laboratory = laboratoryThat({

@@ -226,6 +226,26 @@ describe('a command that waits', () => {
     await world.pass(60);
     const replacement = world.claims.find(({ metadata }) => metadata.name !== old.metadata.name);
     const uid = replacement?.metadata.uid;
+    expect(fieldsOf('disrupting node(s)')[0]).toMatchObject({
+      command: expect.stringMatching(
+        new RegExp(
+          `^Drifted/[0-9a-f-]{36}: replace: nodepools=\\[default\\]: \\[${node?.metadata.name}\\] -> \\[1 replacement\\] \\(savings: \\$0.00\\)$`,
+        ),
+      ),
+      decision: 'replace',
+      'disrupted-node-count': 1,
+      'replacement-node-count': 1,
+      'pod-count': 2,
+      'disrupted-nodes': [
+        {
+          Node: { name: node?.metadata.name },
+          NodeClaim: { name: old.metadata.name },
+          'instance-type': 'm.2xlarge',
+          'capacity-type': 'on-demand',
+        },
+      ],
+      'replacement-nodes': [{ 'capacity-type': 'on-demand', 'instance-types': 'm.2xlarge' }],
+    });
     expect(eventsOf('DisruptionLaunching')[0]).toMatchObject({
       object: { kind: 'NodeClaim', metadata: { uid } },
       type: 'Normal',
