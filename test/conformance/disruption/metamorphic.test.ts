@@ -1,0 +1,168 @@
+/** What must not change a decision, and what must change it in one direction only. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import { Draw } from './draw.ts';
+import { Facts } from './facts.ts';
+import { KINDS } from './kinds.ts';
+import { type Decision, decide } from './play.ts';
+import { type Scenario, scenarioOf } from './scenario.ts';
+
+/** One of each kind. */
+const SCENARIOS = Object.keys(KINDS).map((_, at) => scenarioOf(50_000 + at));
+
+const savings = ({ methods }: Decision, name: string): number =>
+  (methods.find(({ method }) => method === name)?.commands ?? []).reduce((sum, each) => sum + each.savings, 0);
+
+/** What is decided, whatever the order. */
+const gist = ({ first, methods }: Decision) => ({
+  first,
+  candidates: methods.map(({ method, candidates, budgets }) => [method, [...candidates].sort(), budgets]),
+  commands: methods.map(({ method, commands }) => [
+    method,
+    commands.map(({ decision, candidates, savings: saved }) => [decision, [...candidates].sort().join(), saved]).sort(),
+  ]),
+});
+
+const withObjects = (scenario: Scenario, change: (object: KubeObject) => KubeObject): Scenario => ({
+  ...scenario,
+  objects: scenario.objects.map(change),
+});
+
+const withMore = (scenario: Scenario, ...more: readonly KubeObject[]): Scenario => ({
+  ...scenario,
+  objects: [...scenario.objects, ...more],
+});
+
+/** Full, unmanaged, and of no interest to any pod. */
+const strangeNode: Node = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'stranger', labels: { 'kubernetes.io/hostname': 'stranger' } },
+  spec: { providerID: 'other:///stranger', taints: [{ key: 'keep', value: 'out', effect: 'NoSchedule' }] },
+  status: { allocatable: { cpu: '0', memory: '0', pods: '0' }, conditions: [{ type: 'Ready', status: 'True' }] },
+};
+
+const budgetOfNobody = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: 'of-nobody', namespace: 'default' },
+  spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'nobody' } } },
+  status: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 },
+};
+
+const isPool = (object: KubeObject): object is NodePool => object.kind === 'NodePool';
+const isRunning = (object: KubeObject): object is Pod =>
+  object.kind === 'Pod' && Boolean((object as Pod).spec.nodeName);
+
+const withBudget =
+  (nodes: string) =>
+  (object: KubeObject): KubeObject => {
+    if (!isPool(object)) return object;
+    const pool: NodePool = object;
+    return {
+      ...pool,
+      spec: { ...pool.spec, disruption: { ...pool.spec.disruption, budgets: [{ nodes }] } },
+    } as NodePool;
+  };
+
+describe('a decision', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'laws-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const decided = (scenario: Scenario): Promise<Decision> => decide(scenario, 'compatible', folder);
+
+  const known = new Map<Scenario, Decision>();
+  async function unchanged(scenario: Scenario): Promise<Decision> {
+    const decision = known.get(scenario) ?? (await decided(scenario));
+    known.set(scenario, decision);
+    return decision;
+  }
+
+  it.each([
+    ['a node of nobody is there', (scenario: Scenario) => withMore(scenario, strangeNode)],
+    ['a PodDisruptionBudget selects nobody', (scenario: Scenario) => withMore(scenario, budgetOfNobody)],
+    ['a NodePool buys nothing', (scenario: Scenario) => withMore(scenario, uselessPool(scenario))],
+  ])(
+    'stays the same when %s',
+    async (_, change) => {
+      for (const scenario of SCENARIOS) {
+        const [before, after] = [await unchanged(scenario), await decided(change(scenario))];
+        const own = new Set(Object.keys(before.methods[0]?.budgets ?? {}));
+        const methods = after.methods.map((method) => ({
+          ...method,
+          budgets: Object.fromEntries(Object.entries(method.budgets).filter(([name]) => own.has(name))),
+        }));
+        expect([scenario.name, gist({ ...after, methods })]).toEqual([scenario.name, gist(before)]);
+      }
+    },
+    60_000,
+  );
+
+  it('does not depend on the order of the objects', async () => {
+    for (const scenario of SCENARIOS) {
+      const shuffled = { ...scenario, objects: new Draw(7).shuffled(scenario.objects) };
+      const [before, after] = [await unchanged(scenario), await decided(shuffled)];
+      expect([scenario.name, gist(after)]).toEqual([scenario.name, gist(before)]);
+    }
+  }, 120_000);
+
+  it('leaves a node alone, once one of its pods must not be disrupted', async () => {
+    for (const scenario of SCENARIOS) {
+      const [pod] = scenario.objects
+        .filter(isRunning)
+        .filter(({ status, metadata }) => status?.phase === 'Running' && !metadata.deletionTimestamp);
+      if (pod === undefined) continue;
+      const { nodeName = '' } = pod.spec;
+      const annotations = { ...pod.metadata.annotations, 'karpenter.sh/do-not-disrupt': 'true' };
+      const kept = withObjects(scenario, (object) =>
+        object === pod ? { ...pod, metadata: { ...pod.metadata, annotations } } : object,
+      );
+      const before = await unchanged(scenario);
+      const { methods } = await decided(kept);
+      const isForced = new Facts(scenario).machine(nodeName).claim?.spec.terminationGracePeriod !== undefined;
+      for (const [at, { method, candidates }] of methods.entries()) {
+        const others = (before.methods[at]?.candidates ?? []).filter((name) => name !== nodeName);
+        const isDrift = method.endsWith('drift');
+        expect([scenario.name, method, candidates]).toEqual([
+          scenario.name,
+          method,
+          isDrift && isForced ? before.methods[at]?.candidates : others,
+        ]);
+      }
+    }
+  }, 120_000);
+
+  it('of emptiness saves no less without budgets', async () => {
+    for (const scenario of SCENARIOS) {
+      const [before, after] = [await unchanged(scenario), await decided(withObjects(scenario, withBudget('100%')))];
+      expect(savings(after, 'emptiness')).toBeGreaterThanOrEqual(savings(before, 'emptiness'));
+      expect(after.methods.map(({ candidates }) => candidates)).toEqual(
+        before.methods.map(({ candidates }) => candidates),
+      );
+    }
+  }, 120_000);
+
+  it('does nothing where every budget is zero', async () => {
+    for (const scenario of SCENARIOS) {
+      const { methods } = await decided(withObjects(scenario, withBudget('0')));
+      expect(methods.flatMap(({ commands }) => commands)).toEqual([]);
+    }
+  }, 120_000);
+});
+
+/** Of types that there are not. */
+function uselessPool({ objects }: Scenario): NodePool {
+  const pool = objects.find(isPool);
+  if (pool === undefined) throw new Error('A scenario has no NodePool');
+  const { template } = pool.spec;
+  const requirements = [{ key: 'karpenter.k8s.aws/instance-family', operator: 'In' as const, values: ['z9'] }];
+  const spec = { template: { ...template, spec: { ...template.spec, requirements } } };
+  return { ...pool, metadata: { name: 'useless' }, spec };
+}

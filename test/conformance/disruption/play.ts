@@ -1,0 +1,71 @@
+/** What `karpenter simulate --disruption` decides on a scenario, as plain data. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { reviewsOf, sceneOf, sceneOptions } from '../../../src/cli/disruption.ts';
+import { readInstanceTypes } from '../../../src/cli/objects/catalogue.ts';
+import { disruptionOf, type SimulatedCommand } from '../../../src/cli/render/commands.ts';
+import type { Scenario } from './scenario.ts';
+import { NOW } from './time.ts';
+
+export interface Decided extends SimulatedCommand {
+  /** Pods that go to nodes that are there, by the node's name; missing where nothing was simulated. */
+  readonly placements?: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface MethodDecision {
+  readonly method: string;
+  /** Nodes that the method would consider. */
+  readonly candidates: readonly string[];
+  /** How many nodes of each NodePool may go. */
+  readonly budgets: Readonly<Record<string, number>>;
+  readonly commands: readonly Decided[];
+}
+
+export interface Decision {
+  readonly first: string | undefined;
+  readonly methods: readonly MethodDecision[];
+}
+
+export type Mode = 'compatible' | 'thorough';
+
+/** Every method on its own; `folder` is for files that are read at once. */
+export async function decide(scenario: Scenario, consolidation: Mode, folder: string): Promise<Decision> {
+  const file = (name: string, content: object): string => {
+    const path = join(folder, name);
+    writeFileSync(path, JSON.stringify(content));
+    return path;
+  };
+  const list: KubeObject & { readonly items: readonly KubeObject[] } = {
+    apiVersion: 'v1',
+    kind: 'List',
+    metadata: { name: '' },
+    items: scenario.objects,
+  };
+  const gates = { SpotToSpotConsolidation: scenario.spotToSpot };
+  const flags = {
+    filename: [file('objects.json', list)],
+    options: file('options.json', { now: NOW, featureGates: gates }),
+    output: 'json' as const,
+    consolidation,
+  };
+  const types = readInstanceTypes(file('types.json', { instanceTypes: scenario.types }));
+  const { scene } = await sceneOf(sceneOptions(flags, async () => () => types));
+  const reviews = await reviewsOf({ ...scene, elapsedMs: () => 0 }, true);
+  const { first, methods = [] } = disruptionOf(reviews, { everyMethod: true });
+  const nodeNames = new Map(scene.snapshot.nodes.map(({ providerId, name }) => [providerId, name]));
+  return {
+    first: first?.method,
+    methods: methods.map(({ method, candidates, budgets, commands }, at) => ({
+      method,
+      candidates,
+      budgets,
+      commands: commands.map((command, each) => {
+        const plan = reviews[at]?.findings.commands[each]?.plan;
+        if (plan === undefined) return command;
+        const placed = plan.placements.map(({ providerId, pods }) => [nodeNames.get(providerId) ?? providerId, pods]);
+        return { ...command, placements: Object.fromEntries(placed) as Decided['placements'] & object };
+      }),
+    })),
+  };
+}

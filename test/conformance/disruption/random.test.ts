@@ -1,0 +1,49 @@
+/** Random clusters: whatever disruption decides about them must hold by its own rules. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Facts } from './facts.ts';
+import { problemsOf } from './judge.ts';
+import { KINDS } from './kinds.ts';
+import { type Decision, decide } from './play.ts';
+import { scenarioOf } from './scenario.ts';
+
+const kinds = Object.keys(KINDS);
+/** `SEED=2`, `SEED=3` … play others; `PER_KIND=100` more of them. */
+const SEED = Number(process.env.SEED ?? 1);
+const PER_KIND = Number(process.env.PER_KIND ?? 3);
+
+const commandsOf = ({ methods }: Decision, name: string): Decision['methods'][number]['commands'] =>
+  methods.find(({ method }) => method === name)?.commands ?? [];
+
+const savings = (decision: Decision, method: string): number =>
+  commandsOf(decision, method).reduce((sum, each) => sum + each.savings, 0);
+
+describe(`decisions about random clusters, SEED=${SEED}`, () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'random-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it.each(kinds)(
+    'hold for %s',
+    async (kind) => {
+      for (let at = 0; at < PER_KIND; at++) {
+        const scenario = scenarioOf((SEED * 1000 + at) * kinds.length + kinds.indexOf(kind));
+        const facts = new Facts(scenario);
+        const compatible = await decide(scenario, 'compatible', folder);
+        const thorough = await decide(scenario, 'thorough', folder);
+        expect([scenario.name, ...problemsOf(scenario, facts, compatible, 'compatible')]).toEqual([scenario.name]);
+        expect([scenario.name, ...problemsOf(scenario, facts, thorough, 'thorough')]).toEqual([scenario.name]);
+        for (const { method, commands } of compatible.methods) {
+          if (commands.length === 0) continue;
+          const least = savings(compatible, method) - 1e-6;
+          expect([scenario.name, method, savings(thorough, method) >= least]).toEqual([scenario.name, method, true]);
+        }
+      }
+    },
+    Math.max(60_000, 4000 * PER_KIND),
+  );
+});
