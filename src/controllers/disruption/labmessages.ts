@@ -30,14 +30,17 @@ export interface Question {
 }
 
 /** Findings, with provider ids for candidates and names for NodePools. */
-export interface FindingsInWords extends Omit<Findings, 'commands' | 'notes' | 'evaluations'> {
+export interface FindingsInWords extends Omit<Findings, 'commands' | 'notes' | 'evaluations' | 'weighed'> {
   readonly commands: readonly (Omit<Command, 'candidates'> & { readonly candidates: readonly string[] })[];
   readonly notes: readonly (Omit<Note, 'candidate' | 'nodePool'> & {
     readonly candidate?: string;
     readonly nodePool?: string;
   })[];
-  readonly evaluations: readonly (Omit<Evaluation, 'nodePool'> & { readonly nodePool: string })[];
+  readonly evaluations: readonly EvaluationInWords[];
+  readonly weighed?: readonly EvaluationInWords[];
 }
+
+export type EvaluationInWords = Omit<Evaluation, 'nodePool'> & { readonly nodePool: string };
 
 /** A simulation without what the near side knows anyway. */
 export type SimulationInWords = Omit<Simulation, 'pools'>;

@@ -3,12 +3,13 @@
  * search.
  */
 import type { Pod } from '../../api/kubernetes.ts';
+import type { Evaluation } from '../../engine/disruption/balance.ts';
 import type { Candidate } from '../../engine/disruption/candidates.ts';
 import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
 import type { NumberedPool } from '../enginemessages.ts';
 import { EngineThread, threadUrl } from '../enginethread.ts';
-import type { Answer, FindingsInWords, Message, Question } from './labmessages.ts';
+import type { Answer, EvaluationInWords, FindingsInWords, Message, Question } from './labmessages.ts';
 import type { Gone, Laboratory, Scenery } from './laboratory.ts';
 import { slimForExperiments } from './slim.ts';
 
@@ -88,7 +89,10 @@ function questionOf(method: Method, deliberation: Deliberation, pools: readonly 
 }
 
 /** Findings with this thread's own candidates and NodePools. */
-function withObjects({ commands, notes, evaluations, ...rest }: FindingsInWords, deliberation: Deliberation): Findings {
+function withObjects(
+  { commands, notes, evaluations, weighed, ...rest }: FindingsInWords,
+  deliberation: Deliberation,
+): Findings {
   const byId = new Map(deliberation.candidates.map((candidate) => [candidate.providerId, candidate]));
   const candidateOf = (id: string): Candidate => {
     const candidate = byId.get(id);
@@ -100,6 +104,10 @@ function withObjects({ commands, notes, evaluations, ...rest }: FindingsInWords,
     if (pool === undefined) throw new Error(`The laboratory answered about NodePool "${name}", which is not known`);
     return pool.nodePool;
   };
+  const evaluationOf = ({ nodePool, ...evaluation }: EvaluationInWords): Evaluation => ({
+    ...evaluation,
+    nodePool: poolOf(nodePool),
+  });
   return {
     ...rest,
     commands: commands.map((command) => ({ ...command, candidates: command.candidates.map(candidateOf) })),
@@ -108,6 +116,7 @@ function withObjects({ commands, notes, evaluations, ...rest }: FindingsInWords,
       ...(candidate !== undefined && { candidate: candidateOf(candidate) }),
       ...(nodePool !== undefined && { nodePool: poolOf(nodePool) }),
     })),
-    evaluations: evaluations.map(({ nodePool, ...evaluation }) => ({ ...evaluation, nodePool: poolOf(nodePool) })),
+    evaluations: evaluations.map(evaluationOf),
+    ...(weighed && { weighed: weighed.map(evaluationOf) }),
   };
 }

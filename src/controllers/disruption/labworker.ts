@@ -1,5 +1,6 @@
 /** The far side of the laboratory's thread: holds a copy of the cluster, and makes experiments on it. */
 import { parentPort } from 'node:worker_threads';
+import type { Evaluation } from '../../engine/disruption/balance.ts';
 import { described } from '../../engine/disruption/candidates.ts';
 import { Experiments } from '../../engine/disruption/experiments.ts';
 import type { Deliberation, Findings } from '../../engine/disruption/method.ts';
@@ -8,7 +9,14 @@ import type { SimulationOptions } from '../../engine/disruption/simulation.ts';
 import type { Snapshot } from '../../engine/model.ts';
 import type { HoldMessage } from '../enginemessages.ts';
 import { answer, HeldCluster } from '../engineworker.ts';
-import type { Backdrop, FindingsInWords, Message, Question, SimulationInWords } from './labmessages.ts';
+import type {
+  Backdrop,
+  EvaluationInWords,
+  FindingsInWords,
+  Message,
+  Question,
+  SimulationInWords,
+} from './labmessages.ts';
 
 const cluster = new HeldCluster();
 let scene: { readonly snapshot: Snapshot; readonly experiments: Experiments } | undefined;
@@ -49,7 +57,12 @@ async function decide(question: Question): Promise<Findings> {
   return method.decide(deliberation);
 }
 
-function inWords({ commands, notes, evaluations = [], ...rest }: Findings): FindingsInWords {
+const evaluationInWords = ({ nodePool, ...evaluation }: Evaluation): EvaluationInWords => ({
+  ...evaluation,
+  nodePool: nodePool.metadata.name,
+});
+
+function inWords({ commands, notes, evaluations = [], weighed, ...rest }: Findings): FindingsInWords {
   return {
     ...rest,
     commands: commands.map((command) => ({
@@ -61,10 +74,8 @@ function inWords({ commands, notes, evaluations = [], ...rest }: Findings): Find
       ...(candidate && { candidate: candidate.providerId }),
       ...(nodePool && { nodePool: nodePool.metadata.name }),
     })),
-    evaluations: evaluations.map(({ nodePool, ...evaluation }) => ({
-      ...evaluation,
-      nodePool: nodePool.metadata.name,
-    })),
+    evaluations: evaluations.map(evaluationInWords),
+    ...(weighed && { weighed: weighed.map(evaluationInWords) }),
   };
 }
 

@@ -121,8 +121,8 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
 }
 
 /** What the Balanced policy made of each move that was weighed. */
-function logScores(log: Logger, { evaluations = [] }: Findings): void {
-  for (const { nodePool, score, approved, figures } of evaluations) {
+function logScores(log: Logger, { evaluations = [], weighed = evaluations }: Findings): void {
+  for (const { nodePool, score, approved, figures } of weighed) {
     if (score === undefined) continue;
     const decision = approved ? 'approved' : 'rejected';
     log.debug('consolidation score', { nodepool: nodePool.metadata.name, score, approved, decision, ...figures });

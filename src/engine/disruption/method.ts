@@ -71,6 +71,8 @@ export interface Findings {
   readonly unseenPools?: ReadonlySet<string>;
   readonly notes: readonly Note[];
   readonly evaluations?: readonly Evaluation[];
+  /** All views on moves that the search came by, for the log; `evaluations` when left out. */
+  readonly weighed?: readonly Evaluation[];
   /** Why candidates that were looked at stay, by provider id. */
   readonly reasons?: ReadonlyMap<string, Reason<DeclineCode>>;
   /** Defects: what to log. */

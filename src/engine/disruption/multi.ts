@@ -41,18 +41,23 @@ interface Search {
   readonly best?: { readonly command: Command; readonly views: readonly Evaluation[]; readonly notes: readonly Note[] };
   /** Views on the last batch that was worth it but not to a NodePool's `Balanced` policy. */
   readonly rejected?: readonly Evaluation[];
+  /** Views on every batch that was worth it, in the order in which they were looked at. */
+  readonly weighed: readonly Evaluation[];
   /** Size of the batch at which time ran out. */
   readonly stoppedAt?: number;
 }
 
+const NOTHING: Search = { weighed: [] };
+
 async function decide(deliberation: Deliberation): Promise<Findings> {
   const { taken, skipped, constrained } = withinBudgets(bySavings(deliberation.candidates), deliberation.budgets);
-  const { best, rejected = [], stoppedAt } = taken.length < 2 ? {} : await searchAll(taken, deliberation);
+  const found = taken.length < 2 ? NOTHING : await searchAll(taken, deliberation);
+  const { best, rejected = [], stoppedAt, weighed } = found;
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
   const reasons = overBudgets(skipped, 'Underutilized');
   if (best === undefined) {
     const notes = poolApprovals(rejected.filter(({ approved }) => approved)); // of those that another pool overruled
-    return { commands: [], exhausted: !constrained, ...timeout, notes, evaluations: rejected, reasons };
+    return { commands: [], exhausted: !constrained, ...timeout, notes, evaluations: rejected, weighed, reasons };
   }
   return {
     commands: [best.command],
@@ -60,6 +65,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
     ...timeout,
     notes: [...best.notes, ...poolApprovals(best.views)],
     evaluations: best.views,
+    weighed,
     reasons,
   };
 }
@@ -87,6 +93,7 @@ async function searchAll(candidates: readonly Candidate[], deliberation: Deliber
     const counted = counting(deliberation);
     const other = await search(group, counted);
     moves -= counted.moves();
+    found = { ...found, weighed: [...found.weighed, ...other.weighed] };
     if (other.best && (found.best === undefined || saves(other.best) > saves(found.best))) {
       found = { ...found, best: other.best };
     }
@@ -111,7 +118,7 @@ function counting(deliberation: Deliberation): Deliberation & { readonly moves: 
 
 /** Looks for the longest run of candidates, best first, that can go together. */
 async function search(candidates: readonly Candidate[], deliberation: Deliberation): Promise<Search> {
-  let found: Search = {};
+  let found = NOTHING;
   let low = 1;
   let high = candidates.length <= BATCH ? candidates.length - 1 : BATCH;
   while (low <= high) {
@@ -121,6 +128,7 @@ async function search(candidates: readonly Candidate[], deliberation: Deliberati
     const { command, types = [], notes } = await consolidate(batch, deliberation);
     const narrowed = command && withoutOwnTypes(command, types);
     const views = narrowed ? evaluate(narrowed, deliberation.totals) : [];
+    found = { ...found, weighed: [...found.weighed, ...views] };
     if (narrowed && isApproved(views)) {
       found = { ...found, best: { command: narrowed, views, notes } };
       low = middle + 1;

@@ -160,6 +160,34 @@ describe('the disruption loop', () => {
     );
   });
 
+  it('logs every score of a search, and counts the one that it came to', async () => {
+    const scores = [0.2, 0.4];
+    world.laboratory = laboratoryThat({
+      decide: async (_scenery, _method, { pools }) => {
+        const nodePool = pools.get('default')?.nodePool;
+        if (nodePool === undefined) throw new Error('expected a NodePool');
+        const weighed = scores.splice(0).map((score) => ({
+          nodePool,
+          policy: 'Balanced',
+          text: '',
+          score,
+          approved: false,
+          figures: { k: 2 },
+        }));
+        return { commands: [], exhausted: true, notes: [], evaluations: weighed.slice(1), weighed };
+      },
+    });
+    await withNodes(2, WIDE, 1);
+    await world.pass(30);
+    expect(fieldsOf('consolidation score')).toMatchObject([
+      { nodepool: 'default', score: 0.2, approved: false, decision: 'rejected', k: 2 },
+      { nodepool: 'default', score: 0.4, approved: false, decision: 'rejected', k: 2 },
+    ]);
+    expect(await world.metrics.text()).toContain(
+      'karpenter_consolidation_moves_total{decision="rejected",nodepool="default",policy="Balanced"} 1',
+    );
+  });
+
   it('leaves out a single node that it cannot decide about, and says which', async () => {
     const local = localLaboratory();
     let broken = '';

@@ -299,6 +299,15 @@ describe('multi-node consolidation', () => {
     expect(commands[0]?.candidates.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 
+  it('keeps what it made of every batch, and decides by the last', async () => {
+    const { commands, evaluations, weighed } = await multiNode.decide(
+      asking(five, () => solved(), { consolidation: 'compatible' }),
+    );
+    expect(commands[0]?.candidates).toHaveLength(5);
+    expect(evaluations).toHaveLength(1);
+    expect(weighed).toHaveLength(3); // of three, four and five
+  });
+
   it('needs at least two', async () => {
     const { commands } = await multiNode.decide(asking(five.slice(0, 1), () => solved()));
     expect(commands).toEqual([]);
