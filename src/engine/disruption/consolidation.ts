@@ -131,7 +131,7 @@ function filtered(replacement: Replacement, price: number): Replacement | Reason
   if (typeof kept === 'string') return tooFew(kept);
   if (kept.count > 0) return kept;
   const { cheapest, usdPerHour } = replacement.claim;
-  const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h for $${price.toFixed(4)}/h`;
+  const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h, now it is $${price.toFixed(4)}/h`;
   return { code: 'not-cheaper', text: "Can't replace with a cheaper node", nearestMiss };
 }
 

@@ -112,7 +112,7 @@ describe('verdicts', () => {
       question: { nodes: [stateNode('a', { pods: [busy('p')] })], onDemandOnly: true },
       verdict: {
         code: 'not-cheaper',
-        nearestMiss: 'the cheapest replacement is m.large at $0.1000/h for $0.1000/h',
+        nearestMiss: 'the cheapest replacement is m.large at $0.1000/h, now it is $0.1000/h',
       },
     },
     {
