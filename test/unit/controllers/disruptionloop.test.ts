@@ -4,6 +4,7 @@ import { NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../src/api/labels.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { type Laboratory, localLaboratory } from '../../../src/controllers/disruption/laboratory.ts';
+import type { Deliberation, Findings, Method } from '../../../src/engine/disruption/method.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { conditionOf, World } from './harness.ts';
 
@@ -216,6 +217,75 @@ describe('the disruption loop', () => {
     expect(reconcileErrors()).toEqual([]);
     const gone = fieldsOf('disrupting node(s)').flatMap(({ 'disrupted-nodes': nodes }) => nodes);
     expect(gone).toMatchObject([{ Node: { name: second?.metadata.name } }]);
+  });
+});
+
+describe('a search', () => {
+  /** Takes down which methods are asked, with the NodePools that went short before; answers by the method's type. */
+  function answering(answers: Partial<Record<Method['consolidationType'], (asked: Deliberation) => Findings>>) {
+    const asked: [string, ...string[]][] = [];
+    world.laboratory = laboratoryThat({
+      decide: async (_, { consolidationType }, deliberation) => {
+        asked.push([consolidationType, ...deliberation.unseenPools]);
+        return answers[consolidationType]?.(deliberation) ?? { commands: [], exhausted: true, notes: [] };
+      },
+    });
+    return { asked, count: (type: string) => asked.filter(([each]) => each === type).length };
+  }
+
+  it('that found nothing is not made again until something changes, or five minutes have passed', async () => {
+    const { count } = answering({ single: () => ({ commands: [], exhausted: false, notes: [] }) });
+    await withNodes(2, WIDE, 1);
+    await world.pass(60);
+    const before = [count('multi'), count('single')];
+    await world.pass(60);
+    expect(count('multi')).toBe(before[0]);
+    // passed over for a budget, say: may go at any time
+    expect(count('single')).toBe((before[1] ?? 0) + 6);
+
+    world.deploy('small', 0);
+    await world.pass(11);
+    expect(count('multi')).toBe((before[0] ?? 0) + 1);
+    await world.pass(4 * 60);
+    expect(count('multi')).toBe((before[0] ?? 0) + 1);
+    await world.pass(70);
+    expect(count('multi')).toBe((before[0] ?? 0) + 2);
+  });
+
+  it('that ran out of time is counted and logged, and what it did not come to goes first in the next one', async () => {
+    const timeout = { message: 'too late', fields: { candidates_evaluated: 7 } };
+    const late: Findings = { commands: [], exhausted: false, notes: [], timeout, unseenPools: new Set(['default']) };
+    let isLate = true;
+    const { asked } = answering({ single: () => (isLate ? late : { commands: [], exhausted: false, notes: [] }) });
+    await withNodes(2, CLOSED, 1);
+    await world.pass(25);
+    isLate = false;
+    asked.length = 0;
+    await world.pass(21);
+    expect(asked.filter(([type]) => type === 'single')).toEqual([['single', 'default'], ['single']]);
+    expect(fieldsOf('too late')[0]).toMatchObject({ candidates_evaluated: 7 });
+    expect(await world.metrics.text()).toMatch(/consolidation_timeouts_total\{consolidation_type="single"\} [1-9]/);
+    const told = fieldsOf('prioritizing nodepools that have not yet been considered due to timeouts in previous runs');
+    expect(told.at(-1)).toMatchObject({ nodepools: ['default'] });
+  });
+
+  it('that ran out of time with something in hand says what', async () => {
+    const timeout = { message: 'better than nothing', fields: {} };
+    answering({
+      multi: ({ candidates }) => ({
+        commands: [{ reason: 'Underutilized', candidates: candidates.slice(0, 2), replacements: [] }],
+        exhausted: false,
+        notes: [],
+        timeout,
+      }),
+    });
+    await withNodes(2, CLOSED, 2);
+    await world.pass(60);
+    expect(fieldsOf('better than nothing').at(-1)).toMatchObject({
+      command: expect.stringMatching(/^delete: \[node-\d+, node-\d+\]$/),
+      decision: 'delete',
+      'disrupted-node-count': 2,
+    });
   });
 });
 
