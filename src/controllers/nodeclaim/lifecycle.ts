@@ -43,10 +43,9 @@ export function lifecycle(deps: Deps): Reconciler<NodeClaim> {
       results.push(result);
       if (result.deleted) writes.deleted(claim);
     }
-    const gone = results.some(({ deleted }) => deleted);
     if (await write(claim, current)) for (const { written } of results) written?.();
     const errors = results.flatMap(({ error }) => (error === undefined ? [] : [error]));
-    if (errors.length > 0 && !gone) throw combined(errors);
+    if (errors.length > 0) throw combined(errors);
     return soonest(results.map(({ outcome }) => outcome));
   }
 

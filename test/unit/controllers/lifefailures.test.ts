@@ -157,6 +157,39 @@ describe('launch', () => {
   });
 });
 
+describe('the lifecycle controller', () => {
+  it('does not act on a claim again that it has deleted, while its cache shows it as it was', async () => {
+    let asked = 0;
+    world.cloud.beforeCreate = ({ metadata }) => {
+      asked += 1;
+      world.kube.patch(NODE_CLAIM, metadata, { metadata: { annotations: { touched: 'yes' } } });
+      world.removePods(...world.pods);
+      throw new InsufficientCapacity('none left');
+    };
+    await begin();
+    await world.pass(20);
+    expect(asked).toBe(1);
+    expect(world.events.filter(({ reason }) => reason === 'InsufficientCapacityError')).toHaveLength(1);
+  });
+
+  it('does not overwrite conditions that another controller sets at the same time', async () => {
+    let armed = true;
+    world.kube.beforeWrite = (operation, name) => {
+      if (!armed || operation !== 'patch-status nodeclaims' || world.nodes.length === 0) return;
+      armed = false;
+      const { conditions: present = [] } = world.kube.get(NODE_CLAIM, { name }).status ?? {};
+      const other = { type: 'Other', status: 'True', reason: 'Theirs', message: '' } as const;
+      world.kube.patch(NODE_CLAIM, { name }, { status: { conditions: [...present, other] } }, 'status');
+    };
+    await begin();
+    await world.pass(15);
+    expect(armed).toBe(false);
+    expect(conditionOf(world.claims[0], 'Other')).toBe('True/Theirs');
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+    expect(world.errors()).toEqual([]);
+  });
+});
+
 describe('registration', () => {
   it('does not count a Node that vanished meanwhile, and takes the next one', async () => {
     world.joining = false;
@@ -334,19 +367,35 @@ describe('liveness', () => {
     expect(world.claims).toEqual([]);
   });
 
-  it('ends a claim whose instance does not join although its NodePool cannot be told', async () => {
+  /** An instance does not join, for the second time, and the status of the NodePool cannot be written. */
+  async function notJoining(error: Error): Promise<void> {
     world.joining = false;
     await begin();
     await world.pass(3);
     world.cluster.registrationHealth.record(world.kube.get(NODE_POOL, { name: 'default' }).metadata.uid ?? '', false);
     world.removePods(...world.pods);
     world.kube.beforeWrite = (operation) => {
-      if (operation === 'patch-status nodepools') throw new ApiError(403, 'Forbidden', 'a webhook says no');
+      if (operation === 'patch-status nodepools') throw error;
     };
-    await world.pass(15 * 60 + 30);
+    await world.clock.advance(14 * 60_000);
+    await world.pass(90);
+  }
+
+  it('ends a claim whose instance does not join although its NodePool cannot be told', async () => {
+    await notJoining(new ApiError(403, 'Forbidden', 'a webhook says no'));
     expect(world.claims).toEqual([]);
     expect(world.cloud.instances.size).toBe(0);
     expect(world.errors().join()).toContain('failed recording registration failure: ApiError: a webhook says no');
+  });
+
+  it('waits as long as others write the NodePool at the same time', async () => {
+    await notJoining(new ApiError(409, 'Conflict', 'modified'));
+    expect(world.claims).toHaveLength(1);
+    world.kube.beforeWrite = () => undefined;
+    await world.pass(90);
+    expect(world.claims).toEqual([]);
+    expect(await disrupted('registration_timeout')).toBe(1);
+    expect(world.errors()).toEqual([]);
   });
 });
 
@@ -414,7 +463,8 @@ describe('the end of a claim', () => {
     await world.pass(10);
     world.removePods(...world.pods);
     const failed = failing('delete nodeclaims', broken, broken);
-    await world.pass(11 * 60);
+    await world.clock.advance(9 * 60_000);
+    await world.pass(90);
     expect(failed()).toBe(2);
     expect(world.claims).toEqual([]);
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="expired".*\} 1/);
@@ -458,7 +508,8 @@ describe('garbage collection', () => {
       { status: { conditions: [{ type: 'Ready', status: ready }] } },
       'status',
     );
-    await world.pass(3 * 60);
+    await world.clock.advance(2 * 60_000);
+    await world.pass(20);
     expect(world.claims.length === 0).toBe(collected);
     expect((await world.metrics.text()).includes('reason="garbage_collected"')).toBe(collected);
   });
@@ -491,6 +542,16 @@ describe('the time of the last pod event', () => {
     await world.pass(3);
     expect(failed()).toBe(1);
     expect(last()).toBeGreaterThan(before);
+  });
+
+  it('is written once for pods that come at the same moment', async () => {
+    await begin();
+    await world.pass(60);
+    const written = (): number => world.kube.writes.filter((write) => write === 'patch-status nodeclaims').length;
+    const before = written();
+    world.pending(3, '100m');
+    await world.pass(3);
+    expect(written()).toBe(before + 1);
   });
 
   it('is the start of the process once that has started again', async () => {

@@ -1,6 +1,7 @@
 /** Parts of a NodeClaim's life by themselves. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../src/api/kinds.ts';
+import type { Condition } from '../../../src/api/kubernetes.ts';
 import type { CloudProvider, HookAnswer } from '../../../src/cloud/provider.ts';
 import { askHooks } from '../../../src/controllers/nodeclaim/hooks.ts';
 import { LaunchedInstances } from '../../../src/controllers/nodeclaim/launched.ts';
@@ -8,6 +9,11 @@ import { lifecycle } from '../../../src/controllers/nodeclaim/lifecycle.ts';
 import { shortened } from '../../../src/controllers/nodeclaim/step.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { bench, claimOf, condition, nodeOf, settledClaim } from './node/bench.ts';
+
+const unknownFor = (seconds: number): Pick<Condition, 'status' | 'lastTransitionTime'> => ({
+  status: 'Unknown',
+  lastTransitionTime: new Date(Date.UTC(2026, 0, 1) - seconds * 1_000).toISOString(),
+});
 
 describe('askHooks', () => {
   const waits = (waitMs: number): HookAnswer => ({ done: false, waitMs });
@@ -93,6 +99,45 @@ describe('shortened', () => {
     [300, 'x'.repeat(300)],
     [301, `${'x'.repeat(300)}...`],
   ])('of %d characters', (length, is) => expect(shortened('x'.repeat(length))).toBe(is));
+});
+
+describe('liveness', () => {
+  it.each<[string, readonly Condition[], readonly string[]]>([
+    ['not launched lately', [condition('Launched', unknownFor(299)), condition('Registered', unknownFor(300))], []],
+    [
+      'not launched',
+      [condition('Launched', unknownFor(300)), condition('Registered', unknownFor(300))],
+      ['launch_timeout'],
+    ],
+    [
+      'neither launched nor registered',
+      [condition('Launched', unknownFor(900)), condition('Registered', unknownFor(900))],
+      ['launch_timeout', 'registration_timeout'],
+    ],
+    ['not registered lately', [condition('Launched'), condition('Registered', unknownFor(899))], []],
+    [
+      'matched by several Nodes for too long',
+      [condition('Launched'), condition('Registered', { ...unknownFor(900), status: 'False' })],
+      ['registration_timeout'],
+    ],
+    ['registered long ago', [condition('Launched'), condition('Registered')], []],
+  ])('of a claim that is a day old and %s', async (_, conditions, reasons) => {
+    const b = bench([], (deps) => [
+      lifecycle({
+        ...deps,
+        cloud: Object.assign(deps.cloud, {
+          create: async () => {
+            throw new Error('the cloud is down');
+          },
+        }),
+      }),
+    ]);
+    b.put(NODE_CLAIM, settledClaim('claim', { conditions }));
+    await b.clock.advance(10);
+    const counted = (await b.metrics.text()).matchAll(/nodeclaims_disrupted_total\{reason="(\w+)".*\} 1/g);
+    expect([...counted].map(([, reason]) => reason)).toEqual(reasons);
+    expect(b.calls.filter((call) => call.startsWith('delete'))).toHaveLength(reasons.length);
+  });
 });
 
 describe('initialization', () => {
