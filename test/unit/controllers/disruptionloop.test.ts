@@ -255,14 +255,24 @@ describe('a search', () => {
   it('that ran out of time is counted and logged, and what it did not come to goes first in the next one', async () => {
     const timeout = { message: 'too late', fields: { candidates_evaluated: 7 } };
     const late: Findings = { commands: [], exhausted: false, notes: [], timeout, unseenPools: new Set(['default']) };
-    let isLate = true;
-    const { asked } = answering({ single: () => (isLate ? late : { commands: [], exhausted: false, notes: [] }) });
+    const nothing: Findings = { commands: [], exhausted: false, notes: [] };
+    const forbidden = ({ candidates }: Deliberation): Findings => ({
+      ...nothing,
+      commands: [{ reason: 'Underutilized', candidates: candidates.slice(0, 1), replacements: [] }],
+    });
+    let next: ((asked: Deliberation) => Findings)[] = [];
+    const { asked } = answering({ single: (question) => next.shift()?.(question) ?? late });
     await withNodes(2, CLOSED, 1);
     await world.pass(25);
-    isLate = false;
     asked.length = 0;
-    await world.pass(21);
-    expect(asked.filter(([type]) => type === 'single')).toEqual([['single', 'default'], ['single']]);
+    next = [forbidden, () => nothing, () => nothing];
+    await world.pass(50);
+    // a search that ends with a command has not come to the others either, even if its budget forbids it in the end
+    expect(asked.filter(([type]) => type === 'single').slice(0, 3)).toEqual([
+      ['single', 'default'],
+      ['single', 'default'],
+      ['single'],
+    ]);
     expect(fieldsOf('too late')[0]).toMatchObject({ candidates_evaluated: 7 });
     expect(await world.metrics.text()).toMatch(/consolidation_timeouts_total\{consolidation_type="single"\} [1-9]/);
     const told = fieldsOf('prioritizing nodepools that have not yet been considered due to timeouts in previous runs');
