@@ -61,6 +61,24 @@ describe('isBudgetActive', () => {
     expect(() => isBudgetActive({ nodes: '1', schedule, duration: '1h' }, NOW)).not.toThrow();
   });
 
+  it.each([
+    { schedule: '@annually', opens: '2026-01-01T00:00:00Z' },
+    { schedule: '@yearly', opens: '2026-01-01T00:00:00Z' },
+    { schedule: '@monthly', opens: '2026-02-01T00:00:00Z' },
+    { schedule: '@weekly', opens: '2026-02-08T00:00:00Z' }, // a Sunday
+    { schedule: '@daily', opens: '2026-02-10T00:00:00Z' },
+    { schedule: '@midnight', opens: '2026-02-10T00:00:00Z' },
+    { schedule: '@hourly', opens: '2026-02-10T13:00:00Z' },
+  ])('opens $schedule at $opens', ({ schedule, opens }) => {
+    const isOpen = (ms: number): boolean => isBudgetActive({ nodes: '1', schedule, duration: '10m' }, ms);
+    expect([-1, 0, 599_999, 600_000].map((after) => isOpen(Date.parse(opens) + after))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+  });
+
   it('refuses a schedule that cannot be read', () => {
     expect(() => isBudgetActive({ nodes: '1', schedule: 'every day', duration: '1h' }, NOW)).toThrow(
       /invalid cron schedule/,

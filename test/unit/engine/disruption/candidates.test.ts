@@ -252,6 +252,13 @@ describe('emptiness', () => {
     const constrained = await emptiness.validate?.(command, deliberation(1));
     expect(constrained).toMatchObject({ dropped: 2 });
     expect(constrained?.command?.candidates).toHaveLength(1);
+    const [first, ...others] = empty.map((each) => ({
+      ...each,
+      stateNode: { ...each.stateNode, nominatedUntilMs: each.name === 'a' ? NOW + 1 : NOW },
+    }));
+    const expecting = await emptiness.validate?.(command, deliberation(5, first ? [first, ...others] : []));
+    expect(expecting).toMatchObject({ dropped: 1 });
+    expect(expecting?.command?.candidates.map(({ name }) => name)).toEqual(['b', 'c']);
     expect(await emptiness.validate?.(command, deliberation(0))).toMatchObject({
       failure: { category: 'budget' },
       dropped: 3,

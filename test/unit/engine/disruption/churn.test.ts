@@ -126,6 +126,19 @@ describe('savings', () => {
       [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR / 4 }],
       0.2 - 0.05,
     ],
+    ['a node that goes later', [{ usdPerHour: 0.4, goneMs: NOW + HOUR }], [], 0],
+    [
+      'a node bought again later',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.8, launchedMs: NOW + HOUR }],
+      0.2,
+    ],
+    [
+      'a replacement that goes later',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR }],
+      0.2 - 0.1,
+    ],
   ])('of %s', (_, given, taken, usd) => {
     const account = { predictedUsdPerHour: 0.4, startedMs: NOW, given, taken };
     expect(realisedUsd(account, NOW + HOUR / 2)).toBeCloseTo(usd, 10);

@@ -3,7 +3,9 @@ import type { PodDisruptionBudget } from '../../../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
 import { consolidatableIn, isUnderConsolidateAfter } from '../../../../src/engine/disruption/consolidateafter.ts';
 import { lifetimeRemaining } from '../../../../src/engine/disruption/cost.ts';
-import { blockingBudgets, currentlyReschedulable } from '../../../../src/engine/disruption/podblocks.ts';
+import { blockingBudgets, currentlyReschedulable, podBlock } from '../../../../src/engine/disruption/podblocks.ts';
+import { protectionOf } from '../../../../src/engine/disruption/protection.ts';
+import { doNotDisrupt } from '../../../../src/engine/pods.ts';
 import { at, budget, claim, NOW, pod, pool } from './objects.ts';
 
 const everything = { selector: {} };
@@ -42,6 +44,26 @@ describe('blockingBudgets', () => {
     expect(now([budget('b', everything, 0)], unhealthy)).toEqual(['default/b']);
   });
 
+  it.each([
+    { status: 'Unknown' as const, spared: false },
+    { status: 'True' as const, spared: false },
+    { status: 'False' as const, spared: true },
+  ])('takes a pod of readiness $status for unhealthy: $spared', ({ status, spared }) => {
+    const subject = pod('a', { status: { phase: 'Running', conditions: [{ type: 'Ready', status }] } });
+    const lenient = budget('b', { ...everything, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 0);
+    expect(now([lenient], subject)).toEqual(spared ? [] : ['default/b']);
+    expect(now([lenient], pod('without conditions'))).toEqual(['default/b']);
+  });
+
+  it('refuses two at once, even where both would let the pod go', () => {
+    const unhealthy = pod('a', { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } });
+    const lenient = ['b', 'c'].map((name) =>
+      budget(name, { ...everything, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 5),
+    );
+    expect(now(lenient, unhealthy)).toEqual(['default/b', 'default/c']);
+    expect(never({ maxUnavailable: 5 })).toEqual([]);
+  });
+
   it('has nothing to say about pods that are never evicted', () => {
     const tolerant = pod('a', {
       spec: { containers: [], tolerations: [{ key: DISRUPTED_TAINT.key, operator: 'Exists' }] },
@@ -77,8 +99,50 @@ describe('currentlyReschedulable', () => {
       }),
       is: true,
     },
+    {
+      what: 'a terminating pod of a StatefulSet that must stay, which it cannot',
+      subject: pod('a', {
+        metadata: {
+          deletionTimestamp: at(NOW),
+          ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 's', uid: 's' }],
+          annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' },
+        },
+      }),
+      is: true,
+    },
   ])('is $is for $what', ({ subject, is }) => {
     expect(currentlyReschedulable(subject, [], NOW)).toBe(is);
+  });
+});
+
+describe('podBlock', () => {
+  const kept = { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } };
+
+  it.each([
+    { what: 'runs', subject: pod('a', { metadata: kept }), code: 'pod-do-not-disrupt' },
+    { what: 'has finished', subject: pod('a', { metadata: kept, status: { phase: 'Failed' } }), code: undefined },
+    { what: 'is going', subject: pod('a', { metadata: { ...kept, deletionTimestamp: at(NOW) } }), code: undefined },
+  ])('heeds a pod that must stay and $what: $code', ({ subject, code }) => {
+    expect(podBlock([subject], [], NOW)?.code).toBe(code);
+  });
+});
+
+describe('protectionOf', () => {
+  const started = { phase: 'Running' as const, startTime: at(NOW - 3_600_000) };
+
+  it.each([
+    { value: 'true', kind: 'always' },
+    { value: '1h1s', kind: 'until' },
+    { value: '1h', kind: 'elapsed' }, // this very moment
+    { value: '59m', kind: 'elapsed' },
+    { value: '0s', kind: 'invalid' },
+    { value: '-1h', kind: 'invalid' },
+    { value: 'false', kind: 'invalid' },
+  ])('of $value an hour after the start is $kind', ({ value, kind }) => {
+    const subject = pod('a', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: value } }, status: started });
+    expect(protectionOf(subject, NOW).kind).toBe(kind);
+    // both readings of the annotation agree
+    expect(doNotDisrupt(subject, NOW)).toBe(kind === 'always' || kind === 'until');
   });
 });
 

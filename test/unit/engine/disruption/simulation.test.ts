@@ -180,6 +180,17 @@ describe('a simulation', () => {
   });
 });
 
+describe('a simulation of a pod that has not started', () => {
+  it('may use a quiet node: it would have come there anyway', () => {
+    const others = [stateNode('b', { claim: initialized('b', 60_000) })];
+    const starting = (phase: 'Pending' | 'Running'): Pod => ({ ...busy('p'), status: { phase } });
+    const claimsFor = (phase: 'Pending' | 'Running') =>
+      simulate({ gone: stateNode('a', { pods: [starting(phase)] }), others }, { sparesQuietNodes: true })?.claims;
+    expect(claimsFor('Pending')).toHaveLength(0);
+    expect(claimsFor('Running')).toHaveLength(1);
+  });
+});
+
 describe('strandedText', () => {
   it('names five pods', () => {
     const stranded = new Map(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [`ns/${name}`, 'no']));
