@@ -1,11 +1,11 @@
 /** The loop that asks disruption's methods: when it runs, what stops it, and what it says. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../src/api/labels.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../src/api/labels.ts';
 import { type Laboratory, localLaboratory } from '../../../src/controllers/disruption/laboratory.ts';
 import type { Deliberation, Findings, Method } from '../../../src/engine/disruption/method.ts';
 import { ApiError } from '../../../src/kube/client.ts';
+import { CLOSED, type Disruption, largePods, startWithNodes, WIDE } from './disruptionworld.ts';
 import { conditionOf, World } from './harness.ts';
 
 let world: World;
@@ -14,31 +14,12 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-type Disruption = NonNullable<NodePool['spec']['disruption']>;
-
-const WIDE: Disruption = { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] };
-const CLOSED: Disruption = { consolidateAfter: '0s', budgets: [{ nodes: '0' }] };
-
-/** So many nodes with one large pod each, and small ones beside where they find room. */
-async function withNodes(count: number, disruption: Disruption, small = 0): Promise<void> {
-  const { template } = world.nodePool('seed').spec;
-  world.kube.delete(NODE_POOL, { name: 'seed' });
-  const requirements = [{ key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] }];
-  world.nodePool('default', { template: { spec: { ...template.spec, requirements } }, disruption });
-  world.start();
-  await world.pass(2);
-  for (let node = 0; node < count; node += 1) {
-    world.pending(1, '6', 'large');
-    await world.pass(8);
-  }
-  world.deploy('small', small);
-  await world.pass(5);
-  expect(world.nodes).toHaveLength(count);
-}
+const withNodes = (count: number, disruption: Disruption, small = 0): Promise<void> =>
+  startWithNodes(world, { count, disruption, small });
 
 const setDisruption = (disruption: Disruption): unknown =>
   world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption } });
-const large = () => world.pods.filter(({ metadata }) => metadata.labels?.app === 'large');
+const large = () => largePods(world);
 const messages = (): readonly string[] => world.lines.map(({ message }) => message);
 const fieldsOf = (wanted: string) =>
   world.lines.filter(({ message }) => message === wanted).map(({ fields }) => fields);
@@ -396,37 +377,31 @@ describe('a command that is checked again', () => {
   });
 });
 
-describe('the metrics of disruption', () => {
-  it('have the time-outs of both searches from the start', async () => {
+describe('an operator that stops', () => {
+  it('while a command waits to be checked again starts nothing any more', async () => {
     await withNodes(1, WIDE);
-    const text = await world.metrics.text();
-    for (const type of ['multi', 'single'])
-      expect(text).toContain(
-        `karpenter_voluntary_disruption_consolidation_timeouts_total{consolidation_type="${type}"} 0`,
-      );
+    world.removePods(...large());
+    await world.pass(14);
+    world.kill();
+    await world.pass(30);
+    expect(messages()).not.toContain('disrupting node(s)');
+    expect(world.errors()).toEqual([]);
   });
 
-  it('measure every method, and count who may go and who is away', async () => {
-    await withNodes(3, { ...WIDE, budgets: [{ nodes: '2' }] });
-    await world.pass(10);
-    const [away] = world.nodes;
-    const conditions = [
-      { type: 'Ready', status: 'False', lastTransitionTime: new Date(world.clock.now()).toISOString() },
-    ];
-    world.kube.patch(NODE, away?.metadata ?? { name: '' }, { status: { conditions } }, 'status');
-    world.removePods(...large().slice(1, 2));
-    await world.pass(12);
-    const text = await world.metrics.text();
-    for (const labels of [
-      'reason="empty",consolidation_type="empty"',
-      'reason="drifted",consolidation_type=""',
-      'reason="underutilized",consolidation_type="multi"',
-      'reason="underutilized",consolidation_type="single"',
-    ])
-      expect(text).toMatch(new RegExp(`decision_evaluation_duration_seconds_count\\{${labels}\\} [1-9]`));
-    expect(text).toContain('karpenter_voluntary_disruption_eligible_nodes{reason="empty"} 1');
-    expect(text).toContain('karpenter_voluntary_disruption_eligible_nodes{reason="drifted"} 0');
-    expect(text).toContain('karpenter_nodepools_allowed_disruptions{nodepool="default",reason="Empty"} 2');
-    expect(text).toContain('karpenter_nodepools_nodes_consuming_budgets{nodepool="default",reason="Empty"} 1');
+  it('while a method decides starts nothing of what comes of it', async () => {
+    world.laboratory = laboratoryThat({
+      decide: async (_, method, deliberation) => {
+        const findings = await method.decide(deliberation);
+        if (findings.commands.length > 0) world.kill();
+        return findings;
+      },
+    });
+    await withNodes(1, WIDE);
+    const metadata = { labels: { 'example.com/generation': '2' } };
+    world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { template: { metadata } } });
+    await world.pass(30);
+    expect(() => world.cluster).toThrow('does not run');
+    expect(messages()).not.toContain('disrupting node(s)');
+    expect(world.errors()).toEqual([]);
   });
 });
