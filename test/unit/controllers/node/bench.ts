@@ -239,3 +239,21 @@ export const settledClaim = (name: string, status: Partial<NonNullable<NodeClaim
   const conditions = ['Launched', 'Registered', 'Initialized', 'Ready'].map((type) => condition(type));
   return { ...claim, status: { ...claim.status, conditions, ...status } };
 };
+
+export type Bench = ReturnType<typeof bench>;
+
+/** Texts of the errors in the log. */
+export const errors = (b: Bench): readonly string[] =>
+  b.lines.filter(({ level }) => level === 'error').map(({ fields }) => String(fields.error));
+/** How often something was asked for. */
+export const count = (b: Bench, wanted: string): number => b.calls.filter((call) => call === wanted).length;
+
+/** Fails an operation the given number of times. */
+export function failing(b: Bench, operation: string, error: Error, times = 1): void {
+  let left = times;
+  b.world.failure = (at) => {
+    if (at !== operation || left === 0) return undefined;
+    left -= 1;
+    return error;
+  };
+}

@@ -146,6 +146,14 @@ describe('withDisruptedTaint', () => {
     });
     expect(withDisruptedTaint(tainted)).toBe(tainted);
   });
+
+  it('leaves a taint that is there as it is, and adds the label', () => {
+    const taint = { key: 'karpenter.sh/disrupted', value: 'soon', effect: 'NoSchedule' as const, timeAdded: at(0) };
+    const other = { key: 'team', effect: 'NoSchedule' as const };
+    const tainted = withDisruptedTaint({ ...nodeOf('node'), spec: { taints: [taint, other] } });
+    expect(tainted.spec?.taints).toEqual([taint, other]);
+    expect(tainted.metadata.labels).toHaveProperty(['node.kubernetes.io/exclude-from-external-load-balancers']);
+  });
 });
 
 describe('repair', () => {

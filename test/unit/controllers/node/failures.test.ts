@@ -1,38 +1,22 @@
 /** Nodes whose end does not go smoothly: what is lost, doubled, stuck, refused or unreadable. */
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
-import { INITIALIZED_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
+import { NODE, NODE_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../src/api/kinds.ts';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
 import { Evictions } from '../../../../src/controllers/node/evictions.ts';
 import { canEndSooner } from '../../../../src/controllers/node/forcedelete.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
-import { bench, claimOf, daemonOf, nodeOf, PROVIDER_ID, podOf } from './bench.ts';
+import { type Bench, bench, claimOf, count, daemonOf, errors, failing, nodeOf, podOf } from './bench.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-const REPAIR = ['--feature-gates=NodeRepair=true'];
 const conflict = new ApiError(409, 'Conflict', 'the object has been modified');
 const broken = new ApiError(500, 'InternalError', 'the API server has a bad day');
-type Bench = ReturnType<typeof bench>;
 
 function leaving(b: Bench, deadline?: string, ready: 'True' | 'False' = 'True'): void {
   const annotations = deadline === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline };
   b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time(), annotations }));
   b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }, ready));
-}
-
-const errors = (b: Bench): readonly string[] =>
-  b.lines.filter(({ level }) => level === 'error').map(({ fields }) => String(fields.error));
-const count = (b: Bench, wanted: string): number => b.calls.filter((call) => call === wanted).length;
-
-/** Fails an operation the given number of times. */
-function failing(b: Bench, operation: string, error: Error, times = 1): void {
-  let left = times;
-  b.world.failure = (at) => {
-    if (at !== operation || left === 0) return undefined;
-    left -= 1;
-    return error;
-  };
 }
 
 describe('a node that ends', () => {
@@ -109,6 +93,32 @@ describe('a node that ends', () => {
     expect(await b.metrics.text()).toContain('karpenter_nodes_drained_total{nodepool="default"} 1');
   });
 
+  it('is not told of twice when it is gone by the time that it is let go', async () => {
+    const b = bench();
+    b.world.failure = (operation) =>
+      operation === 'patch Node' && b.calls.includes('terminate claim')
+        ? new ApiError(404, 'NotFound', 'gone')
+        : undefined;
+    leaving(b);
+    await b.clock.advance(10 * SECOND);
+    expect(b.calls).toEqual(['terminate claim']);
+    expect(b.lines.map(({ message }) => message)).not.toContain('deleted node');
+    expect(await b.metrics.text()).not.toContain('nodes_terminated_total{');
+  });
+
+  it('is drained no further once it is no longer ours to finish', async () => {
+    const b = bench();
+    b.put(POD, podOf('web'));
+    leaving(b);
+    await b.clock.advance(SECOND);
+    const node = b.node('node') ?? nodeOf('node');
+    b.put(NODE, { ...node, metadata: { ...node.metadata, finalizers: ['example.com/other'] } });
+    b.gone('web');
+    b.put(POD, daemonOf('daemon'));
+    await b.clock.advance(20 * SECOND);
+    expect(b.calls).toEqual(['evicted web']);
+  });
+
   it('does not wait for pods that never terminate longer than a minute', async () => {
     const b = bench();
     b.put(POD, podOf('zombie', {}, { deletionTimestamp: b.time(30 * SECOND) }));
@@ -137,7 +147,46 @@ describe('a node that ends', () => {
   });
 });
 
+describe('volumes', () => {
+  it('are waited for no longer than they are attached', async () => {
+    const b = bench();
+    const attachment = b.put(VOLUME_ATTACHMENT, {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'VolumeAttachment',
+      metadata: { name: 'attachment' },
+      spec: { nodeName: 'node', source: { persistentVolumeName: 'pv' } },
+    });
+    leaving(b);
+    await b.clock.advance(60 * SECOND);
+    expect(b.condition('claim', 'VolumesDetached')).toBe('Unknown/AwaitingVolumeDetachment');
+    expect(b.events.find(({ reason }) => reason === 'AwaitingVolumeDetachment')).toMatchObject({
+      type: 'Normal',
+      object: { kind: 'Node' },
+      dedupe: ['node'],
+    });
+    b.remove(VOLUME_ATTACHMENT, attachment);
+    await b.clock.advance(SECOND);
+    expect(b.condition('claim', 'VolumesDetached')).toBe('True/VolumesDetached');
+    expect(b.node('node')).toBeUndefined();
+  });
+});
+
 describe('eviction', () => {
+  it('is given up for a pod that somebody else deletes', async () => {
+    const b = bench();
+    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a budget');
+    b.put(POD, podOf('web'));
+    leaving(b);
+    await b.clock.advance(2 * SECOND);
+    b.put(POD, podOf('web', {}, { deletionTimestamp: b.time(10 * MINUTE) }));
+    await b.clock.advance(11 * SECOND);
+    const requeues = async (): Promise<string | undefined> =>
+      /reconcile_total\{controller="eviction-queue",result="requeue"\} (\d+)/.exec(await b.metrics.text())?.[1];
+    const before = await requeues();
+    await b.clock.advance(MINUTE);
+    expect(await requeues()).toBe(before);
+  });
+
   it('is asked for anew for a pod of the same name', async () => {
     const b = bench();
     b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a budget');
@@ -179,7 +228,7 @@ describe('eviction', () => {
   });
 
   it('says why: the reason of a voluntary disruption, or nothing when the claim is not known', async () => {
-    const reasonOf = async (more: (b: Bench) => void): Promise<string> => {
+    const reasonOf = async (more: (b: Bench) => unknown): Promise<string> => {
       const b = bench();
       b.put(POD, podOf('web'));
       more(b);
@@ -195,6 +244,7 @@ describe('eviction', () => {
     expect(await reasonOf(withReason('True'))).toBe('Underutilized');
     expect(await reasonOf(withReason('False'))).toBe('Forceful Termination');
     expect(await reasonOf(() => undefined)).toBe('');
+    expect(await reasonOf((b) => ['one', 'two'].map((name) => b.put(NODE_CLAIM, claimOf(name))))).toBe('');
   });
 });
 
@@ -216,6 +266,30 @@ describe('a pod beyond the deadline', () => {
     leaving(b, b.time(60 * SECOND));
     await b.clock.advance(3 * SECOND);
     expect(b.calls).toEqual(['delete Pod slow 60s']);
+  });
+
+  it('is hurried although it was evicted before there was a deadline', async () => {
+    const b = bench();
+    b.put(POD, podOf('slow', { terminationGracePeriodSeconds: 600 }));
+    leaving(b);
+    await b.clock.advance(10 * SECOND);
+    const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: b.time() };
+    b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time(), annotations }));
+    await b.clock.advance(10 * SECOND);
+    expect(b.calls).toEqual(['evicted slow', 'delete Pod slow 1s']);
+  });
+
+  it.each([
+    { code: 404, reason: 'NotFound' },
+    { code: 409, reason: 'Conflict' },
+  ])('is taken for gone when its deletion answers $code', async ({ code, reason }) => {
+    const b = bench();
+    failing(b, 'delete Pod', new ApiError(code, reason, 'whatever'));
+    b.put(POD, podOf('web'));
+    leaving(b, b.time());
+    await b.clock.advance(500);
+    expect(errors(b)).toEqual([]);
+    expect(await b.metrics.text()).not.toContain('pods_drained_total{');
   });
 
   it('is deleted again when the first deletion failed', async () => {
@@ -258,116 +332,6 @@ describe('Evictions', () => {
     evictions.add([podOf('web')], 900);
     expect(evictions.get(key)?.deadlineMs).toBe(900);
     expect(told).toEqual([key, key]);
-  });
-});
-
-describe('repair', () => {
-  const NOT_READY_FOR = 31 * MINUTE;
-  const sick = (b: Bench, name = 'node', more: Partial<Node['metadata']> = {}, id = PROVIDER_ID): Node => ({
-    ...nodeOf(name, more, 'False'),
-    spec: { providerID: id },
-    status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: b.time(-NOT_READY_FOR) }] },
-  });
-  const deadline = (b: Bench): string | undefined =>
-    b.claim('claim')?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
-
-  it.each([
-    { there: undefined, becomes: '2026-01-01T00:00:00Z' },
-    { there: '2025-12-31T23:59:00Z', becomes: '2025-12-31T23:59:00Z' },
-    { there: '2026-01-01T01:00:00Z', becomes: '2026-01-01T00:00:00Z' },
-    { there: 'soon', becomes: '2026-01-01T00:00:00Z' },
-    { there: '5', becomes: '2026-01-01T00:00:00Z' },
-  ])('makes of the deadline $there $becomes', async ({ there, becomes }) => {
-    const b = bench(REPAIR);
-    const annotations = there === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: there };
-    b.put(NODE_CLAIM, claimOf('claim', { annotations }));
-    b.put(NODE, sick(b));
-    await b.clock.advance(10);
-    expect(deadline(b)).toBe(becomes);
-    expect(b.calls).toEqual(['delete NodeClaim claim']);
-  });
-
-  it('hurries a claim that is being deleted, and neither deletes nor counts it again', async () => {
-    const b = bench(REPAIR);
-    b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time() }));
-    b.put(NODE, sick(b));
-    await b.clock.advance(10);
-    expect(deadline(b)).toBe('2026-01-01T00:00:00Z');
-    expect(b.calls).toEqual([]);
-    expect(await b.metrics.text()).not.toContain('nodeclaims_disrupted_total{');
-  });
-
-  it('is tried again when the deletion fails, and counted with its pods when it works', async () => {
-    const b = bench(REPAIR);
-    failing(b, 'delete NodeClaim', broken, 2);
-    b.put(NODE_CLAIM, claimOf('claim'));
-    b.put(POD, podOf('web'));
-    b.put(POD, daemonOf('daemon'));
-    b.put(NODE, sick(b, 'node', { labels: { [NODEPOOL_LABEL]: 'default', [INITIALIZED_LABEL]: 'true' } }));
-    await b.clock.advance(5 * SECOND);
-    expect(count(b, 'delete NodeClaim claim')).toBe(1);
-    const text = await b.metrics.text();
-    const labels =
-      'reason="unhealthy",nodepool="default",capacity_type="",consolidation_policy="",termination_mode="graceful"';
-    expect(text).toContain(`karpenter_nodeclaims_disrupted_total{${labels}} 1`);
-    expect(text).toContain(`karpenter_pods_disruption_initiated_total{${labels}} 1`);
-    expect(b.lines.find(({ message }) => message === 'deleting unhealthy node')?.fields).toMatchObject({
-      Node: { name: 'node' },
-      NodeClaim: { name: 'claim' },
-    });
-  });
-
-  it('that is blocked says so under three keys on the Node, and looks again after five minutes', async () => {
-    const b = bench(REPAIR);
-    b.put(NODE_CLAIM, claimOf('claim'));
-    b.put(NODE, sick(b));
-    const other = sick(b, 'other', {}, 'aws:///zone-a/i-2');
-    b.put(NODE, other);
-    await b.clock.advance(10);
-    const told = b.events.filter(({ reason }) => reason === 'NodeRepairBlocked');
-    expect(told.map(({ object, dedupe, windowMs }) => [object.kind, object.metadata.name, dedupe, windowMs])).toEqual([
-      ['Node', 'node', ['uid-node'], 15 * MINUTE],
-      ['Node', 'node', ['uid-claim'], 15 * MINUTE],
-    ]);
-    b.put(NODE, nodeOf('other'));
-    await b.clock.advance(4 * MINUTE);
-    expect(b.calls).toEqual([]);
-    await b.clock.advance(MINUTE);
-    expect(b.calls).toEqual(['delete NodeClaim claim']);
-  });
-
-  it('counts the nodes of the own NodePool only', async () => {
-    const b = bench(REPAIR);
-    b.put(NODE_CLAIM, claimOf('claim'));
-    b.put(NODE, sick(b));
-    b.put(NODE, sick(b, 'stranger', { labels: { [NODEPOOL_LABEL]: 'another' } }, 'aws:///zone-a/i-2'));
-    await b.clock.advance(10);
-    expect(b.calls).toEqual(['delete NodeClaim claim']);
-  });
-
-  it.each([
-    { when: 'no claim', claims: [] },
-    { when: 'two claims', claims: ['one', 'two'] },
-  ])('leaves a node of $when alone', async ({ claims }) => {
-    const b = bench(REPAIR);
-    for (const name of claims) b.put(NODE_CLAIM, claimOf(name));
-    b.put(NODE, sick(b));
-    await b.clock.advance(MINUTE);
-    expect(b.calls).toEqual([]);
-  });
-
-  it('is called off by a node that recovers in time', async () => {
-    const b = bench(REPAIR);
-    b.put(NODE_CLAIM, claimOf('claim'));
-    const node = sick(b);
-    b.put(NODE, {
-      ...node,
-      status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: b.time() }] },
-    });
-    await b.clock.advance(29 * MINUTE);
-    b.put(NODE, { ...node, status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: b.time() }] } });
-    await b.clock.advance(MINUTE * 10);
-    expect(b.calls).toEqual([]);
   });
 });
 

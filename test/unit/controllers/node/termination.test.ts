@@ -241,6 +241,14 @@ describe('node.hydration', () => {
     await b.clock.advance(10);
     expect(b.node('node')?.metadata.labels).toEqual({ [EC2_NODECLASS_LABEL]: 'default' });
   });
+
+  it('does not choose between the claims of a node', async () => {
+    const b = bench();
+    for (const name of ['one', 'two']) b.put(NODE_CLAIM, claimOf(name));
+    b.put(NODE, nodeOf('node', { labels: {} }));
+    await b.clock.advance(10);
+    expect(b.node('node')?.metadata.labels).toEqual({});
+  });
 });
 
 describe('node.health', () => {

@@ -1,0 +1,135 @@
+/** When broken nodes are replaced, and when not. */
+import { describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { Node } from '../../../../src/api/kubernetes.ts';
+import { INITIALIZED_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
+import { type Bench, bench, claimOf, count, daemonOf, failing, nodeOf, PROVIDER_ID, podOf } from './bench.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const REPAIR = ['--feature-gates=NodeRepair=true'];
+const broken = new ApiError(500, 'InternalError', 'the API server has a bad day');
+
+describe('repair', () => {
+  const NOT_READY_FOR = 31 * MINUTE;
+  const sick = (b: Bench, name = 'node', more: Partial<Node['metadata']> = {}, id = PROVIDER_ID): Node => ({
+    ...nodeOf(name, more, 'False'),
+    spec: { providerID: id },
+    status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: b.time(-NOT_READY_FOR) }] },
+  });
+  const deadline = (b: Bench): string | undefined =>
+    b.claim('claim')?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
+
+  it.each([
+    { there: undefined, becomes: '2026-01-01T00:00:00Z' },
+    { there: '2025-12-31T23:59:00Z', becomes: '2025-12-31T23:59:00Z' },
+    { there: '2026-01-01T01:00:00Z', becomes: '2026-01-01T00:00:00Z' },
+    { there: 'soon', becomes: '2026-01-01T00:00:00Z' },
+    { there: '5', becomes: '2026-01-01T00:00:00Z' },
+  ])('makes of the deadline $there $becomes', async ({ there, becomes }) => {
+    const b = bench(REPAIR);
+    const annotations = there === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: there };
+    b.put(NODE_CLAIM, claimOf('claim', { annotations }));
+    b.put(NODE, sick(b));
+    await b.clock.advance(10);
+    expect(deadline(b)).toBe(becomes);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it('hurries a claim that is being deleted, and neither deletes nor counts it again', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time() }));
+    b.put(NODE, sick(b));
+    await b.clock.advance(10);
+    expect(deadline(b)).toBe('2026-01-01T00:00:00Z');
+    expect(b.calls).toEqual([]);
+    expect(await b.metrics.text()).not.toContain('nodeclaims_disrupted_total{');
+  });
+
+  it('is tried again when the deletion fails, and counted with its pods when it works', async () => {
+    const b = bench(REPAIR);
+    failing(b, 'delete NodeClaim', broken, 2);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(POD, podOf('web'));
+    b.put(POD, daemonOf('daemon'));
+    b.put(NODE, sick(b, 'node', { labels: { [NODEPOOL_LABEL]: 'default', [INITIALIZED_LABEL]: 'true' } }));
+    await b.clock.advance(5 * SECOND);
+    expect(count(b, 'delete NodeClaim claim')).toBe(1);
+    const text = await b.metrics.text();
+    const labels =
+      'reason="unhealthy",nodepool="default",capacity_type="",consolidation_policy="",termination_mode="graceful"';
+    expect(text).toContain(`karpenter_nodeclaims_disrupted_total{${labels}} 1`);
+    expect(text).toContain(`karpenter_pods_disruption_initiated_total{${labels}} 1`);
+    expect(b.lines.find(({ message }) => message === 'deleting unhealthy node')?.fields).toMatchObject({
+      Node: { name: 'node' },
+      NodeClaim: { name: 'claim' },
+    });
+  });
+
+  it('that is blocked says so under three keys on the Node, and looks again after five minutes', async () => {
+    const b = bench(REPAIR);
+    const nodePool = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' }, spec: {} };
+    b.put(NODE_POOL, nodePool as never);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(NODE, sick(b));
+    b.put(NODE, sick(b, 'other', {}, 'aws:///zone-a/i-2'));
+    await b.clock.advance(10);
+    const told = b.events.filter(({ reason }) => reason === 'NodeRepairBlocked');
+    expect(told.map(({ object, dedupe, windowMs }) => [object.kind, object.metadata.name, dedupe, windowMs])).toEqual([
+      ['Node', 'node', ['uid-node'], 15 * MINUTE],
+      ['Node', 'node', ['uid-claim'], 15 * MINUTE],
+      ['Node', 'node', ['uid-default'], 15 * MINUTE],
+    ]);
+    b.put(NODE, nodeOf('other'));
+    await b.clock.advance(4 * MINUTE);
+    expect(b.calls).toEqual([]);
+    await b.clock.advance(MINUTE);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it('counts the nodes of the own NodePool only', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(NODE, sick(b));
+    b.put(NODE, sick(b, 'stranger', { labels: { [NODEPOOL_LABEL]: 'another' } }, 'aws:///zone-a/i-2'));
+    await b.clock.advance(10);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it.each([
+    { when: 'no claim', claims: [] },
+    { when: 'two claims', claims: ['one', 'two'] },
+  ])('leaves a node of $when alone', async ({ claims }) => {
+    const b = bench(REPAIR);
+    for (const name of claims) b.put(NODE_CLAIM, claimOf(name));
+    b.put(NODE, sick(b));
+    await b.clock.advance(MINUTE);
+    expect(b.calls).toEqual([]);
+  });
+
+  it('begins with a condition that turns bad while the operator runs', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(NODE, nodeOf('node'));
+    await b.clock.advance(MINUTE);
+    expect(b.calls).toEqual([]);
+    b.put(NODE, sick(b));
+    await b.clock.advance(10);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it('is called off by a node that recovers in time', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    const node = sick(b);
+    b.put(NODE, {
+      ...node,
+      status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: b.time() }] },
+    });
+    await b.clock.advance(29 * MINUTE);
+    b.put(NODE, { ...node, status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: b.time() }] } });
+    await b.clock.advance(MINUTE * 10);
+    expect(b.calls).toEqual([]);
+  });
+});
