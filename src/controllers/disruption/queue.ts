@@ -44,6 +44,10 @@ class Unrecoverable extends Error {
   override readonly name = 'Unrecoverable';
 }
 
+/** How long a command may take: the more nodes the queue holds, the longer. */
+export const limitMs = (candidates: number): number =>
+  Math.min(MOST_TIME_MS, Math.max(LEAST_TIME_MS, PER_CANDIDATE_MS * candidates));
+
 export class DisruptionQueue {
   readonly #deps: Deps;
   /** Takes down what was carried out by methods that make the cluster cheaper. */
@@ -163,10 +167,9 @@ export class DisruptionQueue {
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined && !gone.has(metadata.name)).length;
   }
 
-  /** The more the queue holds, the more time each command gets. */
   #checkTime({ startedMs }: Order): void {
-    const limitMs = Math.min(MOST_TIME_MS, Math.max(LEAST_TIME_MS, PER_CANDIDATE_MS * this.#byProviderId.size));
-    if (this.#deps.clock.now() - startedMs > limitMs) throw new Unrecoverable('command reached timeout');
+    if (this.#deps.clock.now() - startedMs > limitMs(this.#byProviderId.size))
+      throw new Unrecoverable('command reached timeout');
   }
 
   async #rollBack({ command, fields, replacements }: Order, error: Error, log: Logger): Promise<void> {

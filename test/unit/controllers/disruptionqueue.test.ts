@@ -4,6 +4,7 @@ import { NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
+import { limitMs } from '../../../src/controllers/disruption/queue.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { conditionOf, World } from './harness.ts';
 
@@ -266,6 +267,8 @@ describe('a command that waits', () => {
         dedupe: [old.metadata.uid, 'Drifted'],
       },
     ]);
+    // what the queue works on is told of by the queue
+    expect(world.events.map(({ message }) => message)).not.toContain('Candidate is already being disrupted');
     const text = await world.metrics.text();
     const labels = 'decision="replace",reason="drifted",consolidation_type=""';
     expect(text).toContain(`karpenter_voluntary_disruption_decisions_total{${labels}} 1`);
@@ -346,6 +349,16 @@ describe('a command that waits', () => {
 });
 
 describe('a command that takes too long', () => {
+  it.each([
+    { candidates: 1, minutes: 10 },
+    { candidates: 7_500, minutes: 10 },
+    { candidates: 15_000, minutes: 20 },
+    { candidates: 45_000, minutes: 60 },
+    { candidates: 90_000, minutes: 60 },
+  ])('takes more than $minutes minutes beside $candidates nodes in the queue', ({ candidates, minutes }) => {
+    expect(limitMs(candidates)).toBe(minutes * 60_000);
+  });
+
   it('is taken back after ten minutes: marks, expectations, and a count by its decision', async () => {
     await withNodes(1);
     const [old] = claimsNow();
