@@ -3,8 +3,9 @@
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
+import type { Informers, KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';
+import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { combined, rejections } from '../errors.ts';
 import { claimedAt } from './adoption.ts';
@@ -71,19 +72,13 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
       const collect = async (instance: Instance): Promise<void> => {
         try {
           await instances.terminate(instance.id);
+          log.debug('garbage collected cloudprovider instance', { 'provider-id': providerId(instance) });
         } catch (error) {
-          if (causeOf(error, NodeClaimNotFound)) return;
-          throw error;
+          if (!causeOf(error, NodeClaimNotFound)) throw error;
         }
-        log.debug('garbage collected cloudprovider instance', { 'provider-id': providerId(instance) });
         const node = nodes.find(({ spec }) => spec?.providerID === providerId(instance));
-        if (node === undefined) return;
-        try {
-          await client.delete(NODE, { name: node.metadata.name }, { uid: node.metadata.uid });
+        if (node && (await deleteExactly(client, NODE, node)))
           log.debug('garbage collected node', { Node: { name: node.metadata.name } });
-        } catch (error) {
-          if (!isNotFound(error)) throw error;
-        }
       };
       const failed = rejections(await Promise.allSettled(garbage.map(collect)));
       if (failed.length > 0) throw combined('collecting instances', failed);

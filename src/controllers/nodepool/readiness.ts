@@ -28,9 +28,7 @@ export function readiness(deps: Deps): Reconciler<NodePool> {
     triggers: nodeClassesOfPools(deps),
 
     async reconcile(pool) {
-      const reference = pool.spec.template.spec.nodeClassRef;
-      if (!cluster.manages(reference)) return settled;
-      const update = judge(findNodeClass(informers, reference));
+      const update = judge(findNodeClass(informers, pool.spec.template.spec.nodeClassRef));
       const after = setCondition(pool, NODEPOOL_CONDITIONS, update, clock.now());
       await writeChanges(client, NODE_POOL, { before: pool, after }, { part: 'status', lock: true });
       return settled;

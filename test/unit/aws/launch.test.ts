@@ -183,6 +183,22 @@ describe('the rest of an instance life', () => {
     expect(causeOf(error, NodeClaimNotFound)).toBeDefined();
   });
 
+  it('is over when a machine stays broken for as long as its ailment is tolerated', () => {
+    const tolerated = account.provider.repairPolicies.map(
+      ({ conditionType, conditionStatus, tolerationMs }) =>
+        `${conditionType}=${conditionStatus} ${tolerationMs / 60_000} min`,
+    );
+    expect(tolerated).toEqual([
+      'Ready=False 30 min',
+      'Ready=Unknown 30 min',
+      'AcceleratedHardwareReady=False 10 min',
+      'StorageReady=False 30 min',
+      'NetworkingReady=False 30 min',
+      'KernelReady=False 30 min',
+      'ContainerRuntimeReady=False 30 min',
+    ]);
+  });
+
   it('lists and gets instances as claims', async () => {
     const claim = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     const [listed] = await account.provider.list();

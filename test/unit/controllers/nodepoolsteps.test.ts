@@ -86,6 +86,19 @@ describe('nodepool.counter', () => {
     expect(found(deps)?.status?.resources?.cpu).toBe('10');
   });
 
+  it('is not hurried by changes of the pool', async () => {
+    const { b, deps } = running(counter);
+    synced(deps);
+    b.put(NODE_POOL, poolOf());
+    await b.clock.advance(SECOND);
+    b.put(NODE, node('a', '2'));
+    b.put(NODE_POOL, poolOf({ labels: { touched: 'yes' } }));
+    await b.clock.advance(3 * SECOND);
+    expect(b.writesTo('NodePool')).toBe(1);
+    await b.clock.advance(SECOND);
+    expect(b.writesTo('NodePool')).toBe(2);
+  });
+
   it('waits for state to be known, a second at a time', async () => {
     const { b, deps } = running(counter);
     b.put(NODE_POOL, poolOf());
