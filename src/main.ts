@@ -5,7 +5,9 @@
  */
 import { pathToFileURL } from 'node:url';
 import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
+import type { NodePool } from './api/nodepool.ts';
 import { awsProvider } from './aws/index.ts';
+import type { CloudProvider } from './cloud/provider.ts';
 import type { Laboratory } from './controllers/disruption/laboratory.ts';
 import { labThread } from './controllers/disruption/labthread.ts';
 import { MoveBook } from './controllers/disruption/moves.ts';
@@ -13,6 +15,8 @@ import { VerdictBook } from './controllers/disruption/verdictbook.ts';
 import { controllers } from './controllers/index.ts';
 import type { Solver } from './controllers/solver.ts';
 import { threadSolver } from './controllers/threadsolver.ts';
+import { type ToldCatalogue, toldCatalogue } from './engine/catalogue.ts';
+import type { InstanceType } from './engine/model.ts';
 import { type Clock, realClock } from './kube/clock.ts';
 import type { EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
@@ -179,6 +183,7 @@ async function run(parts: Parts): Promise<Operator> {
   };
   debug['/debug/verdicts'] = leading(() => book.verdicts(cluster.nodes(), clock.now()));
   debug['/debug/offerings'] = leading(() => aws.offerings());
+  debug['/debug/instancetypes'] = leading(() => instanceTypesTold(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
   const all = [...controllers(deps, book, parts.solver, moves, parts.laboratory), ...aws.controllers()];
   const work = (): Promise<void> => {
@@ -206,6 +211,17 @@ async function run(parts: Parts): Promise<Operator> {
       await done;
     },
   };
+}
+
+/** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */
+async function instanceTypesTold(nodePools: readonly NodePool[], provider: CloudProvider): Promise<ToldCatalogue> {
+  const seen = await Promise.all(
+    nodePools.map(async (nodePool) => {
+      const types = await provider.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
+      return [nodePool.metadata.name, types] as const;
+    }),
+  );
+  return toldCatalogue(new Map(seen));
 }
 
 /** Works while it holds the lease. The lease is released only when the work in hand is finished. */

@@ -3,17 +3,18 @@ import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { parseSchedulerConfig } from '../observe/schedulerconfig.ts';
-import { readInstanceTypes } from './objects/catalogue.ts';
+import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { applied, type Manifest, readManifests, readText } from './objects/read.ts';
 import type { WorldOptions } from './objects/snapshot.ts';
+import { askOperator } from './operator.ts';
 
 export interface ScenarioOptions {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
   /** Read after them: what these hold takes the place of what has the same name. */
   readonly whatIf?: readonly string[];
-  /** A catalogue file in place of the built-in one. */
+  /** In place of the built-in catalogue: a file, or the URL of an operator's metrics port. */
   readonly instanceTypes?: string;
   /** The operator's setting of that name, or a file that holds it. */
   readonly schedulerConfig?: string;
@@ -46,7 +47,10 @@ export const withScenario = (command: Command): Command =>
         'manifests that take the place of those of the same name, or join them; repeatable',
       ).argParser(collect),
     )
-    .option('--instance-types <file>', 'JSON file with instance types, in place of the built-in catalogue')
+    .option(
+      '--instance-types <source>',
+      'JSON file, or http://… of the operator to ask, in place of the built-in catalogue and prices',
+    )
     .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
     .option('--now <time>', 'the time at which it plays', time);
 
@@ -64,16 +68,19 @@ export async function typesFor(
   nowMs: number,
 ): Promise<WorldOptions['instanceTypes']> {
   if (file === undefined) return (await import('./objects/builtin.ts')).builtInTypes(manifests, nowMs);
-  const types = readInstanceTypes(file);
-  return () => types;
+  const isAsked = /^https?:\/\//.test(file);
+  const found = isAsked ? catalogueIn(await askOperator(file, '/debug/instancetypes'), file) : readCatalogue(file);
+  return ({ metadata }) => found.nodePools.get(metadata.name) ?? found.instanceTypes;
 }
 
 /** Instance types, and what is to be said of them once they have been asked for. */
 export function typesNoting(options: ScenarioOptions): { readonly types: TypesFor; readonly notes: readonly string[] } {
   const notes: string[] = [];
   const types: TypesFor = async (manifests, nowMs) => {
-    if (options.instanceTypes === undefined)
-      notes.push(...(await import('./objects/builtin.ts')).inventedClasses(manifests));
+    if (options.instanceTypes === undefined) {
+      const { inventedClasses, pricesNote } = await import('./objects/builtin.ts');
+      notes.push(...inventedClasses(manifests), ...pricesNote(manifests));
+    }
     return typesFor(options, manifests, nowMs);
   };
   return { types, notes };

@@ -100,6 +100,8 @@ describe('why a node stays', () => {
       ];
       const facts = (text: string): string | undefined => text.split('\n\n')[0];
       expect(facts(fromDump)).toBe(facts(live));
+      const priced = await explained('node', name, '-f', file, '--now', now, '--instance-types', server);
+      expect(facts(priced)).toBe(facts(live));
       for (const each of names) expect(all).toMatch(new RegExp(`^${each} +default +pdb `, 'm'));
     } finally {
       await rm(folder, { recursive: true });

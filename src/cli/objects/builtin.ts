@@ -15,11 +15,10 @@ import { baseOfferings } from '../../aws/offerings/offerings.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
 import { InputError, messageOf } from './errors.ts';
+import { DEFAULT_REGION, placesOf, type Zone, zonesOfClass } from './places.ts';
 import type { Manifest } from './read.ts';
 import { stored } from './stored.ts';
 
-const REGION = 'us-west-2';
-const ZONES = ['a', 'b', 'c'].map((letter, index) => ({ name: `${REGION}${letter}`, id: `usw2-az${index + 1}` }));
 /** The local world's prices come from this seed. */
 const PRICE_SEED = 1;
 /** The operator's default of `--vm-memory-overhead-percent`. */
@@ -34,17 +33,25 @@ const DEFAULT_SPEC: EC2NodeClass['spec'] = {
   securityGroupSelectorTerms: [{ tags: { '*': '*' } }],
 };
 
-/** Types as each pool's NodeClass shows them; a NodeClass that is not among the manifests counts as a plain AL2023 one. */
+/**
+ * Types as each pool's NodeClass shows them, in the zones of its subnets, or in those that the manifests name.
+ * A NodeClass that is not among the manifests counts as a plain AL2023 one.
+ */
 export function builtInTypes(
   manifests: readonly Manifest[],
   nowMs: number,
 ): (nodePool: NodePool) => readonly InstanceType[] {
-  const catalogue = ruleBuiltCatalogue(ZONES, PRICE_SEED);
+  const { region, zones: allZones } = placesOf(manifests);
+  const catalogue = ruleBuiltCatalogue(allZones, PRICE_SEED);
   const classes = manifests.filter(({ object }) => object.kind === 'EC2NodeClass');
   const known = new Map<string, readonly InstanceType[]>();
 
-  const typesOf = (spec: EC2NodeClass['spec'], where: string): readonly InstanceType[] => {
-    const subnets = ZONES.map((zone) => ({ id: `subnet-${zone.id}`, zone: zone.name, zoneID: zone.id }));
+  const typesOf = (spec: EC2NodeClass['spec'], own: readonly Zone[], where: string): readonly InstanceType[] => {
+    const subnets = (own.length > 0 ? own : allZones).map((zone) => ({
+      id: `subnet-${zone.id}`,
+      zone: zone.name,
+      zoneID: zone.id,
+    }));
     const nodeClass: EC2NodeClass = {
       apiVersion: 'karpenter.k8s.aws/v1',
       kind: 'EC2NodeClass',
@@ -67,7 +74,7 @@ export function builtInTypes(
       });
       return {
         name,
-        requirements: typeRequirements(info, { region: REGION, family, zones, offeredIn, reservations: [] }),
+        requirements: typeRequirements(info, { region, family, zones, offeredIn, reservations: [] }),
         capacity,
         overhead: overheadOf(kubelet, {
           vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
@@ -76,7 +83,7 @@ export function builtInTypes(
           ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
         }),
         offerings: baseOfferings(info, {
-          allZones: ZONES.map((zone) => zone.name),
+          allZones: allZones.map((zone) => zone.name),
           zones,
           offeredIn,
           launchable: canLaunch(info, nodeClass, family, undefined),
@@ -94,12 +101,33 @@ export function builtInTypes(
     let types = known.get(name);
     if (types === undefined) {
       const manifest = classes.find(({ object }) => object.metadata.name === name);
-      const spec = manifest === undefined ? DEFAULT_SPEC : stored<EC2NodeClass>(manifest).spec;
-      types = typesOf(spec, manifest?.where ?? 'built-in NodeClass');
+      types =
+        manifest === undefined
+          ? typesOf(DEFAULT_SPEC, [], 'built-in NodeClass')
+          : typesOf(
+              stored<EC2NodeClass>(manifest).spec,
+              distinctZones(manifest.object as EC2NodeClass),
+              manifest.where,
+            );
       known.set(name, types);
     }
     return types;
   };
+}
+
+/** A NodeClass may have several subnets in a zone. */
+const distinctZones = (nodeClass: EC2NodeClass): readonly Zone[] => [
+  ...new Map(zonesOfClass(nodeClass).map((zone) => [zone.name, zone])).values(),
+];
+
+/** What is to be said of the prices that {@link builtInTypes} gives. */
+export function pricesNote(manifests: readonly Manifest[]): readonly string[] {
+  const { region } = placesOf(manifests);
+  if (region === DEFAULT_REGION) return [];
+  return [
+    `prices are those of ${DEFAULT_REGION} in the built-in catalogue, spot prices are made up; ` +
+      `let the operator tell those of ${region} by --instance-types http://127.0.0.1:8080`,
+  ];
 }
 
 /** NodePools whose NodeClass {@link builtInTypes} has to invent. */

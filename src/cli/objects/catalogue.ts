@@ -1,4 +1,4 @@
-/** Instance types from a file of `--instance-types`. */
+/** Instance types from a file of `--instance-types`, or from the operator: the form is that of `engine/catalogue.ts`. */
 import type { InstanceType, Offering, Requirement, Resources } from '../../engine/model.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import { Field } from './check.ts';
@@ -68,8 +68,32 @@ function typeOf({ name, requirements, capacity, overhead, offerings }: TypeEntry
   };
 }
 
+export interface Catalogue {
+  /** What most NodePools see. */
+  readonly instanceTypes: readonly InstanceType[];
+  /** What those see that see something else, by name. */
+  readonly nodePools: ReadonlyMap<string, readonly InstanceType[]>;
+}
+
 /** @throws InputError that names the type's position and the field. */
-export function readInstanceTypes(file: string): readonly InstanceType[] {
+export function catalogueIn(parsed: unknown, where: string): Catalogue {
+  const root = new Field(where, parsed);
+  const own = root.at('nodePools').object();
+  const names = Object.keys((own.value as object | undefined) ?? {});
+  return {
+    instanceTypes: typesIn(root.at('instanceTypes').required()),
+    nodePools: new Map(names.map((name) => [name, typesIn(own.at(name))])),
+  };
+}
+
+const typesIn = (list: Field): readonly InstanceType[] =>
+  list.items().map((type) => {
+    checkType(type);
+    return typeOf(type.value as TypeEntry);
+  });
+
+/** @throws InputError that names the file, and the type's position and the field. */
+export function readCatalogue(file: string): Catalogue {
   let parsed: unknown;
   try {
     parsed = JSON.parse(readText(file));
@@ -77,7 +101,8 @@ export function readInstanceTypes(file: string): readonly InstanceType[] {
     if (error instanceof InputError) throw error;
     throw new InputError(file, `not valid JSON: ${messageOf(error)}`, { cause: error });
   }
-  const types = new Field(file, parsed).at('instanceTypes').required().items();
-  for (const type of types) checkType(type);
-  return (parsed as { instanceTypes: readonly TypeEntry[] }).instanceTypes.map(typeOf);
+  return catalogueIn(parsed, file);
 }
+
+/** Of a file in which all NodePools see the same. @throws InputError as `readCatalogue` does */
+export const readInstanceTypes = (file: string): readonly InstanceType[] => readCatalogue(file).instanceTypes;

@@ -23,6 +23,11 @@ export class Field {
     throw new InputError(this.#where, `${this.#path === '' ? 'object' : this.#path}: ${what}`);
   }
 
+  /** What was checked. */
+  get value(): unknown {
+    return this.#value;
+  }
+
   get isMissing(): boolean {
     return this.#value === undefined || this.#value === null;
   }

@@ -4,11 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { NodePool } from '../../../src/api/nodepool.ts';
 import { readCaseOptions, sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
 import { explainCommand, explainNodes } from '../../../src/cli/explain.ts';
+import { parseManifests } from '../../../src/cli/objects/read.ts';
 import { disruptionText } from '../../../src/cli/render/commands.ts';
 import { verdictsText, verdictText } from '../../../src/cli/render/verdicts.ts';
-import { type TypesFor, typesFor } from '../../../src/cli/scenario.ts';
+import { type TypesFor, typesFor, typesNoting } from '../../../src/cli/scenario.ts';
 
 const NOW = Date.parse('2026-06-03T10:30:00Z');
 const POOL = (consolidateAfter: string): string => `
@@ -154,6 +156,37 @@ describe('disruption on the command line', () => {
       written.mockRestore();
       await new Promise((resolve) => server.close(resolve));
     }
+  });
+
+  it('asks an operator for instance types', async () => {
+    const server = createServer((request, response) => {
+      response.statusCode = request.url === '/debug/instancetypes' ? 200 : 404;
+      response.end(
+        '{"instanceTypes":[],"nodePools":{"default":[{"name":"t","requirements":[],"capacity":{},"offerings":[]}]}}',
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const instanceTypes = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const [pool] = parseManifests(POOL('0s'), 'pool.yaml').map(({ object }) => object as NodePool);
+      const types = await typesFor({ instanceTypes }, [], NOW);
+      expect(pool && types(pool).map(({ name }) => name)).toEqual(['t']);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  it('plays in the region of the dump, and says whose prices it takes', async () => {
+    const elsewhere = (text: string): string => text.replaceAll('us-west-2', 'eu-central-1');
+    const filename = [write('pool.yaml', POOL('0s')), write('eu.yaml', elsewhere(NODE))];
+    const { types, notes } = typesNoting({ filename });
+    const { disruption } = await simulateDisruption({
+      ...sceneOptions(flagsFor(...filename), types),
+      everyMethod: false,
+    });
+    expect(disruption.first?.commands[0]?.savings).toBeGreaterThan(0);
+    expect(notes).toContainEqual(expect.stringMatching(/^prices are those of us-west-2 .* those of eu-central-1 /));
   });
 
   it('says that a dump without nodes has none', async () => {

@@ -110,6 +110,8 @@ spec:
     const file = join(folder, 'types.json');
     writeFileSync(file, '{"instanceTypes":[{"name":"t","requirements":[],"capacity":{"cpu":"x"},"offerings":[]}]}');
     expect(() => readInstanceTypes(file)).toThrow('instanceTypes[0].capacity.cpu: "x" is not a quantity');
+    writeFileSync(file, '{"instanceTypes":[],"nodePools":{"gpu":[{"name":"t"}]}}');
+    expect(() => readInstanceTypes(file)).toThrow('types.json: nodePools.gpu[0].requirements: is required');
     writeFileSync(file, 'nonsense');
     expect(() => readInstanceTypes(file)).toThrow('types.json: not valid JSON');
   });

@@ -1,0 +1,53 @@
+import { describe, expect, it } from '@jest/globals';
+import { catalogueIn } from '../../../src/cli/objects/catalogue.ts';
+import { toldCatalogue } from '../../../src/engine/catalogue.ts';
+import type { InstanceType } from '../../../src/engine/model.ts';
+
+const GIB = 2 ** 30;
+const small: InstanceType = {
+  name: 'm.small',
+  requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['m.small'] }],
+  capacity: { cpu: 2000, memory: 4 * GIB, pods: 29, 'vpc.amazonaws.com/pod-eni': 9 },
+  overhead: {
+    kubeReserved: { cpu: 70, memory: 0.5 * GIB },
+    systemReserved: {},
+    evictionThreshold: { memory: 100 * 2 ** 20 },
+  },
+  offerings: [
+    {
+      requirements: [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spot'] }],
+      usdPerHour: 0.0123,
+      available: false,
+    },
+    {
+      requirements: [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['reserved'] }],
+      usdPerHour: 0,
+      available: true,
+      reservationCapacity: 3,
+    },
+  ],
+};
+const large = { ...small, name: 'm.large' };
+
+describe('a catalogue that is told', () => {
+  it('is read as it was', () => {
+    const told = toldCatalogue(new Map([['default', [small, large]]]));
+    const read = catalogueIn(JSON.parse(JSON.stringify(told)), 'operator');
+    expect(read).toEqual({ instanceTypes: [small, large], nodePools: new Map() });
+  });
+
+  it('tells the types that most NodePools see once, and those of the others by NodePool', () => {
+    const [usual, own]: readonly InstanceType[][] = [[small], [large]];
+    const told = toldCatalogue(
+      new Map([
+        ['gpu', own ?? []],
+        ['default', usual ?? []],
+        ['broken', []],
+        ['batch', usual ?? []],
+      ]),
+    );
+    const read = catalogueIn(JSON.parse(JSON.stringify(told)), 'operator');
+    expect(read).toEqual({ instanceTypes: [small], nodePools: new Map([['gpu', [large]]]) });
+    expect(toldCatalogue(new Map())).toEqual({ instanceTypes: [] });
+  });
+});
