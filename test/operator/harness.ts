@@ -117,7 +117,8 @@ export interface LogLine {
 export async function startScenario(options: ScenarioOptions = {}): Promise<Scenario> {
   const { world, clock } = await stage.open(options);
   const kube = world.kube.client;
-  const operators: Operator[] = [];
+  let latest: Operator | undefined;
+  const running = new Set<Operator>();
   const log: LogLine[] = [];
 
   // The SDK looks for its region, endpoint and credentials in the process's own environment.
@@ -137,7 +138,9 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
       ...(options.laboratory === undefined ? {} : { laboratory: options.laboratory }),
       write: (line) => log.push(JSON.parse(line) as LogLine),
     });
-    operators.push(operator);
+    latest = operator;
+    running.add(operator);
+    void operator.done.then(() => running.delete(operator));
     return operator;
   };
 
@@ -147,7 +150,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     log,
     startOperator: startOne,
     async restartOperator() {
-      await operators.at(-1)?.stop();
+      await latest?.stop();
       return startOne();
     },
     async apply(...objects) {
@@ -172,7 +175,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     nodes: async () => (await kube.list(NODE)).items.filter((node) => node.metadata.labels?.[NODEPOOL_LABEL]),
     events: async (reason) =>
       (await kube.list(EVENT)).items.filter((event) => reason === undefined || event.reason === reason),
-    metrics: async () => (await fetch(`http://127.0.0.1:${operators.at(-1)?.metricsPort}/metrics`)).text(),
+    metrics: async () => (await fetch(`http://127.0.0.1:${latest?.metricsPort}/metrics`)).text(),
     instances: () => world.aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running'),
     async until(what, holds, limitMs = 25_000) {
       const started = clock.calmMs();
@@ -191,7 +194,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
       clock.speed(before);
     },
     async stop() {
-      for (const operator of operators) await operator.stop();
+      for (const operator of running) await operator.stop();
       await world.stop();
       clock.stop();
     },
