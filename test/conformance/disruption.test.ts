@@ -6,9 +6,11 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type SceneOptions, sceneOf, sceneOptions, simulateDisruption } from '../../src/cli/disruption.ts';
 import { readInstanceTypes } from '../../src/cli/objects/catalogue.ts';
-import { candidateOf, isBlock } from '../../src/engine/disruption/candidates.ts';
+import type { Disruption } from '../../src/cli/render/commands.ts';
+import { poolTotals } from '../../src/engine/disruption/balance.ts';
+import { type Block, type Candidate, candidateOf, isBlock, isEmpty } from '../../src/engine/disruption/candidates.ts';
 import type { InstanceType } from '../../src/engine/model.ts';
-import { type Expected, outcomeText, problemOf } from './outcomes.ts';
+import { type Expected, type ExpectedNode, outcomeText, problemOf, purchaseOf } from './outcomes.ts';
 
 const CASES = join(import.meta.dirname, 'disruption-cases');
 /** The scheduling cases play with the same catalogues. */
@@ -48,9 +50,18 @@ describe('simulate --disruption', () => {
     );
   }
 
+  const played = new Map<string, Disruption>();
+  async function play(name: string): Promise<Disruption> {
+    const known = played.get(name);
+    if (known !== undefined) return known;
+    const { disruption } = await simulateDisruption({ ...optionsFor(name), everyMethod: true });
+    played.set(name, disruption);
+    return disruption;
+  }
+
   it.each(readdirSync(CASES))('%s', async (name) => {
     const expected = expectedOf(name);
-    const { disruption } = await simulateDisruption({ ...optionsFor(name), everyMethod: true });
+    const disruption = await play(name);
     expect(problemOf(disruption, expected)).toBe('');
 
     const settled = expected.methods.filter(({ method }) => !expected.varying?.includes(method));
@@ -58,23 +69,54 @@ describe('simulate --disruption', () => {
     for (const result of settled) expect(own.get(result.method)).toBe(outcomeText(result));
   });
 
+  it.each(readdirSync(CASES))('%s: candidates, budgets and purchases of every method', async (name) => {
+    const expected = expectedOf(name);
+    const disruption = await play(name);
+    for (const wanted of expected.methods) {
+      const found = disruption.methods?.find(({ method }) => method === wanted.method);
+      expect(found).toMatchObject({ reason: wanted.reason, ...(wanted.budgets ? { budgets: wanted.budgets } : {}) });
+      expect(found?.candidates).toEqual([...wanted.candidates].sort());
+      if (expected.varying?.includes(wanted.method)) continue;
+      for (const [at, command] of wanted.commands.entries()) {
+        const own = found?.commands[at];
+        expect(own?.replacements.map(purchaseOf)).toEqual((command.replacements ?? []).map(purchaseOf));
+        const isPriced = (command.replacements ?? []).every(({ cheapestPrice }) => cheapestPrice >= 0);
+        if (isPriced) expect(own?.savings).toBeCloseTo(command.savings, 6);
+      }
+    }
+  });
+
+  function expectSame(found: Block | Candidate, expected: ExpectedNode, why: string | undefined): void {
+    expect(isBlock(found) ? found.text : undefined).toBe(why);
+    if (isBlock(found)) return;
+    expect(isEmpty(found)).toBe(expected.empty);
+    expect(found.usdPerHour).toBeCloseTo(expected.price, 6);
+    expect(found.disruptionCost).toBeCloseTo(expected.disruptionCost, 6);
+    expect(found.rescheduleCost).toBeCloseTo(expected.rescheduleDisruptionCost, 6);
+    expect(found.savingsRatio).toBeCloseTo(expected.savingsRatio, 6);
+  }
+
   it.each(readdirSync(CASES))('%s: prices, costs and why nodes are no candidates', async (name) => {
     const { scene } = await sceneOf(optionsFor(name));
+    const { inProgress, pools } = scene;
     const { nodes, nowMs, podDisruptionBudgets } = scene.snapshot;
-    for (const expected of expectedOf(name).nodes) {
+    const { nodes: expectedNodes, nodePools: expectedPools = {} } = expectedOf(name);
+    const graceful: Candidate[] = [];
+    for (const expected of expectedNodes) {
       // nodes that have not registered are known by their claim's name there
       const node = nodes.find((each) => [each.name, each.nodeClaim?.metadata.name].includes(expected.name));
       if (node === undefined) throw new Error(`there is no node ${expected.name}`);
       for (const disruptionClass of ['graceful', 'eventual'] as const) {
-        const { inProgress, pools } = scene;
         const found = candidateOf(node, { nowMs, class: disruptionClass, inProgress, pools, podDisruptionBudgets });
-        expect(isBlock(found) ? found.text : undefined).toBe(expected.notCandidate?.[disruptionClass]);
-        if (isBlock(found)) continue;
-        expect(found.usdPerHour).toBeCloseTo(expected.price, 6);
-        expect(found.disruptionCost).toBeCloseTo(expected.disruptionCost, 6);
-        expect(found.rescheduleCost).toBeCloseTo(expected.rescheduleDisruptionCost, 6);
-        expect(found.savingsRatio).toBeCloseTo(expected.savingsRatio, 6);
+        expectSame(found, expected, expected.notCandidate?.[disruptionClass]);
+        if (disruptionClass === 'graceful' && !isBlock(found)) graceful.push(found);
       }
+    }
+    const totals = [...poolTotals(nodes, graceful, pools)];
+    expect(totals.map(([pool]) => pool).sort()).toEqual(Object.keys(expectedPools).sort());
+    for (const [pool, { usdPerHour, disruption }] of totals) {
+      expect(usdPerHour).toBeCloseTo(expectedPools[pool]?.cost ?? Number.NaN, 6);
+      expect(disruption).toBeCloseTo(expectedPools[pool]?.disruptionCost ?? Number.NaN, 6);
     }
   });
 });

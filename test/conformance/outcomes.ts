@@ -1,5 +1,55 @@
 /** Whether what disruption would do is what the reference would do. */
 import type { Disruption, SimulatedCommand } from '../../src/cli/render/commands.ts';
+import type { Requirement } from '../../src/engine/model.ts';
+
+interface ExpectedReplacement {
+  readonly nodePool: string;
+  readonly pods: readonly string[];
+  readonly instanceTypes: readonly string[];
+  readonly requirements: readonly Requirement[];
+  readonly capacityTypes: readonly string[];
+  readonly cheapestPrice: number;
+}
+
+/** A method on its own, with all that it says. */
+export interface ExpectedMethod extends Outcome {
+  readonly reason: string;
+  readonly candidates: readonly string[];
+  /** Missing where no node is a candidate. */
+  readonly budgets?: Readonly<Record<string, number>>;
+  readonly commands: readonly {
+    readonly decision: string;
+    readonly candidates: readonly string[];
+    readonly savings: number;
+    readonly replacements?: readonly ExpectedReplacement[];
+  }[];
+}
+
+/**
+ * Keys of requirements that say nothing of what is bought: marks of simulations, the NodeClass under the name that it has
+ * where the reference runs, and the types, which are listed by themselves.
+ */
+const BESIDE_THE_POINT = new Set([
+  'karpenter.sh/registered',
+  'karpenter.sh/initialized',
+  'karpenter.test.sh/testnodeclass',
+  'karpenter.k8s.aws/ec2nodeclass',
+  'node.kubernetes.io/instance-type',
+]);
+
+const inOrder = (values: readonly string[] = []): readonly string[] => [...values].sort();
+
+/** All that can be compared of what is bought: of types with equal prices, any comes first. */
+export const purchaseOf = (replacement: ExpectedReplacement) => ({
+  nodePool: replacement.nodePool,
+  pods: inOrder(replacement.pods),
+  instanceTypes: inOrder(replacement.instanceTypes),
+  capacityTypes: inOrder(replacement.capacityTypes),
+  requirements: replacement.requirements
+    .filter(({ key }) => !BESIDE_THE_POINT.has(key))
+    .map(({ key, operator, values = [], minValues }) => `${key} ${operator} ${inOrder(values)} ${minValues ?? ''}`)
+    .sort(),
+});
 
 /** A method's commands, as far as they are compared. */
 export interface Outcome {
@@ -11,13 +61,14 @@ export interface Outcome {
   }[];
 }
 
-interface ExpectedNode {
+export interface ExpectedNode {
   readonly name: string;
   readonly nodePool: string;
   readonly price: number;
   readonly disruptionCost: number;
   readonly rescheduleDisruptionCost: number;
   readonly savingsRatio: number;
+  readonly empty: boolean;
   /** Why methods of a class leave the node alone. */
   readonly notCandidate?: { readonly graceful?: string; readonly eventual?: string };
 }
@@ -28,7 +79,9 @@ export interface Expected {
   readonly alternatives?: readonly (Outcome | null)[];
   /** Methods that such ties decide. */
   readonly varying?: readonly string[];
-  readonly methods: readonly Outcome[];
+  readonly methods: readonly ExpectedMethod[];
+  /** What the NodePools that have candidates cost, USD per hour, and what it would disturb to take them away. */
+  readonly nodePools?: Readonly<Record<string, { readonly cost: number; readonly disruptionCost: number }>>;
   readonly nodes: readonly ExpectedNode[];
 }
 
@@ -57,12 +110,12 @@ export function outcomeText(outcome: Outcome | null, standIn: (name: string) => 
 
 /** Whether the replacements cost the same; the prices of claims that a NodePool alone decides are not known (-1). */
 function samePrices(actual: Outcome | null, expected: Outcome | null): boolean {
-  const inOrder = (outcome: Outcome | null): readonly (readonly number[])[] =>
+  const sorted = (outcome: Outcome | null): readonly (readonly number[])[] =>
     [...(outcome?.commands ?? [])]
       .sort((a, b) => (commandText(a, itself) < commandText(b, itself) ? -1 : 1))
       .map(pricesOf);
-  const theirs = inOrder(expected);
-  return inOrder(actual).every((prices, at) => {
+  const theirs = sorted(expected);
+  return sorted(actual).every((prices, at) => {
     const wanted = theirs[at] ?? [];
     return prices.length === wanted.length && prices.every((price, each) => isNear(price, wanted[each] ?? 0));
   });

@@ -127,7 +127,11 @@ describe('what several nodes are replaced by', () => {
     { zones: ['zone-x', 'zone-a'], is: 'undefined' }, // a price that is not known counts as nothing
   ])('must be cheaper than the cheapest of them that is of a possible type: $zones', async ({ zones, is }) => {
     const known = withPrices(0.4, 0.08);
-    const nodes = zones.map((zone, at) => ({ ...candidate(`n${at}`, { [ZONE_LABEL]: zone }, known), usdPerHour: 1 }));
+    const nodes = zones.map((zone, at) => ({
+      ...candidate(`n${at}`, { [ZONE_LABEL]: zone }, known),
+      usdPerHour: 1,
+      savingsRatio: 1,
+    }));
     const { command } = await decided(multiNode, nodes, () => solved([planned(['m.2', 'm.4'])], known));
     expect(String(command?.replacements[0]?.instanceTypes)).toBe(is);
   });

@@ -191,6 +191,40 @@ describe('a simulation of a pod that has not started', () => {
   });
 });
 
+describe('several simulations', () => {
+  it('have the whole of the deadline each', () => {
+    let now = 0;
+    const gone = stateNode('a', { pods: [busy('p')] });
+    const base: Snapshot = {
+      nowMs: NOW,
+      pools: [quietPool],
+      nodes: [gone],
+      pendingPods: [],
+      daemonPods: [],
+      namespaces: [],
+      podDisruptionBudgets: [],
+      persistentVolumeClaims: [],
+      persistentVolumes: [],
+      storageClasses: [],
+    };
+    const experiments = new Experiments(base, {
+      nodePools: [quietPool.nodePool],
+      solve: {
+        preferencePolicy: 'Respect',
+        minValuesPolicy: 'Strict',
+        reservedMode: 'off',
+        ignoreDraRequests: true,
+        deadlineMs: 1000,
+        elapsedMs: () => now,
+      },
+    });
+    const asked = () => experiments.without([gone.providerId], { sparesQuietNodes: false })?.claims.length;
+    expect(asked()).toBe(1);
+    now = 5000;
+    expect(asked()).toBe(1);
+  });
+});
+
 describe('strandedText', () => {
   it('names five pods', () => {
     const stranded = new Map(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [`ns/${name}`, 'no']));

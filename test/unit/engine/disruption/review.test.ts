@@ -1,0 +1,113 @@
+/** One question to one method, with all that it needs to know of the cluster. */
+import { describe, expect, it } from '@jest/globals';
+import type { Experiments } from '../../../../src/engine/disruption/experiments.ts';
+import type { Deliberation, Method } from '../../../../src/engine/disruption/method.ts';
+import { METHODS, methodsOf, review, type Scene } from '../../../../src/engine/disruption/review.ts';
+import type { PoolInput, Snapshot, StateNode } from '../../../../src/engine/model.ts';
+import { at, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
+
+const types = [instanceType('m.large', 2, 0.1)];
+
+const sceneOf = (nodes: readonly StateNode[], pools: readonly PoolInput[]): Scene => ({
+  snapshot: {
+    nowMs: NOW,
+    pools,
+    nodes,
+    pendingPods: [],
+    daemonPods: [],
+    namespaces: [],
+    podDisruptionBudgets: [],
+    persistentVolumeClaims: [],
+    persistentVolumes: [],
+    storageClasses: [],
+  } satisfies Snapshot,
+  pools: new Map(pools.map((input) => [input.nodePool.metadata.name, input])),
+  inProgress: new Set(),
+  spotToSpot: false,
+  consolidation: 'compatible',
+  experiments: { without: () => undefined } as unknown as Experiments,
+  elapsedMs: () => 0,
+});
+
+/** Takes nodes that hold pods, and keeps what it was told. */
+function listener() {
+  const heard: Deliberation[] = [];
+  const method: Method = {
+    name: 'listener',
+    reason: 'Underutilized',
+    class: 'graceful',
+    consolidationType: '',
+    filter: ({ reschedulablePods }) =>
+      reschedulablePods.length > 0
+        ? { eligible: true }
+        : { eligible: false, reason: { code: 'empty', text: 'empty' }, isTold: false },
+    decide: async (deliberation) => {
+      heard.push(deliberation);
+      return { commands: [], exhausted: true, notes: [] };
+    },
+  };
+  return { method, heard };
+}
+
+describe('review', () => {
+  it('tells the method of the nodes that it takes, with their budgets, and why it gets no others', async () => {
+    const { method, heard } = listener();
+    const nodes = [
+      stateNode('a', { pods: [pod('p')] }),
+      stateNode('b'),
+      stateNode('c', { state: { markedForDeletion: true } }),
+    ];
+    const pools = [
+      { nodePool: pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '2' }] }), instanceTypes: types },
+    ];
+    const { blocks, declined, candidates, allowances } = await review(method, sceneOf(nodes, pools));
+    expect(heard.map((each) => each.candidates.map(({ name }) => name))).toEqual([['a']]);
+    expect(heard[0]?.budgets).toEqual(new Map([['default', 1]]));
+    expect(candidates.map(({ name }) => name)).toEqual(['a']);
+    expect([...declined.keys()]).toEqual(['aws:///b']);
+    expect([...blocks].map(([id, { code }]) => [id, code])).toEqual([['aws:///c', 'deleting']]);
+    expect(allowances.get('default')).toMatchObject({ total: 3, disrupting: 1, allowed: 2, remaining: 1 });
+  });
+
+  it('does not ask a method for which there is no node', async () => {
+    const { method, heard } = listener();
+    const { findings } = await review(method, sceneOf([stateNode('a')], [{ nodePool: pool(), instanceTypes: types }]));
+    expect({ heard, findings }).toMatchObject({ heard: [], findings: { commands: [], exhausted: true } });
+  });
+
+  it('leaves nodes alone whose NodePool has nothing to offer: what they cost and could become is unknown', async () => {
+    const { method } = listener();
+    const nodes = [stateNode('a', { pods: [pod('p')] }), stateNode('b', { pool: 'bare', pods: [pod('q')] })];
+    const pools = [
+      { nodePool: pool(), instanceTypes: types },
+      { nodePool: pool('bare'), instanceTypes: [] },
+    ];
+    const { blocks, candidates } = await review(method, sceneOf(nodes, pools));
+    expect(candidates.map(({ name }) => name)).toEqual(['a']);
+    expect(blocks.get('aws:///b')).toMatchObject({ code: 'no-pool', object: { kind: 'NodePool', name: 'bare' } });
+  });
+
+  it('weighs NodePools by all nodes that may go, those too that the method does not take', async () => {
+    const { method, heard } = listener();
+    const going = pod('going', { metadata: { deletionTimestamp: at(NOW) } }); // would count on a node that stays
+    const nodes = [stateNode('a', { pods: [pod('p')] }), stateNode('b', { pods: [going] })];
+    await review(method, sceneOf(nodes, [{ nodePool: pool(), instanceTypes: types }]));
+    expect(heard[0]?.totals.get('default')?.disruption).toBe(3);
+  });
+});
+
+describe('the methods', () => {
+  it('are asked in order: what disturbs least comes first', () => {
+    const inOrder = [
+      'emptiness',
+      'static drift',
+      'drift',
+      'multi-node consolidation',
+      'single-node consolidation',
+      'swap consolidation',
+    ];
+    expect(methodsOf('thorough').map(({ name }) => name)).toEqual(inOrder);
+    expect(methodsOf('compatible').map(({ name }) => name)).toEqual(inOrder.slice(0, 5));
+    expect(METHODS).toEqual(methodsOf('compatible'));
+  });
+});
