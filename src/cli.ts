@@ -13,7 +13,7 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
     async () => (await import('./cli/local.ts')).localCommand(),
   ],
   explain: [
-    'say why nodes are not given back or replaced',
+    'say why nodes are not given back or replaced, and why pods stay pending',
     async () => (await import('./cli/explain.ts')).explainCommand(),
   ],
   moves: [

@@ -1,7 +1,8 @@
-/** `karpenter explain node`: whether nodes would be disrupted, and if not, what stands in the way. */
+/** `karpenter explain`: of nodes, whether they would be disrupted, and if not, what stands in the way. */
 import { Command, Option } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
+import { explainPod } from './explainpod.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
@@ -31,7 +32,7 @@ async function verdictsFor(flags: ExplainFlags): Promise<readonly Verdict[]> {
 }
 
 const sourceOf = ({ filename, server = DEFAULT_SERVER }: ExplainFlags): string =>
-  filename.length === 0 ? `the operator at ${server}` : filename.join(', ');
+  filename.length === 0 ? `known to the operator at ${server}` : `in ${filename.join(', ')}`;
 
 /** By the name of the Node, of its NodeClaim, or of the Node up to the first dot. @throws Error that tells known names */
 function verdictOn(name: string, verdicts: readonly Verdict[], where: string): Verdict {
@@ -50,6 +51,7 @@ async function print(chosen: Verdict | readonly Verdict[], output: ExplainFlags[
 
 function explainNode(): Command {
   const command = new Command('node')
+    .alias('nodeclaim')
     .description('Say of a node, or of all, whether it would be given back or replaced, and if not, why not')
     .argument('[name]', 'name of the Node or of its NodeClaim; all nodes when left out')
     .option(
@@ -71,4 +73,7 @@ function explainNode(): Command {
 }
 
 export const explainCommand = (): Command =>
-  new Command('explain').description('Say why things are as they are').addCommand(explainNode());
+  new Command('explain')
+    .description('Say why things are as they are')
+    .addCommand(explainNode())
+    .addCommand(explainPod());

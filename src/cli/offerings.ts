@@ -53,7 +53,7 @@ export const offeringsCommand = (): Command =>
       const chosen = name === undefined ? all : all.filter(({ nodePool }) => nodePool === name);
       if (name !== undefined && chosen.length === 0) {
         const known = all.map(({ nodePool }) => nodePool);
-        throw new Error(notAmong('NodePool', name, { known, where: `the operator at ${server}` }));
+        throw new Error(notAmong('NodePool', name, { known, where: `known to the operator at ${server}` }));
       }
       process.stdout.write(output === 'json' ? `${JSON.stringify(chosen)}\n` : offeringsText(chosen));
     });

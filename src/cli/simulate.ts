@@ -1,6 +1,6 @@
 /** `karpenter simulate`: which nodes would be bought for the pods in some manifests, without a cluster or an account. */
 import { Command, Option } from 'commander';
-import type { SolveOptions } from '../engine/model.ts';
+import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
@@ -23,6 +23,7 @@ export interface SimulateOptions extends ScenarioOptions {
 
 export interface SimulateResult {
   readonly simulation: Simulation;
+  readonly snapshot: Snapshot;
   readonly notes: readonly string[];
 }
 
@@ -43,7 +44,8 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
   });
   return {
     simulation: simulationOf(plan, { explain: options.explain ?? false }),
-    notes: [...ofTypes, ...notes, ...noneOf('pending pod', snapshot.pendingPods)],
+    snapshot,
+    notes: [...ofTypes, ...notes],
   };
 }
 
@@ -125,8 +127,11 @@ export function simulateCommand(): Command {
       for (const name of ['options', 'featureGates', 'consolidation'])
         if (command.getOptionValueSource(name) === 'cli')
           command.error(`error: ${spelled(name)} goes with --disruption`);
-      const { simulation, notes } = await simulate({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
-      writeNotes(notes);
+      const { simulation, snapshot, notes } = await simulate({
+        ...flags,
+        ...(now === undefined ? {} : { nowMs: now }),
+      });
+      writeNotes([...notes, ...noneOf('pending pod', snapshot.pendingPods)]);
       process.stdout.write(await print(simulation, flags.output));
     });
 }

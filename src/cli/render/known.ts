@@ -2,14 +2,14 @@
 
 const MOST_NAMES = 10;
 
-/** `there is no NodePool "a"; the operator at … knows b, c and 3 more`. */
+/** `there is no NodePool "a" in now.yaml, only b, c and 3 more`. `where`: such as `in now.yaml`. */
 export function notAmong(
   noun: string,
   name: string,
   { known, where }: { readonly known: readonly string[]; readonly where: string },
 ): string {
-  if (known.length === 0) return `there is no ${noun} "${name}"; ${where} knows none at all`;
+  if (known.length === 0) return `there is no ${noun} "${name}" ${where}, nor any other`;
   const more = known.length - MOST_NAMES;
   const names = known.slice(0, MOST_NAMES).join(', ');
-  return `there is no ${noun} "${name}"; ${where} knows ${names}${more > 0 ? ` and ${more} more` : ''}`;
+  return `there is no ${noun} "${name}" ${where}, only ${names}${more > 0 ? ` and ${more} more` : ''}`;
 }

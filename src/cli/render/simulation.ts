@@ -37,13 +37,20 @@ function refusalLines(unschedulable: Simulation['unschedulable']): readonly stri
   });
 }
 
+/** Pods with the same reasons under one heading. */
 function explanationLines(explanations: Readonly<Record<string, PodRefusal>>): readonly string[] {
-  return Object.entries(explanations).flatMap(([pod, refusal]) => {
-    if (refusal.code !== 'no-fit') return [`  ${pod}: ${refusal.code}`];
-    const pools = refusal.pools.map(({ nodePool, misfit }) => `    ${nodePool}: ${misfit.code}: ${misfitText(misfit)}`);
-    return [`  ${pod}`, ...pools];
+  const alike = Map.groupBy(Object.entries(explanations), ([, refusal]) => reasonLines(refusal).join('\n'));
+  return [...alike].map(([reasons, pods]) => {
+    const [[first = ''] = []] = pods;
+    const others = pods.length > 1 ? ` and ${counted(pods.length - 1, 'other')}` : '';
+    return `  ${first}${others}\n${reasons}`;
   });
 }
+
+const reasonLines = (refusal: PodRefusal): readonly string[] =>
+  refusal.code === 'no-fit'
+    ? refusal.pools.map(({ nodePool, misfit }) => `    ${nodePool}: ${misfit.code}: ${misfitText(misfit)}`)
+    : [`    ${refusal.code}`];
 
 export function simulationText({
   nodeClaims,

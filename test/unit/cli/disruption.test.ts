@@ -151,7 +151,9 @@ describe('disruption on the command line', () => {
         written.mockClear();
       }
       const unknown = explainCommand().parseAsync(['node', 'node-b', '--server', url], { from: 'user' });
-      await expect(unknown).rejects.toThrow(`there is no node "node-b"; the operator at ${url} knows node-a.internal`);
+      await expect(unknown).rejects.toThrow(
+        `there is no node "node-b" known to the operator at ${url}, only node-a.internal`,
+      );
     } finally {
       written.mockRestore();
       await new Promise((resolve) => server.close(resolve));
@@ -192,7 +194,7 @@ describe('disruption on the command line', () => {
   it('says that a dump without nodes has none', async () => {
     const filename = write('none.yaml', '');
     const asked = explainCommand().parseAsync(['node', 'node-a', '-f', filename], { from: 'user' });
-    await expect(asked).rejects.toThrow(`there is no node "node-a"; ${filename} knows none at all`);
+    await expect(asked).rejects.toThrow(`there is no node "node-a" in ${filename}, nor any other`);
   });
 
   it.each([

@@ -64,10 +64,10 @@ describe('karpenter moves', () => {
 
 describe('what is not there', () => {
   it.each([
-    [[], 'there is no node "x"; now.yaml knows none at all'],
-    [['a', 'b'], 'there is no node "x"; now.yaml knows a, b'],
-    [[...'abcdefghijkl'], 'there is no node "x"; now.yaml knows a, b, c, d, e, f, g, h, i, j and 2 more'],
+    [[], 'there is no node "x" in now.yaml, nor any other'],
+    [['a', 'b'], 'there is no node "x" in now.yaml, only a, b'],
+    [[...'abcdefghijkl'], 'there is no node "x" in now.yaml, only a, b, c, d, e, f, g, h, i, j and 2 more'],
   ])('is told with what is: %j', (known, text) => {
-    expect(notAmong('node', 'x', { known, where: 'now.yaml' })).toBe(text);
+    expect(notAmong('node', 'x', { known, where: 'in now.yaml' })).toBe(text);
   });
 });

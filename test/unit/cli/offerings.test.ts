@@ -83,7 +83,7 @@ describe('karpenter offerings', () => {
 
   it('says what is wrong when it cannot', async () => {
     await expect(run('--server', url, 'nothing')).rejects.toThrow(
-      `there is no NodePool "nothing"; the operator at ${url} knows default, full, lost`,
+      `there is no NodePool "nothing" known to the operator at ${url}, only default, full, lost`,
     );
     status = 503;
     await expect(run('--server', url)).rejects.toThrow('/debug/offerings answers 503: stands by');

@@ -56,15 +56,14 @@ describe('simulate', () => {
     });
     const text = simulationText(simulation);
     expect(text).toContain('default/web-0 and 2 others: no instance type has enough resources');
-    expect(text).toContain('    default: instance-types: no instance type has enough resources');
+    expect(text).toMatch(/^WHY\n {2}default\/web-0 and 2 others\n {4}default: instance-types: no instance type has /m);
     expect(text).toContain('0 new nodes for $0.0000/h, 3 pods unschedulable');
   });
 
-  it('says what it had to assume, and that there is nothing to place', async () => {
+  it('says what it had to assume', async () => {
     const filename = [write('pool.yaml', POOL)];
     expect((await simulate({ filename, nowMs: 0 })).notes).toEqual([
       expect.stringMatching(/NodePool default: EC2NodeClass default is not among the manifests, a plain AL2023 one /),
-      'there is no pending pod among the manifests',
     ]);
   });
 

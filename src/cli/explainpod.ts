@@ -1,0 +1,91 @@
+/** `karpenter explain pod`: where a pod would go, and if nowhere, what every NodePool has against it. */
+import { Command, Option } from 'commander';
+import type { Snapshot } from '../engine/model.ts';
+import { misfitText } from '../engine/solver/misfits.ts';
+import { notAmong } from './render/known.ts';
+import type { Simulation } from './render/plan.ts';
+import { table, usdPerHour } from './render/table.ts';
+import { type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
+import { simulate } from './simulate.ts';
+
+/** Of public form. */
+export interface PodVerdict {
+  /** `namespace/name`. */
+  readonly pod: string;
+  /** `running`: on a node already. `fits`: on a node that is there. `bought`: on a new node. */
+  readonly code: 'running' | 'fits' | 'bought' | 'unschedulable' | 'unknown';
+  readonly text: string;
+  /** What each NodePool has against it, in the order in which they were tried. */
+  readonly nodePools?: readonly { readonly nodePool: string; readonly code: string; readonly text: string }[];
+}
+
+/** The verdict on the pod of that namespaced name. */
+export function podVerdict(pod: string, simulation: Simulation, { nodes }: Snapshot): PodVerdict {
+  const host = nodes.find(({ pods }) => pods.some(({ metadata }) => nameOf(metadata) === pod));
+  if (host) return { pod, code: 'running', text: `it is on node ${host.name}` };
+  const place = simulation.existingNodes.find(({ pods }) => pods.includes(pod));
+  if (place) return { pod, code: 'fits', text: `it fits on node ${place.name}` };
+  const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));
+  if (claim) {
+    const { nodePool, cheapest, price, pods } = claim;
+    const shared = pods.length > 1 ? `, with ${pods.length - 1} more` : '';
+    return {
+      pod,
+      code: 'bought',
+      text: `NodePool ${nodePool} buys a node for it${shared}: ${cheapest} for ${usdPerHour(price)}`,
+    };
+  }
+  const refusal = simulation.explanations?.[pod];
+  if (refusal === undefined)
+    return { pod, code: 'unknown', text: 'it is neither pending nor on a node that is among the manifests' };
+  if (refusal.code !== 'no-fit') return { pod, code: 'unschedulable', text: refusal.text };
+  const nodePools = refusal.pools.map(({ nodePool, misfit }) => ({
+    nodePool,
+    code: misfit.code,
+    text: misfitText(misfit),
+  }));
+  return { pod, code: 'unschedulable', text: 'no NodePool can buy a node for it', nodePools };
+}
+
+export function podVerdictText({ pod, code, text, nodePools = [] }: PodVerdict): string {
+  const rows = nodePools.map((each) => [each.nodePool, each.code, each.text]);
+  const reasons = rows.length === 0 ? '' : `\n${table(['NODEPOOL', 'CODE', 'BECAUSE'], rows)}\n`;
+  return `Pod ${pod}\n  verdict  ${code}\n  because  ${text}\n${reasons}`;
+}
+
+const nameOf = ({ namespace = 'default', name }: { readonly namespace?: string; readonly name: string }): string =>
+  `${namespace}/${name}`;
+
+interface Flags extends ScenarioOptions {
+  readonly namespace: string;
+  readonly now?: number;
+  readonly output: 'table' | 'json' | 'yaml';
+}
+
+export function explainPod(): Command {
+  const command = new Command('pod')
+    .description('Say of a pod among some manifests which node it would get, and if none, why not')
+    .argument('<name>', 'name of the pod; pods of a workload are NAME-0, NAME-1 …')
+    .option('-n, --namespace <namespace>', 'its namespace', 'default');
+  return withScenario(command)
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .addHelpText('after', '\nWhat the operator itself says of a pod is in the events of kubectl describe pod.')
+    .action(async (name: string, { namespace, now, output, ...flags }: Flags) => {
+      if (flags.filename.length === 0)
+        command.error('error: name manifests with -f, or pipe them in: kubectl get … -A -o yaml | karpenter … -f -');
+      const options = { ...flags, explain: true, ...(now === undefined ? {} : { nowMs: now }) };
+      const { simulation, snapshot, notes } = await simulate(options);
+      const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
+      const known = pods.map(({ metadata }) => nameOf(metadata));
+      const pod = nameOf({ namespace, name });
+      if (!known.includes(pod))
+        throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
+      writeNotes(notes);
+      process.stdout.write(await print(podVerdict(pod, simulation, snapshot), output));
+    });
+}
+
+async function print(verdict: PodVerdict, output: Flags['output']): Promise<string> {
+  if (output === 'json') return `${JSON.stringify(verdict)}\n`;
+  return output === 'yaml' ? (await import('yaml')).stringify(verdict) : podVerdictText(verdict);
+}

@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { explainCommand } from '../../../src/cli/explain.ts';
+
+const POOL = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m7g]}]
+`;
+const NODE = `
+apiVersion: v1
+kind: Node
+metadata: {name: node-a, labels: {karpenter.sh/registered: "true", karpenter.sh/initialized: "true"}}
+spec: {providerID: aws:///us-west-2a/i-1}
+status:
+  capacity: {cpu: "1", memory: 4Gi, pods: "10"}
+  allocatable: {cpu: "1", memory: 4Gi, pods: "10"}
+  conditions: [{type: Ready, status: "True"}]
+`;
+const pod = (name: string, cpu: string, nodeName = ''): string => `
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}}
+spec: {nodeName: "${nodeName}", containers: [{name: app, resources: {requests: {cpu: "${cpu}"}}}]}
+`;
+
+describe('karpenter explain pod', () => {
+  let folder: string;
+  let file: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'explainpod-'));
+    file = join(folder, 'now.yaml');
+    const pods = [pod('there', '100m', 'node-a'), pod('small', '100m'), pod('large', '3'), pod('huge', '9999')];
+    writeFileSync(file, [POOL, NODE, ...pods].join('---\n'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const explained = async (...args: readonly string[]): Promise<string> => {
+    const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+    try {
+      await explainCommand().parseAsync(['pod', ...args, '-f', file], { from: 'user' });
+      return written.mock.calls.map(([text]) => String(text)).join('');
+    } finally {
+      written.mockRestore();
+      noted.mockRestore();
+    }
+  };
+
+  it.each([
+    ['there', 'running', /it is on node node-a/],
+    ['small', 'fits', /it fits on node node-a/],
+    ['large', 'bought', /NodePool default buys a node for it: m7g\.xlarge for \$/],
+    ['huge', 'unschedulable', /no NodePool can buy a node for it/],
+  ])('says of %s: %s', async (name, code, because) => {
+    const text = await explained(name);
+    expect(text).toMatch(new RegExp(`^Pod default/${name}\n  verdict  ${code}\n  because  `));
+    expect(text).toMatch(because);
+  });
+
+  it('names what each NodePool has against a pod', async () => {
+    expect(await explained('huge')).toMatch(/\nNODEPOOL +CODE +BECAUSE\ndefault +instance-types +no instance type has/);
+    expect(JSON.parse(await explained('huge', '-o', 'json'))).toMatchObject({
+      pod: 'default/huge',
+      code: 'unschedulable',
+      nodePools: [{ nodePool: 'default', code: 'instance-types' }],
+    });
+    expect(await explained('huge', '-o', 'yaml')).toMatch(/^pod: default\/huge\ncode: unschedulable\n/);
+  });
+
+  it('knows pods by their namespace', async () => {
+    await expect(explained('small', '-n', 'web')).rejects.toThrow(
+      `there is no pod "web/small" in ${file}, only default/small, default/large, default/huge, default/there`,
+    );
+  });
+});
