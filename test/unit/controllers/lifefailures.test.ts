@@ -98,6 +98,26 @@ describe('launch', () => {
     expect(world.lines.filter(({ message }) => message === 'launched nodeclaim')).toHaveLength(1);
   });
 
+  it('leaks no instance that was bought for a claim that is deleted before it can say so', async () => {
+    let purchases = 0;
+    world.joining = false;
+    world.cloud.beforeCreate = () => {
+      purchases += 1;
+    };
+    world.kube.beforeWrite = (operation) => {
+      if (purchases > 0 && operation.startsWith('patch')) throw broken;
+    };
+    await begin();
+    await world.pass(3);
+    expect([world.cloud.instances.size, world.claims[0]?.status?.providerID]).toEqual([1, undefined]);
+    world.removePods(...world.pods);
+    world.kube.delete(NODE_CLAIM, claimRef());
+    world.kube.beforeWrite = () => undefined;
+    await world.pass(40);
+    expect(world.claims).toEqual([]);
+    expect(world.cloud.instances.size).toBe(0);
+  });
+
   it('merges what was bought with what was asked for', async () => {
     const create = world.cloud.create.bind(world.cloud);
     world.cloud.create = async (claim, adjust) => {

@@ -2,13 +2,18 @@
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../src/api/kinds.ts';
 import type { Condition } from '../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { CloudProvider, HookAnswer } from '../../../src/cloud/provider.ts';
+import type { Deps } from '../../../src/controllers/deps.ts';
 import { askHooks } from '../../../src/controllers/nodeclaim/hooks.ts';
 import { LaunchedInstances } from '../../../src/controllers/nodeclaim/launched.ts';
 import { lifecycle } from '../../../src/controllers/nodeclaim/lifecycle.ts';
+import { stateGarbageCollection } from '../../../src/controllers/nodeclaim/stategc.ts';
 import { shortened } from '../../../src/controllers/nodeclaim/step.ts';
+import type { Ref } from '../../../src/kube/client.ts';
+import { silent } from '../../../src/observe/logger.ts';
 import { virtualClock } from '../virtualclock.ts';
-import { bench, claimOf, condition, nodeOf, settledClaim } from './node/bench.ts';
+import { type Bench, bench, claimOf, condition, nodeOf, settledClaim } from './node/bench.ts';
 
 const unknownFor = (seconds: number): Pick<Condition, 'status' | 'lastTransitionTime'> => ({
   status: 'Unknown',
@@ -137,6 +142,63 @@ describe('liveness', () => {
     const counted = (await b.metrics.text()).matchAll(/nodeclaims_disrupted_total\{reason="(\w+)".*\} 1/g);
     expect([...counted].map(([, reason]) => reason)).toEqual(reasons);
     expect(b.calls.filter((call) => call.startsWith('delete'))).toHaveLength(reasons.length);
+  });
+});
+
+describe('the end of a claim', () => {
+  const ending = (more: Partial<NodeClaim['metadata']> = {}): NodeClaim => {
+    const claim = settledClaim('claim');
+    return { ...claim, metadata: { ...claim.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', ...more } };
+  };
+  const start = (): Bench => bench([], (deps) => [lifecycle(deps)]);
+
+  it("is nobody else's business once the own finalizer is gone", async () => {
+    const b = start();
+    b.put(NODE_CLAIM, ending({ finalizers: ['example.com/other'] }));
+    b.put(NODE, nodeOf('node'));
+    await b.clock.advance(1_000);
+    expect(b.calls).toEqual([]);
+    expect(b.writesTo('NodeClaim')).toBe(0);
+  });
+
+  it('deletes the Nodes that are not going yet, and waits for all of them', async () => {
+    const b = start();
+    b.put(NODE, nodeOf('going', { deletionTimestamp: b.time() }));
+    b.put(NODE, nodeOf('staying'));
+    b.put(NODE_CLAIM, ending());
+    await b.clock.advance(60_000);
+    expect(b.calls).toEqual(['delete Node staying']);
+  });
+
+  it('asks for the instance every five seconds until it is gone', async () => {
+    const b = start();
+    b.world.instance.stubborn = 3;
+    b.put(NODE_CLAIM, ending());
+    const asked: number[] = [];
+    for (const seconds of [1, 3.5, 1, 4, 1]) {
+      await b.clock.advance(seconds * 1_000);
+      asked.push(b.calls.length);
+    }
+    // the second time because the claim changed: its condition was set
+    expect(asked).toEqual([2, 2, 3, 3, 4]);
+    expect(b.claim('claim')).toBeUndefined();
+    const text = await b.metrics.text();
+    expect(text).toContain('karpenter_nodeclaims_instance_termination_duration_seconds_sum{nodepool="default"} 10');
+    expect(text).toContain('karpenter_nodeclaims_termination_duration_seconds_sum{nodepool="default"} 10');
+  });
+});
+
+describe('state.nodeclaimgc', () => {
+  it('forgets what was tracked for a quarter of a minute and does not exist', async () => {
+    const forgotten: string[] = [];
+    const cluster = {
+      trackedLongerThan: (ms: number) => [`${ms}`, 'there'],
+      untrack: (name: string) => forgotten.push(name),
+    };
+    const client = { find: async (_: unknown, { name }: Ref) => (name === 'there' ? claimOf(name) : undefined) };
+    const controller = stateGarbageCollection({ client, cluster } as unknown as Deps);
+    await controller.reconcile({ log: silent, signal: new AbortController().signal });
+    expect(forgotten).toEqual(['15000']);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { CloudProvider } from '../../../../src/cloud/provider.ts';
@@ -58,7 +59,7 @@ function observe(argv: readonly string[] = []) {
       );
     return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1));
   };
-  return { clock, store, value };
+  return { clock, cloud, store, value };
 }
 
 const requests = (cpu: string) => ({ containers: [{ name: 'c', resources: { requests: { cpu } } }] });
@@ -127,6 +128,85 @@ describe('metrics of nodes, pods and NodePools', () => {
     store(NODE_POOL).remove(pool);
     await clock.settle();
     expect(await value('karpenter_nodepools_cost_total', { nodepool: 'default' })).toBeUndefined();
+  });
+
+  it('count limits, and only pods that run or will', async () => {
+    const { clock, store, value } = observe();
+    const resources = { requests: { cpu: '1' }, limits: { cpu: '3' } };
+    const spec = { containers: [{ name: 'c', resources }] };
+    store(NODE).put({ ...nodeOf('node', { labels: LABELS }), status: { allocatable: { cpu: '4', pods: '0' } } });
+    store(POD).put(podOf('web', spec));
+    store(POD).put({ ...podOf('job', spec), status: { phase: 'Succeeded' } });
+    store(POD).put(daemonOf('daemon', spec));
+    await clock.advance(6_000);
+    const cpu = { resource_type: 'cpu' };
+    expect(await value('karpenter_nodes_total_pod_requests', cpu)).toBe(2);
+    expect(await value('karpenter_nodes_total_pod_limits', cpu)).toBe(6);
+    expect(await value('karpenter_nodes_total_daemon_requests', cpu)).toBe(1);
+    expect(await value('karpenter_nodes_total_daemon_limits', cpu)).toBe(3);
+    expect(await value('karpenter_nodes_allocatable', { ...cpu, managed: 'false' })).toBe(4);
+    expect(await value('karpenter_cluster_utilization_percent', cpu)).toBe(50);
+    expect(await value('karpenter_cluster_utilization_percent', { resource_type: 'pods' })).toBeUndefined();
+  });
+
+  it('follow a pod as it waits, every half minute, and forget all of it when it goes', async () => {
+    const { clock, store, value } = observe();
+    const time = new Date(clock.now()).toISOString();
+    const pod: Pod = {
+      ...podOf('web', { containers: [] }, { creationTimestamp: time, resourceVersion: '1' }),
+      spec: { containers: [] },
+      status: { phase: 'Pending' },
+    };
+    store(POD).put(pod);
+    await clock.advance(29_000);
+    expect(await value('karpenter_pods_unbound_time_seconds', { name: 'web' })).toBe(0);
+    await clock.advance(2_000);
+    for (const gauge of ['unbound', 'unstarted'])
+      expect(await value(`karpenter_pods_${gauge}_time_seconds`, { name: 'web' })).toBe(30);
+    expect(await value('karpenter_pods_state', { name: 'web', phase: 'Pending', node: '', scheduled: 'false' })).toBe(
+      1,
+    );
+
+    store(NODE).put(nodeOf('node', { labels: {} }));
+    store(POD).put(podOf('web', {}, { creationTimestamp: time, resourceVersion: '2' }));
+    await clock.settle();
+    expect(await value('karpenter_pods_state', { name: 'web', node: 'node', managed: 'false' })).toBe(1);
+    expect(await value('karpenter_pods_state', { name: 'web', node: '' })).toBeUndefined();
+    store(POD).remove(podOf('web'));
+    await clock.settle();
+    for (const gauge of ['state', 'unbound_time_seconds', 'unstarted_time_seconds'])
+      expect(await value(`karpenter_pods_${gauge}`, { name: 'web' })).toBeUndefined();
+  });
+
+  it('name the owner of a pod by its path', async () => {
+    const { clock, store, value } = observe();
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'r' }];
+    store(POD).put(podOf('web', {}, { ownerReferences }));
+    await clock.settle();
+    const owner = '/apis/apps/v1/namespaces/default/replicasets/web-1';
+    expect(await value('karpenter_pods_state', { name: 'web', owner, ready: 'false' })).toBe(1);
+  });
+
+  it('count prices that cannot be looked up, and look again ten seconds later', async () => {
+    const { clock, cloud, store, value } = observe();
+    const list = cloud.instanceTypes;
+    cloud.instanceTypes = async () => {
+      throw new Error('throttled');
+    };
+    store(NODE_CLAIM).put(claimOf('one', { labels: LABELS }));
+    store(NODE_POOL).put({
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodePool',
+      metadata: { name: 'default', uid: 'p', resourceVersion: '1' },
+      spec: { template: { spec: { nodeClassRef: { group: '', kind: '', name: '' }, requirements: [] } } },
+    });
+    await clock.settle();
+    expect(await value('karpenter_nodepools_cost_tracker_errors_total', { nodepool: 'default' })).toBe(1);
+    expect(await value('karpenter_nodepools_cost_total', { nodepool: 'default' })).toBeUndefined();
+    cloud.instanceTypes = list;
+    await clock.advance(10_000);
+    expect(await value('karpenter_nodepools_cost_total', { nodepool: 'default' })).toBeCloseTo(0.04);
+    expect(await value('karpenter_nodepools_cost_tracker_errors_total', { nodepool: 'default' })).toBe(1);
   });
 
   it('are left out when the settings say so', async () => {

@@ -107,6 +107,19 @@ describe('statusMetrics', () => {
     expect(events).toEqual([]);
   });
 
+  it('does not take a successor of the same name for the same object', async () => {
+    const { clock, metrics, events, put } = observed();
+    put([launched('Unknown', 0)]);
+    await clock.settle();
+    put([launched('True', 4)], { uid: 'successor' });
+    await clock.settle();
+    expect(events).toEqual([]);
+    const labels = 'karpenter_sh_nodepool="default",type="Launched",status="True",reason="Launched"';
+    const text = await metrics.text();
+    expect(text).toContain(`operator_nodeclaim_status_condition_transitions_total{${labels}} 1`);
+    expect(text).not.toContain('operator_nodeclaim_status_condition_transition_seconds_sum{');
+  });
+
   it('measures the end of an object and removes its series', async () => {
     const { clock, metrics, events, put, remove } = observed();
     put([launched('True', 0)], { finalizers: ['karpenter.sh/termination'] });
@@ -163,6 +176,36 @@ describe('podWaits', () => {
     const metrics = createMetrics();
     podWaits(metrics).observe(pod('Running', [scheduled, ready]), {}, START + 90_000);
     expect(await metrics.text()).toContain('karpenter_pods_bound_duration_seconds_count 0');
+  });
+
+  it.each([
+    { what: 'a pod that is bound and still pending', pod: pod('Pending', [scheduled]), bound: 0, gauge: false },
+    { what: 'a pod that runs before its binding shows', pod: pod('Running', []), bound: 0, gauge: true },
+    { what: 'a pod that runs', pod: pod('Running', [scheduled]), bound: 1, gauge: false },
+  ])('measures the binding of $what', async ({ pod: seen, bound, gauge }) => {
+    const metrics = createMetrics();
+    const waits = podWaits(metrics);
+    waits.observe(pod('Pending'), {}, START + 1_000);
+    waits.observe(seen, {}, START + 90_000);
+    const text = await metrics.text();
+    expect(text).toContain(`karpenter_pods_bound_duration_seconds_count ${bound}`);
+    expect(text.includes(`karpenter_pods_unbound_time_seconds${named}`)).toBe(gauge);
+    expect(text).toContain(`karpenter_pods_unstarted_time_seconds${named} 90`);
+  });
+
+  it('waits for no decision about a pod that has ended, was bound, or was decided on', async () => {
+    const ended = pod('Failed');
+    const bound = { ...pod('Pending'), spec: { containers: [], nodeName: 'node' } };
+    const timings = [{ acknowledgedMs: START }, { acknowledgedMs: START, decidedMs: START }];
+    for (const [seen, timing] of [
+      [ended, timings[0]],
+      [bound, timings[0]],
+      [pod('Pending'), timings[1]],
+    ] as const) {
+      const metrics = createMetrics();
+      podWaits(metrics).observe(seen, timing ?? {}, START + 5_000);
+      expect(await metrics.text()).not.toContain(`undecided_time_seconds${named}`);
+    }
   });
 
   it('drops the gauges of pods that finish or go', async () => {
