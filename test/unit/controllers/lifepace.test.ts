@@ -2,10 +2,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Deps } from '../../../src/controllers/deps.ts';
 import { controllers } from '../../../src/controllers/index.ts';
+import { type Outcome, settled } from '../../../src/kube/reconciler.ts';
+import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
-import { handFed, recordingLog } from '../kube/fakes.ts';
+import { handFed, recordingLog, WIDGET, type Widget, widget } from '../kube/fakes.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { FakeCloud } from './fakecloud.ts';
 
@@ -43,6 +45,50 @@ function paces(cpu: string): Readonly<Record<string, string>> {
     }),
   );
 }
+
+describe('a controller that does not say at which pace', () => {
+  const start = (failures: number) => {
+    const clock = virtualClock();
+    const { informers, store } = handFed();
+    const metrics = createMetrics();
+    const tries = new Map<string, number>();
+    const reconcile = async ({ metadata: { name } }: Widget): Promise<Outcome> => {
+      tries.set(name, (tries.get(name) ?? 0) + 1);
+      if ((tries.get(name) ?? 0) <= failures) throw new Error('no');
+      return settled;
+    };
+    runControllers({
+      controllers: [{ name: 'usual', watches: WIDGET, reconcile }],
+      informers,
+      clock,
+      metrics,
+      log: recordingLog().log,
+      signal: new AbortController().signal,
+    });
+    const total = (): number => [...tries.values()].reduce((sum, count) => sum + count, 0);
+    return { clock, metrics, total, put: (name: string) => store(WIDGET).put(widget(name, 1)) };
+  };
+
+  it('backs off from 5 ms, doubling', async () => {
+    const { clock, metrics, total, put } = start(Number.POSITIVE_INFINITY);
+    put('a');
+    await clock.advance(1_000);
+    // at 0, 5, 15, 35, 75, 155, 315 and 635 ms, and up to a tenth later
+    expect(total()).toBe(8);
+    expect(await metrics.text()).toContain('max_concurrent_reconciles{controller="usual"} 10');
+  });
+
+  it('retries a hundred keys at once, then ten a second', async () => {
+    const { clock, total, put } = start(1);
+    for (let key = 0; key < 130; key += 1) put(`key-${key}`);
+    await clock.advance(50);
+    expect(total()).toBe(230);
+    await clock.advance(1_000);
+    expect(total()).toBe(240);
+    await clock.advance(2_000);
+    expect(total()).toBe(260);
+  });
+});
 
 const usual = (atOnce: number): string => `${atOnce} · ${DEFAULT_BACK_OFF} · ${DEFAULT_LIMIT}`;
 
