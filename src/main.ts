@@ -148,6 +148,8 @@ interface Parts {
 
 async function run(parts: Parts): Promise<Operator> {
   const { settings, clock, log, metrics, client, informers, endpoints, debug, closing } = parts;
+  // Said now rather than when everything else has started.
+  if (!settings.disableLeaderElection) leaseNamespace(parts);
   const events = eventRecorder({ client, clock, log });
   const working = new AbortController();
   const aws = await awsProvider({

@@ -135,7 +135,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     systemNamespace: env.SYSTEM_NAMESPACE ?? '',
     kubernetesMinVersion: env.KUBERNETES_MIN_VERSION ?? '',
   };
-  const wrong = [...awsErrors(settings), ...portErrors(settings)];
+  const wrong = [...awsErrors(settings), ...rangeErrors(settings)];
   if (wrong.length > 0) throw new SettingsError(`validating options, ${wrong.join('; ')}`);
   return settings;
 }
@@ -223,11 +223,19 @@ function awsErrors(settings: Settings): readonly string[] {
   return wrong;
 }
 
-function portErrors({ metricsPort, healthProbePort }: Settings): readonly string[] {
-  const ports = { 'metrics-port': metricsPort, 'health-probe-port': healthProbePort };
-  return Object.entries(ports).flatMap(([flag, port]) =>
-    port < 0 || port > 65_535 ? [`${flag} must be from 0 to 65535 (${is(flag, port)})`] : [],
-  );
+/** Values that Karpenter takes although nothing works with them. */
+function rangeErrors(settings: Settings): readonly string[] {
+  const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent } = settings;
+  const wrong: string[] = [];
+  for (const [flag, port] of Object.entries({ 'metrics-port': metricsPort, 'health-probe-port': healthProbePort }))
+    if (port < 0 || port > 65_535) wrong.push(`${flag} must be from 0 to 65535 (${is(flag, port)})`);
+  for (const [flag, ms] of Object.entries({ 'batch-max-duration': batchMaxMs, 'batch-idle-duration': batchIdleMs }))
+    if (ms < 0) wrong.push(`${flag} cannot be negative (${is(flag, formatDuration(ms))})`);
+  if (vmMemoryOverheadPercent >= 1) {
+    const flag = 'vm-memory-overhead-percent';
+    wrong.push(`${flag} must be below 1, 0.075 standing for 7.5 % (${is(flag, vmMemoryOverheadPercent)})`);
+  }
+  return wrong;
 }
 
 const is = (flag: string, value: number | string): string => `${environmentName(flag)} is ${value}`;

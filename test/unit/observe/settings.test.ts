@@ -146,6 +146,14 @@ describe('parseSettings', () => {
       argv: ['--subnet-refresh-interval=0s'],
       says: 'subnet-refresh-interval must be at least 1m (SUBNET_REFRESH_INTERVAL is 0s)',
     },
+    {
+      argv: ['--vm-memory-overhead-percent=7.5'],
+      says: 'must be below 1, 0.075 standing for 7.5 % (VM_MEMORY_OVERHEAD_PERCENT is 7.5)',
+    },
+    {
+      argv: ['--batch-idle-duration=-1s'],
+      says: 'batch-idle-duration cannot be negative (BATCH_IDLE_DURATION is -1s)',
+    },
     { argv: ['--metrics-port=70000'], says: 'metrics-port must be from 0 to 65535 (METRICS_PORT is 70000)' },
     { argv: ['--health-probe-port=-1'], says: 'health-probe-port must be from 0 to 65535 (HEALTH_PROBE_PORT is -1)' },
   ])('refuses $argv', ({ argv, says }) => {
