@@ -1,4 +1,5 @@
 /** Welcomes the Node that the instance became: gives it the claim's labels and taints, then lifts the arrival taint. */
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import { apiVersionOf, NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node, Taint } from '../../api/kubernetes.ts';
 import {
@@ -35,30 +36,26 @@ export function registration(deps: Deps): Step {
   const write = (before: Node, after: Node): Promise<Node | undefined> =>
     writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
 
+  const conditioned = (claim: NodeClaim, update: Omit<ConditionUpdate, 'type'>): NodeClaim =>
+    withCondition(claim, { type: TYPE, ...update }, clock.now());
+  const notFound = (claim: NodeClaim): StepResult =>
+    done(
+      conditioned(claim, { status: 'Unknown', reason: 'NodeNotFound', message: 'Node not registered with cluster' }),
+    );
+
   /** The node gets everything but the leave to be used. */
   async function held(node: Node, { claim, pending, waitMs, error }: HookResults): Promise<StepResult> {
     await write(node, synced(node, claim));
-    const update = {
-      type: TYPE,
-      status: 'Unknown',
-      reason: 'RegistrationHookPending',
-      message: pending.join(', '),
-    } as const;
     return {
-      claim: withCondition(claim, update, clock.now()),
+      claim: conditioned(claim, {
+        status: 'Unknown',
+        reason: 'RegistrationHookPending',
+        message: pending.join(', '),
+      }),
       outcome: waitMs === undefined ? settled : after(waitMs),
       error,
     };
   }
-
-  const notFound = (claim: NodeClaim): StepResult =>
-    done(
-      withCondition(
-        claim,
-        { type: TYPE, status: 'Unknown', reason: 'NodeNotFound', message: 'Node not registered with cluster' },
-        clock.now(),
-      ),
-    );
 
   return async (asked, { log }) => {
     const ended = refreshed(asked, TYPE, clock.now());
@@ -67,9 +64,7 @@ export function registration(deps: Deps): Step {
     if (node === undefined) return notFound(asked);
     if (others.length > 0) {
       const message = 'Invariant violated, matched multiple nodes';
-      return done(
-        withCondition(asked, { type: TYPE, status: 'False', reason: 'MultipleNodesFound', message }, clock.now()),
-      );
+      return done(conditioned(asked, { status: 'False', reason: 'MultipleNodesFound', message }));
     }
     warnOfMissingTaint(asked, node, (message) => log.error(message, { Node: { name: node.metadata.name } }));
     const hooks = await askHooks(cloud, asked);
@@ -80,7 +75,7 @@ export function registration(deps: Deps): Step {
     const error = await failureOf(recordRegistration(deps, claim, true));
     const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
     return {
-      ...done(withCondition(named, { type: TYPE, status: 'True' }, clock.now())),
+      ...done(conditioned(named, { status: 'True' })),
       error,
       written: () => {
         log.info('registered nodeclaim', {
