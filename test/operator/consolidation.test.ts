@@ -13,7 +13,7 @@ afterEach(async () => {
 const begin = async (nodes: number, small: number, shape: PoolShape, options: ScenarioOptions = {}): Promise<void> => {
   scenario = await startScenario({ ...BRISK, ...options });
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
-  await outgrow(scenario, shape, nodes, small);
+  await outgrow(scenario, shape, { nodes, small });
 };
 
 /** Waits for something, and counts all the while how many pods of the app run at the least. */
@@ -140,11 +140,13 @@ describe('an interruption during a consolidation', () => {
       60_000,
     );
     scenario.world.aws.faults.interrupt(replacement.id);
-    const least = await leastRunning('small', 'the command to be taken back', async () =>
-      scenario.log.some(({ message }) => message === 'failed terminating nodes while executing a disruption command'),
-    );
-    expect(least).toBe(3);
-    expect(scenario.instances().map(({ id }) => id)).toEqual(expect.arrayContaining([...old]));
+    const takenBack = (): number =>
+      scenario.log.findIndex(
+        ({ message }) => message === 'failed terminating nodes while executing a disruption command',
+      );
+    await scenario.until('the command to be taken back', () => takenBack() >= 0, 60_000);
+    // nothing was drained by then; what is decided afterwards is another matter
+    expect(scenario.log.slice(0, takenBack()).map(({ message }) => message)).not.toContain('tainted node');
     await scenario.until(
       'a tidy world with all pods',
       async () => (await leaks(scenario)).length === 0 && (await scenario.running('small')).length === 3,

@@ -198,9 +198,14 @@ describe('an operator that is killed while it replaces several nodes by one', ()
       operator = await mortalOperator(scenario);
       await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
       await operator.start();
-      await outgrow(scenario, { cpus: [2, 4, 8] }, 2, 3);
-      const before = scenario.world.aws.spending.usdPerHour();
-      operator.arm(trap);
+      const shape = { cpus: [2, 4, 8] };
+      let before = 0;
+      await outgrow(scenario, shape, { nodes: 2, small: 3 }, async () => {
+        before = scenario.world.aws.spending.usdPerHour();
+        await operator.kill();
+        await scenario.apply(pool(shape));
+        await operator.start(trap);
+      });
       await died();
       await operator.start();
       // In the end the small pods are alone on one small node, by whatever way.

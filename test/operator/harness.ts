@@ -85,8 +85,8 @@ export interface Scenario {
   /** JSON log lines of every operator that the scenario started, oldest first. */
   readonly log: readonly LogLine[];
   startOperator(extra?: { readonly env?: Readonly<Record<string, string>> }): Promise<Operator>;
-  /** Stops the latest operator in good order and starts another. */
-  restartOperator(): Promise<Operator>;
+  /** Stops the latest operator in good order and starts another, which finds what was done `meanwhile`. */
+  restartOperator(meanwhile?: () => Promise<void>): Promise<Operator>;
   apply(...objects: readonly KubeObject[]): Promise<void>;
   /** The objects of a file in examples/. */
   example(file: string): readonly KubeObject[];
@@ -149,8 +149,9 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     kube,
     log,
     startOperator: startOne,
-    async restartOperator() {
+    async restartOperator(meanwhile) {
       await latest?.stop();
+      await meanwhile?.();
       return startOne();
     },
     async apply(...objects) {

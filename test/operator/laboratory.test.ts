@@ -43,7 +43,7 @@ async function begin(): Promise<void> {
   laboratory = labThread();
   scenario = await startScenario({ ...BRISK, laboratory });
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
-  await outgrow(scenario, { cpus: [2, 4, 8] }, 2, 3);
+  await outgrow(scenario, { cpus: [2, 4, 8] }, { nodes: 2, small: 3 });
 }
 
 /** The three small pods on one cheaper node, and nothing else. */

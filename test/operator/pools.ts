@@ -72,9 +72,16 @@ export const budgetFor = (app: string, maxUnavailable: number): KubeObject =>
 
 /**
  * A pool and its nodes of 8 vCPUs, with a pod that fills most of each and small ones beside; then the large pods leave.
- * Nothing may be disrupted before all nodes count as consolidatable, so that the first decision sees them all.
+ * Nothing may be disrupted before all nodes count as consolidatable. Then an operator starts that finds the budgets open:
+ * one that runs might find them so in the middle of a pass, when some of its methods are through already.
+ * @param open lets nodes go in another way
  */
-export async function outgrow(scenario: Scenario, shape: PoolShape, nodes: number, small: number): Promise<void> {
+export async function outgrow(
+  scenario: Scenario,
+  shape: PoolShape,
+  { nodes, small }: { readonly nodes: number; readonly small: number },
+  open: () => Promise<unknown> = () => scenario.restartOperator(() => scenario.apply(pool(shape))),
+): Promise<void> {
   await scenario.apply(
     pool({ ...shape, budgets: [{ nodes: '0' }] }),
     budgetFor('small', 1),
@@ -94,7 +101,7 @@ export async function outgrow(scenario: Scenario, shape: PoolShape, nodes: numbe
       (await scenario.pods('big')).length === 0 &&
       (await scenario.claims()).every((claim) => isTrue(claim, 'Consolidatable')),
   );
-  await scenario.apply(pool(shape));
+  await open();
 }
 
 /** Starts of disruption commands, oldest first. */

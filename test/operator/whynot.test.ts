@@ -145,7 +145,8 @@ describe('an operator that stands by', () => {
 describe('what became of a consolidation', () => {
   it('is told when its nodes are bought again, and when its savings are known', async () => {
     await begin();
-    await outgrow(scenario, { cpus: [8] }, 2, 3);
+    const shape = { cpus: [8] };
+    await outgrow(scenario, shape, { nodes: 2, small: 3 }, () => scenario.apply(pool(shape)));
     const moves = (): Promise<readonly MoveView[]> => served('/debug/moves');
     const [begun] = await scenario.until(
       'a move',
