@@ -12,6 +12,7 @@ import { InputError, messageOf } from './objects/errors.ts';
 import { readText } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Disruption, disruptionOf, disruptionText } from './render/commands.ts';
+import { type Format, printAs } from './render/output.ts';
 import {
   defaultConstraintsOf,
   manifestsOf,
@@ -30,6 +31,14 @@ export interface CaseOptions {
   readonly preferencePolicy?: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
 }
+
+const CASE_OPTIONS: readonly (keyof CaseOptions)[] = ['now', 'featureGates', 'preferencePolicy', 'minValuesPolicy'];
+
+/** What a file of `--options` sets that plays no part, for the user to know. */
+const unknownOptions = (file: string, options: CaseOptions): readonly string[] =>
+  Object.keys(options)
+    .filter((name) => !CASE_OPTIONS.some((known) => known === name))
+    .map((name) => `${file}: ${name}: unknown option, it has no effect; known are ${CASE_OPTIONS.join(', ')}`);
 
 /** @throws InputError that names the field */
 export function readCaseOptions(file: string): CaseOptions {
@@ -136,12 +145,13 @@ export interface DisruptionFlags extends ScenarioOptions {
   /** `Name=true,Other=false`. */
   readonly featureGates?: string;
   readonly consolidation?: ConsolidationMode;
-  readonly output: 'table' | 'json' | 'yaml';
+  readonly output: Format;
 }
 
 /** What the command line says goes before what the file of `--options` says. */
 export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): SceneOptions {
   const file = flags.options === undefined ? {} : readCaseOptions(flags.options);
+  if (flags.options !== undefined) writeNotes(unknownOptions(flags.options, file));
   const { filename, whatIf } = flags;
   const gates = flags.featureGates === undefined ? [] : parseGates('--feature-gates', flags.featureGates);
   return {
@@ -163,11 +173,5 @@ export async function runDisruption(flags: DisruptionFlags): Promise<void> {
   const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false };
   const { disruption, notes } = await simulateDisruption(options);
   writeNotes([...ofTypes, ...notes]);
-  process.stdout.write(await print(disruption, flags.output));
-}
-
-async function print(disruption: Disruption, output: DisruptionFlags['output']): Promise<string> {
-  if (output === 'json') return `${JSON.stringify(disruption)}\n`;
-  if (output === 'yaml') return (await import('yaml')).stringify(disruption);
-  return disruptionText(disruption);
+  await printAs(flags.output, disruption, disruptionText);
 }

@@ -1,6 +1,7 @@
 /** `karpenter doctor`: what in the account or the cluster keeps nodes from being bought, and what to do about it. */
 import { Command, Option } from 'commander';
 import { examine, type Finding } from '../aws/doctor/doctor.ts';
+import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted } from './render/table.ts';
 
 const MARKS: Readonly<Record<Finding['level'], string>> = { ok: 'ok      ', warning: 'warning ', error: 'ERROR   ' };
@@ -20,7 +21,7 @@ interface Flags {
   readonly clusterName?: string;
   readonly interruptionQueue?: string;
   readonly kubeconfig?: string;
-  readonly output: 'table' | 'json';
+  readonly output: Format;
 }
 
 /** `version`: of the product. */
@@ -40,11 +41,11 @@ export function doctorCommand(version: string): Command {
       ),
     )
     .addOption(new Option('--kubeconfig <file>', 'default: as kubectl finds it').env('KUBECONFIG'))
-    .addOption(new Option('-o, --output <format>').choices(['table', 'json']).default('table'))
+    .addOption(outputOption())
     .addHelpText('after', '\nEnds with 1 when something is wrong that keeps nodes from being bought.')
-    .action(async (flags: Flags) => {
+    .action(async ({ output, ...flags }: Flags) => {
       const findings = await examine({ ...flags, version });
-      process.stdout.write(flags.output === 'json' ? `${JSON.stringify(findings)}\n` : findingsText(findings));
+      await printAs(output, findings, findingsText);
       if (findings.some(({ level }) => level === 'error')) process.exitCode = 1;
     });
 }

@@ -1,10 +1,11 @@
 /** `karpenter explain`: of nodes, whether they would be disrupted, and if not, what stands in the way. */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
 import { explainPod } from './explainpod.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
+import { outputOption, printAs } from './render/output.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
 import { type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
 
@@ -43,12 +44,6 @@ function verdictOn(name: string, verdicts: readonly Verdict[], where: string): V
   throw new Error(notAmong('node', name, { known: verdicts.map(({ node }) => node), where }));
 }
 
-async function print(chosen: Verdict | readonly Verdict[], output: ExplainFlags['output']): Promise<string> {
-  if (output === 'json') return `${JSON.stringify(chosen)}\n`;
-  if (output === 'yaml') return (await import('yaml')).stringify(chosen);
-  return 'code' in chosen ? verdictText(chosen) : verdictsText(chosen);
-}
-
 function explainNode(): Command {
   const command = new Command('node')
     .alias('nodeclaim')
@@ -61,14 +56,14 @@ function explainNode(): Command {
   return withScenario(command)
     .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
     .option('--options <file>', 'JSON file with now, featureGates and policies')
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .addOption(outputOption())
     .action(async (name: string | undefined, flags: ExplainFlags & { readonly now?: number }) => {
       if (flags.filename.length > 0 && flags.server !== undefined)
         command.error('error: name either manifests with -f or an operator with --server');
       const { now } = flags;
       const verdicts = await verdictsFor({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
       const chosen = name === undefined ? verdicts : verdictOn(name, verdicts, sourceOf(flags));
-      process.stdout.write(await print(chosen, flags.output));
+      await printAs(flags.output, chosen, (found) => ('code' in found ? verdictText(found) : verdictsText(found)));
     });
 }
 

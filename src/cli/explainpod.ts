@@ -1,8 +1,9 @@
 /** `karpenter explain pod`: where a pod would go, and if nowhere, what every NodePool has against it. */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import type { Snapshot } from '../engine/model.ts';
 import { misfitText } from '../engine/solver/misfits.ts';
 import { notAmong } from './render/known.ts';
+import { type Format, outputOption, printAs } from './render/output.ts';
 import type { Simulation } from './render/plan.ts';
 import { table, usdPerHour } from './render/table.ts';
 import { type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
@@ -59,7 +60,7 @@ const nameOf = ({ namespace = 'default', name }: { readonly namespace?: string; 
 interface Flags extends ScenarioOptions {
   readonly namespace: string;
   readonly now?: number;
-  readonly output: 'table' | 'json' | 'yaml';
+  readonly output: Format;
 }
 
 export function explainPod(): Command {
@@ -68,7 +69,7 @@ export function explainPod(): Command {
     .argument('<name>', 'name of the pod; pods of a workload are NAME-0, NAME-1 …')
     .option('-n, --namespace <namespace>', 'its namespace', 'default');
   return withScenario(command)
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .addOption(outputOption())
     .addHelpText('after', '\nWhat the operator itself says of a pod is in the events of kubectl describe pod.')
     .action(async (name: string, { namespace, now, output, ...flags }: Flags) => {
       if (flags.filename.length === 0)
@@ -81,11 +82,6 @@ export function explainPod(): Command {
       if (!known.includes(pod))
         throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
       writeNotes(notes);
-      process.stdout.write(await print(podVerdict(pod, simulation, snapshot), output));
+      await printAs(output, podVerdict(pod, simulation, snapshot), podVerdictText);
     });
-}
-
-async function print(verdict: PodVerdict, output: Flags['output']): Promise<string> {
-  if (output === 'json') return `${JSON.stringify(verdict)}\n`;
-  return output === 'yaml' ? (await import('yaml')).stringify(verdict) : podVerdictText(verdict);
 }

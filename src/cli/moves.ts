@@ -1,6 +1,7 @@
 /** `karpenter moves`: what the operator consolidated, whether it lasted, and what it saved. */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table, usdPerHour } from './render/table.ts';
 
 /** What is printed of a move that `/debug/moves` serves. */
@@ -46,14 +47,14 @@ export function movesText(moves: readonly ToldMove[]): string {
 
 interface Flags {
   readonly server: string;
-  readonly output: 'table' | 'json' | 'yaml';
+  readonly output: Format;
 }
 
 export const movesCommand = (): Command =>
   new Command('moves')
     .description('Say what the operator has consolidated, latest first, whether it lasted, and what it saved')
     .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .addOption(outputOption())
     .addHelpText(
       'after',
       '\nPROMISED is what the nodes cost less from then on; SAVED is in the 30 minutes for which a move is watched,\n' +
@@ -61,10 +62,5 @@ export const movesCommand = (): Command =>
     )
     .action(async ({ server, output }: Flags) => {
       const moves = await askOperator<readonly ToldMove[]>(server, '/debug/moves');
-      process.stdout.write(await print(moves, output));
+      await printAs(output, moves, movesText);
     });
-
-async function print(moves: readonly ToldMove[], output: Flags['output']): Promise<string> {
-  if (output === 'json') return `${JSON.stringify(moves)}\n`;
-  return output === 'yaml' ? (await import('yaml')).stringify(moves) : movesText(moves);
-}

@@ -1,8 +1,9 @@
 /** `karpenter offerings`: which offerings the NodePools allow and cannot buy now, why, and until when. */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
+import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table } from './render/table.ts';
 
 const HEADINGS = ['INSTANCE TYPE', 'CAPACITY', 'ZONES', 'OUT BECAUSE OF', 'UNTIL'];
@@ -37,7 +38,7 @@ export const offeringsText = (pools: readonly PoolOfferings[]): string =>
 
 interface Flags {
   readonly server: string;
-  readonly output: 'table' | 'json';
+  readonly output: Format;
 }
 
 export const offeringsCommand = (): Command =>
@@ -47,7 +48,7 @@ export const offeringsCommand = (): Command =>
     )
     .argument('[nodepool]', 'name of the NodePool; all of them when left out')
     .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'))
+    .addOption(outputOption())
     .action(async (name: string | undefined, { server, output }: Flags) => {
       const all = await askOperator<readonly PoolOfferings[]>(server, '/debug/offerings');
       const chosen = name === undefined ? all : all.filter(({ nodePool }) => nodePool === name);
@@ -55,5 +56,5 @@ export const offeringsCommand = (): Command =>
         const known = all.map(({ nodePool }) => nodePool);
         throw new Error(notAmong('NodePool', name, { known, where: `known to the operator at ${server}` }));
       }
-      process.stdout.write(output === 'json' ? `${JSON.stringify(chosen)}\n` : offeringsText(chosen));
+      await printAs(output, chosen, offeringsText);
     });

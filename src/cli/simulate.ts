@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { worldOf } from './objects/snapshot.ts';
+import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
 import {
   defaultConstraintsOf,
@@ -49,19 +50,6 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
   };
 }
 
-type Format = 'table' | 'json' | 'yaml';
-
-async function print(simulation: Simulation, format: Format): Promise<string> {
-  switch (format) {
-    case 'json':
-      return `${JSON.stringify(simulation)}\n`;
-    case 'yaml':
-      return (await import('yaml')).stringify(simulation);
-    case 'table':
-      return (await import('./render/simulation.ts')).simulationText(simulation);
-  }
-}
-
 interface Flags extends SimulateOptions {
   readonly output: Format;
   readonly now?: number;
@@ -91,7 +79,7 @@ export function simulateCommand(): Command {
     'Show which nodes would be bought for the pods in some manifests, and why the rest stays pending',
   );
   return withScenario(command)
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .addOption(outputOption())
     .option('--explain', 'add the structured reason per pod and NodePool')
     .addOption(
       new Option('--preference-policy <policy>', 'whether preferences of pods count')
@@ -132,6 +120,8 @@ export function simulateCommand(): Command {
         ...(now === undefined ? {} : { nowMs: now }),
       });
       writeNotes([...notes, ...noneOf('pending pod', snapshot.pendingPods)]);
-      process.stdout.write(await print(simulation, flags.output));
+      await printAs(flags.output, simulation, async (found) =>
+        (await import('./render/simulation.ts')).simulationText(found),
+      );
     });
 }

@@ -80,11 +80,17 @@ function load(options: ConnectionOptions): KubeConfig {
     config.loadFromCluster();
   } else {
     config.loadFromDefault();
+    if (isInvented(config))
+      throw new Error('Cannot find the API server: there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
   }
   // the library refuses plain HTTP unless told that TLS is not wanted; there is none to verify
   if (clusterOf(config).server.startsWith('http:')) allowPlainHttp(config);
   return config;
 }
+
+/** Where it finds nothing, the library makes up a cluster at a port at which none has been for years. */
+const isInvented = ({ contexts }: KubeConfig): boolean =>
+  contexts.length === 1 && contexts[0]?.name === 'loaded-context' && contexts[0].cluster === 'cluster';
 
 function clusterOf(config: KubeConfig): Cluster {
   const cluster = config.getCurrentCluster();

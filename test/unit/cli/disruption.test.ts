@@ -206,6 +206,17 @@ describe('disruption on the command line', () => {
     expect(() => readCaseOptions(write('options.json', text))).toThrow(message);
   });
 
+  it('tells of options that have no effect', () => {
+    const options = write('typo.json', '{"featuregates":{"A":true}}');
+    const written = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+    try {
+      sceneOptions({ ...flagsFor(), options }, builtIn);
+      expect(written.mock.calls).toEqual([[expect.stringContaining('typo.json: featuregates: unknown option')]]);
+    } finally {
+      written.mockRestore();
+    }
+  });
+
   it('lets the command line go before the file of options', () => {
     const text = '{"now":"2026-01-01T00:00:00Z","preferencePolicy":"Ignore","featureGates":{"A":true,"B":true}}';
     const options = write('options.json', text);

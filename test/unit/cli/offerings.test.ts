@@ -77,6 +77,9 @@ describe('karpenter offerings', () => {
     await run('--server', url, 'full', '-o', 'json');
     expect(JSON.parse(printed)).toEqual([POOLS[1]]);
     printed = '';
+    await run('--server', url, 'full', '-o', 'yaml');
+    expect(printed).toMatch(/^- nodePool: full\n/);
+    printed = '';
     await run('--server', url);
     expect(printed).toBe(offeringsText(POOLS));
   });

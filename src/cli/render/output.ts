@@ -1,0 +1,21 @@
+/** The formats in which verbs print. */
+import { Option } from 'commander';
+
+export type Format = 'table' | 'json' | 'yaml';
+
+export const outputOption = (): Option =>
+  new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table');
+
+/** Writes a value as it is, or as `text` has it for people. */
+export async function printAs<T>(
+  format: Format,
+  value: T,
+  text: (value: T) => string | Promise<string>,
+): Promise<void> {
+  process.stdout.write(await formatted(format, value, text));
+}
+
+async function formatted<T>(format: Format, value: T, text: (value: T) => string | Promise<string>): Promise<string> {
+  if (format === 'json') return `${JSON.stringify(value)}\n`;
+  return format === 'yaml' ? (await import('yaml')).stringify(value) : text(value);
+}
