@@ -1,5 +1,6 @@
 /** The loop that looks for nodes to give back or replace. */
 import { formatDuration } from '../../api/duration.ts';
+import type { NodePool } from '../../api/nodepool.ts';
 import { budgetErrors } from '../../engine/disruption/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
@@ -10,7 +11,7 @@ import { deliberator, managedPools } from './deliberate.ts';
 import { during, isConflictOnly } from './failures.ts';
 import type { Laboratory } from './laboratory.ts';
 import { isTainted, tellsReason, untaint, withdrawReason } from './marks.ts';
-import { initTimeouts } from './measures.ts';
+import { forgetAllowances, initTimeouts } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { methodRunner } from './run.ts';
 import { sessions } from './simulate.ts';
@@ -38,6 +39,8 @@ export function disruption(deps: Deps, { queue, methods, laboratory, book }: Dis
   const { cluster, clock, metrics } = deps;
   const run = methodRunner(deps, queue, deliberator(deps, queue, sessions(deps, laboratory)), book);
   const lastRunMs = new Map<string, number>();
+  /** Names of the NodePools of the last run. */
+  let known: ReadonlySet<string> = new Set();
   initTimeouts(metrics);
 
   function warnOfGaps(log: Logger): void {
@@ -58,8 +61,16 @@ export function disruption(deps: Deps, { queue, methods, laboratory, book }: Dis
     );
   }
 
+  function forgetGone(pools: readonly NodePool[]): void {
+    const present = new Set(pools.map(({ metadata }) => metadata.name));
+    for (const name of known.difference(present)) forgetAllowances(metrics, name);
+    known = present;
+  }
+
   async function pass(context: ReconcileContext): Promise<Outcome> {
-    const errors = budgetErrors(managedPools(deps), clock.now());
+    const pools = managedPools(deps);
+    forgetGone(pools);
+    const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
     if (!cluster.synced()) return after(UNSYNCED_MS);
     await cleanStaleMarks();

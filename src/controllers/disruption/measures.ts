@@ -7,6 +7,7 @@ import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { Move } from './moves.ts';
 
+const REASONS: readonly DisruptionReason[] = ['Underutilized', 'Empty', 'Drifted'];
 const PREFIX = 'voluntary_disruption';
 const SCORES = [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10];
 
@@ -25,20 +26,30 @@ export function setEligible(metrics: Metrics, method: Method, count: number): vo
     .set({ reason: method.reason.toLowerCase() }, count);
 }
 
+const allowed = (metrics: Metrics) =>
+  metrics.gauge('nodepools_allowed_disruptions', 'Nodes that the budgets of a NodePool let go at a time', [
+    'nodepool',
+    'reason',
+  ]);
+
+const consuming = (metrics: Metrics) =>
+  metrics.gauge(
+    'nodepools_nodes_consuming_budgets',
+    'Nodes of a NodePool that are away and count against its budgets',
+    ['nodepool', 'reason'],
+  );
+
 export function setAllowance(metrics: Metrics, nodepool: string, reason: DisruptionReason, allowance: Allowance): void {
-  const labels = { nodepool, reason };
-  metrics
-    .gauge('nodepools_allowed_disruptions', 'Nodes that the budgets of a NodePool let go at a time', [
-      'nodepool',
-      'reason',
-    ])
-    .set(labels, allowance.allowed);
-  metrics
-    .gauge('nodepools_nodes_consuming_budgets', 'Nodes of a NodePool that are away and count against its budgets', [
-      'nodepool',
-      'reason',
-    ])
-    .set(labels, allowance.disrupting);
+  allowed(metrics).set({ nodepool, reason }, allowance.allowed);
+  consuming(metrics).set({ nodepool, reason }, allowance.disrupting);
+}
+
+/** Takes back what is shown of a NodePool that is gone. */
+export function forgetAllowances(metrics: Metrics, nodepool: string): void {
+  for (const reason of REASONS) {
+    allowed(metrics).remove({ nodepool, reason });
+    consuming(metrics).remove({ nodepool, reason });
+  }
 }
 
 export function countDecision(metrics: Metrics, command: Command, method: Method): void {

@@ -1,6 +1,6 @@
 /** Metrics and events of disruption. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE } from '../../../src/api/kinds.ts';
+import { NODE, NODE_POOL } from '../../../src/api/kinds.ts';
 import { observeEvaluations } from '../../../src/controllers/disruption/measures.ts';
 import { multiNode } from '../../../src/engine/disruption/multi.ts';
 import { singleNode } from '../../../src/engine/disruption/single.ts';
@@ -105,5 +105,18 @@ describe('the metrics of disruption', () => {
     expect(text).toContain('karpenter_voluntary_disruption_eligible_nodes{reason="drifted"} 0');
     expect(text).toContain('karpenter_nodepools_allowed_disruptions{nodepool="default",reason="Empty"} 2');
     expect(text).toContain('karpenter_nodepools_nodes_consuming_budgets{nodepool="default",reason="Empty"} 1');
+  });
+
+  it('show nothing of a NodePool that is gone', async () => {
+    await withNodes(1, WIDE);
+    await world.pass(12);
+    const shown = async (): Promise<boolean> =>
+      /karpenter_nodepools_(allowed_disruptions|nodes_consuming_budgets)\{nodepool="default"/.test(
+        await world.metrics.text(),
+      );
+    expect(await shown()).toBe(true);
+    world.kube.delete(NODE_POOL, { name: 'default' });
+    await world.pass(12);
+    expect(await shown()).toBe(false);
   });
 });
