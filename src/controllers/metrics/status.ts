@@ -123,9 +123,9 @@ export function statusMetrics<T extends Conditioned>(
 
     async reconcile(object) {
       const key = keyOf(object.metadata);
-      const before = seen.get(key);
+      // of this object and of no namesake before it, whose removal was told first
+      const known = seen.get(key);
       const conditions = object.status?.conditions ?? [];
-      const known = before?.object.metadata.uid === object.metadata.uid ? before : undefined;
       seen.set(key, { object, conditions });
       for (const change of transitions(known?.conditions ?? [], conditions)) count(object, change);
       if (known && object.metadata.deletionTimestamp) {

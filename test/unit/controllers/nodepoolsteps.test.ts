@@ -321,6 +321,26 @@ describe('nodepool.registrationhealth', () => {
     expect(shown(deps, HEALTHY)).toBe(shows);
   });
 
+  it.each([
+    { whom: 'the pool as somebody else left it', uid: 'pool', shows: 'True/NodeRegistrationHealthy/' },
+    { whom: 'no successor of the pool', uid: 'successor', shows: 'Unknown/NodeRegistrationHealthy/' },
+  ])('is written to $whom when a write conflicts', async ({ uid, shows }) => {
+    const { b, deps } = running(registrationHealth);
+    b.put(NODE_POOL, known('Unknown'));
+    await b.clock.settle();
+    b.world.failure = () => {
+      b.world.failure = () => undefined;
+      const { metadata, ...rest } = known('Unknown');
+      b.put(NODE_POOL, { ...rest, metadata: { ...metadata, uid, labels: { touched: 'yes' } } });
+      return new ApiError(409, 'Conflict', 'modified');
+    };
+    const recorded = recordRegistration(deps, owned({}), true);
+    await b.clock.advance(SECOND);
+    await recorded;
+    expect(shown(deps, HEALTHY)).toBe(shows);
+    expect(found(deps)?.metadata.labels).toEqual({ touched: 'yes' });
+  });
+
   it('is not written for a claim without its pool', async () => {
     const { b, deps } = running(registrationHealth);
     await recordRegistration(deps, owned({}), false);

@@ -144,6 +144,7 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     },
   } as unknown as CloudProvider;
   const client = {
+    find: async (kind: Kind<KubeObject>, ref: Ref) => store(kind).get(ref),
     patch: async (kind: Kind<KubeObject>, ref: Ref, change: unknown) => patch(kind, ref, change),
     delete: async (kind: Kind<KubeObject>, ref: Ref, options?: DeleteOptions) => remove(kind, ref, options),
     evict: async (pod: Pod, options?: DeleteOptions) => {
