@@ -1,7 +1,8 @@
 /** "Why not?": one verdict per node on whether it goes, and if not, what stands in the way and how near it came. */
 import { formatDuration } from '../../api/duration.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
 import type { StateNode } from '../model.ts';
+import { isWaitingForEviction } from '../pods.ts';
 import { type Allowance, budgetRemark } from './budgets.ts';
 import type { Block, Candidate } from './candidates.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from './command.ts';
@@ -168,6 +169,7 @@ function opinionOf(
     return { method, code: 'next', text: `${method} would take it, but ${acting?.method.name} comes first` };
   }
   const block = review.blocks.get(providerId);
+  if (block?.code === 'deleting') return { method, ...block, nearestMiss: leaving(node, nowMs) };
   if (block) return { method, ...block };
   const declined = review.declined.get(providerId);
   if (declined) return { method, ...withPatience(declined, nowMs) };
@@ -176,6 +178,16 @@ function opinionOf(
   const found = review.findings.reasons?.get(providerId) ?? NOT_REACHED;
   const nearestMiss = found.code === 'budget' ? review.standingOf(candidate) : undefined;
   return { method, ...found, ...(nearestMiss === undefined ? {} : { nearestMiss }) };
+}
+
+/** What a node that is on its way out waits for. */
+function leaving({ pods, nodeClaim }: StateNode, nowMs: number): string {
+  const left = pods.filter((pod) => isWaitingForEviction(pod, nowMs)).length;
+  if (left === 0) return 'no pod is left to evict: volumes and the instance go next';
+  const count = `${left} pod${left === 1 ? '' : 's'} left to evict`;
+  const deadline = nodeClaim?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
+  if (deadline !== undefined) return `${count}, by ${deadline} at the latest`;
+  return `${count}, for as long as they resist: it has no terminationGracePeriod`;
 }
 
 function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<VerdictCode> {

@@ -68,6 +68,12 @@ const conditions = (...isTrue: readonly string[]) =>
     status: { conditions: isTrue.map((type) => ({ type, status: 'True' as const, lastTransitionTime: at(NOW) })) },
   });
 
+function leaving(deadline: string): ReturnType<typeof claim> {
+  const leaver = claim('a');
+  const annotations = { 'karpenter.sh/nodeclaim-termination-timestamp': deadline };
+  return { ...leaver, metadata: { ...leaver.metadata, annotations } };
+}
+
 describe('verdicts', () => {
   const cases: readonly { readonly why: string; readonly question: Question; readonly verdict: Partial<Verdict> }[] = [
     {
@@ -106,6 +112,32 @@ describe('verdicts', () => {
         object: { kind: 'Pod', namespace: 'default', name: 'p' },
         nearestMiss: 'until 2026-01-15T12:59:00.000Z',
       },
+    },
+    {
+      why: 'pods that resist while it goes, and when they will be forced',
+      question: {
+        nodes: [
+          stateNode('a', {
+            state: { markedForDeletion: true },
+            pods: [busy('p')],
+            claim: leaving('2026-01-15T13:00:00Z'),
+          }),
+        ],
+      },
+      verdict: { code: 'deleting', nearestMiss: '1 pod left to evict, by 2026-01-15T13:00:00Z at the latest' },
+    },
+    {
+      why: 'pods that resist for as long as they like while it goes',
+      question: { nodes: [stateNode('a', { state: { markedForDeletion: true }, pods: [busy('p'), busy('q')] })] },
+      verdict: {
+        code: 'deleting',
+        nearestMiss: expect.stringMatching(/^2 pods left to evict, for as long as/) as never,
+      },
+    },
+    {
+      why: 'what comes when its pods are gone',
+      question: { nodes: [stateNode('a', { state: { markedForDeletion: true } })] },
+      verdict: { code: 'deleting', nearestMiss: 'no pod is left to evict: volumes and the instance go next' },
     },
     {
       why: 'the price',
