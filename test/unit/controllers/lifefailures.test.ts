@@ -177,6 +177,22 @@ describe('launch', () => {
   });
 });
 
+describe('a claim without capacity', () => {
+  it('is not counted when somebody else removed it meanwhile', async () => {
+    world.cloud.beforeCreate = ({ metadata }) => {
+      world.removePods(...world.pods);
+      world.kube.patch(NODE_CLAIM, metadata, { metadata: { finalizers: [] } });
+      world.kube.delete(NODE_CLAIM, metadata);
+      throw new InsufficientCapacity('none left');
+    };
+    await begin();
+    await world.pass(10);
+    expect(world.claims).toEqual([]);
+    expect(await world.metrics.text()).not.toContain('reason="insufficient_capacity"');
+    expect(world.cluster.synced()).toBe(true);
+  });
+});
+
 describe('the lifecycle controller', () => {
   it('does not act on a claim again that it has deleted, while its cache shows it as it was', async () => {
     let asked = 0;
@@ -241,6 +257,21 @@ describe('registration', () => {
     expect(world.errors().join()).toContain('a webhook says no');
     expect(world.lines.filter(({ message }) => message === 'registered nodeclaim')).toHaveLength(1);
     expect(await world.metrics.text()).toMatch(/nodes_created_total\{nodepool="default",zone="zone-a"\} 1/);
+  });
+
+  it('keeps the taint that somebody else gives the Node at the same time', async () => {
+    const theirs: Taint = { key: 'example.com/theirs', effect: 'PreferNoSchedule' };
+    let armed = true;
+    world.kube.beforeWrite = (operation, name) => {
+      if (!armed || operation !== 'patch nodes') return;
+      armed = false;
+      world.kube.patch(NODE, { name }, { spec: { taints: [UNREGISTERED_TAINT, theirs] } });
+    };
+    await begin();
+    await world.pass(10);
+    expect(world.nodes[0]?.spec?.taints).toEqual([theirs]);
+    expect(conditionOf(world.claims[0], 'Registered')).toBe('True/Registered');
+    expect(world.errors()).toEqual([]);
   });
 
   it.each([

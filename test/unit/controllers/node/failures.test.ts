@@ -119,6 +119,32 @@ describe('a node that ends', () => {
     expect(b.calls).toEqual(['evicted web']);
   });
 
+  it('keeps the taints and finalizers that somebody else gives it at the same time', async () => {
+    const b = bench();
+    const theirs = { key: 'example.com/theirs', effect: 'NoSchedule' as const };
+    b.world.failure = (operation) => {
+      if (operation !== 'patch Node') return undefined;
+      b.world.failure = () => undefined;
+      const node = nodeOf('node', { deletionTimestamp: b.time() });
+      b.put(NODE, { ...node, spec: { ...node.spec, taints: [theirs] } });
+      return undefined;
+    };
+    leaving(b);
+    await b.clock.advance(4 * SECOND);
+    expect(b.node('node')?.spec?.taints).toEqual([theirs, { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }]);
+    b.world.failure = (operation) => {
+      if (operation !== 'patch Node') return undefined;
+      b.world.failure = () => undefined;
+      const node = b.node('node') ?? nodeOf('node');
+      const finalizers = [...(node.metadata.finalizers ?? []), 'example.com/theirs'];
+      b.put(NODE, { ...node, metadata: { ...node.metadata, finalizers } });
+      return undefined;
+    };
+    await b.clock.advance(6 * SECOND);
+    expect(b.node('node')?.metadata.finalizers).toEqual(['example.com/theirs']);
+    expect(errors(b)).toEqual([]);
+  });
+
   it('does not wait for pods that never terminate longer than a minute', async () => {
     const b = bench();
     b.put(POD, podOf('zombie', {}, { deletionTimestamp: b.time(30 * SECOND) }));
