@@ -58,7 +58,8 @@ export const movesCommand = (): Command =>
     .addHelpText(
       'after',
       '\nPROMISED is what the nodes cost less from then on; SAVED is in the 30 minutes for which a move is watched,\n' +
-        'or up to now, less the time in which old and new nodes both ran. The operator remembers 200 moves.',
+        'or up to now, less the time in which old and new nodes both ran. The operator remembers its last 200 moves,\n' +
+        'none of them from before its start.',
     )
     .action(async ({ server, output }: Flags) => {
       const moves = await askOperator<readonly ToldMove[]>(server, '/debug/moves');

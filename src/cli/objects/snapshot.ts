@@ -139,7 +139,9 @@ function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boole
   return ({ object }) => {
     const { uid, resourceVersion } = object.metadata;
     if (!WORKLOAD_KINDS.has(object.kind) || uid === undefined || resourceVersion === undefined) return true;
-    return !owners.has(uid) && !hasPods(object as Workload);
+    const workload = object as Workload;
+    // of the many ReplicaSets of old no pods need to be looked for
+    return workload.spec.replicas === 0 || !(owners.has(uid) || hasPods(workload));
   };
 }
 
