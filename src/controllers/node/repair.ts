@@ -14,7 +14,9 @@ export function ailmentOf(node: Node, policies: readonly RepairPolicy[]): Ailmen
   const ailments = policies.flatMap((policy): readonly Ailment[] => {
     const condition = getCondition(node, policy.conditionType);
     if (condition === undefined || condition.status !== policy.conditionStatus) return [];
-    return [{ condition, dueMs: Date.parse(condition.lastTransitionTime ?? '') + policy.tolerationMs }];
+    // a condition that does not say since when is as old as its node
+    const since = condition.lastTransitionTime ?? node.metadata.creationTimestamp;
+    return [{ condition, dueMs: Date.parse(since ?? '') + policy.tolerationMs }];
   });
   return ailments.sort((left, right) => left.dueMs - right.dueMs)[0];
 }

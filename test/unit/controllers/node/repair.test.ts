@@ -119,6 +119,18 @@ describe('repair', () => {
     expect(b.calls).toEqual(['delete NodeClaim claim']);
   });
 
+  it.each([
+    { age: 29 * MINUTE, calls: [] },
+    { age: 30 * MINUTE, calls: ['delete NodeClaim claim'] },
+  ])('of a node that is $age ms old and does not say since when it is broken', async ({ age, calls }) => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    const node = sick(b, 'node', { creationTimestamp: b.time(-age) });
+    b.put(NODE, { ...node, status: { conditions: [{ type: 'Ready', status: 'False' }] } });
+    await b.clock.advance(10);
+    expect(b.calls).toEqual(calls);
+  });
+
   it('is called off by a node that recovers in time', async () => {
     const b = bench(REPAIR);
     b.put(NODE_CLAIM, claimOf('claim'));
