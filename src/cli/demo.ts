@@ -22,6 +22,9 @@ interface DemoOptions {
 /** A demo should take a minute. */
 const DEFAULT_MACHINE_SPEED = 5;
 
+/** As shells count: 128 and the number of SIGINT. */
+const INTERRUPTED = 130;
+
 export function demoCommand(): Command {
   return new Command('demo')
     .description('run the whole product on this machine: local cluster, local AWS, the operator, a workload')
@@ -49,6 +52,10 @@ async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
     await run(world, view, { stop, folder, keep });
     return 0;
   } catch (error) {
+    if (stop.signal.aborted) {
+      view.plain('\nInterrupted: the operator and the local world stop.');
+      return INTERRUPTED;
+    }
     view.plain(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
   } finally {

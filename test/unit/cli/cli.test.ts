@@ -96,3 +96,14 @@ describe('karpenter local', () => {
     expect(await local.exit).toBe(0);
   });
 });
+
+describe('karpenter demo', () => {
+  it('stops everything when it is interrupted, and does not call that a failure', async () => {
+    const demo = run('demo');
+    while (!/^ +[\d.]+s {2}operator /m.test(demo.output()) && demo.child.exitCode === null)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    demo.child.kill('SIGINT');
+    expect(await demo.exit).toBe(130);
+    expect(demo.output()).toMatch(/\nInterrupted: /);
+  }, 60_000);
+});
