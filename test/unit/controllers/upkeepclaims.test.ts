@@ -6,6 +6,7 @@ import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { consistency } from '../../../src/controllers/nodeclaim/consistency.ts';
 import { deviceDrivers } from '../../../src/controllers/nodeclaim/devices.ts';
+import { expiration } from '../../../src/controllers/nodeclaim/expiration.ts';
 import { garbageCollection } from '../../../src/controllers/nodeclaim/garbagecollection.ts';
 import { podEvents } from '../../../src/controllers/nodeclaim/podevents.ts';
 import { ApiError } from '../../../src/kube/client.ts';
@@ -272,6 +273,51 @@ describe('devices', () => {
     { when: 'a second driver is missing', drivers: 'gpu, nic', slices: [slice('a', {})], is: missing('nic') },
   ])('lack $is when $when', ({ drivers, slices, is }) => {
     expect(lack(drivers, ...slices)).toBe(is);
+  });
+});
+
+describe('expiration', () => {
+  const start = (): Bench => bench([], (deps) => [expiration(deps)]);
+  const aged = (expireAfter: string | undefined, more: Partial<NodeClaim['metadata']> = {}): NodeClaim => {
+    const claim = settledClaim('claim');
+    const { expireAfter: _, ...spec } = claim.spec;
+    return {
+      ...claim,
+      metadata: { ...claim.metadata, creationTimestamp: '2026-01-01T00:00:00Z', ...more },
+      spec: { ...spec, ...(expireAfter !== undefined && { expireAfter }) },
+    };
+  };
+
+  it('deletes a claim at its very age, whatever protects its pods, and counts those that move', async () => {
+    const b = start();
+    b.put(NODE, { ...nodeOf('node'), metadata: { ...nodeOf('node').metadata, labels: {} } });
+    b.put(POD, podOf('web', {}, { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }));
+    b.put(POD, daemonOf('daemon'));
+    b.put(NODE_CLAIM, aged('720h'));
+    await b.clock.advance(720 * 60 * MINUTE - 1);
+    expect(b.calls).toEqual([]);
+    await b.clock.advance(1);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+    const labels =
+      'reason="expired",nodepool="default",capacity_type="",consolidation_policy="",termination_mode="graceful"';
+    const text = await b.metrics.text();
+    expect(text).toContain(`karpenter_nodeclaims_disrupted_total{${labels}} 1`);
+    expect(text).toContain(`karpenter_pods_disruption_initiated_total{${labels}} 1`);
+  });
+
+  it.each([
+    { what: 'that never expires', claim: aged('Never') },
+    { what: 'without an age', claim: aged(undefined) },
+    { what: 'that is being deleted', claim: aged('1s', { deletionTimestamp: '2026-01-01T00:00:00Z' }) },
+    {
+      what: 'of another provider',
+      claim: { ...aged('1s'), spec: { ...aged('1s').spec, nodeClassRef: { group: 'x', kind: 'X', name: 'x' } } },
+    },
+  ])('leaves a claim $what alone', async ({ claim }) => {
+    const b = start();
+    b.put(NODE_CLAIM, claim);
+    await b.clock.advance(10_000 * 60 * MINUTE);
+    expect(b.calls).toEqual([]);
   });
 });
 
