@@ -12,6 +12,7 @@ import { remaining } from './windows.ts';
 const CAPACITY_TYPE = 'karpenter.sh/capacity-type';
 const SINGLE = 'single-node-consolidation';
 const MULTI = 'multi-node-consolidation';
+const SWAP = 'swap-consolidation';
 const ORDER = ['emptiness', 'static-drift', 'drift', MULTI, SINGLE];
 const REASONS: Readonly<Record<string, string>> = { emptiness: 'Empty', 'static-drift': 'Drifted', drift: 'Drifted' };
 const FLEXIBILITY = 15;
@@ -44,7 +45,7 @@ class Judge {
 
   judge({ first, methods }: Decision): readonly string[] {
     const names = methods.map(({ method }) => method);
-    const order = this.#mode === 'compatible' ? ORDER : [...ORDER, 'swap-consolidation'];
+    const order = this.#mode === 'compatible' ? ORDER : [...ORDER, SWAP];
     if (names.join() !== order.join()) this.#say(`methods ${names}`);
     if (first !== methods.find(({ commands }) => commands.length > 0)?.method) this.#say(`first is ${first}`);
     for (const method of methods) {
@@ -172,13 +173,14 @@ class Judge {
     if (this.#method === SINGLE ? candidates.length !== 1 : candidates.length < 2) this.#say(`takes ${candidates}`);
     if (this.#method === MULTI && this.#mode === 'compatible')
       this.#checkBest(candidates, this.#withinBudgets(eligible, left).slice(0, candidates.length));
-    if (this.#method !== 'swap-consolidation' && replacements.length > 1) this.#say(`${replacements.length} new nodes`);
+    if (this.#method !== SWAP && replacements.length > 1) this.#say(`${replacements.length} new nodes`);
     if ((decision === 'delete') !== (replacements.length === 0)) this.#say(`${decision} with ${replacements.length}`);
     const price = sum(machines.map((machine) => machine.price));
     if (!same(savings, price - sum(replacements.map((each) => each.cheapestPrice)))) this.#say(`saves ${savings}`);
     this.#checkPlaces(command);
+    if (this.#method === SWAP) this.#checkSwap(command, price);
     this.#checkCheaper(machines, replacements, price);
-    if (this.#method !== 'swap-consolidation') this.#checkNothingLeftOut(machines, replacements, price);
+    if (this.#method !== SWAP) this.#checkNothingLeftOut(machines, replacements, price);
     for (const pool of new Set(machines.flatMap((machine) => machine.pool ?? [])))
       if (pool.spec.disruption?.consolidationPolicy === 'Balanced') {
         const score = this.#score(
@@ -188,6 +190,12 @@ class Judge {
         );
         if (score < 0.5 - EPSILON) this.#say(`a score of ${score} for ${pool.metadata.name}`);
       }
+  }
+
+  /** Moving pods is not free, and neither is a node. */
+  #checkSwap({ candidates, replacements, savings }: Decided, price: number): void {
+    if (savings < 0.05 * price - EPSILON) this.#say(`saves ${savings} of ${price}`);
+    if (replacements.length > 2 * candidates.length) this.#say(`${replacements.length} for ${candidates.length} nodes`);
   }
 
   /** Nothing else needs a place, which could take that of the pods that move. */
