@@ -1,6 +1,6 @@
 /** Compares what a node turned out to be with what was bought. */
 import { isTrue } from '../../api/conditions.ts';
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { quantityList, resourcesOf } from '../../engine/resources.ts';
@@ -23,7 +23,6 @@ export function consistency(deps: Deps): Reconciler<NodeClaim> {
     watches: NODE_CLAIM,
     concurrency: concurrency(settings, { min: 10, max: 1000 }),
     filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
-    triggers: [{ kind: NODE, keysFor: (node) => cluster.claimsOfNode(node as Node).map(({ metadata }) => metadata) }],
     removed: ({ name }) => scannedMs.delete(name),
 
     async reconcile(claim, { log }) {
