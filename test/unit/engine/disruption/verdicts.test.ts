@@ -231,6 +231,25 @@ describe('verdicts', () => {
     expect(b?.methods.map(({ method }) => method)).toEqual(METHODS.map(({ name }) => name));
   });
 
+  it('tell of a command that takes a node with others before they tell why it would not go alone', async () => {
+    const empty = stateNode('c', { state: { allocatable: { cpu: 100, memory: 0, pods: 58 } } }); // no room there
+    const nodes = [stateNode('a', { pods: [busy('p')] }), stateNode('b', { pods: [busy('q')] }), empty];
+    const reviews = await reviewsOf({ nodes, onDemandOnly: true });
+    expect(verdictsOf(nodes, reviews, NOW)[0]?.code).toBe('not-cheaper');
+    const together = reviews.map((each) =>
+      each.method.name === 'multi-node consolidation'
+        ? {
+            ...each,
+            findings: {
+              ...each.findings,
+              commands: [{ reason: 'Underutilized' as const, candidates: each.candidates, replacements: [] }],
+            },
+          }
+        : each,
+    );
+    expect(verdictsOf(nodes, together, NOW).map(({ code }) => code)).toEqual(['next', 'next', 'chosen']);
+  });
+
   it('say of those that stay for a budget of which others take the rest that others go first', async () => {
     const nodes = [stateNode('a'), stateNode('b')];
     const verdicts = await verdictsFor({ nodes, disruption: { budgets: [{ nodes: '1' }] } });
