@@ -26,7 +26,8 @@ export default {
     }),
     project('moto', { testMatch: ['<rootDir>/test/contract/moto.peer.ts'] }),
   ],
-  testTimeout: 30_000,
+  // Not for any wait of a test, which has a limit of its own, but for machines that are busy.
+  testTimeout: 300_000,
   // Scenarios wait more than they compute, and their time stands still while others do.
   maxWorkers: '100%',
 };

@@ -126,7 +126,7 @@ export class Ec2Provider implements CloudProvider {
     this.#options.events.publish({
       object,
       type: 'Warning',
-      reason: '',
+      reason: 'FailedResolvingNodeClass',
       message: 'Failed resolving NodeClass',
       dedupe: [uid || name],
     });

@@ -286,7 +286,7 @@ export class Launcher {
     this.#options.events.publish({
       object: claim,
       type: 'Warning',
-      reason: '',
+      reason: 'SpotSLRCreationFailed',
       message:
         'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
       dedupe: [claim.metadata.uid ?? claim.metadata.name],

@@ -7,6 +7,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly, unlessGone } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency } from '../concurrency.ts';
+import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
@@ -83,6 +84,12 @@ export function health(deps: Deps): Reconciler<Node> {
       log.info('deleting unhealthy node', {
         Node: { name: node.metadata.name },
         NodeClaim: { name: claim.metadata.name },
+      });
+      const { type, status, lastTransitionTime } = ailment.condition;
+      publishDeparture(deps, claim, {
+        type: 'Warning',
+        reason: 'Unhealthy',
+        message: `Deleting the NodeClaim: condition ${type} of its node has been ${status} since ${lastTransitionTime}`,
       });
       countDisrupted(metrics, claim, { reason: 'unhealthy', pods });
       repaired.inc({

@@ -5,6 +5,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { inBatches } from '../parallel.ts';
@@ -24,6 +25,11 @@ export function garbageCollection(deps: Deps): Singleton {
     log.debug('garbage collecting nodeclaim with no cloudprovider representation', {
       NodeClaim: { name: claim.metadata.name },
       'provider-id': claim.status?.providerID,
+    });
+    publishDeparture(deps, claim, {
+      type: 'Warning',
+      reason: 'GarbageCollected',
+      message: `Deleting the NodeClaim: its instance ${claim.status?.providerID} is gone`,
     });
     countDisrupted(metrics, claim, { reason: 'garbage_collected', pods });
   }

@@ -6,6 +6,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, Requeue } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { type Departure, publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import { recordRegistration } from './poolhealth.ts';
@@ -14,18 +15,34 @@ import { done, type Step } from './step.ts';
 interface Limit {
   readonly type: 'Launched' | 'Registered';
   readonly ms: number;
+  /** Metric label. */
   readonly reason: string;
+  readonly event: Departure['reason'];
+  /** What did not happen. */
+  readonly missed: string;
 }
 
 const LIMITS: readonly Limit[] = [
-  { type: 'Launched', ms: 5 * 60_000, reason: 'launch_timeout' },
-  { type: 'Registered', ms: 15 * 60_000, reason: 'registration_timeout' },
+  {
+    type: 'Launched',
+    ms: 5 * 60_000,
+    reason: 'launch_timeout',
+    event: 'LaunchTimeout',
+    missed: 'no instance was launched',
+  },
+  {
+    type: 'Registered',
+    ms: 15 * 60_000,
+    reason: 'registration_timeout',
+    event: 'RegistrationTimeout',
+    missed: 'no node joined the cluster',
+  },
 ];
 
 export function liveness(deps: Deps): Step {
   const { client, clock, metrics } = deps;
 
-  async function giveUp(claim: NodeClaim, { ms, reason }: Limit, log: Logger): Promise<void> {
+  async function giveUp(claim: NodeClaim, { ms, reason, event, missed }: Limit, log: Logger): Promise<void> {
     try {
       await recordRegistration(deps, claim, false);
     } catch (error) {
@@ -34,7 +51,10 @@ export function liveness(deps: Deps): Step {
       log.error('failed recording registration failure', { error });
     }
     log.debug('terminating due to timeout', { timeout: formatDuration(ms), reason });
-    if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason });
+    if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
+    const message = `Deleting the NodeClaim: ${missed} within ${formatDuration(ms)}`;
+    publishDeparture(deps, claim, { type: 'Warning', reason: event, message });
+    countDisrupted(metrics, claim, { reason });
   }
 
   return async (claim, { log }) => {

@@ -142,6 +142,15 @@ describe('the life of a node', () => {
         ? 'deleting expired nodeclaim'
         : 'garbage collecting nodeclaim with no cloudprovider representation';
     expect(lines(message)).toHaveLength(1);
+    const [event, why] =
+      reason === 'expired'
+        ? ['Expired', 'it has reached its expireAfter of 10m']
+        : ['GarbageCollected', expect.stringMatching(/^its instance .+ is gone$/)];
+    const told = messages(event).map((each) => each.split(': Deleting the NodeClaim: '));
+    expect(told).toEqual([
+      ['NodeClaim', why],
+      ['Node', why],
+    ]);
   });
 
   it('tells when its instance does not join', async () => {
@@ -154,6 +163,9 @@ describe('the life of a node', () => {
     });
     await world.pass(16 * 60);
     await expectMetrics(/nodeclaims_disrupted_total\{reason="registration_timeout".*\} 2/);
+    expect(messages('RegistrationTimeout')).toContain(
+      'NodeClaim: Deleting the NodeClaim: no node joined the cluster within 15m0s',
+    );
     const health = world.kube
       .get(NODE_POOL, { name: 'default' })
       .status?.conditions?.find(({ type }) => type === 'NodeRegistrationHealthy');

@@ -65,6 +65,13 @@ describe('repair', () => {
       Node: { name: 'node' },
       NodeClaim: { name: 'claim' },
     });
+    expect(b.events.map(({ object, reason, message }) => [object.kind, reason, message])).toEqual(
+      ['NodeClaim', 'Node'].map((kind) => [
+        kind,
+        'Unhealthy',
+        expect.stringMatching(/^Deleting the NodeClaim: condition Ready of its node has been \S+ since \S+Z$/),
+      ]),
+    );
   });
 
   it('that is blocked says so under three keys on the Node, and looks again after five minutes', async () => {
