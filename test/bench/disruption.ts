@@ -197,20 +197,18 @@ const SMALL = { nodes: 60, podsPerNode: 10, workloads: 20, bought: BOUGHT };
 const BUDGET = '20%';
 const SEEDS = [1, 2, 3, 4];
 
+const onePool = (budget: string): Pick<ClusterShape, 'pools'> => ({
+  pools: [{ name: 'default', capacityTypes: ['on-demand'], budget }],
+});
+const SOME_LEFT = { ...SMALL, fill: [0.5, 1], ruled: 0 } as const;
+const MOST_LEFT = { ...SMALL, fill: [0.2, 0.7], ruled: 0.2 } as const;
+
 /** Clusters whose workloads have changed since their nodes were bought. */
 const HISTORIES: Readonly<Record<string, Omit<ClusterShape, 'seed'>>> = {
-  'some-left': {
-    ...SMALL,
-    fill: [0.5, 1],
-    ruled: 0,
-    pools: [{ name: 'default', capacityTypes: ['on-demand'], budget: BUDGET }],
-  },
-  'most-left': {
-    ...SMALL,
-    fill: [0.2, 0.7],
-    ruled: 0.2,
-    pools: [{ name: 'default', capacityTypes: ['on-demand'], budget: BUDGET }],
-  },
+  'some-left': { ...SOME_LEFT, ...onePool(BUDGET) },
+  'most-left': { ...MOST_LEFT, ...onePool(BUDGET) },
+  'some-left-at-once': { ...SOME_LEFT, ...onePool(ALL_AT_ONCE) },
+  'most-left-at-once': { ...MOST_LEFT, ...onePool(ALL_AT_ONCE) },
   'three-pools': {
     ...SMALL,
     fill: [0.5, 1],
