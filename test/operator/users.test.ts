@@ -34,7 +34,10 @@ describe('by hand', () => {
       async () => (await scenario.kube.find(kind as typeof NODE, { name: victim?.metadata.name ?? '' })) === undefined,
     );
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 3);
-    expect(scenario.instances()).toHaveLength((await scenario.claims()).length);
+    await scenario.until(
+      'a claim for every instance, and no more',
+      async () => (await scenario.claims()).length === scenario.instances().length,
+    );
   });
 
   it('a PodDisruptionBudget holds the drain until it allows it', async () => {
