@@ -41,6 +41,8 @@ const renewed = (): Promise<true> =>
       return (
         nodes.length === 1 &&
         nodes[0]?.metadata.labels?.tier === `t${tier}` &&
+        // a replacement that is on its way has a claim, but no node yet
+        (await scenario.claims()).length === 1 &&
         (await leaks(scenario)).length === 0 &&
         (await scenario.running('web')).length === PODS
       );
