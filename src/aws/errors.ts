@@ -178,7 +178,3 @@ export function combined(context: string, failures: readonly unknown[]): Error {
   if (failures.length === 1 && only instanceof Error) return new Error(`${context}, ${only.message}`, { cause: only });
   return new AggregateError(failures, context);
 }
-
-/** What failed of a number of settled promises. */
-export const rejections = (results: readonly PromiseSettledResult<unknown>[]): readonly unknown[] =>
-  results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));

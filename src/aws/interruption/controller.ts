@@ -7,8 +7,9 @@ import {
   type Message as SqsMessage,
 } from '@aws-sdk/client-sqs';
 import { type Singleton, settled } from '../../kube/reconciler.ts';
+import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { combined, rejections } from '../errors.ts';
+import { combined } from '../errors.ts';
 import { type ActOptions, act } from './act.ts';
 import { type Message, parseMessage } from './messages.ts';
 

@@ -15,7 +15,8 @@ import {
 import type { Informers, KubeClient } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, Requeue, type Singleton } from '../../kube/reconciler.ts';
-import { combined, rejections } from '../errors.ts';
+import { rejections } from '../../kube/rejections.ts';
+import { combined } from '../errors.ts';
 import { providerId } from '../instances/instance.ts';
 import type { Instances } from '../instances/instances.ts';
 

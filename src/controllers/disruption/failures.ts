@@ -12,9 +12,6 @@ export const during = (step: string, error: unknown): Error =>
 export const together = (step: string, failures: readonly unknown[]): AggregateError =>
   new AggregateError(failures, `${step}, ${failures.map(messageOf).join('; ')}`);
 
-export const failuresOf = (results: readonly PromiseSettledResult<unknown>[]): readonly unknown[] =>
-  results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-
 /** Whether nothing is wrong but that somebody else wrote first: the next pass sees what they wrote. */
 export const isConflictOnly = (error: unknown): boolean =>
   error instanceof AggregateError ? error.errors.every(isConflictOnly) : error instanceof Requeue || isConflict(error);

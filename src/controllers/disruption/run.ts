@@ -2,10 +2,11 @@
 import type { Command } from '../../engine/disruption/command.ts';
 import type { Findings, Method } from '../../engine/disruption/method.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
+import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import type { Deliberate } from './deliberate.ts';
-import { failuresOf, together } from './failures.ts';
+import { together } from './failures.ts';
 import {
   countFailedValidations,
   countTimeout,
@@ -108,7 +109,7 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     const results = await Promise.allSettled(
       commands.map((command) => startCommand(deps, queue, { command, method, pods }, context)),
     );
-    const failures = failuresOf(results);
+    const failures = rejections(results);
     if (failures.length > 0) throw together('disrupting candidates', failures);
   }
 

@@ -8,13 +8,14 @@ import type { PlannedClaim } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { Requirements } from '../../engine/requirements.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
+import { rejections } from '../../kube/rejections.ts';
 import type { LogFields } from '../../observe/logger.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
 import { publishRefusal } from '../provisioning/results.ts';
 import { firstFew } from '../text.ts';
-import { failuresOf, together } from './failures.ts';
+import { together } from './failures.ts';
 import { mark } from './marks.ts';
 import { countDecision } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
@@ -71,7 +72,7 @@ async function markCandidates(deps: Deps, command: Command): Promise<Command> {
   const results = await Promise.allSettled(
     command.candidates.map(({ stateNode }) => mark(deps, stateNode, command.reason)),
   );
-  const failures = failuresOf(results);
+  const failures = rejections(results);
   if (failures.length === 0) return command;
   if (command.replacements.length > 0 || failures.length === command.candidates.length)
     throw together('marking disrupted', failures);
@@ -84,7 +85,7 @@ async function createReplacements(deps: Deps, command: Command, context: Reconci
   const results = await Promise.allSettled(
     command.replacements.map((planned) => createClaim(deps, planned, { ...context, reason })),
   );
-  const failures = failuresOf(results);
+  const failures = rejections(results);
   if (failures.length > 0) throw together('launching replacement nodeclaim', failures);
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.metadata.name] : []));
 }

@@ -65,9 +65,13 @@ export class Replacement {
    */
   spotOrOnDemand(usdPerHour: number): Replacement | string {
     if (!this.admits('spot') || !this.admits('on-demand')) return this;
-    const narrowed = ['spot', 'on-demand'].map((capacityType) => this.only(capacityType).cheaperThan(usdPerHour));
-    const isSold = (kept: Replacement | string): boolean => typeof kept !== 'string' && kept.count > 0;
-    return narrowed.find(isSold) ?? narrowed.find((kept) => typeof kept === 'string') ?? this;
+    const wrongs: string[] = [];
+    for (const capacityType of ['spot', 'on-demand']) {
+      const kept = this.only(capacityType).cheaperThan(usdPerHour);
+      if (typeof kept === 'string') wrongs.push(kept);
+      else if (kept.count > 0) return kept;
+    }
+    return wrongs[0] ?? this;
   }
 
   /** Bound to the zone in which `worstOf` is least; the same where the zones do not differ. */

@@ -1,11 +1,11 @@
 /** How a command is started, waited for, carried out or taken back. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { limitMs } from '../../../src/controllers/disruption/queue.ts';
 import { ApiError } from '../../../src/kube/client.ts';
+import { CLOSED, startWithNodes } from './disruptionworld.ts';
 import { conditionOf, World } from './harness.ts';
 
 let world: World;
@@ -18,23 +18,9 @@ const MINUTE = 60;
 
 /** So many nodes with a large pod and a small one each. */
 async function withNodes(count: number, spec: Partial<NodePool['spec']> = {}): Promise<void> {
-  const { template } = world.nodePool('seed').spec;
-  world.kube.delete(NODE_POOL, { name: 'seed' });
-  const requirements = [{ key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] }];
-  world.nodePool('default', {
-    template: { spec: { ...template.spec, requirements } },
-    disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0' }] },
-    ...spec,
-  });
-  world.start(['--feature-gates=StaticCapacity=true']);
-  await world.pass(2);
-  for (let node = 0; node < count; node += 1) {
-    world.pending(1, '6', 'large');
-    await world.pass(8);
-  }
-  world.deploy('small', count);
-  await world.pass(20);
-  expect(world.nodes).toHaveLength(count);
+  const flags = ['--feature-gates=StaticCapacity=true'];
+  await startWithNodes(world, { count, disruption: CLOSED, small: count, spec, flags });
+  await world.pass(15);
 }
 
 const release = (): unknown =>
