@@ -2,29 +2,57 @@
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
+  /** Milliseconds that the process has run, where these may differ from what `now` says: whose time is set, or sleeps. */
+  ran?(): number;
   /** Resolves after `ms` of this clock's time; resolves early, without error, when `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `fire` once after `ms` of this clock's time; answers a function that cancels it. */
   after(ms: number, fire: () => void): () => void;
 }
 
-/** Timers of the runtime hold no more; longer ones are taken in parts. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Milliseconds since a moment. */
+export interface Elapsed {
+  /** Not more than passed for others: the time that the process ran, without what its machine slept. */
+  atLeast(): number;
+  /** Not less than passed for others, unless the machine slept and its time was put back. */
+  atMost(): number;
+}
 
-/** A clock that starts at `originMs` and runs `factor` times as fast as real time. */
-export function realClock(factor = 1, originMs: number = Date.now()): Clock {
+export function since({ now, ran = now }: Clock): Elapsed {
+  const [setAt, ranAt] = [now(), ran()];
+  return { atLeast: () => ran() - ranAt, atMost: () => Math.max(now() - setAt, ran() - ranAt) };
+}
+
+/**
+ * Timers are armed for no longer than this: they count the time that the machine runs, and a machine that slept, or whose
+ * time was put forward, has to notice soon that a moment has passed. (Timers of the runtime hold 24 days at most.)
+ */
+const LONGEST_TIMER_MS = 60_000;
+
+/** The machine's time, as it is set again: a deadline is a moment of the API server's objects, not a stretch of ours. */
+export const realClock = (): Clock => ({ ...ticking(1, () => Date.now()), ran: () => performance.now() });
+
+/** A clock of its own that starts at `originMs` and runs `factor` times as fast as real time, whatever becomes of that. */
+export function steadyClock(factor: number, originMs: number = Date.now()): Clock {
   const started = performance.now();
+  return ticking(factor, () => Math.floor(originMs + (performance.now() - started) * factor));
+}
+
+function ticking(factor: number, now: () => number): Clock {
   const after = (ms: number, fire: () => void): (() => void) => {
+    const dueMs = now() + ms;
     let timer: NodeJS.Timeout | undefined;
     const arm = (leftMs: number): void => {
       const partMs = Math.min(leftMs, LONGEST_TIMER_MS);
-      timer = setTimeout(() => (leftMs > partMs ? arm(leftMs - partMs) : fire()), partMs);
+      // Whichever comes first, so that a time that is put back does not stretch a wait.
+      const next = (): void => (leftMs > partMs && now() < dueMs ? arm(leftMs - partMs) : fire());
+      timer = setTimeout(next, partMs);
     };
     arm(Math.max(0, ms / factor));
     return () => clearTimeout(timer);
   };
   return {
-    now: () => Math.floor(originMs + (performance.now() - started) * factor),
+    now,
     after,
     sleep: (ms, signal) =>
       new Promise((resolve) => {

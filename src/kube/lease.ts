@@ -7,7 +7,8 @@
  *   any ──signal aborts──▶ released (ends)
  *
  * A lease counts as expired when it has not changed for its duration by our own clock since we saw its last change:
- * the clocks of other machines do not matter.
+ * the clocks of other machines do not matter. Where our own clock was set, or our machine slept, we do not know how much
+ * passed for the others: a holder counts the most that it can have been, who waits counts the least.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -17,7 +18,7 @@ import { errorText } from '../observe/errortext.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { ApiError, isConflict, type KubeClient } from './client.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, type Elapsed, since } from './clock.ts';
 import type { EventRecorder } from './events.ts';
 
 export interface LeaseOptions {
@@ -68,9 +69,9 @@ class Candidate {
   readonly #retryMs: number;
   readonly #durationMs: number;
   readonly #deadlineMs: number;
-  /** The lease as last seen, and when, by our clock, it last changed. */
+  /** The lease as last seen, and for how long we have seen it so. */
   #seen: Lease | undefined;
-  #seenAtMs = Number.NEGATIVE_INFINITY;
+  #sinceSeen: Elapsed | undefined;
 
   constructor(identity: string, options: LeaseOptions) {
     this.#identity = identity;
@@ -124,18 +125,18 @@ class Candidate {
   /** Renews until told to stop, until somebody else holds the lease, or until the deadline has passed. */
   async #hold(): Promise<void> {
     const { clock, signal, log } = this.#options;
-    let renewedMs = clock.now();
+    let renewed = since(clock);
     while (!signal.aborted) {
       await clock.sleep(this.#retryMs, signal);
       if (signal.aborted) return;
-      const remainingMs = renewedMs + this.#deadlineMs - clock.now();
+      const started = since(clock);
+      const remainingMs = this.#deadlineMs - renewed.atMost();
       if (remainingMs <= 0) return;
-      const startedMs = clock.now();
       try {
         const isOurs = await this.#within(remainingMs, this.#claim());
         if (isOurs === false) return;
         // counted from before the request: that is when the lease was surely ours
-        if (isOurs) renewedMs = startedMs;
+        if (isOurs) renewed = started;
       } catch (error) {
         log.debug('failed renewing lease, retrying', { error });
       }
@@ -161,18 +162,19 @@ class Candidate {
     if (!found) return this.#wins(client.create(LEASE, this.#claimed(undefined)));
     if (found.metadata.resourceVersion !== this.#seen?.metadata.resourceVersion) {
       this.#seen = found;
-      this.#seenAtMs = clock.now();
+      this.#sinceSeen = since(clock);
     }
     const holder = found.spec?.holderIdentity ?? '';
     const theirsMs = (found.spec?.leaseDurationSeconds ?? this.#durationMs / 1_000) * 1_000;
-    const isTaken = holder !== '' && holder !== this.#identity && clock.now() < this.#seenAtMs + theirsMs;
+    const isCurrent = (this.#sinceSeen?.atLeast() ?? theirsMs) < theirsMs;
+    const isTaken = holder !== '' && holder !== this.#identity && isCurrent;
     return isTaken ? false : this.#wins(client.update(LEASE, this.#claimed(found)));
   }
 
   async #wins(write: Promise<Lease>): Promise<boolean> {
     try {
       this.#seen = await write;
-      this.#seenAtMs = this.#options.clock.now();
+      this.#sinceSeen = since(this.#options.clock);
       return true;
     } catch (error) {
       if (isConflict(error) || (error instanceof ApiError && error.reason === 'AlreadyExists')) {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
-import { realClock } from '../../src/kube/clock.ts';
+import { steadyClock } from '../../src/kube/clock.ts';
 import { ApiFailure, connect } from '../../src/local/client.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { type Cluster, startCluster, until } from './harness/cluster.ts';
@@ -151,7 +151,7 @@ describe('an operator whose clock is', () => {
       operator = await startOperator({
         argv: [],
         env: { ...(await cluster.operatorEnv()), ...ALONE },
-        clock: realClock(1, Date.now() + skewMs),
+        clock: steadyClock(1, Date.now() + skewMs),
         write: (line) => {
           if (line.includes('"ERROR"')) errors.push(line);
         },

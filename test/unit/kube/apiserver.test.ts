@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EVENT, LEASE, NAMESPACE, NODE, POD, POD_DISRUPTION_BUDGET } from '../../../src/api/kinds.ts';
 import type { Namespace, Node, Pod } from '../../../src/api/kubernetes.ts';
 import type { Informers, Store } from '../../../src/kube/client.ts';
-import { realClock } from '../../../src/kube/clock.ts';
+import { steadyClock } from '../../../src/kube/clock.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { electLeader } from '../../../src/kube/lease.ts';
@@ -13,7 +13,7 @@ import { silent } from '../../../src/observe/logger.ts';
 import { recordingLog } from './fakes.ts';
 
 // back-off of seconds passes in milliseconds
-const clock = realClock(200);
+const clock = steadyClock(200);
 let server: LocalApiServer;
 let client: HttpKubeClient;
 let informers: Informers;

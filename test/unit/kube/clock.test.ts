@@ -1,20 +1,63 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { realClock } from '../../../src/kube/clock.ts';
+import { realClock, steadyClock } from '../../../src/kube/clock.ts';
 
 const DAY = 86_400_000;
 
-describe('realClock', () => {
+describe('steadyClock', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
   it('runs as many times as fast as its factor says', () => {
-    const clock = realClock(10, 1_000);
+    const clock = steadyClock(10, 1_000);
     const fired: number[] = [];
     clock.after(500, () => fired.push(clock.now()));
     jest.advanceTimersByTime(49);
     expect(fired).toEqual([]);
     jest.advanceTimersByTime(1);
     expect(fired).toEqual([1_500]);
+  });
+
+  it('does not care what time the machine is set to', () => {
+    const clock = steadyClock(1, 1_000);
+    jest.setSystemTime(Date.now() + DAY);
+    expect(clock.now()).toBe(1_000);
+  });
+});
+
+describe('realClock', () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  it.each([
+    ['forward', DAY],
+    ['back', -DAY],
+  ])('follows the machine when its time is put %s', (_, byMs) => {
+    const clock = realClock();
+    const before = clock.now();
+    jest.setSystemTime(Date.now() + byMs);
+    expect(clock.now() - before).toBe(byMs);
+  });
+
+  it('notices within a minute that a moment has passed while the machine slept', () => {
+    const fire = jest.fn();
+    realClock().after(DAY, fire);
+    jest.setSystemTime(Date.now() + DAY);
+    jest.advanceTimersByTime(59_999);
+    expect(fire).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(1);
+    expect(fire).toHaveBeenCalledTimes(1);
+    jest.advanceTimersByTime(2 * DAY);
+    expect(fire).toHaveBeenCalledTimes(1);
+  });
+
+  it('waits no longer because the time was put back', async () => {
+    const fire = jest.fn();
+    realClock().after(10 * 60_000, fire);
+    jest.setSystemTime(Date.now() - DAY);
+    jest.advanceTimersByTime(10 * 60_000 - 1);
+    expect(fire).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(1);
+    expect(fire).toHaveBeenCalledTimes(1);
   });
 
   it('counts times longer than a timer holds', () => {

@@ -6,14 +6,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { ApiError, type WatchEvent } from '../../../src/kube/client.ts';
-import { realClock } from '../../../src/kube/clock.ts';
+import { steadyClock } from '../../../src/kube/clock.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { WIDGET, type Widget, widget } from './fakes.ts';
 import { hangUp, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 
 // back-off of seconds passes in milliseconds
-const clock = realClock(1_000);
+const clock = steadyClock(1_000);
 let server: ScriptedServer;
 let client: HttpKubeClient;
 

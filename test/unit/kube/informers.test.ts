@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Informers, Store } from '../../../src/kube/client.ts';
-import { realClock } from '../../../src/kube/clock.ts';
+import { steadyClock } from '../../../src/kube/clock.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { type Line, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
 import { type Answer, hangUp, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 
-const clock = realClock(1_000);
+const clock = steadyClock(1_000);
 let server: ScriptedServer;
 let client: HttpKubeClient;
 let informers: Informers;
