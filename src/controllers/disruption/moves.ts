@@ -11,7 +11,7 @@ import { repeated, type Undone, workloadsOf } from '../../engine/disruption/chur
 import { type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/disruption/savings.ts';
-import type { Order } from './queue.ts';
+import type { Order } from './order.ts';
 
 /** A move that lasts this long has succeeded, and its savings are told. */
 export const WATCH_MS = 30 * 60_000;

@@ -8,11 +8,10 @@
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Candidate } from '../../engine/disruption/candidates.ts';
-import { type Command, decisionOf } from '../../engine/disruption/command.ts';
-import type { Method } from '../../engine/disruption/method.ts';
+import { decisionOf } from '../../engine/disruption/command.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
-import type { LogFields, Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../observe/logger.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
@@ -22,22 +21,12 @@ import { snakeCase } from '../text.ts';
 import { untaint, withdrawReason } from './marks.ts';
 import { MoveBook } from './moves.ts';
 import { publishLaunching, publishTerminating, publishWaiting } from './notes.ts';
+import type { Order } from './order.ts';
 
 const POLL_MS = 1000;
 const PER_CANDIDATE_MS = 80;
 const LEAST_TIME_MS = 10 * 60_000;
 const MOST_TIME_MS = 60 * 60_000;
-
-/** A command on its way. */
-export interface Order {
-  readonly id: string;
-  readonly command: Command;
-  readonly method: Method;
-  readonly startedMs: number;
-  /** Names of the NodeClaims that were created to replace the candidates. */
-  readonly replacements: readonly string[];
-  readonly fields: LogFields;
-}
 
 /** Nothing that the queue could wait for will make the command succeed. */
 class Unrecoverable extends Error {

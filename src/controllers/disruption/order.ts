@@ -1,0 +1,14 @@
+import type { Command } from '../../engine/disruption/command.ts';
+import type { Method } from '../../engine/disruption/method.ts';
+import type { LogFields } from '../../observe/logger.ts';
+
+/** A command on its way. */
+export interface Order {
+  readonly id: string;
+  readonly command: Command;
+  readonly method: Method;
+  readonly startedMs: number;
+  /** Names of the NodeClaims that were created to replace the candidates. */
+  readonly replacements: readonly string[];
+  readonly fields: LogFields;
+}
