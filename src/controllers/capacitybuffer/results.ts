@@ -10,10 +10,10 @@ import {
   provisioningCondition,
 } from '../../engine/capacitybuffers.ts';
 import type { Plan } from '../../engine/model.ts';
+import { inBatches } from '../../kube/parallel.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import { inBatches } from '../parallel.ts';
 import { retried } from '../retry.ts';
 import { withCondition } from './conditions.ts';
 

@@ -2,13 +2,13 @@
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { inBatches } from '../../kube/parallel.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
-import { inBatches } from '../parallel.ts';
 
 const INTERVAL_MS = 2 * 60_000;
 const AT_ONCE = 20;

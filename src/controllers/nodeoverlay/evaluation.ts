@@ -7,12 +7,12 @@ import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import { type Evaluation, evaluateOverlays } from '../../engine/overlays.ts';
 import type { StoreListener } from '../../kube/client.ts';
+import { inBatches } from '../../kube/parallel.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type KeyedWorker } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassKinds } from '../nodeclasses.ts';
-import { inBatches } from '../parallel.ts';
 import type { Overlays } from './overlays.ts';
 
 const REVIEW_MS = 6 * 3600_000;

@@ -5,12 +5,12 @@ import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { inBatches } from '../../kube/parallel.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { inBatches } from '../parallel.ts';
 
 const AT_ONCE = 20;
 

@@ -2,11 +2,11 @@
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type Member, surplus } from '../../engine/staticpools.ts';
+import { inBatches } from '../../kube/parallel.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
-import { inBatches } from '../parallel.ts';
 import { census, isStaticPool } from './census.ts';
 import { claimsOfStaticPools } from './triggers.ts';
 

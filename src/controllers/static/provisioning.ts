@@ -4,11 +4,11 @@ import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import { templateClaim } from '../../engine/staticpools.ts';
+import { inBatches } from '../../kube/parallel.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
-import { inBatches } from '../parallel.ts';
 import { type Census, census, isStaticPool } from './census.ts';
 import { claimsOfStaticPools } from './triggers.ts';
 
