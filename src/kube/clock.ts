@@ -1,9 +1,9 @@
 /** Time as a dependency, so that tests and the local world can run it faster or by hand. */
 export interface Clock {
-  /** Milliseconds since the Unix epoch. */
+  /** Milliseconds since the Unix epoch: what the API server's and the cloud's times are compared with. May jump. */
   now(): number;
-  /** Milliseconds that the process has run, where these may differ from what `now` says: whose time is set, or sleeps. */
-  ran?(): number;
+  /** Milliseconds that only ever grow, where `now` may be set or jump. Read it through `monotonicMs`. */
+  monotonic?(): number;
   /** Resolves after `ms` of this clock's time; resolves early, without error, when `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `fire` once after `ms` of this clock's time; answers a function that cancels it. */
@@ -18,9 +18,17 @@ export interface Elapsed {
   atMost(): number;
 }
 
-export function since({ now, ran = now }: Clock): Elapsed {
-  const [setAt, ranAt] = [now(), ran()];
-  return { atLeast: () => ran() - ranAt, atMost: () => Math.max(now() - setAt, ran() - ranAt) };
+/**
+ * Milliseconds of a count that nobody sets, in which the durations that live in this process are measured. It stands
+ * still while the machine sleeps, begins nowhere in particular, and is to be compared with nothing but itself: never
+ * with `now`, nor with a time that somebody else wrote.
+ */
+export const monotonicMs = (clock: Pick<Clock, 'now' | 'monotonic'>): number => clock.monotonic?.() ?? clock.now();
+
+export function since(clock: Pick<Clock, 'now' | 'monotonic'>): Elapsed {
+  const [setAt, startedMs] = [clock.now(), monotonicMs(clock)];
+  const ranMs = (): number => monotonicMs(clock) - startedMs;
+  return { atLeast: ranMs, atMost: () => Math.max(clock.now() - setAt, ranMs()) };
 }
 
 /**
@@ -30,7 +38,11 @@ export function since({ now, ran = now }: Clock): Elapsed {
 const LONGEST_TIMER_MS = 60_000;
 
 /** The machine's time, as it is set again: a deadline is a moment of the API server's objects, not a stretch of ours. */
-export const realClock = (): Clock => ({ ...ticking(1, () => Date.now()), ran: () => performance.now() });
+export const realClock = (): Clock => ({
+  ...ticking(1, () => Date.now()),
+  // from about the epoch, so that no moment of the process is near zero, which elsewhere stands for long ago
+  monotonic: () => performance.timeOrigin + performance.now(),
+});
 
 /** A clock of its own that starts at `originMs` and runs `factor` times as fast as real time, whatever becomes of that. */
 export function steadyClock(factor: number, originMs: number = Date.now()): Clock {

@@ -86,13 +86,17 @@ class Candidate {
     const isMaster = metrics?.gauge('leader_election_master_status', 'Whether this process leads', ['name']);
     isMaster?.set({ name }, 0);
     log.info('attempting to acquire leader lease', { lease: `${namespace}/${name}` });
-    if (!(await this.#acquire())) return 'released';
+    const renewed = await this.#acquire();
+    if (renewed === undefined) {
+      await this.#release();
+      return 'released';
+    }
 
     log.info('successfully acquired lease', { lease: `${namespace}/${name}` });
     isMaster?.set({ name }, 1);
     this.#announce(`${this.#identity} became leader`);
     onElected();
-    await this.#hold();
+    await this.#hold(renewed);
     isMaster?.set({ name }, 0);
     this.#announce(`${this.#identity} stopped leading`);
     if (!signal.aborted) {
@@ -103,29 +107,43 @@ class Candidate {
     return 'released';
   }
 
-  /** Tries until we hold the lease; answers false when told to stop. */
-  async #acquire(): Promise<boolean> {
+  /** Tries until we hold the lease; answers since when it is surely ours, or undefined when told to stop. */
+  async #acquire(): Promise<Elapsed | undefined> {
     const { clock, signal, log, random = Math.random } = this.#options;
     let failure = '';
     while (!signal.aborted) {
       try {
-        if (await this.#claim()) return true;
+        const taken = await this.#take();
+        if (signal.aborted) return undefined;
+        if (taken) return taken;
         failure = '';
       } catch (error) {
-        if (signal.aborted) return false;
+        if (signal.aborted) return undefined;
         const text = errorText(error);
         if (text !== failure) log.error('failed acquiring lease, retrying', { error });
         failure = text;
       }
       await clock.sleep(this.#retryMs * (1 + (JITTER - 1) * random()), signal);
     }
-    return false;
+    return undefined;
+  }
+
+  /** One try to take the lease. @throws Error when it is ours, but the answer came too late to renew it in time */
+  async #take(): Promise<Elapsed | undefined> {
+    // counted from before the request, as with renewals: others count from when it was written
+    const started = since(this.#options.clock);
+    if (!(await this.#claim())) return undefined;
+    const tookMs = started.atMost();
+    if (tookMs + this.#retryMs < this.#deadlineMs) return started;
+    throw new Error(
+      `the API server took ${Math.round(tookMs / 1_000)} s to answer, and the lease must be renewed within ${this.#deadlineMs / 1_000} s`,
+    );
   }
 
   /** Renews until told to stop, until somebody else holds the lease, or until the deadline has passed. */
-  async #hold(): Promise<void> {
+  async #hold(acquired: Elapsed): Promise<void> {
     const { clock, signal, log } = this.#options;
-    let renewed = since(clock);
+    let renewed = acquired;
     while (!signal.aborted) {
       await clock.sleep(this.#retryMs, signal);
       if (signal.aborted) return;

@@ -7,7 +7,7 @@ import { type VirtualClock, virtualClock } from '../virtualclock.ts';
 
 const SECOND = 1_000;
 
-/** One lease on a server with optimistic locking. Clients can be cut off from it. */
+/** One lease on a server with optimistic locking. Clients can be cut off from it, or get answers to their writes late. */
 function leaseServer() {
   let stored: Lease | undefined;
   let version = 0;
@@ -16,18 +16,21 @@ function leaseServer() {
     stored = { ...lease, metadata: { ...lease.metadata, resourceVersion: String(version) } };
     return stored;
   };
-  const client = (isCutOff: () => boolean = () => false): KubeClient => {
+  const client = (isCutOff = () => false, answered: () => Promise<void> = async () => {}): KubeClient => {
     const guarded = async <T>(work: () => T): Promise<T> => {
       if (isCutOff()) throw new Error('connection refused');
       return work();
     };
     return {
       find: () => guarded(() => stored),
-      create: (_: unknown, lease: Lease) =>
-        guarded(() => {
+      create: async (_: unknown, lease: Lease) => {
+        const created = await guarded(() => {
           if (stored) throw new ApiError(409, 'AlreadyExists', 'it exists');
           return store(lease);
-        }),
+        });
+        await answered();
+        return created;
+      },
       update: (_: unknown, lease: Lease) =>
         guarded(() => {
           if (lease.metadata.resourceVersion !== stored?.metadata.resourceVersion) {
@@ -45,11 +48,12 @@ function candidate(
   clock: VirtualClock,
   identity: string,
   cutOff = () => false,
+  answered?: () => Promise<void>,
 ) {
   const stop = new AbortController();
   const log: string[] = [];
   const election = electLeader({
-    client: server.client(cutOff),
+    client: server.client(cutOff, answered),
     clock,
     log: silent,
     name: 'karpenter-leader-election',
@@ -103,7 +107,7 @@ describe('electLeader', () => {
   ])('never leads with another when the time of a machine is %s', async (_, byMs) => {
     const [server, clock] = [leaseServer(), virtualClock()];
     let setMs = 0;
-    const wall: VirtualClock = { ...clock, now: () => clock.now() + setMs, ran: clock.now };
+    const wall: VirtualClock = { ...clock, now: () => clock.now() + setMs, monotonic: clock.now };
     let isCutOff = false;
     const first = candidate(server, wall, 'first', () => isCutOff);
     const second = candidate(server, wall, 'second');
@@ -116,6 +120,34 @@ describe('electLeader', () => {
     // Renewed for the last time at 8 s. A holder whose time jumped gives up at its next try, nobody takes over earlier.
     expect(seconds(first.log[1])).toBe(byMs > 0 ? 12 : 18);
     expect(seconds(second.log[0])).toBe(26);
+  });
+
+  it.each([
+    // in time, with time left to renew
+    [7, ['elected 7'], []],
+    // the lease is still ours: it is renewed first
+    [9, ['elected 11'], []],
+    [12, ['elected 14'], []],
+    // the other has seen it since 0 s, and takes it at 16 s
+    [17, [], ['elected 16']],
+    [20, [], ['elected 16']],
+  ])('does not lead on an answer that is %d s late unless the lease can be renewed in time', async (late, first, second) => {
+    const [server, clock] = [leaseServer(), virtualClock()];
+    const slow = candidate(server, clock, 'slow', undefined, () => clock.sleep(late * SECOND));
+    await clock.settle();
+    const other = candidate(server, clock, 'other');
+    await clock.advance(60 * SECOND);
+    expect([slow.log, other.log]).toEqual([first, second]);
+  });
+
+  it('gives the lease up that came while it was told to stop', async () => {
+    const [server, clock] = [leaseServer(), virtualClock()];
+    const slow = candidate(server, clock, 'slow', undefined, () => clock.sleep(3 * SECOND));
+    await clock.advance(SECOND);
+    slow.stop.abort();
+    await clock.advance(10 * SECOND);
+    expect(slow.log).toEqual(['released 3']);
+    expect(server.current()?.spec?.holderIdentity).toBe('');
   });
 
   it('outlives short interruptions', async () => {
