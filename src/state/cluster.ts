@@ -5,7 +5,7 @@
  */
 import { RESOURCE_CLAIM } from '../api/kinds.ts';
 import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
+import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { DefaultSpread } from '../engine/defaultspread.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
@@ -234,8 +234,8 @@ export class ClusterState {
   #claimChanged(claim: NodeClaim, deleted: boolean): void {
     const { name } = claim.metadata;
     this.#inFlight.delete(name);
-    const waits = !deleted && !claim.status?.providerID && this.#manages(claim.spec.nodeClassRef);
-    if (waits) this.#unlaunched.add(name);
+    const waits = !claim.status?.providerID && !isLetGo(claim) && this.#manages(claim.spec.nodeClassRef);
+    if (waits && !deleted) this.#unlaunched.add(name);
     else this.#unlaunched.delete(name);
     this.#rebuild(claim.status?.providerID);
     if (deleted) this.markChanged();
@@ -296,6 +296,13 @@ export class ClusterState {
     });
   }
 }
+
+/**
+ * Whether a claim is ending and no instance can come of it any more, whoever else still holds it back: launches are
+ * asked for under our finalizer alone, which then stays until the instance is gone.
+ */
+const isLetGo = ({ metadata }: NodeClaim): boolean =>
+  metadata.deletionTimestamp !== undefined && !(metadata.finalizers ?? []).includes(TERMINATION_FINALIZER);
 
 /** The key of a Node in cluster state, or undefined while too little is known about it. */
 function providerIdOf(node: Node): string | undefined {

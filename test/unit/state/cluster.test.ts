@@ -6,6 +6,7 @@ import {
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
   REGISTERED_LABEL,
+  TERMINATION_FINALIZER,
   UNREGISTERED_TAINT,
 } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
@@ -215,6 +216,26 @@ describe('synced', () => {
     expect(cluster.synced()).toBe(false);
     putClaim();
     expect(cluster.synced()).toBe(true);
+  });
+
+  it.each([
+    { when: 'lives', ending: false, finalizers: ['example.com/other'], synced: false },
+    {
+      when: 'is ending, its launch perhaps still in hand',
+      ending: true,
+      finalizers: [TERMINATION_FINALIZER],
+      synced: false,
+    },
+    {
+      when: 'is ending and only held back by somebody else',
+      ending: true,
+      finalizers: ['example.com/other'],
+      synced: true,
+    },
+  ])('is $synced while a claim without an instance $when', ({ ending, finalizers, synced }) => {
+    const deletion = ending ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
+    putClaim({ metadata: { name: 'claim-1', finalizers, ...deletion }, status: {} });
+    expect(cluster.synced()).toBe(synced);
   });
 
   it('counts a claim from its creation, before the informers show it', async () => {
