@@ -9,7 +9,10 @@ import { Copies } from './copies.ts';
 import type { Failure, HoldMessage, NumberedPool, SnapshotFrame } from './enginemessages.ts';
 import { inTurns } from './turns.ts';
 
-/** Lists of instance types that a thread keeps. A new list comes with every change of prices or offerings. */
+/**
+ * Lists of instance types that a thread keeps, or as many as one question needs if those are more. A new list comes with
+ * every change of prices or offerings.
+ */
 const MOST_TYPE_LISTS = 32;
 /** Instance types copied at a stretch: a few milliseconds' worth. */
 const TYPES_PER_STEP = 100;
@@ -35,6 +38,8 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
   readonly #copies = new Copies((message) => this.send(message));
   /** Numbers of the lists of instance types that the thread has, the least recently used first. */
   readonly #typeLists = new Map<readonly InstanceType[], number>();
+  /** Those of them that the question being sent is about. */
+  readonly #inUse = new Set<readonly InstanceType[]>();
   /** What is being sent, after which the next may be. */
   #sending: Promise<unknown> = Promise.resolve();
   #lastId = 0;
@@ -56,11 +61,15 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
     const job = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const sent = this.#sending.then(async () => {
+      this.#inUse.clear();
+      const listsBefore = this.#typeLists.size;
       const message = await this.#prepared(() => prepare(job));
       if (this.failed) throw this.#ended();
       this.send(message);
       this.#jobs.set(job, { resolve, reject });
       this.#worker.ref();
+      // a question without new lists leaves those of the others alone
+      if (this.#typeLists.size > listsBefore) this.#forgetOldest();
     });
     this.#sending = sent.catch(() => undefined);
     await sent;
@@ -128,19 +137,28 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
     const known = this.#typeLists.get(types);
     const id = known ?? ++this.#lastId;
     if (known === undefined) {
-      for (let from = 0; from < types.length; from += TYPES_PER_STEP) {
+      // an empty list goes over as well: a number without a list is an error
+      let from = 0;
+      do {
         this.send({ kind: 'types', id, types: types.slice(from, from + TYPES_PER_STEP) });
         await pause();
-      }
+        from += TYPES_PER_STEP;
+      } while (from < types.length);
     }
     this.#typeLists.delete(types);
     this.#typeLists.set(types, id);
-    const [[oldest, oldestId] = []] = this.#typeLists;
-    if (this.#typeLists.size > MOST_TYPE_LISTS && oldest !== undefined && oldestId !== undefined) {
-      this.#typeLists.delete(oldest);
-      this.send({ kind: 'forget', id: oldestId });
-    }
+    this.#inUse.add(types);
     return id;
+  }
+
+  /** The thread looks lists up as a question comes in, so that those which only earlier questions need may go. */
+  #forgetOldest(): void {
+    const surplus = this.#typeLists.size - Math.max(MOST_TYPE_LISTS, this.#inUse.size);
+    // the lists in use come last
+    for (const [types, id] of [...this.#typeLists].slice(0, Math.max(0, surplus))) {
+      this.#typeLists.delete(types);
+      this.send({ kind: 'forget', id });
+    }
   }
 
   #settle(answer: Answer | Failure): void {

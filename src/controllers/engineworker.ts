@@ -23,8 +23,14 @@ export class HeldCluster {
     this.#typeLists.set(id, list);
   }
 
+  /** @throws Error when a pool's list of types has not come, or has been forgotten */
   withTypes(pools: readonly NumberedPool[]): readonly PoolInput[] {
-    return pools.map(({ nodePool, types }) => ({ nodePool, instanceTypes: this.#typeLists.get(types) ?? [] }));
+    return pools.map(({ nodePool, types }) => {
+      const instanceTypes = this.#typeLists.get(types);
+      if (instanceTypes === undefined)
+        throw new Error(`NodePool "${nodePool.metadata.name}": its list ${types} of instance types is not here`);
+      return { nodePool, instanceTypes };
+    });
   }
 
   /** The snapshot that was shown, as the lists are now. */

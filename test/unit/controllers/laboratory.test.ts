@@ -11,6 +11,7 @@ import type { Deliberation, Method } from '../../../src/engine/disruption/method
 import { multiNode } from '../../../src/engine/disruption/multi.ts';
 import { singleNode } from '../../../src/engine/disruption/single.ts';
 import { swap } from '../../../src/engine/disruption/swap.ts';
+import type { PoolInput } from '../../../src/engine/model.ts';
 import { type Cluster, type ClusterShape, clusterOf, NOW_MS } from '../../support/clusters.ts';
 
 const SHAPE: ClusterShape = {
@@ -171,6 +172,17 @@ describe('the laboratory in a thread', () => {
     const found = await Promise.all(clusters.map((cluster) => decide(thread, cluster, singleNode)));
     for (const [at, cluster] of clusters.entries())
       expect(found[at]).toEqual(await decide(localLaboratory(), cluster, singleNode));
+  });
+
+  it('decides among more NodePools than it keeps lists of instance types', async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `pool-${at}`);
+    const shared = clusterOf({ ...SHAPE, pools: names.map((name) => ({ name, capacityTypes: ['on-demand'] })) });
+    const listed = [...shared.pools].map(([name, pool]) => [name, { ...pool, instanceTypes: [...pool.instanceTypes] }]);
+    const pools: Cluster['pools'] = new Map(listed as [string, PoolInput][]);
+    const cluster = { ...shared, pools, snapshot: { ...shared.snapshot, pools: [...pools.values()] } };
+    const expected = await decide(localLaboratory(), cluster, singleNode);
+    expect(expected.commands).not.toEqual([]);
+    for (let round = 0; round < 2; round++) expect(await decide(thread, cluster, singleNode)).toEqual(expected);
   });
 
   it('tells what went wrong, and works on', async () => {

@@ -1,7 +1,11 @@
 /** The solver in a thread of its own. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { Worker } from 'node:worker_threads';
+import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
+import type { HoldMessage } from '../../../src/controllers/enginemessages.ts';
+import { HeldCluster } from '../../../src/controllers/engineworker.ts';
 import { localSolver } from '../../../src/controllers/solver.ts';
 import { threadSolver } from '../../../src/controllers/threadsolver.ts';
 import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
@@ -30,6 +34,37 @@ function snapshotOf(pods: number): Snapshot {
     persistentVolumes: [],
     storageClasses: [],
   };
+}
+
+/** NodePools with a list of instance types each, and a pod for each of them. */
+function snapshotOfPools(count: number): Snapshot {
+  const world = new World();
+  for (let at = 0; at < count; at++) {
+    world.nodePool(`pool-${at}`);
+    world.pending(1, '300m', `pod-${at}`);
+  }
+  const pendingPods = world.kube.all(POD).map((pod) => ({
+    ...pod,
+    spec: { ...pod.spec, nodeSelector: { [NODEPOOL_LABEL]: `pool-${pod.metadata.labels?.app?.slice('pod-'.length)}` } },
+  }));
+  const pools = world.kube.all(NODE_POOL).map((nodePool) => ({ nodePool, instanceTypes: [...world.cloud.types] }));
+  return { ...snapshotOf(0), pools, pendingPods };
+}
+
+/** The same pools with lists of their own. */
+const relisted = (snapshot: Snapshot): Snapshot => ({
+  ...snapshot,
+  pools: snapshot.pools.map(({ nodePool, instanceTypes }) => ({ nodePool, instanceTypes: [...instanceTypes] })),
+});
+
+/** How many lists of instance types the threads hold after each message. */
+function listsHeld(messages: readonly HoldMessage[]): readonly number[] {
+  const held = new Set<number>();
+  return messages.map((message) => {
+    if (message.kind === 'types') held.add(message.id);
+    if (message.kind === 'forget') held.delete(message.id);
+    return held.size;
+  });
 }
 
 describe('the solver in a thread', () => {
@@ -76,6 +111,58 @@ describe('the solver in a thread', () => {
     await expect(solver.solve(broken, OPTIONS)).rejects.toThrow(/could not be cloned/);
     const plan = await solver.solve(snapshot, OPTIONS);
     expect(plan.claims.flatMap(({ pods }) => pods)).toHaveLength(600);
+  });
+
+  it('holds the instance types of every NodePool of a question, however many they are', async () => {
+    const snapshot = snapshotOfPools(40);
+    const plan = await localSolver()(snapshot, OPTIONS);
+    expect(plan.claims).toHaveLength(40);
+    expect(await solver.solve(snapshot, OPTIONS)).toEqual(plan);
+    expect(await solver.solve(snapshot, OPTIONS)).toEqual(plan);
+    const questions = [snapshot, snapshotOfPools(39), snapshot, relisted(snapshot)];
+    const plans = await Promise.all(questions.map((each) => solver.solve(each, OPTIONS)));
+    expect(plans.map(({ claims }) => claims.length)).toEqual([40, 39, 40, 40]);
+  });
+
+  it('copies no list again that is still in use, and forgets those that are not', async () => {
+    const own = threadSolver();
+    const sent = jest.spyOn(Worker.prototype, 'postMessage');
+    const snapshot = snapshotOfPools(40);
+    const kindsOf = async (question: Snapshot): Promise<readonly string[]> => {
+      const before = sent.mock.calls.length;
+      await own.solve(question, OPTIONS);
+      return sent.mock.calls.slice(before).map(([message]) => (message as HoldMessage).kind);
+    };
+    await own.solve(snapshot, OPTIONS);
+    expect(await kindsOf({ ...snapshot, pools: snapshot.pools.slice(0, 1) })).toEqual(['solve']);
+    expect(await kindsOf(snapshot)).toEqual(['solve']);
+    for (let round = 0; round < 4; round++) await own.solve(relisted(snapshot), OPTIONS);
+    const held = listsHeld(sent.mock.calls.map(([message]) => message as HoldMessage));
+    sent.mockRestore();
+    await own.close();
+    expect(held.at(-1)).toBe(40);
+    // while a question is sent, its lists come beside those of the one before
+    expect(Math.max(...held)).toBe(80);
+  });
+
+  it('makes do with NodePools that have no instance types', async () => {
+    const snapshot = snapshotOfPools(2);
+    const [first, second] = snapshot.pools;
+    if (first === undefined || second === undefined) throw new Error('there are too few NodePools');
+    const { claims } = await solver.solve({ ...snapshot, pools: [{ ...first, instanceTypes: [] }, second] }, OPTIONS);
+    expect(claims).toHaveLength(1);
+  });
+
+  it('takes a list that is not there for an error', () => {
+    const held = new HeldCluster();
+    const [pool] = snapshotOfPools(1).pools;
+    if (pool === undefined) throw new Error('there is no NodePool');
+    const pools = [{ nodePool: pool.nodePool, types: 3 }];
+    expect(() => held.withTypes(pools)).toThrow('NodePool "pool-0": its list 3 of instance types is not here');
+    held.receive({ kind: 'types', id: 3, types: pool.instanceTypes });
+    expect(held.withTypes(pools)).toEqual([pool]);
+    held.receive({ kind: 'forget', id: 3 });
+    expect(() => held.withTypes(pools)).toThrow('is not here');
   });
 
   it('starts anew after its thread ended', async () => {
