@@ -6,11 +6,15 @@ import {
   paginateDescribeInstanceStatus,
 } from '@aws-sdk/client-ec2';
 import { NODE_CLAIM } from '../../api/kinds.ts';
+import { inBatches } from '../../kube/parallel.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
 import { isUnauthorized } from '../errors.ts';
 import { type ActOptions, act } from './act.ts';
 
 const PERIOD_MS = 60_000;
+/** Instances that are acted on at once. */
+const AT_ONCE = 10;
 /** Checks that failed for less may recover by themselves. */
 const IMPAIRED_MS = 120_000;
 /** Without the right to look, the loop rests until the process starts anew. */
@@ -68,6 +72,28 @@ export function instanceStatus(options: InstanceStatusOptions): Singleton {
     return found;
   }
 
+  /** Counts each instance of the cluster, by category, once until it is no longer reported. */
+  function report(found: ReadonlyMap<string, readonly Category[]>, log: Logger): void {
+    const ours = new Set(
+      informers
+        .store(NODE_CLAIM)
+        .list()
+        .map(({ status }) => status?.providerID?.split('/').at(-1) ?? ''),
+    );
+    const seen = new Set<string>();
+    for (const [instanceID, categories] of found) {
+      for (const category of categories) {
+        const key = `${instanceID}/${category}`;
+        seen.add(key);
+        if (!ours.has(instanceID) || reported.has(key)) continue;
+        log.info('detected unhealthy instance owned by cluster', { instanceID, category });
+        metrics.unhealthyInstances.inc({ category });
+        reported.add(key);
+      }
+    }
+    for (const key of reported) if (!seen.has(key)) reported.delete(key);
+  }
+
   return {
     name: 'interruption.instancestatus',
     singleton: true,
@@ -80,26 +106,11 @@ export function instanceStatus(options: InstanceStatusOptions): Singleton {
         log.error('not authorized to call ec2:DescribeInstanceStatus, instance status checks are off', { error });
         return after(FOREVER_MS);
       }
-      const ours = new Set(
-        informers
-          .store(NODE_CLAIM)
-          .list()
-          .map(({ status }) => status?.providerID?.split('/').at(-1) ?? ''),
+      const found = new Map([...statuses].map(([id, status]) => [id, categoriesOf(status, clock.now())]));
+      report(found, log);
+      await inBatches([...found], AT_ONCE, ([instanceID, categories]) =>
+        inBatches(categories, 1, (category) => act(CATEGORIES[category], [instanceID], options, log)),
       );
-      const seen = new Set<string>();
-      for (const [instanceID, status] of statuses) {
-        for (const category of categoriesOf(status, clock.now())) {
-          const key = `${instanceID}/${category}`;
-          seen.add(key);
-          if (ours.has(instanceID) && !reported.has(key)) {
-            log.info('detected unhealthy instance owned by cluster', { instanceID, category });
-            metrics.unhealthyInstances.inc({ category });
-            reported.add(key);
-          }
-          await act(CATEGORIES[category], [instanceID], options, log);
-        }
-      }
-      for (const key of reported) if (!seen.has(key)) reported.delete(key);
       return after(PERIOD_MS);
     },
   };

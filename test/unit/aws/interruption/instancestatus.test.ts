@@ -1,0 +1,66 @@
+/** EC2's status checks of several instances, where acting on one of them fails. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { Account, only } from '../support/account.ts';
+
+const PATIENCE_MS = 3 * 60_000;
+
+interface Bought {
+  readonly name: string;
+  readonly id: string;
+}
+
+let account: Account;
+beforeEach(async () => {
+  account = await Account.open();
+});
+afterEach(() => account.close());
+
+async function buy(): Promise<Bought> {
+  const claim = account.write(await account.provider.create(account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'))));
+  const id = claim.status?.providerID?.split('/').at(-1) ?? '';
+  // EC2 checks the status of running instances only.
+  await account.started(id);
+  return { name: claim.metadata.name, id };
+}
+
+function impair(...bought: readonly Bought[]): void {
+  for (const { id } of bought) account.aws.faults.impair(id);
+  account.clock.forward(PATIENCE_MS);
+}
+
+const refuse = (...names: readonly string[]): void =>
+  account.kube.failDeletes((kind, name) =>
+    kind === NODE_CLAIM && names.includes(name) ? new Error(`a webhook keeps ${name}`) : undefined,
+  );
+const pass = () => account.reconcile('interruption.instancestatus');
+const isThere = ({ name }: Bought): boolean => account.kube.find(NODE_CLAIM, name) !== undefined;
+
+describe('instances that fail their status checks', () => {
+  it.each([0, 1, 2])('go although number %d is refused', async (refused) => {
+    const all = [await buy(), await buy(), await buy()];
+    impair(...all);
+    const kept = all[refused]?.name ?? '';
+    refuse(kept);
+    await expect(pass()).rejects.toThrow(`a webhook keeps ${kept}`);
+    expect(all.map(isThere)).toEqual(all.map((_, index) => index === refused));
+    refuse();
+    await pass();
+    expect(all.map(isThere)).toEqual([false, false, false]);
+  });
+
+  it('are counted anew once they were well, also while others are refused', async () => {
+    const [refused, recovering] = [await buy(), await buy()];
+    impair(refused, recovering);
+    refuse(refused.name, recovering.name);
+    await expect(pass()).rejects.toThrow(refused.name);
+    account.aws.faults.recover(recovering.id);
+    await expect(pass()).rejects.toThrow(refused.name);
+    impair(recovering);
+    await expect(pass()).rejects.toThrow(refused.name);
+    expect(await account.metricsText()).toContain(
+      'karpenter_interruption_instance_status_unhealthy_total{category="InstanceStatus"} 3',
+    );
+  });
+});
