@@ -15,6 +15,7 @@ import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
+import { OwnWrites } from '../ownwrites.ts';
 import { deadlineOf } from './deadline.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './draining.ts';
@@ -26,11 +27,27 @@ import { terminating } from './terminating.ts';
 import { terminationMeter } from './terminationmetrics.ts';
 
 const RANGE = { min: 100, max: 5_000 };
+/** The Node's own events do not tell when its claim's last change has arrived in the cache. */
+const LAG_MS = 100;
 
 export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> {
   const { client, clock, cloud, cluster, events, metrics, settings } = deps;
   const steps = [draining(deps, evictions), detaching(deps), terminating(deps)];
   const meter = terminationMeter(metrics, clock);
+  /** To claims: a conflict over a condition that is there already would cost one of the retries that all nodes share. */
+  const writes = new OwnWrites();
+  cluster.stores.nodeClaims.subscribe((event, { metadata }) => {
+    if (event === 'deleted') writes.forget(metadata.name);
+  });
+
+  /** Deletes the claim if nobody has; answers whether the cache shows that, and what else was written to it from here. */
+  async function isKnownToEnd(claim: NodeClaim): Promise<boolean> {
+    if (writes.isBehind(claim)) return false;
+    if (claim.metadata.deletionTimestamp) return true;
+    await deleteExactly(client, NODE_CLAIM, claim);
+    writes.deleted(claim);
+    return false;
+  }
 
   /** Whether the cloud says that a node which is not Ready has lost its instance: then there is nothing to drain. */
   async function hasLostInstance(node: Node): Promise<boolean> {
@@ -61,7 +78,7 @@ export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> 
 
   async function saveConditions(before: NodeClaim | undefined, changed: NodeClaim | undefined): Promise<void> {
     if (before === undefined || changed === undefined || before === changed) return;
-    await writeChanges(client, NODE_CLAIM, { before, after: changed }, { part: 'status', lock: true });
+    writes.wrote(await writeChanges(client, NODE_CLAIM, { before, after: changed }, { part: 'status', lock: true }));
     if (!isTrue(before, 'Drained') && isTrue(changed, 'Drained')) {
       meter.drained(changed.metadata.labels?.[NODEPOOL_LABEL] ?? '');
     }
@@ -90,7 +107,7 @@ export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> 
       if (!isLeaving(node) || !isManagedNode(node, cloud)) return settled;
       const [only, ...others] = cluster.claimsOfNode(node);
       const claim = others.length === 0 ? only : undefined;
-      if (claim && !claim.metadata.deletionTimestamp) await deleteExactly(client, NODE_CLAIM, claim);
+      if (claim && !(await isKnownToEnd(claim))) return after(LAG_MS);
       if (await hasLostInstance(node)) return release(node, claim, context);
 
       const deadlineMs = deadlineOf(claim);
