@@ -1,9 +1,13 @@
-/** Time as a dependency, so that tests and the local world can run it faster or by hand. */
-export interface Clock {
+/** What can be read of a clock. */
+export interface Timepiece {
   /** Milliseconds since the Unix epoch: what the API server's and the cloud's times are compared with. May jump. */
   now(): number;
   /** Milliseconds that only ever grow, where `now` may be set or jump. Read it through `monotonicMs`. */
   monotonic?(): number;
+}
+
+/** Time as a dependency, so that tests and the local world can run it faster or by hand. */
+export interface Clock extends Timepiece {
   /** Resolves after `ms` of this clock's time; resolves early, without error, when `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `fire` once after `ms` of this clock's time; answers a function that cancels it. */
@@ -23,9 +27,9 @@ export interface Elapsed {
  * still while the machine sleeps, begins nowhere in particular, and is to be compared with nothing but itself: never
  * with `now`, nor with a time that somebody else wrote.
  */
-export const monotonicMs = (clock: Pick<Clock, 'now' | 'monotonic'>): number => clock.monotonic?.() ?? clock.now();
+export const monotonicMs = (clock: Timepiece): number => clock.monotonic?.() ?? clock.now();
 
-export function since(clock: Pick<Clock, 'now' | 'monotonic'>): Elapsed {
+export function since(clock: Timepiece): Elapsed {
   const [setAt, startedMs] = [clock.now(), monotonicMs(clock)];
   const ranMs = (): number => monotonicMs(clock) - startedMs;
   return { atLeast: ranMs, atMost: () => Math.max(clock.now() - setAt, ranMs()) };

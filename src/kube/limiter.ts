@@ -1,5 +1,5 @@
 /** A token bucket: so many per second, with a burst saved up while idle. */
-import type { Clock } from './clock.ts';
+import { type Clock, monotonicMs } from './clock.ts';
 
 export interface Limiter {
   /** Takes a token if there is one. */
@@ -15,10 +15,10 @@ export function limiter(clock: Clock, qps: number, burst: number): Limiter {
   if (qps <= 0) return { tryTake: () => true, reserve: () => 0, take: async () => {} };
   const most = Math.max(1, burst);
   let tokens = most;
-  let atMs = clock.now();
+  let atMs = monotonicMs(clock);
 
   const refill = (): void => {
-    const nowMs = clock.now();
+    const nowMs = monotonicMs(clock);
     tokens = Math.min(most, tokens + (Math.max(0, nowMs - atMs) * qps) / 1_000);
     atMs = nowMs;
   };

@@ -1,7 +1,7 @@
 /** A queue of keys to work on, made for reconcilers: it remembers that a key needs work, not how often it was said. */
 
 import { backOffMs } from './backoff.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, monotonicMs } from './clock.ts';
 import type { Limiter } from './limiter.ts';
 import type { QueueMeter } from './queuemetrics.ts';
 import type { BackOff } from './reconciler.ts';
@@ -95,7 +95,7 @@ export class WorkQueue {
     }
     if (this.#isStopped || this.#ready.has(key)) return;
     const { clock } = this.#options;
-    const dueMs = clock.now() + waitMs;
+    const dueMs = monotonicMs(clock) + waitMs;
     const present = this.#delayed.get(key);
     if (present && present.dueMs <= dueMs) return;
     present?.cancel();

@@ -1,6 +1,6 @@
 /** The `workqueue_*` metrics, under the names and labels that dashboards of controllers know. */
 import type { Metrics } from '../observe/metrics.ts';
-import type { Clock } from './clock.ts';
+import { monotonicMs, type Timepiece } from './clock.ts';
 
 /** Told what a queue does. */
 export interface QueueMeter {
@@ -14,7 +14,7 @@ export interface QueueMeter {
 const BUCKETS = Array.from({ length: 9 }, (_, index) => 10 ** (index - 5));
 const LABELS = ['name', 'controller'];
 
-export function queueMeter(metrics: Metrics, clock: Clock, controller: string): QueueMeter {
+export function queueMeter(metrics: Metrics, clock: Timepiece, controller: string): QueueMeter {
   const labels = { name: controller, controller };
   const adds = metrics.counter('workqueue_adds_total', 'Keys added to the queue', LABELS);
   const depth = metrics.gauge('workqueue_depth', 'Keys that wait in the queue', LABELS);
@@ -33,7 +33,7 @@ export function queueMeter(metrics: Metrics, clock: Clock, controller: string): 
   adds.inc(labels, 0);
   retries.inc(labels, 0);
   metrics.beforeScrape(() => {
-    const nowMs = clock.now();
+    const nowMs = monotonicMs(clock);
     const ages = [...startedMs.values()].map((since) => (nowMs - since) / 1_000);
     depth.set(labels, addedMs.size);
     unfinished.set(
@@ -46,16 +46,16 @@ export function queueMeter(metrics: Metrics, clock: Clock, controller: string): 
   return {
     added: (key) => {
       adds.inc(labels);
-      addedMs.set(key, clock.now());
+      addedMs.set(key, monotonicMs(clock));
     },
     started: (key) => {
-      const nowMs = clock.now();
+      const nowMs = monotonicMs(clock);
       waited.observe(labels, (nowMs - (addedMs.get(key) ?? nowMs)) / 1_000);
       addedMs.delete(key);
       startedMs.set(key, nowMs);
     },
     finished: (key) => {
-      const nowMs = clock.now();
+      const nowMs = monotonicMs(clock);
       worked.observe(labels, (nowMs - (startedMs.get(key) ?? nowMs)) / 1_000);
       startedMs.delete(key);
     },

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { ApiError, isNotFound, type KubeClient } from './client.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, monotonicMs } from './clock.ts';
 import type { EventNote, EventRecorder } from './events.ts';
 import { type Limiter, limiter } from './limiter.ts';
 import { PostedEvents } from './postedevents.ts';
@@ -35,7 +35,7 @@ const LONGEST_MESSAGE = 1_024;
 const CLUSTER_NAMESPACE = 'default';
 
 export function eventRecorder({ client, clock, log, component = 'karpenter' }: RecorderOptions): PostingRecorder {
-  /** Key → time until which repetitions are dropped. Not the cache's own expiry: that reads the real clock. */
+  /** Key → until when, by `monotonicMs`, repetitions are dropped. Not the cache's own expiry: that reads the real clock. */
   const seen = new LRUCache<string, number>({ max: MOST_KEYS });
   const buckets = new Map<string, Limiter>();
   const posted = new PostedEvents(client);
@@ -49,8 +49,8 @@ export function eventRecorder({ client, clock, log, component = 'karpenter' }: R
   const isWanted = (note: EventNote): boolean => {
     if (note.dedupe !== undefined) {
       const key = `${note.reason.toLowerCase()}-${note.dedupe.join('-')}`;
-      if ((seen.get(key) ?? Number.NEGATIVE_INFINITY) > clock.now()) return false;
-      seen.set(key, clock.now() + (note.windowMs ?? WINDOW_MS));
+      if ((seen.get(key) ?? Number.NEGATIVE_INFINITY) > monotonicMs(clock)) return false;
+      seen.set(key, monotonicMs(clock) + (note.windowMs ?? WINDOW_MS));
     }
     if (note.limit === undefined) return true;
     const { name, qps, burst } = note.limit;

@@ -13,7 +13,7 @@ import type { Logger } from '../observe/logger.ts';
 import { backOffMs } from './backoff.ts';
 import { withoutBallast } from './ballast.ts';
 import { ApiError, type KubeClient } from './client.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, monotonicMs } from './clock.ts';
 import type { ObjectStore } from './store.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
@@ -73,8 +73,8 @@ export async function reflect<T extends KubeObject>(options: ReflectorOptions<T>
   while (!signal.aborted) {
     try {
       version ??= await list();
-      const startedMs = clock.now();
-      const isHealthy = (await watch(version)) || clock.now() - startedMs >= SHORT_WATCH_MS;
+      const startedMs = monotonicMs(clock);
+      const isHealthy = (await watch(version)) || monotonicMs(clock) - startedMs >= SHORT_WATCH_MS;
       if (isHealthy) {
         failures = 0;
         continue;

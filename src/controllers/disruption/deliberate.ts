@@ -10,6 +10,7 @@ import { type ClaimCounts, claimCounts } from '../../engine/disruption/claimcoun
 import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
 import type { Declined, Review } from '../../engine/disruption/verdicts.ts';
 import type { InstanceType, PoolInput } from '../../engine/model.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
@@ -153,7 +154,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
     }
     const found = candidates.length === 0 ? new Map<string, Allowance>() : allowancesFor(method);
     await pause();
-    const nowMs = clock.now();
+    const [nowMs, startedMs] = [clock.now(), monotonicMs(clock)];
     const session = open();
     const deliberation: Deliberation = {
       nowMs,
@@ -166,7 +167,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
       claims: withReserved(claimCounts(cluster.nodes(), queue.providerIds)),
       unseenPools,
       simulate: session.simulate,
-      elapsedMs: () => clock.now() - nowMs,
+      elapsedMs: () => monotonicMs(clock) - startedMs,
       refresh: async () => (await deliberate(question)).deliberation,
     };
     const decide = (signal: AbortSignal): Promise<Findings> => session.decide(method, deliberation, signal);

@@ -3,6 +3,7 @@ import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { budgetErrors } from '../../engine/disruption/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -38,6 +39,7 @@ export interface DisruptionParts {
 export function disruption(deps: Deps, { queue, methods, laboratory, book }: DisruptionParts): Singleton {
   const { cluster, clock, metrics } = deps;
   const run = methodRunner(deps, queue, deliberator(deps, queue, sessions(deps, laboratory)), book);
+  /** By `monotonicMs`. */
   const lastRunMs = new Map<string, number>();
   /** Names of the NodePools of the last run. */
   let known: ReadonlySet<string> = new Set();
@@ -45,7 +47,7 @@ export function disruption(deps: Deps, { queue, methods, laboratory, book }: Dis
 
   function warnOfGaps(log: Logger): void {
     for (const [name, ms] of lastRunMs) {
-      const sinceMs = clock.now() - ms;
+      const sinceMs = monotonicMs(clock) - ms;
       if (sinceMs > ABNORMAL_MS) log.debug('abnormal time between runs', { name, time_since: formatDuration(sinceMs) });
     }
   }
@@ -75,7 +77,7 @@ export function disruption(deps: Deps, { queue, methods, laboratory, book }: Dis
     if (!cluster.synced()) return after(UNSYNCED_MS);
     await cleanStaleMarks();
     for (const method of methods) {
-      lastRunMs.set(method.name, clock.now());
+      lastRunMs.set(method.name, monotonicMs(clock));
       if (await step('disrupting', () => run(method, context))) return settled;
     }
     return after(POLL_MS);
@@ -87,7 +89,7 @@ export function disruption(deps: Deps, { queue, methods, laboratory, book }: Dis
     backOff: BACK_OFF,
     async reconcile(context) {
       warnOfGaps(context.log);
-      lastRunMs.set(LOOP, clock.now());
+      lastRunMs.set(LOOP, monotonicMs(clock));
       try {
         return await pass(context);
       } finally {

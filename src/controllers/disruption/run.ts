@@ -1,6 +1,7 @@
 /** Lets one disruption method decide, checks its commands again after a while, and starts them. */
 import type { Command } from '../../engine/disruption/command.ts';
 import type { Findings, Method } from '../../engine/disruption/method.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -94,13 +95,13 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
   }
 
   async function evaluated(method: Method, context: ReconcileContext): Promise<readonly Command[]> {
-    const startedMs = clock.now();
+    const startedMs = monotonicMs(clock);
     try {
       const commands = await decide(method, context);
       const held = await Promise.all(commands.map((command) => confirmed(method, command, context)));
       return held.filter((command) => command !== undefined);
     } finally {
-      observeEvaluation(metrics, method, (clock.now() - startedMs) / 1000);
+      observeEvaluation(metrics, method, (monotonicMs(clock) - startedMs) / 1000);
     }
   }
 

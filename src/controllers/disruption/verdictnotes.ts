@@ -5,6 +5,7 @@
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import { capitalized } from '../text.ts';
@@ -21,7 +22,7 @@ const UNTOLD: ReadonlySet<VerdictCode> = new Set(['chosen', 'next', 'in-progress
 
 /** What is known of a node. */
 interface Told {
-  /** The reason of the last look, and since when it is that. */
+  /** The reason of the last look, and since when, by `monotonicMs`, it is that. */
   reason: string;
   sinceMs: number;
   /** The reason of the last event. */
@@ -34,13 +35,14 @@ export function verdictNotes({ clock, cluster, events }: Wanted, book: VerdictBo
   const known = new Map<string, Told>();
 
   /** Answers whether the verdict is due to be told. */
-  function isDue(verdict: Verdict, nowMs: number): boolean {
+  function isDue(verdict: Verdict): boolean {
     const reason = reasonOf(verdict);
-    const last = known.get(verdict.node) ?? { reason, sinceMs: nowMs };
-    if (last.reason !== reason) Object.assign(last, { reason, sinceMs: nowMs });
+    const lookedMs = monotonicMs(clock);
+    const last = known.get(verdict.node) ?? { reason, sinceMs: lookedMs };
+    if (last.reason !== reason) Object.assign(last, { reason, sinceMs: lookedMs });
     known.set(verdict.node, last);
     const isAsked = verdict.methods.length > 0;
-    return isAsked && !UNTOLD.has(verdict.code) && last.told !== reason && nowMs - last.sinceMs >= SETTLED_MS;
+    return isAsked && !UNTOLD.has(verdict.code) && last.told !== reason && lookedMs - last.sinceMs >= SETTLED_MS;
   }
 
   function tell(verdict: Verdict, object: KubeObject): void {
@@ -53,10 +55,9 @@ export function verdictNotes({ clock, cluster, events }: Wanted, book: VerdictBo
     name: 'disruption.verdicts',
     singleton: true,
     async reconcile() {
-      const nowMs = clock.now();
       const nodes = new Map(cluster.nodes().map((node) => [node.name, node]));
       for (const name of known.keys()) if (!nodes.has(name)) known.delete(name);
-      const due = book.verdicts([...nodes.values()], nowMs).filter((verdict) => isDue(verdict, nowMs));
+      const due = book.verdicts([...nodes.values()], clock.now()).filter(isDue);
       for (const verdict of due.slice(0, AT_ONCE)) {
         const object = objectOf(nodes.get(verdict.node));
         if (object) tell(verdict, object);

@@ -1,4 +1,5 @@
 /** Says whether decisions can be made: while cluster state is not synced, provisioning and disruption stand still. */
+import { monotonicMs } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 
@@ -11,11 +12,11 @@ export function clusterStateMetrics({ clock, cluster, metrics }: Deps): (nodes: 
   const count = metrics.gauge('cluster_state_node_count', 'Nodes in cluster state');
   const synced = metrics.gauge('cluster_state_synced', 'Whether cluster state is synced');
   const unsynced = metrics.gauge('cluster_state_unsynced_time_seconds', 'Time since cluster state was last synced');
-  let syncedMs = clock.now();
+  let syncedMs = monotonicMs(clock);
   let loggedMs = Number.NEGATIVE_INFINITY;
 
   return (nodes, log) => {
-    const nowMs = clock.now();
+    const nowMs = monotonicMs(clock);
     const isSynced = cluster.synced();
     if (isSynced) syncedMs = nowMs;
     count.set(nodes);

@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
-import type { Clock } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
 /** Prices are looked up again after an hour, or after a minute when one was missing. */
 const PRICES_AGE_MS = 3_600_000;
@@ -39,10 +39,10 @@ const valuesOf = (requirements: readonly Requirement[], key: string): readonly s
 /** Sums prices; claims whose offering is not known count nothing. */
 export class CostTracker {
   readonly #cloud: CloudProvider;
-  readonly #clock: Clock;
+  readonly #clock: Timepiece;
   readonly #known = new Map<string, { readonly prices: Prices; readonly readMs: number }>();
 
-  constructor(cloud: CloudProvider, clock: Clock) {
+  constructor(cloud: CloudProvider, clock: Timepiece) {
     this.#cloud = cloud;
     this.#clock = clock;
   }
@@ -62,13 +62,13 @@ export class CostTracker {
   async #pricesFor(pool: NodePool, keys: readonly string[]): Promise<Prices> {
     const { name } = pool.metadata;
     const known = this.#known.get(name);
-    const ageMs = this.#clock.now() - (known?.readMs ?? Number.NEGATIVE_INFINITY);
+    const ageMs = monotonicMs(this.#clock) - (known?.readMs ?? Number.NEGATIVE_INFINITY);
     const limitMs = known && keys.every((key) => known.prices.has(key)) ? PRICES_AGE_MS : MISSING_AGE_MS;
     if (known && ageMs < limitMs) return known.prices;
     const fresh = pricesOf(await this.#cloud.instanceTypes(pool));
     // an offering that is no longer sold keeps its last price
     const prices = new Map([...(known?.prices ?? []), ...fresh]);
-    this.#known.set(name, { prices, readMs: this.#clock.now() });
+    this.#known.set(name, { prices, readMs: monotonicMs(this.#clock) });
     return prices;
   }
 }

@@ -4,6 +4,7 @@ import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { quantityList, resourcesOf } from '../../engine/resources.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency } from '../concurrency.ts';
@@ -16,6 +17,7 @@ const TOLERATED_SHARE = 0.9;
 
 export function consistency(deps: Deps): Reconciler<NodeClaim> {
   const { client, clock, cluster, events, settings } = deps;
+  /** By `monotonicMs`. */
   const scannedMs = new Map<string, number>();
 
   return {
@@ -27,10 +29,10 @@ export function consistency(deps: Deps): Reconciler<NodeClaim> {
 
     async reconcile(claim, { log }) {
       if (!claim.status?.providerID) return settled;
-      const nowMs = clock.now();
-      const waitMs = (scannedMs.get(claim.metadata.name) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - nowMs;
+      const startedMs = monotonicMs(clock);
+      const waitMs = (scannedMs.get(claim.metadata.name) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - startedMs;
       if (waitMs > 0) return after(waitMs);
-      scannedMs.set(claim.metadata.name, nowMs);
+      scannedMs.set(claim.metadata.name, startedMs);
       const [node, ...others] = cluster.nodesOfClaim(claim);
       if (node === undefined || others.length > 0) return after(INTERVAL_MS);
       const issues = shapeIssues(claim, node);
@@ -48,7 +50,7 @@ export function consistency(deps: Deps): Reconciler<NodeClaim> {
               reason: 'ConsistencyCheckFailed',
               message: 'Consistency Check Failed',
             } as const);
-      const versions = { before: claim, after: withCondition(claim, update, nowMs) };
+      const versions = { before: claim, after: withCondition(claim, update, clock.now()) };
       try {
         await writeChanges(client, NODE_CLAIM, versions, { part: 'status', lock: true });
       } catch (error) {

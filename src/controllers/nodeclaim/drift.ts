@@ -14,6 +14,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { requirementsOf } from '../../engine/instancetypes.ts';
 import { LOOSE, Requirements, STRICT } from '../../engine/requirements.ts';
 import { ValueSet } from '../../engine/valueset.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import type { Deps } from '../deps.ts';
 
 /** Younger claims were bought from a list that is still fresh. */
@@ -24,13 +25,15 @@ const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;
 export type DriftCheck = (claim: NodeClaim, pool: NodePool) => Promise<string | undefined>;
 
 export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): DriftCheck {
+  /** By `monotonicMs`. */
   const verifiedMs = new Map<string, number>();
 
   async function lostItsType(claim: NodeClaim, pool: NodePool): Promise<boolean> {
     const uid = claim.metadata.uid ?? '';
-    const nowMs = clock.now();
-    const ageMs = nowMs - Date.parse(claim.metadata.creationTimestamp ?? '');
-    if (ageMs < TYPE_CHECK_AGE_MS || nowMs - (verifiedMs.get(uid) ?? 0) < TYPE_CHECK_INTERVAL_MS) return false;
+    const ageMs = clock.now() - Date.parse(claim.metadata.creationTimestamp ?? '');
+    const askedMs = monotonicMs(clock);
+    const sinceMs = askedMs - (verifiedMs.get(uid) ?? Number.NEGATIVE_INFINITY);
+    if (ageMs < TYPE_CHECK_AGE_MS || sinceMs < TYPE_CHECK_INTERVAL_MS) return false;
     const types = await cloud.instanceTypes(pool);
     const type = types.find(({ name }) => name === claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
     const wanted = purchasable(claim);
@@ -39,8 +42,8 @@ export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Dri
     ) {
       return true;
     }
-    for (const [known, sinceMs] of verifiedMs) if (nowMs - sinceMs > TYPE_CHECK_INTERVAL_MS) verifiedMs.delete(known);
-    verifiedMs.set(uid, nowMs);
+    for (const [known, ms] of verifiedMs) if (askedMs - ms > TYPE_CHECK_INTERVAL_MS) verifiedMs.delete(known);
+    verifiedMs.set(uid, askedMs);
     return false;
   }
 

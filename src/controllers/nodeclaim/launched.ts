@@ -3,25 +3,25 @@
  * write is to write again, not to buy again.
  */
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { Clock } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
 const KEEP_MS = 60 * 60_000;
 
 export class LaunchedInstances {
-  readonly #clock: Clock;
+  readonly #clock: Timepiece;
   readonly #byUid = new Map<string, { readonly created: NodeClaim; readonly sinceMs: number }>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Timepiece) {
     this.#clock = clock;
   }
 
   get(claim: NodeClaim): NodeClaim | undefined {
     const known = this.#byUid.get(claim.metadata.uid ?? '');
-    return known && this.#clock.now() - known.sinceMs <= KEEP_MS ? known.created : undefined;
+    return known && monotonicMs(this.#clock) - known.sinceMs <= KEEP_MS ? known.created : undefined;
   }
 
   remember(claim: NodeClaim, created: NodeClaim): void {
-    const nowMs = this.#clock.now();
+    const nowMs = monotonicMs(this.#clock);
     for (const [uid, { sinceMs }] of this.#byUid) if (nowMs - sinceMs > KEEP_MS) this.#byUid.delete(uid);
     this.#byUid.set(claim.metadata.uid ?? '', { created, sinceMs: nowMs });
   }

@@ -2,7 +2,9 @@
 import { timestamp } from '../../api/conditions.ts';
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating } from '../../engine/pods.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import { unlessGone } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
@@ -11,7 +13,7 @@ import type { Deps } from '../deps.ts';
 const RESOLUTION_MS = 10_000;
 
 export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
-  /** Times that this process wrote, which the store may not show yet, by claim UID. */
+  /** When this process wrote, which the store may not show yet, by claim UID, in `monotonicMs`. */
   const written = new Map<string, number>();
   cluster.stores.nodeClaims.subscribe((event, claim) => {
     if (event === 'deleted') written.delete(claim.metadata.uid ?? '');
@@ -29,15 +31,22 @@ export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
       const [claim, ...others] = node ? cluster.claimsOfNode(node) : [];
       if (claim === undefined || others.length > 0) return settled;
       const uid = claim.metadata.uid ?? '';
-      const lastMs = Math.max(Date.parse(claim.status?.lastPodEventTime ?? '') || 0, written.get(uid) ?? 0);
+      const writtenMs = monotonicMs(clock);
+      if (writtenMs - (written.get(uid) ?? Number.NEGATIVE_INFINITY) < RESOLUTION_MS) return settled;
       const nowMs = clock.now();
-      if (nowMs - lastMs < RESOLUTION_MS) return settled;
+      if (isRecent(claim, nowMs)) return settled;
       const patch = { status: { lastPodEventTime: timestamp(nowMs) } };
       await unlessGone(client.patch(NODE_CLAIM, { name: claim.metadata.name }, patch, { subresource: 'status' }));
-      written.set(uid, nowMs);
+      written.set(uid, writtenMs);
       return settled;
     },
   };
+}
+
+/** A time that is yet to come was noted by a clock that was ahead, and is noted anew. */
+function isRecent({ status }: NodeClaim, nowMs: number): boolean {
+  const agoMs = nowMs - Date.parse(status?.lastPodEventTime ?? '');
+  return agoMs >= 0 && agoMs < RESOLUTION_MS;
 }
 
 /** Whether the pod was bound, finished or began to go away. */

@@ -1,5 +1,5 @@
 /** Collects what arrives close together into one provisioning run. */
-import type { Clock } from '../../kube/clock.ts';
+import { type Clock, monotonicMs } from '../../kube/clock.ts';
 
 export interface BatchWindow {
   /** Silence that closes a window. */
@@ -34,10 +34,10 @@ export class Batcher {
   /** Answers true once a window has closed, false when nothing arrived for a while or the process stops. */
   async wait(signal: AbortSignal): Promise<boolean> {
     const opened = await this.#signalled(LOOKOUT_MS, signal);
-    const closesMs = this.#clock.now() + this.#window.maxMs;
+    const closesMs = monotonicMs(this.#clock) + this.#window.maxMs;
     let extended = opened;
-    while (extended && this.#clock.now() < closesMs) {
-      extended = await this.#signalled(Math.min(this.#window.idleMs, closesMs - this.#clock.now()), signal);
+    while (extended && monotonicMs(this.#clock) < closesMs) {
+      extended = await this.#signalled(Math.min(this.#window.idleMs, closesMs - monotonicMs(this.#clock)), signal);
     }
     this.#seen.clear();
     return opened && !signal.aborted;

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import type { Deps } from '../deps.ts';
 import type { Solver } from '../solver.ts';
 import { pendingPods } from './workload.ts';
@@ -56,12 +57,12 @@ export function provisioningMeasures(
     ignored.set(codes.filter((code) => code === 'ignored').length);
     unschedulable.set(CONTROLLER, codes.filter((code) => code !== 'ignored' && code !== 'reserved-capacity').length);
     for (const [id, startedMs] of running) {
-      unfinished.set({ ...CONTROLLER, scheduling_id: id }, (clock.now() - startedMs) / 1000);
+      unfinished.set({ ...CONTROLLER, scheduling_id: id }, (monotonicMs(clock) - startedMs) / 1000);
     }
   });
   const started = (): (() => void) => {
-    const startedMs = clock.now();
-    return () => duration.observe(CONTROLLER, (clock.now() - startedMs) / 1000);
+    const startedMs = monotonicMs(clock);
+    return () => duration.observe(CONTROLLER, (monotonicMs(clock) - startedMs) / 1000);
   };
 
   return {
@@ -69,7 +70,7 @@ export function provisioningMeasures(
     solve: async (snapshot, options) => {
       const labels = { ...CONTROLLER, scheduling_id: randomUUID() };
       const finished = started();
-      running.set(labels.scheduling_id, clock.now());
+      running.set(labels.scheduling_id, monotonicMs(clock));
       depth.set(labels, snapshot.pendingPods.length);
       try {
         return await solver(snapshot, { ...options, countZones: true });

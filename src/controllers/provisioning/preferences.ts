@@ -1,7 +1,7 @@
 /** Tells, once an hour for the same pods, which preferences will keep nodes from being consolidated. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { podKey } from '../../engine/pods.ts';
-import type { Clock } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { firstFew } from '../text.ts';
 
@@ -21,10 +21,10 @@ const PREFERENCES: readonly { readonly has: (pod: Pod) => boolean; readonly mess
 
 export type WarnOfPreferences = (pods: readonly Pod[], log: Logger) => void;
 
-export function preferenceWarnings(clock: Clock): WarnOfPreferences {
+export function preferenceWarnings(clock: Timepiece): WarnOfPreferences {
   const toldMs = new Map<string, number>();
   return (pods, log) => {
-    const nowMs = clock.now();
+    const nowMs = monotonicMs(clock);
     for (const [id, ms] of toldMs) if (nowMs - ms >= AGAIN_MS) toldMs.delete(id);
     for (const { has, message } of PREFERENCES) {
       const names = pods.filter(has).map(podKey).sort();

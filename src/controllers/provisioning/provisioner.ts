@@ -4,6 +4,7 @@ import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podKey } from '../../engine/pods.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
@@ -77,7 +78,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
     const placed = plan.claims.flatMap((claim) => claim.pods);
     log.info('found provisionable pod(s)', {
       Pods: firstFew(placed),
-      duration: formatDuration(clock.now() - startedMs),
+      duration: formatDuration(monotonicMs(clock) - startedMs),
     });
     log.info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: plan.claims.length, pods: placed.length });
     try {
@@ -103,7 +104,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
         batcher.trigger('unsynced');
         return settled;
       }
-      const startedMs = clock.now();
+      const startedMs = monotonicMs(clock);
       const virtual = cluster.virtualPods.list();
       const finished = measures.started();
       const solved = await schedule(virtual, context);

@@ -4,6 +4,7 @@ import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import { templateClaim } from '../../engine/staticpools.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { createClaim } from '../claims.ts';
@@ -19,6 +20,7 @@ const AT_LIMIT_MS = 30_000;
 const LEAST_PACE_MS = 10_000;
 
 interface LastCreation {
+  /** By `monotonicMs`. */
   readonly ms: number;
   readonly generation: number | undefined;
 }
@@ -39,7 +41,7 @@ export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconcil
     const { name, generation } = pool.metadata;
     const planned = templateClaim(pool);
     cluster.reservedNodes.add(name, count);
-    created.set(name, { ms: clock.now(), generation });
+    created.set(name, { ms: monotonicMs(clock), generation });
     await inBatches(Array.from({ length: count }), count, async () => {
       try {
         await createClaim(deps, planned, { ...context, reason: 'provisioned' });
@@ -54,7 +56,7 @@ export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconcil
     const last = created.get(metadata.name);
     return last === undefined || last.generation !== metadata.generation
       ? 0
-      : Math.max(0, last.ms + LEAST_PACE_MS - clock.now());
+      : Math.max(0, last.ms + LEAST_PACE_MS - monotonicMs(clock));
   }
 
   return {
