@@ -5,14 +5,15 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
 import { deleteExactly } from '../../kube/patch.ts';
-import { settled } from '../../kube/reconciler.ts';
+import { after, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import type { LaunchedInstances } from './launched.ts';
+import type { LaunchRetries } from './launchretries.ts';
 import { done, messageOf, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
 
-export function launch(deps: Deps, launched: LaunchedInstances): Step {
+export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): Step {
   const { client, cloud, clock, events, metrics } = deps;
 
   /** A claim that cannot be served now makes room for another: its pods are planned again, around what is missing. */
@@ -34,6 +35,7 @@ export function launch(deps: Deps, launched: LaunchedInstances): Step {
       return giveUp(claim, error, 'insufficient_capacity', log);
     }
     if (causeOf(error, NodeClassNotReady)) return giveUp(claim, error, 'nodeclass_not_ready', log);
+    retries.failed(claim);
     const shown = causeOf(error, CreateFailed);
     const reason = shown?.reason ?? 'LaunchFailed';
     const message = shown?.conditionMessage ?? shortened(messageOf(error));
@@ -52,6 +54,8 @@ export function launch(deps: Deps, launched: LaunchedInstances): Step {
     }
     const known = launched.get(claim);
     if (known) return done(withInstance(claim, known, clock.now()));
+    const restMs = retries.restMs(claim);
+    if (restMs > 0) return { claim, outcome: after(restMs) };
     let created: NodeClaim;
     try {
       created = await cloud.create(claim);
@@ -59,6 +63,7 @@ export function launch(deps: Deps, launched: LaunchedInstances): Step {
       return failed(claim, error, log);
     }
     launched.remember(claim, created);
+    retries.forget(claim.metadata.name);
     const labels = created.metadata.labels ?? {};
     log.info('launched nodeclaim', {
       'provider-id': created.status?.providerID,

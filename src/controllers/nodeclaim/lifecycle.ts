@@ -21,18 +21,23 @@ import { claimsOfSlices } from './devices.ts';
 import { initialization } from './initialization.ts';
 import { launch } from './launch.ts';
 import { LaunchedInstances } from './launched.ts';
+import { LaunchRetries } from './launchretries.ts';
 import { liveness } from './liveness.ts';
 import { registration } from './registration.ts';
 import { messageOf, type StepResult } from './step.ts';
 import { termination } from './termination.ts';
 
+const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
+
 export function lifecycle(deps: Deps): Reconciler<NodeClaim> {
   const { client, clock, cluster, settings } = deps;
   const writes = new OwnWrites();
   const launched = new LaunchedInstances(clock);
-  const steps = [launch(deps, launched), registration(deps), initialization(deps), liveness(deps)];
-  const finalize = termination(deps, launched, writes);
   const range = { min: 1000, max: 5000 };
+  const rateLimit = globalLimit(settings, range, 10);
+  const retries = new LaunchRetries(clock, BACK_OFF, rateLimit);
+  const steps = [launch(deps, launched, retries), registration(deps), initialization(deps), liveness(deps)];
+  const finalize = termination(deps, launched, writes);
 
   async function run(claim: NodeClaim, context: ReconcileContext): Promise<Outcome> {
     const results: StepResult[] = [];
@@ -63,14 +68,17 @@ export function lifecycle(deps: Deps): Reconciler<NodeClaim> {
     name: 'nodeclaim.lifecycle',
     watches: NODE_CLAIM,
     concurrency: concurrency(settings, range),
-    backOff: { baseMs: 1000, maxMs: 60_000 },
-    rateLimit: globalLimit(settings, range, 10),
+    backOff: BACK_OFF,
+    rateLimit,
     filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
     triggers: [
       { kind: NODE, keysFor: (node) => cluster.claimsOfNode(node as Node).map(({ metadata }) => metadata) },
       ...(settings.ignoreDraRequests ? [] : [claimsOfSlices(deps)]),
     ],
-    removed: ({ name }) => writes.forget(name),
+    removed: ({ name }) => {
+      writes.forget(name);
+      retries.forget(name);
+    },
 
     async reconcile(claim, context) {
       if (writes.isBehind(claim)) return settled;

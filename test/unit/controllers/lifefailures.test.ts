@@ -155,6 +155,29 @@ describe('launch', () => {
     expect(world.errors().join()).toContain('Reconciler error: Error: launching nodeclaim, xxx');
   });
 
+  it.each([
+    { texts: 'the same text', textOf: () => 'not authorized' },
+    { texts: 'another text each time', textOf: (tries: number) => `not authorized, request ${tries}` },
+  ])('backs off from a second to a minute while the cloud fails with $texts', async ({ textOf }) => {
+    const triesMs: number[] = [];
+    let isDown = true;
+    world.cloud.beforeCreate = () => {
+      triesMs.push(world.clock.now());
+      if (isDown) throw new Error(textOf(triesMs.length));
+    };
+    await begin();
+    await world.pass(200);
+    const waits = triesMs.slice(1).map((atMs, index) => Math.floor((atMs - (triesMs[index] ?? 0)) / 1000));
+    // each wait is up to a tenth longer: that shows in whole seconds only from the fifth on
+    expect(waits.slice(0, 4)).toEqual([1, 2, 4, 8]);
+    expect(waits.length).toBeLessThanOrEqual(8);
+    expect(waits.at(-1)).toBeGreaterThanOrEqual(60);
+    expect(messageOf('Launched')).toBe(textOf(triesMs.length));
+    isDown = false;
+    await world.pass(70);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+  });
+
   it('counts a claim without capacity once, when its deletion has worked', async () => {
     world.cloud.beforeCreate = () => {
       throw new InsufficientCapacity('y'.repeat(400));
