@@ -42,9 +42,9 @@ const LIMITS: readonly Limit[] = [
 export function liveness(deps: Deps): Step {
   const { client, clock, metrics } = deps;
 
-  async function giveUp(claim: NodeClaim, { ms, reason, event, missed }: Limit, log: Logger): Promise<void> {
+  async function giveUp(claim: NodeClaim, { type, ms, reason, event, missed }: Limit, log: Logger): Promise<void> {
     try {
-      await recordRegistration(deps, claim, false);
+      await recordRegistration(deps, claim, false, type);
     } catch (error) {
       if (error instanceof Requeue) throw error;
       // a NodePool that cannot be written must not keep an instance that never joins

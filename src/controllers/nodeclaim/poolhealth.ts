@@ -12,15 +12,21 @@ const TYPE = 'NodeRegistrationHealthy';
 
 /**
  * Many nodes of a pool may register at the same moment, so a write that loses the race is tried again on the pool as it
- * is then.
+ * is then. A claim's outcome at a stage counts once, although the step that tells it may have to be tried again.
  * @throws Requeue when it keeps losing: the outcome is not recorded then
  */
-export async function recordRegistration(deps: Deps, claim: NodeClaim, success: boolean): Promise<void> {
+export async function recordRegistration(
+  deps: Deps,
+  claim: NodeClaim,
+  success: boolean,
+  stage: 'Launched' | 'Registered' = 'Registered',
+): Promise<void> {
   const { client, clock, cluster } = deps;
   const known = poolOf(deps, claim);
   const uid = known?.metadata.uid;
   if (known === undefined || uid === undefined) return;
   const health = cluster.registrationHealth;
+  const of = `${claim.metadata.uid}/${stage}`;
   let pool: NodePool | undefined = known;
   await retried(clock, async () => {
     pool ??= await client.find(NODE_POOL, { name: known.metadata.name });
@@ -28,13 +34,13 @@ export async function recordRegistration(deps: Deps, claim: NodeClaim, success: 
     pool = undefined;
     if (before?.metadata.uid !== uid) return;
     const update = success
-      ? recovered(before, health.statusWith(uid, true))
-      : broken(before, claim, health.statusWith(uid, false));
+      ? recovered(before, health.statusWith(uid, true, of))
+      : broken(before, claim, health.statusWith(uid, false, of));
     if (update === undefined) return;
     const after = setCondition(before, NODEPOOL_CONDITIONS, update, clock.now());
     await writeChanges(client, NODE_POOL, { before, after }, { part: 'status', lock: true });
   });
-  health.record(uid, success);
+  health.record(uid, success, of);
 }
 
 function poolOf({ cluster }: Deps, claim: NodeClaim): NodePool | undefined {

@@ -1,8 +1,9 @@
-/** What the controllers of NodeClaims and Nodes must not do because their caches lag behind their own writes. */
+/** What the controllers of NodeClaims and Nodes must not do because a write fails or their caches lag behind. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Kind, NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { World } from './harness.ts';
+import { ApiError } from '../../../src/kube/client.ts';
+import { conditionOf, World } from './harness.ts';
 
 let world: World;
 beforeEach(() => {
@@ -30,5 +31,52 @@ describe('nodes that end together', () => {
     const requeued = world.lines.slice(before).filter(({ message }) => message === 'requeued');
     expect(requeued.map(({ fields }) => fields.controller)).toEqual([]);
     expect(world.errors()).toEqual([]);
+  });
+});
+
+describe("an outcome that a NodePool's health", () => {
+  const pool = () => world.kube.get(NODE_POOL, { name: 'default' }).metadata.uid ?? '';
+
+  /** The first writes of a kind fail. */
+  function failing(operation: string, times: number, error: ApiError): () => number {
+    let failed = 0;
+    world.kube.beforeWrite = (at) => {
+      if (at !== operation || failed === times) return;
+      failed += 1;
+      throw error;
+    };
+    return () => failed;
+  }
+
+  async function launched(): Promise<void> {
+    world.joining = false;
+    world.nodePool();
+    world.start();
+    world.pending(1);
+    await world.pass(5);
+    expect(conditionOf(world.claims[0], 'Launched')).toBe('True/Launched');
+  }
+
+  it('is told of again because the claim cannot be deleted counts once', async () => {
+    await launched();
+    world.removePods(...world.pods);
+    await world.clock.advance(14 * 60_000);
+    const failed = failing('delete nodeclaims', 3, new ApiError(500, 'InternalError', 'etcdserver: request timed out'));
+    await world.pass(120);
+    expect([failed(), world.claims]).toEqual([3, []]);
+    expect(world.cluster.registrationHealth.status(pool())).toBe('healthy');
+    const conditions = world.kube.get(NODE_POOL, { name: 'default' }).status?.conditions ?? [];
+    expect(conditions.find(({ type }) => type === 'NodeRegistrationHealthy')?.status).toBe('Unknown');
+  });
+
+  it('is told of again because somebody else writes the claim counts once', async () => {
+    await launched();
+    const health = world.cluster.registrationHealth;
+    for (const claim of ['a', 'b']) health.record(pool(), false, claim);
+    const failed = failing('patch-status nodeclaims', 4, new ApiError(409, 'Conflict', 'modified'));
+    world.joinInstances();
+    await world.pass(60);
+    expect([failed(), conditionOf(world.claims[0], 'Registered')]).toEqual([4, 'True/Registered']);
+    expect(health.status(pool())).toBe('unhealthy');
   });
 });

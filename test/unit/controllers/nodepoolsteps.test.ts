@@ -317,7 +317,11 @@ describe('nodepool.registrationhealth', () => {
     const { b, deps } = running(registrationHealth);
     b.put(NODE_POOL, before);
     await b.clock.settle();
-    for (const success of outcomes) await recordRegistration(deps, owned(launched, uid, kind), success);
+    for (const [index, success] of outcomes.entries()) {
+      const claim = owned(launched, uid, kind);
+      const own = { ...claim, metadata: { ...claim.metadata, uid: `claim-${index}` } };
+      await recordRegistration(deps, own, success);
+    }
     expect(shown(deps, HEALTHY)).toBe(shows);
   });
 

@@ -18,6 +18,16 @@ describe('RegistrationHealth', () => {
     expect(health.status('pool')).toBe(is);
   });
 
+  it('holds an outcome once that is told again, but others of the same thing', () => {
+    const health = new RegistrationHealth();
+    for (let time = 0; time < 3; time += 1) health.record('pool', false, 'a/Registered');
+    expect(health.statusWith('pool', false, 'a/Registered')).toBe('healthy');
+    for (let time = 0; time < 4; time += 1) health.record('pool', true, 'a/Registered');
+    expect(health.status('pool')).toBe('healthy');
+    health.record('pool', false, 'a/Launched');
+    expect(health.status('pool')).toBe('unhealthy');
+  });
+
   it('foresees what the next outcome will make of it', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean()), fc.boolean(), (outcomes, next) => {
