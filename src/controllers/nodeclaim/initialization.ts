@@ -9,13 +9,15 @@ import { formatTaint, sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
+import type { OwnWrites } from '../ownwrites.ts';
 import { deviceDrivers, type Lack } from './devices.ts';
 import { done, refreshed, type Step, type StepResult, withCondition } from './step.ts';
 
 const TYPE = 'Initialized';
 const NOT_FOUND: Lack = { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
 
-export function initialization({ client, clock, cluster, informers, settings }: Deps): Step {
+export function initialization(deps: Deps, nodeWrites: OwnWrites): Step {
+  const { client, clock, cluster, informers, settings } = deps;
   const devices = settings.ignoreDraRequests ? undefined : deviceDrivers(informers);
   return async (claim, { log }) => {
     const ended = refreshed(claim, TYPE, clock.now());
@@ -25,6 +27,8 @@ export function initialization({ client, clock, cluster, informers, settings }: 
       done(withCondition(claim, { type: TYPE, status: 'Unknown', ...lack }, clock.now()));
     const [node, ...others] = cluster.nodesOfClaim(claim);
     if (node === undefined || others.length > 0) return waiting(NOT_FOUND);
+    // without the startup taints that registration has just given it, perhaps; the Node's event brings us back
+    if (nodeWrites.isBehind(node)) return done(claim);
     const missing = lack(claim, node) ?? devices?.lack(claim, node);
     if (missing) return waiting(missing);
     const labels = { ...node.metadata.labels, [INITIALIZED_LABEL]: 'true' };

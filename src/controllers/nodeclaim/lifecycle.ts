@@ -32,11 +32,20 @@ const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
 export function lifecycle(deps: Deps): Reconciler<NodeClaim> {
   const { client, clock, cluster, settings } = deps;
   const writes = new OwnWrites();
+  const nodeWrites = new OwnWrites();
+  cluster.stores.nodes.subscribe((event, { metadata }) => {
+    if (event === 'deleted') nodeWrites.forget(metadata.name);
+  });
   const launched = new LaunchedInstances(clock);
   const range = { min: 1000, max: 5000 };
   const rateLimit = globalLimit(settings, range, 10);
   const retries = new LaunchRetries(clock, BACK_OFF, rateLimit);
-  const steps = [launch(deps, launched, retries), registration(deps), initialization(deps), liveness(deps)];
+  const steps = [
+    launch(deps, launched, retries),
+    registration(deps, nodeWrites),
+    initialization(deps, nodeWrites),
+    liveness(deps),
+  ];
   const finalize = termination(deps, launched, writes);
 
   async function run(claim: NodeClaim, context: ReconcileContext): Promise<Outcome> {

@@ -15,13 +15,15 @@ import { sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
+import type { OwnWrites } from '../ownwrites.ts';
 import { askHooks, type HookResults } from './hooks.ts';
 import { recordRegistration } from './poolhealth.ts';
 import { done, refreshed, type Step, type StepResult, withCondition } from './step.ts';
 
 const TYPE = 'Registered';
 
-export function registration(deps: Deps): Step {
+/** `nodeWrites` learns how new a Node has to be to show what it was given here. */
+export function registration(deps: Deps, nodeWrites: OwnWrites): Step {
   const { client, clock, cloud, cluster, events, metrics } = deps;
 
   function warnOfMissingTaint(claim: NodeClaim, node: Node, logError: (message: string) => void): void {
@@ -33,8 +35,11 @@ export function registration(deps: Deps): Step {
     events.publish({ object: claim, type: 'Warning', reason: 'UnregisteredTaintMissing', message, dedupe });
   }
 
-  const write = (before: Node, after: Node): Promise<Node | undefined> =>
-    writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
+  async function write(before: Node, after: Node): Promise<Node | undefined> {
+    const stored = await writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
+    nodeWrites.wrote(stored);
+    return stored;
+  }
 
   const conditioned = (claim: NodeClaim, update: Omit<ConditionUpdate, 'type'>): NodeClaim =>
     withCondition(claim, { type: TYPE, ...update }, clock.now());

@@ -1,7 +1,8 @@
 /** What the controllers of NodeClaims and Nodes must not do because a write fails or their caches lag behind. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Kind, NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject, Taint } from '../../../src/api/kubernetes.ts';
+import { UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { conditionOf, World } from './harness.ts';
 
@@ -31,6 +32,35 @@ describe('nodes that end together', () => {
     const requeued = world.lines.slice(before).filter(({ message }) => message === 'requeued');
     expect(requeued.map(({ fields }) => fields.controller)).toEqual([]);
     expect(world.errors()).toEqual([]);
+  });
+});
+
+describe('a Node that joins', () => {
+  it.each([
+    { how: 'as it should', taints: [UNREGISTERED_TAINT] },
+    { how: 'without the taint that it should arrive with', taints: [] },
+  ])('$how is not fit for use before its startup taint is gone', async ({ taints }) => {
+    const agent: Taint = { key: 'example.com/agent', effect: 'NoSchedule' };
+    const { spec } = world.nodePool('template');
+    world.kube.delete(NODE_POOL, { name: 'template' });
+    const template = { spec: { ...spec.template.spec, startupTaints: [agent] } };
+    world.nodePool('default', { template });
+    world.joining = false;
+    world.start();
+    world.pending(1);
+    await world.pass(5);
+    for (const [providerID, { created }] of world.cloud.instances) {
+      world.join(providerID, created, { spec: { providerID, taints } });
+    }
+    await world.pass(10);
+    expect(conditionOf(world.claims[0], 'Registered')).toBe('True/Registered');
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('Unknown/StartupTaintsExist');
+    expect(world.nodes.map(({ spec }) => spec?.taints)).toEqual([[agent]]);
+
+    world.kube.patch(NODE, world.nodes[0]?.metadata ?? { name: '' }, { spec: { taints: [] } });
+    await world.pass(10);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+    expect(world.claims).toHaveLength(1);
   });
 });
 
