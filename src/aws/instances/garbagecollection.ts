@@ -51,6 +51,7 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
   return {
     name: 'instance.garbagecollection',
     singleton: true,
+    backOff: { baseMs: 1000, maxMs: PERIOD_MS },
     async reconcile({ log }) {
       // Instances before claims: one that appears in between has its claim already.
       const found = await instances.list();

@@ -20,6 +20,8 @@ export interface InterruptionOptions extends ActOptions {
 
 /** Time for which a message that is being handled is hidden, and for which an empty queue is waited on. */
 const WAIT_SECONDS = 20;
+/** A spot instance ends two minutes after its warning: once SQS answers again, the queue must be read soon. */
+const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 
 export function interruption(options: InterruptionOptions): Singleton {
   const { sqs, queueName, clock, metrics } = options;
@@ -62,6 +64,7 @@ export function interruption(options: InterruptionOptions): Singleton {
   return {
     name: 'interruption',
     singleton: true,
+    backOff: BACK_OFF,
     async reconcile({ log, signal }) {
       const QueueUrl = await queueUrl(log);
       let messages: readonly SqsMessage[];

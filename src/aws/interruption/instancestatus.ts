@@ -97,6 +97,7 @@ export function instanceStatus(options: InstanceStatusOptions): Singleton {
   return {
     name: 'interruption.instancestatus',
     singleton: true,
+    backOff: { baseMs: 1000, maxMs: PERIOD_MS },
     async reconcile({ log }) {
       let statuses: ReadonlyMap<string, InstanceStatus>;
       try {

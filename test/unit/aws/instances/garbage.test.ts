@@ -61,7 +61,7 @@ function collecting() {
       spec: { providerID: `aws:///zone-a/${id}` },
     });
   const pass = () => controller.reconcile({ log, signal: new AbortController().signal });
-  return { world, calls, lines, clock, instance, claim, node, pass };
+  return { world, calls, lines, clock, instance, claim, node, pass, controller };
 }
 
 describe('instance.garbagecollection', () => {
@@ -117,5 +117,11 @@ describe('instance.garbagecollection', () => {
     world.found = [];
     for (let passes = 0; passes < 20; passes += 1) expect(await pass()).toEqual({ kind: 'after', waitMs: 10_000 });
     expect(await pass()).toEqual({ kind: 'after', waitMs: 120_000 });
+  });
+
+  it('never waits for longer than its period, however long EC2 has failed', async () => {
+    const { controller, pass } = collecting();
+    for (let passes = 0; passes < 20; passes += 1) await pass();
+    expect(await pass()).toEqual({ kind: 'after', waitMs: controller.backOff?.maxMs });
   });
 });
