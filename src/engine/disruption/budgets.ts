@@ -1,10 +1,10 @@
 /** NodePools' disruption budgets: how many of their nodes may be away at a time. */
-import { Cron } from 'croner';
 import { isTrue, timestamp } from '../../api/conditions.ts';
 import { parseDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { StateNode } from '../model.ts';
+import { parseCron } from './cron.ts';
 import type { DisruptionReason } from './reasons.ts';
 
 export type Budget = NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>[number];
@@ -12,16 +12,6 @@ export type Budget = NonNullable<NonNullable<NodePool['spec']['disruption']>['bu
 /** Stands for no limit; the largest number that the metrics of other implementations can show. */
 export const UNLIMITED = 2_147_483_647;
 const DEFAULT_BUDGETS: readonly Budget[] = [{ nodes: '10%' }];
-
-const SHORTCUTS: Readonly<Record<string, string>> = {
-  '@annually': '0 0 1 1 *',
-  '@yearly': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-};
 
 /**
  * Whether a budget is in force: without a schedule always, else for `duration` after each hit of the schedule, in UTC.
@@ -36,16 +26,6 @@ export function isBudgetActive({ schedule, duration }: Budget, nowMs: number): b
   }
   const hit = parseCron(schedule).nextRun(new Date(nowMs - parseDuration(duration)));
   return hit !== null && hit.getTime() <= nowMs;
-}
-
-function parseCron(schedule: string): Cron {
-  try {
-    return new Cron(SHORTCUTS[schedule] ?? schedule, { timezone: 'UTC', mode: '5-part' });
-  } catch (error) {
-    throw new Error(`invalid cron schedule "${schedule}", expected five fields or a shortcut such as @daily`, {
-      cause: error,
-    });
-  }
 }
 
 /**
