@@ -105,15 +105,20 @@ function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Solved
   const observe = (decisionMs: number | undefined): void => {
     if (decisionMs !== undefined) decisions.observe(decisionMs / 1000);
   };
+  /** A pod that went away during the solve has been forgotten: its entry would stay, or pass to another of its name. */
+  const present = (key: string): Pod | undefined => {
+    const pod = pods.get(key);
+    return pod && stores.pods.get(pod.metadata)?.metadata.uid === pod.metadata.uid ? pod : undefined;
+  };
   const place = (keys: readonly string[], poolName: string | undefined): void => {
     const pool = poolName ? stores.nodePools.get({ name: poolName }) : undefined;
     const healthy = pool !== undefined && isTrue(pool, 'NodeRegistrationHealthy');
     for (const key of keys) {
-      const pod = pods.get(key);
+      const pod = present(key);
       if (pod && !isScheduled(pod)) observe(podTimings.placed(key, healthy, clock.now()));
     }
   };
-  for (const key of plan.refusals.keys()) if (pods.has(key)) observe(podTimings.refused(key, clock.now()));
+  for (const key of plan.refusals.keys()) if (present(key)) observe(podTimings.refused(key, clock.now()));
   for (const claim of plan.claims) place(claim.pods, claim.nodePool);
   for (const { pods: keys, providerId } of plan.placements) {
     place(keys, cluster.nodeByProviderId(providerId)?.labels[NODEPOOL_LABEL]);

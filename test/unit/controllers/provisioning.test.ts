@@ -188,6 +188,40 @@ describe('provisioning', () => {
     expect(after).toMatch(/karpenter_scheduler_scheduling_duration_seconds_count\{controller="provisioner"\} [2-9]/);
   });
 
+  it('remembers no times of pods that went away during the solve, nor gives them to others of their names', async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { promise: never } = Promise.withResolvers<void>();
+    const local = localSolver();
+    let solves = 0;
+    world.solver = async (snapshot, options) => {
+      solves += 1;
+      await (solves === 1 ? held : never);
+      return local(snapshot, options);
+    };
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const pods = [...world.pending(2), ...world.pending(2, '1000')];
+    await world.pass(3);
+    expect(solves).toBe(1);
+    world.removePods(...pods);
+    // one of each kind comes back, as those of a StatefulSet do
+    const again = [pods[0], pods[2]].flatMap((pod) => pod ?? []);
+    for (const { metadata, ...pod } of again)
+      world.kube.create(POD, { ...pod, metadata: { name: metadata.name, namespace: metadata.namespace ?? '' } });
+    await world.pass(1);
+    release();
+    await world.pass(3);
+    expect(world.claims).not.toEqual([]);
+    const timings = [...world.cluster.podTimings.entries()];
+    expect(timings.map(([key]) => key).sort()).toEqual(again.map(({ metadata }) => `default/${metadata.name}`).sort());
+    for (const [, timing] of timings) {
+      expect(timing.acknowledgedMs).toBeDefined();
+      expect(timing).not.toHaveProperty('decidedMs');
+      expect(timing).not.toHaveProperty('schedulableMs');
+    }
+  });
+
   it('counts pods without a place only while they are there', async () => {
     world.nodePool();
     world.start();
