@@ -1,5 +1,5 @@
 /** Joins calls that come close together into one request to AWS. */
-import type { Clock } from '../kube/clock.ts';
+import { type Clock, monotonicMs } from '../kube/clock.ts';
 
 export interface BatcherOptions<I, O> {
   readonly name: string;
@@ -41,7 +41,7 @@ export class Batcher<I, O> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ input, resolve, reject });
       if (this.#waiting.length === 1) {
-        this.#openedMs = clock.now();
+        this.#openedMs = monotonicMs(clock);
         this.#cancelMax = clock.after(maxMs, () => this.#flush());
       }
       this.#cancelIdle?.();
@@ -56,7 +56,8 @@ export class Batcher<I, O> {
     const waiting = this.#waiting;
     this.#waiting = [];
     if (waiting.length === 0) return;
-    this.#options.observe?.(this.#options.name, (this.#options.clock.now() - this.#openedMs) / 1000, waiting.length);
+    const openMs = monotonicMs(this.#options.clock) - this.#openedMs;
+    this.#options.observe?.(this.#options.name, openMs / 1000, waiting.length);
     const buckets = [...Map.groupBy(waiting, (each) => this.#options.bucket(each.input)).values()];
     const worker = async (): Promise<void> => {
       for (let next = buckets.pop(); next !== undefined; next = buckets.pop()) await this.#runBucket(next);

@@ -1,19 +1,20 @@
-import type { Clock } from '../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../kube/clock.ts';
 
 interface Entry<V> {
   value: V;
-  expiresMs: number;
+  /** By `monotonicMs`. */
+  endsMs: number;
 }
 
 /** A map whose entries are invisible once `ttlMs` has passed. Expired entries are dropped on reads and by `sweep`. */
 export class TtlCache<K, V> {
   readonly #entries = new Map<K, Entry<V>>();
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #clock: Timepiece;
   readonly #ttlMs: number;
   readonly #evicted: ((key: K, value: V) => void) | undefined;
 
   /** `evicted` is called for entries that expire or are deleted, not for overwritten ones. */
-  constructor(clock: Pick<Clock, 'now'>, ttlMs: number, evicted?: (key: K, value: V) => void) {
+  constructor(clock: Timepiece, ttlMs: number, evicted?: (key: K, value: V) => void) {
     this.#clock = clock;
     this.#ttlMs = ttlMs;
     this.#evicted = evicted;
@@ -24,22 +25,26 @@ export class TtlCache<K, V> {
   }
 
   get(key: K): V | undefined {
-    const entry = this.#entries.get(key);
-    return entry !== undefined && entry.expiresMs > this.#clock.now() ? entry.value : undefined;
+    return this.#current(key)?.value;
   }
 
   has(key: K): boolean {
-    return this.expiresMs(key) !== undefined;
+    return this.#current(key) !== undefined;
   }
 
-  /** When the entry ends; undefined when there is none. */
+  /** When the entry ends, in milliseconds since the epoch, to tell people; undefined when there is none. */
   expiresMs(key: K): number | undefined {
+    const entry = this.#current(key);
+    return entry && Math.round(this.#clock.now() + entry.endsMs - monotonicMs(this.#clock));
+  }
+
+  #current(key: K): Entry<V> | undefined {
     const entry = this.#entries.get(key);
-    return entry !== undefined && entry.expiresMs > this.#clock.now() ? entry.expiresMs : undefined;
+    return entry !== undefined && entry.endsMs > monotonicMs(this.#clock) ? entry : undefined;
   }
 
   set(key: K, value: V, ttlMs = this.#ttlMs): void {
-    this.#entries.set(key, { value, expiresMs: this.#clock.now() + ttlMs });
+    this.#entries.set(key, { value, endsMs: monotonicMs(this.#clock) + ttlMs });
   }
 
   delete(key: K): boolean {
@@ -60,15 +65,15 @@ export class TtlCache<K, V> {
   }
 
   keys(): K[] {
-    const now = this.#clock.now();
-    return [...this.#entries].filter(([, entry]) => entry.expiresMs > now).map(([key]) => key);
+    const nowMs = monotonicMs(this.#clock);
+    return [...this.#entries].filter(([, entry]) => entry.endsMs > nowMs).map(([key]) => key);
   }
 
   /** Drops what has expired, telling the eviction listener. */
   sweep(): void {
-    const now = this.#clock.now();
+    const nowMs = monotonicMs(this.#clock);
     for (const [key, entry] of [...this.#entries]) {
-      if (entry.expiresMs > now) continue;
+      if (entry.endsMs > nowMs) continue;
       this.#entries.delete(key);
       this.#evicted?.(key, entry.value);
     }
@@ -80,7 +85,7 @@ export class LoadingCache<V> {
   readonly #cache: TtlCache<string, V>;
   readonly #loading = new Map<string, Promise<V>>();
 
-  constructor(clock: Pick<Clock, 'now'>, ttlMs: number) {
+  constructor(clock: Timepiece, ttlMs: number) {
     this.#cache = new TtlCache(clock, ttlMs);
   }
 

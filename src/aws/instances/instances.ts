@@ -45,6 +45,8 @@ export interface InstancesOptions {
 export class Instances {
   readonly #options: InstancesOptions;
   readonly #known = new Map<string, Instance>();
+  /** Ids of those known that were launched so lately that EC2's reads may not show them yet. */
+  readonly #new: TtlCache<string, true>;
   readonly #ending: TtlCache<string, Instance>;
   readonly #ended: TtlCache<string, true>;
   readonly #describe: Batcher<string, Described | undefined>;
@@ -52,6 +54,7 @@ export class Instances {
 
   constructor(options: InstancesOptions) {
     this.#options = options;
+    this.#new = new TtlCache(options.clock, LISTED_AFTER_MS);
     this.#ending = new TtlCache(options.clock, ENDING_TTL_MS);
     this.#ended = new TtlCache(options.clock, ENDED_TTL_MS);
     const common = {
@@ -96,8 +99,7 @@ export class Instances {
 
   /** Whether we bought the instance so lately that EC2's reads may not know it yet. */
   #isNew(id: string): boolean {
-    const known = this.#known.get(id);
-    return known !== undefined && known.launchedMs > this.#options.clock.now() - LISTED_AFTER_MS;
+    return this.#known.has(id) && this.#new.has(id);
   }
 
   #isShifted({ zoneId }: Instance): boolean {
@@ -131,6 +133,8 @@ export class Instances {
 
   /** Keeps what a launch told of an instance, until it is described. */
   remember(instance: Instance): Instance {
+    const newForMs = Math.min(LISTED_AFTER_MS, instance.launchedMs + LISTED_AFTER_MS - this.#options.clock.now());
+    if (newForMs > 0 && !this.#known.has(instance.id)) this.#new.set(instance.id, true, newForMs);
     this.#known.set(instance.id, instance);
     return instance;
   }
@@ -150,13 +154,13 @@ export class Instances {
           found.push(fromDescription(described, this.#options.reservedCapacity));
     this.#ending.sweep();
     this.#ended.sweep();
-    const recentMs = this.#options.clock.now() - LISTED_AFTER_MS;
+    this.#new.sweep();
     for (const [id, instance] of [...this.#known])
-      if (instance.launchedMs < recentMs && !this.#isShifted(instance)) this.#known.delete(id);
+      if (!this.#isNew(id) && !this.#isShifted(instance)) this.#known.delete(id);
     const listed = new Set(found.map(({ id }) => id));
     for (const instance of this.#known.values())
       if (this.#isNew(instance.id) && !listed.has(instance.id) && !isTerminating(instance)) found.push(instance);
-    for (const instance of found) this.#known.set(instance.id, instance);
+    for (const instance of found) this.remember(instance);
     return found;
   }
 

@@ -3,7 +3,7 @@ import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
-import type { Clock } from '../../kube/clock.ts';
+import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
@@ -81,6 +81,7 @@ export class InstanceTypes {
   #infos: ReadonlyMap<string, InstanceTypeInfo> = new Map();
   #offeredIn: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   #allZones: readonly string[] = [];
+  /** By `monotonicMs`. */
   #refreshedMs = Number.NEGATIVE_INFINITY;
   readonly #resolved: TtlCache<string, readonly Resolved[]>;
   readonly #offerings: TtlCache<string, { sequence: string; type: InstanceType }>;
@@ -122,12 +123,12 @@ export class InstanceTypes {
   /** Asks AWS for types and zones anew. A failure leaves what is known. */
   async refresh(): Promise<void> {
     await Promise.all([this.#refreshTypes(), this.#refreshZones()]);
-    this.#refreshedMs = this.#options.clock.now();
+    this.#refreshedMs = monotonicMs(this.#options.clock);
   }
 
   /** Milliseconds until what is known is old; the start of the process has just asked. */
   get freshForMs(): number {
-    return Math.max(0, this.#refreshedMs + REFRESH_MS - this.#options.clock.now());
+    return Math.max(0, this.#refreshedMs + REFRESH_MS - monotonicMs(this.#options.clock));
   }
 
   async #refreshTypes(): Promise<void> {

@@ -4,7 +4,7 @@ import { NODE_OVERLAY } from '../../api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { Informers } from '../../kube/client.ts';
-import type { Clock } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
 const TTL_MS = 5 * 60_000;
 
@@ -20,15 +20,15 @@ function pricedTypes({ spec }: NodeOverlay): readonly (readonly [string, number]
 export type OverlayPrices = (instanceType: string) => number | undefined;
 
 /** Read every five minutes; overlays that do not pass validation are left out. */
-export function overlayPrices(informers: Informers, clock: Pick<Clock, 'now'>): OverlayPrices {
+export function overlayPrices(informers: Informers, clock: Timepiece): OverlayPrices {
   const overlays = informers.store(NODE_OVERLAY, {}, { optional: true });
   let prices: ReadonlyMap<string, number> = new Map();
   let readMs = Number.NEGATIVE_INFINITY;
   return (instanceType) => {
-    if (clock.now() - readMs >= TTL_MS) {
+    if (monotonicMs(clock) - readMs >= TTL_MS) {
       const valid = overlays.list().filter((overlay) => isTrue(overlay, 'ValidationSucceeded'));
       prices = new Map(valid.flatMap(pricedTypes));
-      readMs = clock.now();
+      readMs = monotonicMs(clock);
     }
     return prices.get(instanceType);
   };
