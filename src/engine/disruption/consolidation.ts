@@ -47,6 +47,8 @@ export interface Consolidation {
   readonly command?: Command;
   /** Instance types of the replacement's NodePool. */
   readonly types?: readonly InstanceType[];
+  /** Names of those that would be cheaper, before one capacity type was settled on. */
+  readonly cheaper?: readonly string[];
   /** Why there is no command. */
   readonly reason?: Reason<DeclineCode>;
   readonly notes: readonly Note[];
@@ -55,7 +57,7 @@ export interface Consolidation {
 /** The command that takes these candidates away for less money than they cost, if there is one. */
 export async function consolidate(
   candidates: readonly Candidate[],
-  { simulate, spotToSpot }: Deliberation,
+  { simulate, spotToSpot, consolidation }: Deliberation,
 ): Promise<Consolidation> {
   const [only, ...others] = candidates;
   const cannot = (reason: Reason<DeclineCode>): Consolidation => ({
@@ -76,12 +78,13 @@ export async function consolidate(
     return cannot({ code: 'several-replacements', text });
   }
   const types = pools.find(({ nodePool }) => nodePool.metadata.name === claim.nodePool)?.instanceTypes ?? [];
-  const found = cheaper(Replacement.of(claim, types), candidates, spotToSpot);
+  const found = narrowed(Replacement.of(claim, types), candidates, { spotToSpot, consolidation });
   if ('code' in found) return cannot(found);
-  const command: Command = { ...base, replacements: [found] };
+  const command: Command = { ...base, replacements: [found.replacement.claim] };
   return {
     command,
     types,
+    cheaper: found.cheaper.names,
     notes: candidateNotes(command),
   };
 }
@@ -107,23 +110,30 @@ const eventText = (command: Command, { name }: Candidate): string =>
     ? shortText(command)
     : `${decisionOf(command)}: [${name}] (part of ${command.candidates.length}-node consolidation)`;
 
+interface Narrowed {
+  /** With all the types that would be cheaper. */
+  readonly cheaper: Replacement;
+  /** With those of them that may be launched. */
+  readonly replacement: Replacement;
+}
+
 /** The replacement narrowed to what saves money, or why it cannot. */
-function cheaper(
+function narrowed(
   replacement: Replacement,
   candidates: readonly Candidate[],
-  spotToSpot: boolean,
-): PlannedClaim | Reason<DeclineCode> {
+  { spotToSpot, consolidation }: Pick<Deliberation, 'spotToSpot' | 'consolidation'>,
+): Narrowed | Reason<DeclineCode> {
   const price = candidates.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
   const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
   if (allSpot && replacement.admits('spot')) {
-    if (spotToSpot) return cheaperSpot(replacement.only('spot'), price, candidates.length);
+    if (spotToSpot) return narrowedSpot(replacement.only('spot'), price, candidates.length);
     const text = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
     return { code: 'spot-to-spot-disabled', text };
   }
-  const kept = filtered(replacement, price);
-  if ('code' in kept) return kept;
-  const narrowed = kept.spotOrOnDemand(price);
-  return typeof narrowed === 'string' ? tooFew(narrowed) : narrowed.claim;
+  const cheaper = filtered(replacement, price);
+  if ('code' in cheaper) return cheaper;
+  const one = consolidation === 'compatible' ? cheaper.spotAlone() : cheaper.spotOrOnDemand(price);
+  return typeof one === 'string' ? tooFew(one) : { cheaper, replacement: one };
 }
 
 function filtered(replacement: Replacement, price: number): Replacement | Reason<DeclineCode> {
@@ -137,16 +147,16 @@ function filtered(replacement: Replacement, price: number): Replacement | Reason
 
 const tooFew = (text: string): Reason<DeclineCode> => ({ code: 'min-values', text: `Filtering by price: ${text}` });
 
-function cheaperSpot(replacement: Replacement, price: number, candidates: number): PlannedClaim | Reason<DeclineCode> {
-  const kept = filtered(replacement, price);
-  if ('code' in kept) return kept;
-  if (candidates > 1) return kept.claim;
-  const { count } = kept;
+function narrowedSpot(replacement: Replacement, price: number, candidates: number): Narrowed | Reason<DeclineCode> {
+  const cheaper = filtered(replacement, price);
+  if ('code' in cheaper) return cheaper;
+  if (candidates > 1) return { cheaper, replacement: cheaper };
+  const { count } = cheaper;
   if (count < SPOT_FLEXIBILITY) {
     const text = `SpotToSpotConsolidation requires ${SPOT_FLEXIBILITY} cheaper instance type options than the current candidate to consolidate, got ${count}`;
     return { code: 'spot-to-spot-flexibility', text, nearestMiss: `${count} of ${SPOT_FLEXIBILITY} types` };
   }
-  return kept.first(SPOT_FLEXIBILITY).claim;
+  return { cheaper, replacement: cheaper.first(SPOT_FLEXIBILITY) };
 }
 
 /** Whether the candidates are still there, undisturbed and within budget; and then whether the plan still works. */

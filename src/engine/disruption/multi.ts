@@ -125,8 +125,8 @@ async function search(candidates: readonly Candidate[], deliberation: Deliberati
     if (deliberation.elapsedMs() >= TIMEOUT_MS) return { ...found, stoppedAt: high - low + 1 };
     const middle = Math.floor((low + high) / 2);
     const batch = candidates.slice(0, middle + 1);
-    const { command, types = [], notes } = await consolidate(batch, deliberation);
-    const narrowed = command && withoutOwnTypes(command, types);
+    const { command, types = [], cheaper = [], notes } = await consolidate(batch, deliberation);
+    const narrowed = command && withoutOwnTypes(command, types, cheaper);
     const views = narrowed ? evaluate(narrowed, deliberation.totals) : [];
     found = { ...found, weighed: [...found.weighed, ...views] };
     if (narrowed && isApproved(views)) {
@@ -141,10 +141,16 @@ async function search(candidates: readonly Candidate[], deliberation: Deliberati
 }
 
 /**
- * Keeps a replacement from being of a type that is among the candidates at the same price or a higher one: keeping that
- * node and removing the others would be better.
+ * Keeps a replacement from costing as much as a candidate of a type that would do: keeping that node and removing the
+ * others would be better.
+ * @param types of the replacement's NodePool
+ * @param enough names of those that are cheaper than the candidates together, sold as what is to be bought or not
  */
-function withoutOwnTypes(command: Command, types: readonly InstanceType[]): Command | undefined {
+function withoutOwnTypes(
+  command: Command,
+  types: readonly InstanceType[],
+  enough: readonly string[],
+): Command | undefined {
   const [planned] = command.replacements;
   if (planned === undefined) return command;
   const prices = new Map<string, number>();
@@ -156,8 +162,8 @@ function withoutOwnTypes(command: Command, types: readonly InstanceType[]): Comm
     const price = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
     prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
   }
-  const limit = Math.min(...planned.instanceTypes.flatMap((name) => prices.get(name) ?? []));
-  const kept = Replacement.of(planned, types).cheaperThan(limit);
+  const limit = Math.min(...enough.flatMap((name) => prices.get(name) ?? []));
+  const kept = Replacement.again(planned, types).cheaperThan(limit);
   if (typeof kept === 'string' || kept.count === 0) return undefined;
   return { ...command, replacements: [kept.claim] };
 }

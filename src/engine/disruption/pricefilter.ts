@@ -22,22 +22,33 @@ export class Replacement {
     planned: PlannedClaim,
     priced: PricedTypes,
     requirements: Requirements,
-    narrowedTo?: readonly InstanceType[],
+    narrowed?: { readonly types: readonly InstanceType[]; readonly isOrdered: boolean },
   ) {
     this.#planned = planned;
     this.#priced = priced;
     this.#prices = priced.under(requirements);
     this.#requirements = requirements;
-    this.#isNarrowed = narrowedTo !== undefined;
-    this.#unordered = narrowedTo ?? priced.named(planned.instanceTypes);
+    this.#isNarrowed = narrowed !== undefined;
+    this.#unordered = narrowed?.types ?? priced.named(planned.instanceTypes);
+    if (narrowed?.isOrdered) this.#ordered = narrowed.types;
   }
 
   static of(claim: PlannedClaim, known: readonly InstanceType[]): Replacement {
     return new Replacement(claim, PricedTypes.of(known), Requirements.fromRequirements(claim.requirements));
   }
 
+  /** Of a claim that was narrowed before: its types stay in their order. */
+  static again(claim: PlannedClaim, known: readonly InstanceType[]): Replacement {
+    const replacement = Replacement.of(claim, known);
+    return replacement.#with(replacement.#unordered, replacement.#requirements, true);
+  }
+
   get count(): number {
     return this.#unordered.length;
+  }
+
+  get names(): readonly string[] {
+    return this.#unordered.map(({ name }) => name);
   }
 
   /** Cheapest first. */
@@ -56,6 +67,16 @@ export class Replacement {
   /** Bound to one capacity type, with the types that are sold under it now. */
   only(capacityType: string): Replacement {
     return this.#boundTo(CAPACITY_TYPE_LABEL, capacityType);
+  }
+
+  /**
+   * Of spot and on-demand spot alone, with all the types and in the order of before: as Karpenter does it, which does not
+   * look again at what is sold as spot, nor at `minValues`.
+   */
+  spotAlone(): Replacement {
+    if (!this.admits('spot') || !this.admits('on-demand')) return this;
+    const requirements = this.#requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in(['spot']));
+    return this.#with(this.types, requirements, true);
   }
 
   /**
@@ -110,19 +131,20 @@ export class Replacement {
 
   /** The types of which every launch would cost less; or what is wrong with so few of them. */
   cheaperThan(usdPerHour: number): Replacement | string {
-    const kept = this.#unordered.filter((type) => this.#prices.worst(type) < usdPerHour);
+    const isOrdered = this.#ordered !== undefined;
+    const kept = (this.#ordered ?? this.#unordered).filter((type) => this.#prices.worst(type) < usdPerHour);
     const { unsatisfied } = satisfiesMinValues(kept, this.#requirements);
-    return unsatisfied.length > 0 ? minValuesText(unsatisfied) : this.#with(kept, this.#requirements);
+    return unsatisfied.length > 0 ? minValuesText(unsatisfied) : this.#with(kept, this.#requirements, isOrdered);
   }
 
   /** The cheapest types: this many, or more where `minValues` need more. */
   first(count: number): Replacement {
     const { needed } = satisfiesMinValues(this.types, this.#requirements);
-    return this.#with(this.types.slice(0, Math.max(count, needed)), this.#requirements);
+    return this.#with(this.types.slice(0, Math.max(count, needed)), this.#requirements, true);
   }
 
-  #with(types: readonly InstanceType[], requirements: Requirements): Replacement {
-    return new Replacement(this.#planned, this.#priced, requirements, types);
+  #with(types: readonly InstanceType[], requirements: Requirements, isOrdered = false): Replacement {
+    return new Replacement(this.#planned, this.#priced, requirements, { types, isOrdered });
   }
 
   get claim(): PlannedClaim {
@@ -131,14 +153,15 @@ export class Replacement {
   }
 
   #narrowed(): PlannedClaim {
-    const [cheapest] = this.types;
     const instanceTypes = this.types.map(({ name }) => name);
+    const prices = this.types.map((type) => this.#prices.cheapest(type));
+    const usdPerHour = Math.min(...prices);
     return {
       ...this.#planned,
       instanceTypes,
       requirements: this.#requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(instanceTypes)).toApi(),
-      cheapest: cheapest?.name ?? '',
-      usdPerHour: cheapest === undefined ? 0 : finite(this.#prices.cheapest(cheapest)),
+      cheapest: instanceTypes[prices.indexOf(usdPerHour)] ?? '',
+      usdPerHour: finite(usdPerHour),
     };
   }
 }

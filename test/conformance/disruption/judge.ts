@@ -1,6 +1,7 @@
 /** What is wrong with a decision by the rules of disruption; a rule that says nothing of a decision lets it pass. */
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { SimulatedReplacement } from '../../../src/cli/render/commands.ts';
+import type { Expression } from '../rules.ts';
 import type { TypeEntry } from '../validity.ts';
 import { type Facts, isEmpty, type Machine } from './facts.ts';
 import { placementProblems } from './placement.ts';
@@ -27,6 +28,10 @@ const sum = (amounts: readonly number[]): number => amounts.reduce((total, amoun
 const poolOf = ({ pool }: Machine): string => pool?.metadata.name ?? '';
 /** Rounded, since savings are. */
 const same = (a: number, b: number): boolean => Math.abs(a - b) < 1e-6;
+
+/** What is asked of instance types. */
+const wishes = ({ requirements }: SimulatedReplacement): readonly Expression[] =>
+  requirements.filter(({ key }) => key !== 'node.kubernetes.io/instance-type').map(withValues);
 
 class Judge {
   readonly #facts: Facts;
@@ -177,7 +182,7 @@ class Judge {
     if ((decision === 'delete') !== (replacements.length === 0)) this.#say(`${decision} with ${replacements.length}`);
     const price = sum(machines.map((machine) => machine.price));
     if (!same(savings, price - sum(replacements.map((each) => each.cheapestPrice)))) this.#say(`saves ${savings}`);
-    this.#checkPlaces(command);
+    this.#checkPlaces({ ...command, replacements: this.#asWeighed(machines, replacements) });
     if (this.#method === SWAP) this.#checkSwap(command, price);
     this.#checkCheaper(machines, replacements, price);
     if (this.#method !== SWAP) this.#checkNothingLeftOut(machines, replacements, price);
@@ -216,20 +221,39 @@ class Judge {
     return (savings * share) / total / (sum(own.map(({ cost }) => cost)) / disruption);
   }
 
+  /**
+   * With the requirements under which their types were chosen. Karpenter settles on spot after that, and does not look
+   * again at which of them are sold as spot.
+   */
+  #asWeighed(
+    machines: readonly Machine[],
+    replacements: readonly SimulatedReplacement[],
+  ): readonly SimulatedReplacement[] {
+    return this.#mode === 'thorough' ? replacements : replacements.map((each) => this.#unsettled(machines, each));
+  }
+
+  /** As it was before it was settled on spot or on-demand: of either, as far as the NodePool has both. */
+  #unsettled(machines: readonly Machine[], replacement: SimulatedReplacement): SimulatedReplacement {
+    if (machines.every(({ labels }) => labels[CAPACITY_TYPE] === 'spot')) return replacement;
+    const template = this.#facts.pools.get(replacement.nodePool)?.spec.template.spec.requirements ?? [];
+    const own = replacement.requirements.filter(({ key }) => key !== CAPACITY_TYPE);
+    const requirements = [...own, ...template.filter(({ key }) => key === CAPACITY_TYPE)];
+    return replacement.capacityTypes.join() === 'reserved' ? replacement : { ...replacement, requirements };
+  }
+
   /** What a launch may come to must be less than what goes. */
   #checkCheaper(machines: readonly Machine[], replacements: readonly SimulatedReplacement[], price: number): void {
     const allSpot = machines.every(({ labels }) => labels[CAPACITY_TYPE] === 'spot');
-    const worsts = replacements.map((each) =>
+    const weighed = this.#asWeighed(machines, replacements);
+    const worsts = weighed.map((each) =>
       Math.max(0, ...this.#typesOf(each).map((type) => worst(type, each.requirements))),
     );
     if (replacements.length > 0 && sum(worsts) >= price + (replacements.length > 1 ? EPSILON : 0))
       this.#say(`a launch may cost ${sum(worsts)}, the nodes ${price}`);
-    for (const replacement of replacements) {
-      const { capacityTypes, instanceTypes, cheapestPrice, requirements } = replacement;
+    for (const [at, replacement] of replacements.entries()) {
+      const { capacityTypes, instanceTypes, requirements } = replacement;
       const types = this.#typesOf(replacement);
-      const prices = types.map((type) => cheapest(type, requirements));
-      if (!same(cheapestPrice, Math.min(...prices))) this.#say(`the cheapest costs ${Math.min(...prices)}`);
-      if (prices.some((each, at) => each > (prices[at + 1] ?? each))) this.#say(`types out of order: ${instanceTypes}`);
+      this.#checkPrices(replacement, weighed[at]?.requirements ?? []);
       const needed = neededFor(types, minimumsOf(requirements));
       if (needed > types.length) this.#say(`minValues are not met by ${instanceTypes}`);
       const both = capacityTypes.includes('spot') && capacityTypes.includes('on-demand');
@@ -237,7 +261,18 @@ class Judge {
       if (allSpot && capacityTypes.includes('spot')) this.#checkSpotToSpot(machines, types, needed);
     }
     const [only, ...others] = replacements;
-    if (this.#method === MULTI && only !== undefined && others.length === 0) this.#checkOwnTypes(machines, only);
+    if (this.#method === MULTI && only !== undefined && others.length === 0) this.#checkOwnTypes(machines, only, price);
+  }
+
+  /** @param weighed requirements by which the types are in order */
+  #checkPrices(replacement: SimulatedReplacement, weighed: Requirements): void {
+    const { instanceTypes, cheapestPrice, requirements } = replacement;
+    const types = this.#typesOf(replacement);
+    const least = Math.min(...types.map((type) => cheapest(type, requirements)));
+    if (!same(cheapestPrice, Number.isFinite(least) ? least : 0)) this.#say(`the cheapest costs ${least}`);
+    const prices = types.map((type) => cheapest(type, weighed));
+    if (prices.some((each, next) => each > (prices[next + 1] ?? each)))
+      this.#say(`types out of order: ${instanceTypes}`);
   }
 
   /** All types that would do are to choose from: the more there are, the likelier a launch. */
@@ -246,21 +281,33 @@ class Judge {
     replacements: readonly SimulatedReplacement[],
     price: number,
   ): void {
-    for (const { nodePool, requirements, instanceTypes, pods } of replacements) {
+    const weighed = this.#asWeighed(machines, replacements);
+    for (const [at, replacement] of replacements.entries()) {
+      const { nodePool, instanceTypes } = replacement;
       const template = this.#facts.pools.get(nodePool)?.spec;
       if (template?.limits !== undefined) continue;
-      const own = requirements.filter(({ key }) => key !== 'node.kubernetes.io/instance-type');
-      const wanted = own.map(withValues);
-      const isForAll = (type: TypeEntry): boolean => worst(type, wanted) < price;
-      const all = possible(this.#facts.types.values(), wanted, this.#facts.requestsOf(pods, this.#waiting));
-      const kept = all.filter(isForAll);
-      const limit = this.#method === MULTI ? this.#ownPrice(machines, kept) : price;
+      const wanted = wishes(weighed[at] ?? replacement);
+      const bought = this.#method === MULTI ? wishes(replacement) : wanted;
+      const limit =
+        this.#method === MULTI ? this.#ownPrice(machines, this.#enough(machines, replacement, price)) : price;
       const dearest = this.#isTruncated(machines, instanceTypes) ? this.#dearest(instanceTypes, wanted) : price;
-      for (const type of kept) {
-        const isCheap = worst(type, wanted) < limit && cheapest(type, wanted) < dearest;
+      for (const type of this.#cheaper(weighed[at] ?? replacement, price)) {
+        const isCheap = worst(type, bought) < limit && cheapest(type, wanted) < dearest;
         if (isCheap && !instanceTypes.includes(type.name)) this.#say(`leaves out ${type.name}`);
       }
     }
+  }
+
+  /** Types that would do for the pods, and whose launches cost less. */
+  #cheaper(replacement: SimulatedReplacement, price: number): readonly TypeEntry[] {
+    const wanted = wishes(replacement);
+    const requests = this.#facts.requestsOf(replacement.pods, this.#waiting);
+    return possible(this.#facts.types.values(), wanted, requests).filter((type) => worst(type, wanted) < price);
+  }
+
+  /** Such types, whatever was settled on later: a candidate of one of them need not be replaced by its like. */
+  #enough(machines: readonly Machine[], replacement: SimulatedReplacement, price: number): readonly TypeEntry[] {
+    return this.#cheaper(this.#unsettled(machines, replacement), price);
   }
 
   #isTruncated(machines: readonly Machine[], names: readonly string[]): boolean {
@@ -286,10 +333,9 @@ class Judge {
   }
 
   /** A new node of a candidate's type must be cheaper than keeping that candidate. */
-  #checkOwnTypes(machines: readonly Machine[], replacement: SimulatedReplacement): void {
-    const types = this.#typesOf(replacement);
-    const limit = this.#ownPrice(machines, types);
-    for (const type of types)
+  #checkOwnTypes(machines: readonly Machine[], replacement: SimulatedReplacement, price: number): void {
+    const limit = this.#ownPrice(machines, this.#enough(machines, replacement, price));
+    for (const type of this.#typesOf(replacement))
       if (worst(type, replacement.requirements) >= limit) this.#say(`${type.name} is no better than keeping one`);
   }
 

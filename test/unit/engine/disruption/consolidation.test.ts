@@ -54,6 +54,18 @@ const solved = (
   stranded: new Map(stranded.map((key) => [key, 'no room'])),
 });
 
+/** The types with spot for sale only where said. */
+const soldAsSpot = (names: readonly string[]): readonly InstanceType[] =>
+  types.map((type) => ({
+    ...type,
+    offerings: type.offerings.map((offering) => ({
+      ...offering,
+      available: names.includes(type.name) || !isSpot(offering),
+    })),
+  }));
+const isSpot = ({ requirements }: InstanceType['offerings'][number]): boolean =>
+  requirements.some(({ key, values = [] }) => key === CAPACITY_TYPE_LABEL && values.includes('spot'));
+
 const asking = (
   candidates: readonly Candidate[],
   simulate: (gone: readonly Candidate[]) => Simulation | undefined,
@@ -99,39 +111,54 @@ describe('single-node consolidation', () => {
     expect(notes.map(({ kind }) => kind)).toContain('ConsolidationCandidate');
   });
 
-  /** The types with spot for sale only where said. */
-  const soldAsSpot = (names: readonly string[]): readonly InstanceType[] =>
-    types.map((type) => ({
-      ...type,
-      offerings: type.offerings.map((offering) => ({
-        ...offering,
-        available: names.includes(type.name) || !isSpot(offering),
-      })),
-    }));
-  const isSpot = ({ requirements }: InstanceType['offerings'][number]): boolean =>
-    requirements.some(({ key, values = [] }) => key === CAPACITY_TYPE_LABEL && values.includes('spot'));
   const demanding = (claim: PlannedClaim, minValues: number): PlannedClaim => ({
     ...claim,
     requirements: claim.requirements.map((each) => (each.key === INSTANCE_TYPE_LABEL ? { ...each, minValues } : each)),
   });
 
   it.each([
-    { when: 'spot is sold out', spot: [], minValues: 1, bought: ['on-demand', ['m.1', 'm.2']] },
-    { when: 'some of the types are sold as spot', spot: ['m.2'], minValues: 1, bought: ['spot', ['m.2']] },
-    { when: 'spot is too little for minValues', spot: ['m.4'], minValues: 2, bought: ['on-demand', ['m.1', 'm.2']] },
-  ])('replaces by what can be launched when $when', async ({ spot, minValues, bought }) => {
+    { when: 'spot is sold out', spot: [], minValues: 1, thorough: ['on-demand', 'm.1', 'm.2'] },
+    { when: 'some of the types are sold as spot', spot: ['m.2'], minValues: 1, thorough: ['spot', 'm.2'] },
+    {
+      when: 'spot is too little for minValues',
+      spot: ['m.4'],
+      minValues: 2,
+      thorough: ['on-demand', 'm.1', 'm.2'],
+      compatible: ['spot', 'm.1', 'm.2', 'm.4'],
+    },
+  ])('replaces by what can be launched when $when, or by spot alone as Karpenter does', async (row) => {
+    const { spot, minValues, thorough, compatible = ['spot', 'm.1', 'm.2'] } = row;
     const offered = soldAsSpot(spot);
     const claim = demanding(planned(['m.1', 'm.2', 'm.4']), minValues);
-    const { commands } = await singleNode.decide(asking([candidate('a')], () => solved([claim], [], offered)));
-    const [replacement] = commands[0]?.replacements ?? [];
-    const capacityTypes = replacement?.requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values ?? [];
-    expect([...capacityTypes, replacement?.instanceTypes]).toEqual(bought);
+    const bought = async (consolidation: Deliberation['consolidation']) => {
+      const { commands } = await singleNode.decide(
+        asking([candidate('a')], () => solved([claim], [], offered), { consolidation }),
+      );
+      const [replacement] = commands[0]?.replacements ?? [];
+      const capacityTypes = replacement?.requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values ?? [];
+      return [...capacityTypes, ...(replacement?.instanceTypes.toSorted() ?? [])];
+    };
+    expect(await bought('thorough')).toEqual(thorough);
+    expect(await bought('compatible')).toEqual(compatible);
+  });
+
+  it('tells the price of spot that is sold, also where another type comes first', async () => {
+    const claim = planned(['m.1', 'm.2', 'm.4']);
+    const priceOf = async (spot: readonly string[]) => {
+      const deliberation = asking([candidate('a')], () => solved([claim], [], soldAsSpot(spot)));
+      const [replacement] = (await singleNode.decide(deliberation)).commands[0]?.replacements ?? [];
+      return [replacement?.instanceTypes[0], replacement?.cheapest, replacement?.usdPerHour];
+    };
+    expect(await priceOf(['m.2'])).toEqual(['m.2', 'm.2', expect.closeTo(0.04)]);
+    expect(await priceOf(['m.4'])).toEqual(['m.1', 'm.4', expect.closeTo(0.08)]);
+    expect(await priceOf([])).toEqual(['m.1', 'm.1', 0]);
   });
 
   it('leaves the node alone when neither spot nor on-demand alone is enough for minValues', async () => {
     const claim = demanding(planned(['m.1', 'm.2', 'm.4', 'm.8']), 3);
+    const simulate = () => solved([claim], [], soldAsSpot(['m.4', 'm.8']));
     const { commands, notes } = await singleNode.decide(
-      asking([candidate('a')], () => solved([claim], [], soldAsSpot(['m.4', 'm.8']))),
+      asking([candidate('a')], simulate, { consolidation: 'thorough' }),
     );
     expect(commands).toEqual([]);
     expect(notes[0]?.message).toMatch(/^Filtering by price: minValues requirement is not met/);
@@ -333,6 +360,19 @@ describe('multi-node consolidation', () => {
     // of all three, keeping the small one would be better than buying another of its kind
     expect((await run(['m.1', 'm.2']))?.candidates.map(({ name }) => name)).toEqual(['a', 'b']);
     expect((await run(['m.2']))?.candidates).toHaveLength(3);
+  });
+
+  it.each([
+    'thorough',
+    'compatible',
+  ] as const)('keeps a node of a type that would do, even where spot is bought and that type is sold out as spot, %s', async (consolidation) => {
+    const nodes = [candidate('a', { type: 'm.4' }), candidate('b', { type: 'm.4' })];
+    const offered = soldAsSpot(['m.16']);
+    const run = async (names: readonly string[]) =>
+      multiNode.decide(asking(nodes, () => solved([planned(names)], [], offered), { consolidation }));
+    // m.16 as spot costs less than both, but not less than one of them
+    expect((await run(['m.16'])).commands).toHaveLength(1);
+    expect((await run(['m.4', 'm.16'])).commands).toEqual([]);
   });
 
   it('keeps within budgets, and looks again when one was in the way', async () => {
