@@ -1,5 +1,4 @@
 /** What is done to NodeClaims whose instance is about to end or is unhealthy. */
-import { parseDuration } from '../../api/duration.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { KubeObject, Node } from '../../api/kubernetes.ts';
 import {
@@ -114,13 +113,6 @@ async function stampTermination(claim: NodeClaim, { client, clock }: ActOptions)
   await client.patch(NODE_CLAIM, { name: claim.metadata.name }, { metadata: { annotations } });
 }
 
-const terminationMode = ({ spec }: NodeClaim): string =>
-  spec.terminationGracePeriod === undefined
-    ? 'graceful'
-    : parseDuration(spec.terminationGracePeriod) <= 0
-      ? 'forceful'
-      : 'eventual';
-
 async function deleteClaim(
   kind: InterruptionKind,
   subject: { readonly claim: NodeClaim; readonly node: Node | undefined; readonly action: Response['action'] },
@@ -152,8 +144,9 @@ async function deleteClaim(
     reason: kind,
     nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
     capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
+    // Interruptions are told apart by their reason alone; the labels are there because the counter is shared.
     consolidation_policy: '',
-    termination_mode: terminationMode(claim),
+    termination_mode: '',
   });
 }
 

@@ -102,9 +102,10 @@ describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | '
     expect(told()).toEqual([...both(...note), ...(action === 'nothing' ? [] : termination)]);
     expect(claim?.metadata.deletionTimestamp !== undefined).toBe(action !== 'nothing');
     expect(claim?.metadata.annotations?.[STAMP]).toBe(action === 'force' ? '2026-06-03T00:00:00Z' : undefined);
-    expect(
-      (await metrics.text()).includes(`karpenter_nodeclaims_disrupted_total{reason="${kind}",nodepool="default"`),
-    ).toBe(action !== 'nothing');
+    const counted = `reason="${kind}",nodepool="default",capacity_type="spot",consolidation_policy="",termination_mode=""`;
+    expect((await metrics.text()).includes(`karpenter_nodeclaims_disrupted_total{${counted}} 1`)).toBe(
+      action !== 'nothing',
+    );
     const offering = { instanceType: 'm5.large', zone: 'us-west-2a', capacityType: 'spot' };
     expect(unavailable.shortage(offering)?.reason).toBe(kind === 'spot_interrupted' ? kind : undefined);
     expect(exhausted).toEqual(kind === 'capacity_reservation_interrupted' ? ['cr-1'] : []);
