@@ -54,6 +54,7 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
     const answer = await ask(pod, uid);
     if (answer === 'gone') return settled;
     if (answer === 'evicted') {
+      evictions.granted(pod);
       const reason = reasonFor(pod);
       drained.inc({ reason });
       events.publish({
@@ -99,6 +100,7 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
       if (isGone) return settled;
       throw error;
     }
+    evictions.granted(pod);
     drained.inc({ reason: reasonFor(pod) });
     return settled;
   }

@@ -1,5 +1,6 @@
 /** The pods that are to leave their nodes, and by when. Filled by draining nodes, worked off by `evictionqueue.ts`. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
 export interface Eviction {
   readonly namespace: string;
@@ -12,9 +13,19 @@ export interface Eviction {
 /** Names a pod and no other that ever had its name. */
 const evictionKey = (namespace: string, name: string, uid: string): string => `${namespace}/${name}/${uid}`;
 
+/** Longer than caches lag behind, shorter than anybody waits for a pod that stays although its end was promised. */
+const KEEP_MS = 30_000;
+
 export class Evictions {
+  readonly #clock: Timepiece;
   readonly #byKey = new Map<string, Eviction>();
+  /** Pods whose end was granted a moment ago, with the end that the cache showed then; the oldest come first. */
+  readonly #granted = new Map<string, { readonly sinceMs: number; readonly shown: string | undefined }>();
   #enqueue: (key: string) => void = () => undefined;
+
+  constructor(clock: Timepiece) {
+    this.#clock = clock;
+  }
 
   /** Tells where keys of new evictions go. */
   bind(enqueue: (key: string) => void): void {
@@ -22,11 +33,17 @@ export class Evictions {
     for (const key of this.#byKey.keys()) enqueue(key);
   }
 
-  /** Adds pods; one that is here already only has its deadline moved forward. */
+  /**
+   * Adds pods; one that is here already only has its deadline moved forward, and one whose end was granted is not added
+   * as long as the cache does not show that.
+   */
   add(pods: readonly Pod[], deadlineMs: number): void {
+    this.#forgetOld();
     for (const { metadata } of pods) {
-      const { name, namespace = '', uid = '' } = metadata;
+      const { name, namespace = '', uid = '', deletionTimestamp } = metadata;
       const key = evictionKey(namespace, name, uid);
+      const granted = this.#granted.get(key);
+      if (granted && granted.shown === deletionTimestamp) continue;
       const known = this.#byKey.get(key);
       const earliestMs = Math.min(known?.deadlineMs ?? Number.POSITIVE_INFINITY, deadlineMs);
       this.#byKey.set(key, { namespace, name, uid, deadlineMs: earliestMs });
@@ -42,7 +59,19 @@ export class Evictions {
     this.#byKey.delete(key);
   }
 
-  has({ metadata }: Pod): boolean {
-    return this.#byKey.has(evictionKey(metadata.namespace ?? '', metadata.name, metadata.uid ?? ''));
+  /** Takes down that the API server lets the pod go, or go sooner, which the cache will show soon. */
+  granted({ metadata }: Pod): void {
+    const { name, namespace = '', uid = '', deletionTimestamp } = metadata;
+    const key = evictionKey(namespace, name, uid);
+    this.#granted.delete(key);
+    this.#granted.set(key, { sinceMs: monotonicMs(this.#clock), shown: deletionTimestamp });
+  }
+
+  #forgetOld(): void {
+    const oldestMs = monotonicMs(this.#clock) - KEEP_MS;
+    for (const [key, { sinceMs }] of this.#granted) {
+      if (sinceMs > oldestMs) return;
+      this.#granted.delete(key);
+    }
   }
 }

@@ -8,7 +8,7 @@ import { hydration } from './hydration.ts';
 import { termination } from './termination.ts';
 
 export function nodeControllers(deps: Deps): readonly Controller[] {
-  const evictions = new Evictions();
+  const evictions = new Evictions(deps.clock);
   const canRepair = deps.settings.featureGates.nodeRepair && deps.cloud.repairPolicies.length > 0;
   return [
     termination(deps, evictions),

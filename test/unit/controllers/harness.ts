@@ -30,7 +30,7 @@ interface Operator {
 
 export class World {
   readonly clock: VirtualClock = virtualClock();
-  readonly kube = new MemoryKube(this.clock);
+  readonly kube: MemoryKube;
   readonly cloud = new FakeCloud(this.clock);
   readonly events: EventNote[] = [];
   readonly lines: Line[];
@@ -46,7 +46,9 @@ export class World {
   /** Whether instances join as Nodes by themselves, and the scheduler binds pods to Nodes with room. */
   joining = true;
 
-  constructor() {
+  /** `lagMs` is how long it takes until caches show a write. */
+  constructor(lagMs = 5) {
+    this.kube = new MemoryKube(this.clock, lagMs);
     const { log, lines } = recordingLog();
     this.#log = log;
     this.lines = lines;

@@ -1,8 +1,8 @@
 /** What the controllers of NodeClaims and Nodes must not do because a write fails or their caches lag behind. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Kind, NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
+import { type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject, Taint } from '../../../src/api/kubernetes.ts';
-import { UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { conditionOf, World } from './harness.ts';
 
@@ -32,6 +32,52 @@ describe('nodes that end together', () => {
     const requeued = world.lines.slice(before).filter(({ message }) => message === 'requeued');
     expect(requeued.map(({ fields }) => fields.controller)).toEqual([]);
     expect(world.errors()).toEqual([]);
+  });
+});
+
+describe('a pod that was asked to go', () => {
+  /** As kubelets do, which take their time. */
+  function endPods(): void {
+    for (const { metadata } of world.pods) {
+      const endedMs = Date.parse(metadata.deletionTimestamp ?? '') + 8_000;
+      if (world.clock.now() >= endedMs) world.kube.patch(POD, metadata, { metadata: { finalizers: [] } });
+    }
+  }
+
+  it('is neither asked nor counted again while the cache shows it as it was', async () => {
+    world = new World(2_500);
+    const { spec } = world.nodePool('template');
+    world.kube.delete(NODE_POOL, { name: 'template' });
+    const template = { spec: { ...spec.template.spec, terminationGracePeriod: '60s' } };
+    world.nodePool('default', { template, disruption: { consolidateAfter: 'Never' } });
+    world.start();
+    const [held, critical] = world.pending(3);
+    await world.pass(40);
+    expect(world.nodes).toHaveLength(1);
+    expect(world.pods.map(({ spec }) => spec.nodeName)).toEqual(Array(3).fill(world.nodes[0]?.metadata.name));
+
+    for (const { metadata } of world.pods) {
+      world.kube.patch(POD, metadata, { metadata: { finalizers: ['example.com/kubelet'] } });
+    }
+    world.kube.patch(POD, held?.metadata ?? { name: '' }, {
+      metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
+      spec: { terminationGracePeriodSeconds: 30 },
+    });
+    world.kube.patch(POD, critical?.metadata ?? { name: '' }, {
+      spec: { priorityClassName: 'system-cluster-critical' },
+    });
+    world.kube.delete(NODE_POOL, { name: 'default' });
+    for (const { metadata } of world.claims) world.kube.delete(NODE_CLAIM, metadata);
+    for (let second = 0; second < 120; second += 1) {
+      await world.pass(1);
+      endPods();
+    }
+    expect([world.claims, world.nodes, world.pods]).toEqual([[], [], []]);
+    const text = await world.metrics.text();
+    expect(text).toMatch(/pods_drained_total\{reason="Forceful Termination"\} 3\n/);
+    expect(text).toMatch(/pods_eviction_requests_total\{code="200"\} 2\n/);
+    expect(world.kube.writes.filter((write) => write === 'delete pods')).toHaveLength(3);
+    expect(world.eventReasons().filter((reason) => reason === 'Disrupted')).toHaveLength(1);
   });
 });
 

@@ -6,6 +6,7 @@ import { TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts'
 import { Evictions } from '../../../../src/controllers/node/evictions.ts';
 import { canEndSooner } from '../../../../src/controllers/node/forcedelete.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
+import { virtualClock } from '../../virtualclock.ts';
 import { type Bench, bench, claimOf, count, daemonOf, errors, failing, nodeOf, podOf } from './bench.ts';
 
 const SECOND = 1_000;
@@ -344,7 +345,7 @@ describe('a pod beyond the deadline', () => {
 describe('Evictions', () => {
   const key = 'default/web/uid-web';
   it('keeps the earlier deadline, and hands a pod on once', () => {
-    const evictions = new Evictions();
+    const evictions = new Evictions(virtualClock());
     const told: string[] = [];
     evictions.bind((each) => told.push(each));
     const deadlines: (number | undefined)[] = [];
@@ -358,6 +359,33 @@ describe('Evictions', () => {
     evictions.add([podOf('web')], 900);
     expect(evictions.get(key)?.deadlineMs).toBe(900);
     expect(told).toEqual([key, key]);
+  });
+
+  it('does not hand on a pod again before the cache shows the end that was granted, or half a minute has passed', async () => {
+    const clock = virtualClock();
+    const evictions = new Evictions(clock);
+    const told: string[] = [];
+    evictions.bind((each) => told.push(each));
+    const timesToldOf = (pod: Pod): number => {
+      told.length = 0;
+      evictions.add([pod], 500);
+      evictions.drop(key);
+      return told.length;
+    };
+    const endingAt = (deletionTimestamp: string): Pod => podOf('web', {}, { deletionTimestamp });
+    evictions.granted(podOf('web'));
+    expect(timesToldOf(podOf('web'))).toBe(0);
+    expect(timesToldOf(podOf('other'))).toBe(1);
+    expect(timesToldOf(podOf('web', {}, { uid: 'successor' }))).toBe(1);
+    expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(1);
+    // that it ends sooner is granted
+    evictions.granted(endingAt('2026-01-01T00:10:00Z'));
+    expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(0);
+    expect(timesToldOf(endingAt('2026-01-01T00:05:00Z'))).toBe(1);
+    await clock.advance(29 * SECOND);
+    expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(0);
+    await clock.advance(SECOND);
+    expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(1);
   });
 });
 
