@@ -41,6 +41,7 @@ function asOnDemand<T extends KubeObject>(object: T): T {
 export const reservedCapacityType = (client: KubeClient, informers: Informers, instances: Instances): Singleton => ({
   name: 'capacityreservation.capacitytype',
   singleton: true,
+  backOff: { baseMs: 1000, maxMs: PERIOD_MS },
   async reconcile({ log }) {
     const claims = informers.store(NODE_CLAIM).list().filter(isReserved);
     const nodes = informers

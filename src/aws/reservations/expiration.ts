@@ -12,6 +12,7 @@ const PERIOD_MS = 60_000;
 export const reservationExpiration = (client: KubeClient, informers: Informers): Singleton => ({
   name: 'capacityreservation.expiration',
   singleton: true,
+  backOff: { baseMs: 1000, maxMs: PERIOD_MS },
   async reconcile({ log }) {
     const expiring = new Set(
       informers

@@ -51,6 +51,7 @@ export function zonalShiftController(shifts: ZonalShifts, informers: Informers, 
   return {
     name: 'providers.zonalshift',
     singleton: true,
+    backOff: { baseMs: 1000, maxMs: PERIOD_MS },
     async reconcile({ log }) {
       await shifts.poll();
       const active = shifts.active();

@@ -1,0 +1,25 @@
+/** Loops whose work is urgent when AWS or the API server was away: failures must not keep them waiting for longer. */
+import { describe, expect, it } from '@jest/globals';
+import type { Instances } from '../../../src/aws/instances/instances.ts';
+import { reservedCapacityType } from '../../../src/aws/reservations/capacitytype.ts';
+import { reservationExpiration } from '../../../src/aws/reservations/expiration.ts';
+import { zonalShiftController } from '../../../src/aws/zonalshift/controller.ts';
+import type { ZonalShifts } from '../../../src/aws/zonalshift/zonalshift.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { silent } from '../../../src/observe/logger.ts';
+import { handFed } from '../kube/fakes.ts';
+
+const { informers } = handFed();
+const nobody = {} as unknown as KubeClient;
+const shifts = { poll: async () => undefined, active: () => [] } as unknown as ZonalShifts;
+
+describe('a loop that failed for long', () => {
+  it.each([
+    zonalShiftController(shifts, informers, { publish: () => undefined }),
+    reservationExpiration(nobody, informers),
+    reservedCapacityType(nobody, informers, {} as unknown as Instances),
+  ])('is $name: it runs again after its period at the latest', async ({ reconcile, backOff }) => {
+    const outcome = await reconcile({ log: silent, signal: new AbortController().signal });
+    expect(outcome).toEqual({ kind: 'after', waitMs: backOff?.maxMs });
+  });
+});
