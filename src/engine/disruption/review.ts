@@ -34,7 +34,7 @@ export interface Scene {
   readonly consolidation: ConsolidationMode;
   /** On the snapshot. */
   readonly experiments: Experiments;
-  /** Milliseconds since the scene was set, for the deadlines of the methods. */
+  /** Milliseconds since any moment, for the deadlines of the methods. */
   readonly elapsedMs: () => number;
 }
 
@@ -92,8 +92,9 @@ function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deli
     claims: claimCounts(snapshot.nodes, inProgress),
     spotToSpot,
     consolidation,
+  const startedMs = elapsedMs();
     unseenPools: new Set(),
-    elapsedMs,
+    elapsedMs: () => elapsedMs() - startedMs,
     simulate: async (gone, options) =>
       experiments.without(
         gone.map(({ providerId }) => providerId),

@@ -88,6 +88,20 @@ describe('review', () => {
   });
 
   it('weighs NodePools by all nodes that may go, those too that the method does not take', async () => {
+  it('gives each method all of its time, however long others took', async () => {
+    const { method, heard } = listener();
+    let nowMs = 7_000;
+    const nodes = [stateNode('a', { pods: [pod('p')] })];
+    const scene = { ...sceneOf(nodes, [{ nodePool: pool(), instanceTypes: types }]), elapsedMs: () => nowMs };
+    for (const _ of ['one', 'another']) {
+      await review(method, scene);
+      const { elapsedMs } = heard.at(-1) ?? {};
+      expect(elapsedMs?.()).toBe(0);
+      nowMs += 21_000;
+      expect(elapsedMs?.()).toBe(21_000);
+    }
+  });
+
     const { method, heard } = listener();
     const going = pod('going', { metadata: { deletionTimestamp: at(NOW) } }); // would count on a node that stays
     const nodes = [stateNode('a', { pods: [pod('p')] }), stateNode('b', { pods: [going] })];
