@@ -53,6 +53,12 @@ describe('isBudgetActive', () => {
       nowMs: NOW,
       is: true,
     },
+    {
+      when: 'it goes by steps from a value on',
+      budget: { nodes: '1', schedule: '0 9/3 * * *', duration: '30m' },
+      nowMs: NOW,
+      is: true,
+    },
   ])('answers $is when $when', ({ budget, nowMs, is }) => {
     expect(isBudgetActive(budget, nowMs)).toBe(is);
   });
