@@ -2,9 +2,9 @@
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { Experiments } from '../engine/disruption/experiments.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
-import { methodsOf, review, type Scene } from '../engine/disruption/review.ts';
+import { methodsAsked, review, type Scene } from '../engine/disruption/review.ts';
 import type { Review } from '../engine/disruption/verdicts.ts';
-import type { SolveOptions } from '../engine/model.ts';
+import type { PoolInput, SolveOptions } from '../engine/model.ts';
 import { isProvisionable } from '../engine/pods.ts';
 import { parseGates } from '../observe/settings.ts';
 import { Field } from './objects/check.ts';
@@ -85,12 +85,14 @@ export async function sceneOf(
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints } = options;
   const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
+  const staticCapacity = featureGates.StaticCapacity ?? false;
   const base = { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) };
   const scene: Scene = {
     snapshot: base,
     pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
     inProgress: new Set(),
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
+    staticCapacity,
     consolidation,
     experiments: new Experiments(base, {
       nodePools: allPools.map(({ nodePool }) => nodePool),
@@ -103,13 +105,22 @@ export async function sceneOf(
     }),
     elapsedMs: () => performance.now(),
   };
-  return { scene, notes };
+  return { scene, notes: [...notes, ...(staticCapacity ? [] : leftAlone(allPools))] };
 }
+
+/** What the operator makes of NodePools that hold a fixed number of nodes while their feature gate is closed. */
+const leftAlone = (pools: readonly PoolInput[]): readonly string[] =>
+  pools
+    .filter(({ nodePool }) => nodePool.spec.replicas !== undefined)
+    .map(
+      ({ nodePool }) =>
+        `NodePool ${nodePool.metadata.name}: spec.replicas has no effect without the feature gate StaticCapacity; if the operator has it, say --feature-gates StaticCapacity=true`,
+    );
 
 /** Asks the methods in order, up to the first that has a command unless every one is wanted. */
 export async function reviewsOf(scene: Scene, everyMethod: boolean): Promise<readonly Review[]> {
   const reviews: Review[] = [];
-  for (const method of methodsOf(scene.consolidation)) {
+  for (const method of methodsAsked(scene)) {
     const found = await review(method, scene);
     reviews.push(found);
     if (found.findings.commands.length > 0 && !everyMethod) break;

@@ -1,7 +1,6 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
-import { methodsOf } from '../engine/disruption/review.ts';
-import { staticDrift } from '../engine/disruption/staticdrift.ts';
+import { methodsAsked } from '../engine/disruption/review.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { bufferResolution } from './capacitybuffer/resolution.ts';
 import type { Deps } from './deps.ts';
@@ -51,9 +50,8 @@ export function controllers(
   const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
   const queue = new DisruptionQueue(deps, moves);
-  const methods = methodsOf(settings.consolidation).filter(
-    (method) => method !== staticDrift || settings.featureGates.staticCapacity,
-  );
+  const { consolidation, featureGates } = settings;
+  const methods = methodsAsked({ consolidation, staticCapacity: featureGates.staticCapacity });
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),

@@ -428,6 +428,7 @@ export const sceneIn = ({ snapshot, pools }: Cluster, more: Partial<Scene> = {})
   pools,
   inProgress: new Set(),
   spotToSpot: true,
+  staticCapacity: true,
   consolidation: 'thorough',
   experiments: new Experiments(snapshot, {
     nodePools: [...pools.values()].map(({ nodePool }) => nodePool),

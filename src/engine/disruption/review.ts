@@ -21,6 +21,13 @@ export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiN
 export const methodsOf = (mode: ConsolidationMode): readonly Method[] =>
   mode === 'compatible' ? METHODS : [...METHODS, swap];
 
+/** Those that an operator with these settings asks, in order. */
+export const methodsAsked = ({
+  consolidation,
+  staticCapacity,
+}: Pick<Scene, 'consolidation' | 'staticCapacity'>): readonly Method[] =>
+  methodsOf(consolidation).filter((method) => method !== staticDrift || staticCapacity);
+
 /** A cluster at a moment. */
 export interface Scene {
   /** Its pools are those that buy nodes for pods. */
@@ -31,6 +38,8 @@ export interface Scene {
   readonly inProgress: ReadonlySet<string>;
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
+  /** Feature gate StaticCapacity: without it nobody acts on NodePools that hold a fixed number of nodes. */
+  readonly staticCapacity: boolean;
   readonly consolidation: ConsolidationMode;
   /** On the snapshot. */
   readonly experiments: Experiments;
@@ -83,6 +92,7 @@ interface Found {
 
 function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deliberation {
   const { snapshot, pools, inProgress, spotToSpot, consolidation, experiments, elapsedMs } = scene;
+  const startedMs = elapsedMs();
   const deliberation: Deliberation = {
     nowMs: snapshot.nowMs,
     candidates,
@@ -92,7 +102,6 @@ function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deli
     claims: claimCounts(snapshot.nodes, inProgress),
     spotToSpot,
     consolidation,
-  const startedMs = elapsedMs();
     unseenPools: new Set(),
     elapsedMs: () => elapsedMs() - startedMs,
     simulate: async (gone, options) =>

@@ -42,7 +42,7 @@ export async function decide(scenario: Scenario, consolidation: Mode, folder: st
     metadata: { name: '' },
     items: scenario.objects,
   };
-  const gates = { SpotToSpotConsolidation: scenario.spotToSpot };
+  const gates = { SpotToSpotConsolidation: scenario.spotToSpot, StaticCapacity: true };
   const flags = {
     filename: [file('objects.json', list)],
     options: file('options.json', { now: NOW, featureGates: gates }),

@@ -128,6 +128,27 @@ describe('disruption on the command line', () => {
     expect(verdicts).toMatchObject([{ code: 'budget' }]);
   });
 
+  it('replaces drifted nodes of static NodePools only where the operator does', async () => {
+    const drifted = NODE.replace('{type: Consolidatable,', '{type: Drifted,');
+    const filename = [
+      write('static.yaml', POOL('0s').replace('spec:\n', 'spec:\n  replicas: 1\n')),
+      write('drifted.yaml', drifted),
+    ];
+    const asked = async (featureGates?: string) => {
+      const flags = { ...flagsFor(...filename), ...(featureGates && { featureGates }) };
+      const options = { ...sceneOptions(flags, builtIn), everyMethod: false };
+      const { disruption, notes } = await simulateDisruption(options);
+      const { verdicts } = await explainNodes(flags, builtIn);
+      return { first: disruption.first?.method, verdict: verdicts[0]?.code, notes };
+    };
+    expect(await asked('StaticCapacity=true')).toEqual({ first: 'static-drift', verdict: 'chosen', notes: [] });
+    expect(await asked()).toEqual({
+      first: undefined,
+      verdict: 'static-pool',
+      notes: [expect.stringMatching(/^NodePool default: spec.replicas has no effect without the feature gate/)],
+    });
+  });
+
   it('asks an operator for its verdicts', async () => {
     const verdict = {
       node: 'node-a.internal',

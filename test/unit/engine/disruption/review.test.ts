@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Experiments } from '../../../../src/engine/disruption/experiments.ts';
 import type { Deliberation, Method } from '../../../../src/engine/disruption/method.ts';
-import { METHODS, methodsOf, review, type Scene } from '../../../../src/engine/disruption/review.ts';
+import { METHODS, methodsAsked, methodsOf, review, type Scene } from '../../../../src/engine/disruption/review.ts';
 import type { PoolInput, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { at, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
@@ -24,6 +24,7 @@ const sceneOf = (nodes: readonly StateNode[], pools: readonly PoolInput[]): Scen
   pools: new Map(pools.map((input) => [input.nodePool.metadata.name, input])),
   inProgress: new Set(),
   spotToSpot: false,
+  staticCapacity: true,
   consolidation: 'compatible',
   experiments: { without: () => undefined } as unknown as Experiments,
   elapsedMs: () => 0,
@@ -87,7 +88,6 @@ describe('review', () => {
     expect(blocks.get('aws:///b')).toMatchObject({ code: 'no-pool', object: { kind: 'NodePool', name: 'bare' } });
   });
 
-  it('weighs NodePools by all nodes that may go, those too that the method does not take', async () => {
   it('gives each method all of its time, however long others took', async () => {
     const { method, heard } = listener();
     let nowMs = 7_000;
@@ -102,6 +102,7 @@ describe('review', () => {
     }
   });
 
+  it('weighs NodePools by all nodes that may go, those too that the method does not take', async () => {
     const { method, heard } = listener();
     const going = pod('going', { metadata: { deletionTimestamp: at(NOW) } }); // would count on a node that stays
     const nodes = [stateNode('a', { pods: [pod('p')] }), stateNode('b', { pods: [going] })];
@@ -123,5 +124,11 @@ describe('the methods', () => {
     expect(methodsOf('thorough').map(({ name }) => name)).toEqual(inOrder);
     expect(methodsOf('compatible').map(({ name }) => name)).toEqual(inOrder.slice(0, 5));
     expect(METHODS).toEqual(methodsOf('compatible'));
+  });
+
+  it.each(['thorough', 'compatible'] as const)('leave static NodePools alone without the gate: %s', (consolidation) => {
+    const asked = (staticCapacity: boolean) => methodsAsked({ consolidation, staticCapacity });
+    expect(asked(true)).toEqual(methodsOf(consolidation));
+    expect(asked(false)).toEqual(methodsOf(consolidation).filter(({ name }) => name !== 'static drift'));
   });
 });

@@ -245,6 +245,7 @@ describe('in a cluster where nodes have the wrong mix of pods', () => {
     pools: new Map([['default', input]]),
     inProgress: new Set(),
     spotToSpot: false,
+    staticCapacity: true,
     consolidation: 'thorough',
     experiments: new Experiments(snapshot, { nodePools: [nodePool], solve: { ...solve, ignoreDraRequests: true } }),
     elapsedMs: () => 0,

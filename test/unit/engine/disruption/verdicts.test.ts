@@ -45,6 +45,7 @@ async function reviewsOf({
     pools: new Map([['default', input]]),
     inProgress: new Set(),
     spotToSpot: false,
+    staticCapacity: true,
     consolidation: 'compatible',
     experiments: new Experiments(snapshot, {
       nodePools: [nodePool],
