@@ -7,8 +7,8 @@ import type { Deps } from './deps.ts';
 const LIMIT = { name: 'nominated', qps: 5, burst: 10 };
 const LEAST_MS = 10_000;
 
-export function nominateNode({ cluster, clock, settings }: Deps, node: StateNode): void {
-  cluster.nominate(node.providerId, clock.now() + Math.max(2 * settings.batchMaxMs, LEAST_MS));
+export function nominateNode({ cluster, settings }: Pick<Deps, 'cluster' | 'settings'>, node: StateNode): void {
+  cluster.nominate(node.providerId, Math.max(2 * settings.batchMaxMs, LEAST_MS));
 }
 
 /** Tells a pod where it should end up. */

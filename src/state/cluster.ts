@@ -12,7 +12,7 @@ import type { Resources, StateNode } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { addResources } from '../engine/resources.ts';
 import type { Informers, Store } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../kube/clock.ts';
 import { watchDefaultSpread } from './defaultspread.ts';
 import { stateNode } from './node.ts';
 import { PodTimings } from './podtimings.ts';
@@ -30,7 +30,7 @@ import { VirtualPods } from './virtualpods.ts';
 
 export interface ClusterOptions {
   readonly informers: Informers;
-  readonly clock: Clock;
+  readonly clock: Timepiece;
   /** Whether the cloud provider serves NodeClasses of this kind; claims on others are none of our business. */
   readonly manages: (nodeClass: { readonly group: string; readonly kind: string }) => boolean;
   /** Topology spread constraints for pods that declare none. */
@@ -39,6 +39,8 @@ export interface ClusterOptions {
   readonly devices?: boolean;
 }
 
+/** A clock that is this far from where it was was set; less is drift. */
+const SET_MS = 1_000;
 /** A consolidation memo is never older than this: what it did not foresee is looked at again. */
 const MEMO_MS = 5 * 60_000;
 
@@ -54,7 +56,7 @@ export class ClusterState {
   /** Undefined when no constraints are given by default. */
   readonly defaultSpread: () => DefaultSpread | undefined;
 
-  readonly #clock: Clock;
+  readonly #clock: Timepiece;
   readonly #manages: ClusterOptions['manages'];
   readonly #nodes = new Map<string, StateNode>();
   /** Provider ids whose pods changed since their state node was built. */
@@ -64,14 +66,17 @@ export class ClusterState {
   readonly #inFlight = new Map<string, { readonly claim: NodeClaim; readonly sinceMs: number }>();
   readonly #unlaunched = new Set<string>();
   readonly #marks = new Set<string>();
+  /** Ends of nominations, by `monotonicMs`, which lies `#aheadMs` behind the time of the clock. */
   readonly #nominations = new Map<string, number>();
+  #aheadMs: number;
   #bufferPods: ReadonlyMap<string, number> = new Map();
   #changedMs: number;
 
   constructor({ informers, clock, manages, defaultSpread = [], devices = false }: ClusterOptions) {
     this.#clock = clock;
     this.#manages = manages;
-    this.#changedMs = clock.now();
+    this.#aheadMs = clock.now() - monotonicMs(clock);
+    this.#changedMs = monotonicMs(clock);
     this.stores = openStores(informers);
     this.defaultSpread = watchDefaultSpread(informers, defaultSpread);
     // the operator's default role cannot read them
@@ -105,6 +110,7 @@ export class ClusterState {
 
   /** Every node, managed or not, and every claim that has an instance. Objects are shared: never change them. */
   nodes(): readonly StateNode[] {
+    this.#followTime();
     for (const providerId of this.#stale) this.#rebuild(providerId);
     this.#stale.clear();
     this.#list ??= [...this.#nodes.values()];
@@ -112,6 +118,7 @@ export class ClusterState {
   }
 
   nodeByProviderId(providerId: string): StateNode | undefined {
+    this.#followTime();
     if (this.#stale.delete(providerId)) this.#rebuild(providerId);
     return this.#nodes.get(providerId);
   }
@@ -166,7 +173,7 @@ export class ClusterState {
   /** Remembers a claim from its creation until the store shows it. */
   track(claim: NodeClaim): void {
     if (this.stores.nodeClaims.get({ name: claim.metadata.name })?.metadata.uid === claim.metadata.uid) return;
-    this.#inFlight.set(claim.metadata.name, { claim, sinceMs: this.#clock.now() });
+    this.#inFlight.set(claim.metadata.name, { claim, sinceMs: monotonicMs(this.#clock) });
   }
 
   /** Forgets a tracked claim that is known to be gone. */
@@ -176,14 +183,22 @@ export class ClusterState {
 
   /** Names of the tracked claims that the store has not shown for this long. */
   trackedLongerThan(ms: number): readonly string[] {
-    const limitMs = this.#clock.now() - ms;
+    const limitMs = monotonicMs(this.#clock) - ms;
     return [...this.#inFlight].filter(([, { sinceMs }]) => sinceMs <= limitMs).map(([name]) => name);
   }
 
-  /** Expects pending pods on a node until a time, which protects it from disruption. */
-  nominate(providerId: string, untilMs: number): void {
-    this.#nominations.set(providerId, untilMs);
+  /** Expects pending pods on a node for a while, which protects it from disruption. */
+  nominate(providerId: string, forMs: number): void {
+    this.#nominations.set(providerId, monotonicMs(this.#clock) + forMs);
     this.#rebuild(providerId);
+  }
+
+  /** Nominations are told as times of the clock, and told anew when it was set. */
+  #followTime(): void {
+    const aheadMs = this.#clock.now() - monotonicMs(this.#clock);
+    if (Math.abs(aheadMs - this.#aheadMs) < SET_MS) return;
+    this.#aheadMs = aheadMs;
+    for (const providerId of [...this.#nominations.keys()]) this.#rebuild(providerId);
   }
 
   /** A marked node takes no pods, and its pods are provided for elsewhere. */
@@ -208,9 +223,9 @@ export class ClusterState {
     for (const providerId of touched) this.#rebuild(providerId);
   }
 
-  /** Time of the last change that could make a consolidation possible; equal values mean nothing happened between. */
+  /** Stands for the last change that could make a consolidation possible; equal values mean nothing happened between. */
   consolidationState(): number {
-    const nowMs = this.#clock.now();
+    const nowMs = monotonicMs(this.#clock);
     if (nowMs - this.#changedMs >= MEMO_MS) this.#changedMs = nowMs;
     return this.#changedMs;
   }
@@ -218,7 +233,7 @@ export class ClusterState {
   /** Tells that something happened which could make a consolidation possible. */
   markChanged(): void {
     // A clock that stands still between two changes must not make them look like none.
-    this.#changedMs = Math.max(this.#clock.now(), this.#changedMs + 1);
+    this.#changedMs = Math.max(monotonicMs(this.#clock), this.#changedMs + 1);
   }
 
   /** Capacity of a NodePool's nodes that stay, `nodes` being their number. */
@@ -284,6 +299,7 @@ export class ClusterState {
       .byIndex(CLAIMS_BY_PROVIDER_ID, providerId)
       .find((claim) => this.#manages(claim.spec.nodeClassRef));
     if (!node && !nodeClaim) return undefined;
+    const nominatedUntilMs = this.#nominations.get(providerId);
     return stateNode({
       providerId,
       node,
@@ -291,7 +307,7 @@ export class ClusterState {
       pods: node ? pods.byIndex(PODS_BY_NODE, node.metadata.name) : [],
       csiNode: node && csiNodes.get({ name: node.metadata.name }),
       marked: this.#marks.has(providerId),
-      nominatedUntilMs: this.#nominations.get(providerId) ?? 0,
+      nominatedUntilMs: nominatedUntilMs === undefined ? 0 : Math.round(nominatedUntilMs + this.#aheadMs),
       bufferPods: this.#bufferPods.get(providerId) ?? 0,
     });
   }

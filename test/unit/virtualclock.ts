@@ -33,3 +33,25 @@ export function virtualClock(startMs: number = Date.UTC(2026, 0, 1)): VirtualClo
     },
   };
 }
+
+/** The clock of a machine whose time can be set, which its other measure does not follow. */
+export interface SettableClock extends VirtualClock {
+  /** Puts the time forward, or back by a negative number of milliseconds. */
+  put(ms: number): void;
+}
+
+export function settableClock(startMs?: number): SettableClock {
+  const clock = virtualClock(startMs);
+  let putMs = 0;
+  return {
+    ...clock,
+    get waiting() {
+      return clock.waiting;
+    },
+    now: () => clock.now() + putMs,
+    monotonic: clock.now,
+    put: (ms) => {
+      putMs += ms;
+    },
+  };
+}

@@ -7,6 +7,7 @@ export interface Order {
   readonly id: string;
   readonly command: Command;
   readonly method: Method;
+  /** By the clock's time, as NodeClaims tell when they were made. */
   readonly startedMs: number;
   /** Names of the NodeClaims that were created to replace the candidates. */
   readonly replacements: readonly string[];

@@ -9,6 +9,7 @@ import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Candidate } from '../../engine/disruption/candidates.ts';
 import { decisionOf } from '../../engine/disruption/command.ts';
+import { monotonicMs } from '../../kube/clock.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -42,6 +43,8 @@ export class DisruptionQueue {
   /** Takes down what was carried out by methods that make the cluster cheaper. */
   readonly moves: MoveBook;
   readonly #orders = new Map<string, Order>();
+  /** When the orders came, by `monotonicMs`. */
+  readonly #sinceMs = new Map<string, number>();
   readonly #byProviderId = new Map<string, string>();
   /** Replacements seen initialised; what becomes of them later does not matter. */
   readonly #initialized = new Set<string>();
@@ -64,6 +67,7 @@ export class DisruptionQueue {
 
   enqueue(order: Order): void {
     this.#orders.set(order.id, order);
+    this.#sinceMs.set(order.id, monotonicMs(this.#deps.clock));
     this.moves.created(order.replacements);
     const { candidates, reason } = order.command;
     if (reason !== 'Underutilized') this.moves.excused(candidates.map(({ nodeClaim }) => nodeClaim.metadata.name));
@@ -156,8 +160,9 @@ export class DisruptionQueue {
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined && !gone.has(metadata.name)).length;
   }
 
-  #checkTime({ startedMs }: Order): void {
-    if (this.#deps.clock.now() - startedMs > limitMs(this.#byProviderId.size))
+  #checkTime({ id }: Order): void {
+    const nowMs = monotonicMs(this.#deps.clock);
+    if (nowMs - (this.#sinceMs.get(id) ?? nowMs) > limitMs(this.#byProviderId.size))
       throw new Unrecoverable('command reached timeout');
   }
 
@@ -181,6 +186,7 @@ export class DisruptionQueue {
 
   #forget({ id, command, replacements }: Order): void {
     this.#orders.delete(id);
+    this.#sinceMs.delete(id);
     for (const { providerId, nodeClaim } of command.candidates) {
       this.#byProviderId.delete(providerId);
       this.#deleted.delete(nodeClaim.metadata.uid);

@@ -9,14 +9,14 @@ import { awsMetrics } from '../../../src/aws/metrics.ts';
 import { noShifts } from '../../../src/aws/zonalshift/zonalshift.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { type VirtualClock, virtualClock } from '../virtualclock.ts';
+import { type SettableClock, settableClock } from '../virtualclock.ts';
 
 interface Sent {
   readonly atMs: number;
   readonly items: number;
 }
 
-let clock: VirtualClock;
+let clock: SettableClock;
 let sent: Sent[];
 let metrics: ReturnType<typeof createMetrics>;
 
@@ -41,7 +41,7 @@ function answering(): EC2Client {
 }
 
 beforeEach(() => {
-  clock = virtualClock();
+  clock = settableClock();
   sent = [];
   metrics = createMetrics();
 });

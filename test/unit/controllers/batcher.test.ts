@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { Batcher } from '../../../src/controllers/provisioning/batcher.ts';
-import { virtualClock } from '../virtualclock.ts';
+import { settableClock } from '../virtualclock.ts';
 
 /** A batcher with its answers in the order of time. */
 function batching() {
-  const clock = virtualClock(0);
+  const clock = settableClock(0);
   const batcher = new Batcher(clock, { idleMs: 1000, maxMs: 10_000 });
   const stop = new AbortController();
   const answers: { readonly atMs: number; readonly triggered: boolean }[] = [];
@@ -35,6 +35,21 @@ describe('Batcher', () => {
     }
     await waiting;
     expect(answers).toEqual([{ atMs: 10_000, triggered: true }]);
+  });
+
+  it.each([
+    ['back', -3_600_000],
+    ['forward', 3_600_000],
+  ])('closes it then, too, when the time is put %s meanwhile', async (_, ms) => {
+    const { clock, batcher, answers, wait } = batching();
+    const waiting = wait();
+    for (let pod = 0; pod < 40; pod += 1) {
+      batcher.trigger(`pod-${pod}`);
+      await clock.advance(500);
+      if (pod === 5) clock.put(ms);
+    }
+    await waiting;
+    expect(answers).toEqual([{ atMs: 10_000 + ms, triggered: true }]);
   });
 
   it('is not kept waiting by the same pod over and over', async () => {

@@ -18,7 +18,7 @@ import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { type Line, recordingLog } from '../kube/fakes.ts';
-import { type VirtualClock, virtualClock } from '../virtualclock.ts';
+import { type SettableClock, settableClock } from '../virtualclock.ts';
 import { FakeCloud } from './fakecloud.ts';
 import { MemoryKube } from './memorykube.ts';
 
@@ -29,7 +29,7 @@ interface Operator {
 }
 
 export class World {
-  readonly clock: VirtualClock = virtualClock();
+  readonly clock: SettableClock = settableClock();
   readonly kube: MemoryKube;
   readonly cloud = new FakeCloud(this.clock);
   readonly events: EventNote[] = [];

@@ -101,12 +101,16 @@ describe('a static NodePool', () => {
     expect(names()).not.toContain(first);
   });
 
-  it('is not hammered while there is no capacity: lost claims are made again every ten seconds', async () => {
+  it.each([
+    ['', 0],
+    [', also when the time is put back', -3_600_000],
+  ])('is not hammered while there is no capacity: lost claims are made again every ten seconds%s', async (_, ms) => {
     world.cloud.beforeCreate = () => {
       throw new InsufficientCapacity('none left');
     };
     await begin({ replicas: 2 });
     const before = world.kube.writes.filter((operation) => operation === 'create nodeclaims').length;
+    world.clock.put(ms);
     await world.pass(60);
     const made = world.kube.writes.filter((operation) => operation === 'create nodeclaims').length - before;
     expect(made).toBeGreaterThanOrEqual(8);

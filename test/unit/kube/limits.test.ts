@@ -6,7 +6,7 @@ import { ApiError, type KubeClient, type Ref } from '../../../src/kube/client.ts
 import type { EventNote } from '../../../src/kube/events.ts';
 import { limiter } from '../../../src/kube/limiter.ts';
 import { eventRecorder } from '../../../src/kube/recorder.ts';
-import { virtualClock } from '../virtualclock.ts';
+import { settableClock, virtualClock } from '../virtualclock.ts';
 import { recordingLog, widget } from './fakes.ts';
 
 describe('backOffMs', () => {
@@ -59,6 +59,17 @@ describe('limiter', () => {
     );
   });
 
+  it('keeps to its rate when the time is set', async () => {
+    const clock = settableClock();
+    const bucket = limiter(clock, 1, 1);
+    expect(bucket.tryTake()).toBe(true);
+    clock.put(3_600_000);
+    expect(bucket.tryTake()).toBe(false);
+    clock.put(-7_200_000);
+    await clock.advance(1_000);
+    expect(bucket.tryTake()).toBe(true);
+  });
+
   it('is no limit at zero', () => {
     const bucket = limiter(virtualClock(), 0, 0);
     expect(Array.from({ length: 1_000 }, () => bucket.tryTake()).every(Boolean)).toBe(true);
@@ -70,7 +81,7 @@ describe('eventRecorder', () => {
   const note = { object, type: 'Normal', reason: 'Evicted', message: 'Evicted pod: ' } as const;
 
   function recorder(create: (event: KubeEvent) => Promise<KubeEvent> = async (event) => event) {
-    const clock = virtualClock();
+    const clock = settableClock();
     const posted: KubeEvent[] = [];
     const counted: unknown[] = [];
     const gone = new Set<string>();
@@ -101,6 +112,21 @@ describe('eventRecorder', () => {
     events.publish({ ...note, dedupe: ['x'] });
     await clock.settle();
     expect(posted.length + counted.length).toBe(3);
+  });
+
+  it('drops them for no longer when the time is put back meanwhile', async () => {
+    const { clock, events, posted, counted } = recorder();
+    const say = async (): Promise<number> => {
+      events.publish({ ...note, dedupe: ['x'] });
+      await clock.settle();
+      return posted.length + counted.length;
+    };
+    expect(await say()).toBe(1);
+    clock.put(-3_600_000);
+    await clock.advance(119_000);
+    expect(await say()).toBe(1);
+    await clock.advance(2_000);
+    expect(await say()).toBe(2);
   });
 
   it('counts what is said again of an object, and begins anew when that has expired', async () => {

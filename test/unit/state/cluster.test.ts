@@ -13,19 +13,19 @@ import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { takeSnapshot } from '../../../src/state/snapshot.ts';
 import { handFed } from '../kube/fakes.ts';
-import { type VirtualClock, virtualClock } from '../virtualclock.ts';
+import { type SettableClock, settableClock } from '../virtualclock.ts';
 
 const ID = 'aws:///zone-a/i-1';
 const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
 const startup = { key: 'example.com/agent', effect: 'NoSchedule' as const };
 
-let clock: VirtualClock;
+let clock: SettableClock;
 let stores: ReturnType<typeof handFed>;
 let cluster: ClusterState;
 let version = 0;
 
 beforeEach(() => {
-  clock = virtualClock();
+  clock = settableClock();
   stores = handFed();
   cluster = new ClusterState({
     informers: stores.informers,
@@ -196,9 +196,21 @@ describe('a state node', () => {
 
   it('remembers until when pods are expected', () => {
     putClaim();
-    cluster.nominate(ID, 123);
+    cluster.nominate(ID, 20_000);
     putNode();
-    expect(cluster.nodes()[0]?.nominatedUntilMs).toBe(123);
+    expect(cluster.nodes()[0]?.nominatedUntilMs).toBe(clock.now() + 20_000);
+  });
+
+  it.each([
+    -3_600_000, 3_600_000,
+  ])('expects pods for no longer or shorter when the time is put by %d ms', async (ms) => {
+    putClaim();
+    cluster.nominate(ID, 20_000);
+    expect(cluster.nodes()).toHaveLength(1);
+    await clock.advance(5_000);
+    clock.put(ms);
+    expect(cluster.nodes()[0]?.nominatedUntilMs).toBe(clock.now() + 15_000);
+    expect(cluster.nodeByProviderId(ID)?.nominatedUntilMs).toBe(clock.now() + 15_000);
   });
 });
 
@@ -298,8 +310,9 @@ describe('consolidationState', () => {
     expect(changedBy(() => put(2))).toBe(true);
   });
 
-  it('moves by itself after five minutes', async () => {
+  it.each([0, -3_600_000])('moves by itself after five minutes, when the time is put by %d ms', async (ms) => {
     const before = cluster.consolidationState();
+    clock.put(ms);
     await clock.advance(299_000);
     expect(cluster.consolidationState()).toBe(before);
     await clock.advance(1000);

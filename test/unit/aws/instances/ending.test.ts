@@ -1,0 +1,85 @@
+/** What is remembered of instances that are new or end, and for how long. */
+import { DescribeInstancesCommand, type EC2Client, type Instance } from '@aws-sdk/client-ec2';
+import { describe, expect, it } from '@jest/globals';
+import { Instances } from '../../../../src/aws/instances/instances.ts';
+import { awsMetrics } from '../../../../src/aws/metrics.ts';
+import { noShifts } from '../../../../src/aws/zonalshift/zonalshift.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { settableClock } from '../../virtualclock.ts';
+
+const ID = 'i-1';
+const HOUR = 3_600_000;
+
+/** Instances of an EC2 that answers what it is told to, and throws what is an Error. */
+function reading(answer: () => Instance | Error) {
+  const clock = settableClock();
+  let calls = 0;
+  const send = async (command: object): Promise<object> => {
+    if (!(command instanceof DescribeInstancesCommand)) throw new Error(`unexpected ${command.constructor.name}`);
+    calls += 1;
+    const found = answer();
+    if (found instanceof Error) throw found;
+    return { Reservations: [{ Instances: [found] }] };
+  };
+  const instances = new Instances({
+    ec2: { send } as unknown as EC2Client,
+    clusterName: 'test',
+    reservedCapacity: true,
+    shifts: noShifts,
+    clock,
+    metrics: awsMetrics(createMetrics()),
+  });
+  const get = async (): Promise<string> => {
+    const asked = instances.get(ID, { skipCache: true }).then(
+      ({ state }) => state,
+      (error: Error) => error.name,
+    );
+    await clock.advance(100);
+    return asked;
+  };
+  return { clock, get, calls: () => calls };
+}
+
+const described = (state: 'running' | 'shutting-down', launched: number): Instance => ({
+  InstanceId: ID,
+  State: { Name: state },
+  LaunchTime: new Date(launched),
+});
+const unknown = (): Error =>
+  Object.assign(new Error('it does not exist'), {
+    name: 'InvalidInstanceID.NotFound',
+    $fault: 'client',
+    $metadata: {},
+  });
+
+describe('an ending instance', () => {
+  it.each([0, -HOUR])('is asked about again after a second, when the time is put by %d ms', async (ms) => {
+    const { clock, get, calls } = reading(() => described('shutting-down', 0));
+    expect(await get()).toBe('shutting-down');
+    clock.put(ms);
+    expect(await get()).toBe('shutting-down');
+    expect(calls()).toBe(1);
+    await clock.advance(1_000);
+    expect(await get()).toBe('shutting-down');
+    expect(calls()).toBe(2);
+  });
+});
+
+describe('a new instance', () => {
+  it.each([
+    0,
+    -HOUR,
+    HOUR,
+  ])('is missed for a minute before it counts as gone, when the time is put by %d ms', async (ms) => {
+    let answer: Instance | Error = unknown();
+    const { clock, get } = reading(() => answer);
+    answer = described('running', clock.now());
+    expect(await get()).toBe('running');
+    answer = unknown();
+    clock.put(ms);
+    await clock.advance(58_000);
+    expect(await get()).toBe('Error');
+    await clock.advance(2_000);
+    expect(await get()).toBe('NodeClaimNotFound');
+  });
+});
