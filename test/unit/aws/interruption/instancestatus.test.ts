@@ -32,7 +32,7 @@ function impair(...bought: readonly Bought[]): void {
 
 const refuse = (...names: readonly string[]): void =>
   account.kube.failDeletes((kind, name) =>
-    kind === NODE_CLAIM && names.includes(name) ? new Error(`a webhook keeps ${name}`) : undefined,
+    kind === NODE_CLAIM && names.includes(name) ? new Error('a webhook says no') : undefined,
   );
 const pass = () => account.reconcile('interruption.instancestatus');
 const isThere = ({ name }: Bought): boolean => account.kube.find(NODE_CLAIM, name) !== undefined;
@@ -43,7 +43,7 @@ describe('instances that fail their status checks', () => {
     impair(...all);
     const kept = all[refused]?.name ?? '';
     refuse(kept);
-    await expect(pass()).rejects.toThrow(`a webhook keeps ${kept}`);
+    await expect(pass()).rejects.toThrow(`acting on instance_status, deleting NodeClaim "${kept}", a webhook says no`);
     expect(all.map(isThere)).toEqual(all.map((_, index) => index === refused));
     refuse();
     await pass();
