@@ -174,7 +174,7 @@ describe('launch', () => {
     expect(waits.at(-1)).toBeGreaterThanOrEqual(60);
     expect(messageOf('Launched')).toBe(textOf(triesMs.length));
     isDown = false;
-    await world.pass(70);
+    await world.pass(80);
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });
 
