@@ -5,7 +5,7 @@
  */
 import { RESOURCE_CLAIM } from '../api/kinds.ts';
 import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
+import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { DefaultSpread } from '../engine/defaultspread.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
@@ -14,7 +14,7 @@ import { addResources } from '../engine/resources.ts';
 import type { Informers, Store } from '../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../kube/clock.ts';
 import { watchDefaultSpread } from './defaultspread.ts';
-import { stateNode } from './node.ts';
+import { providerIdOf, stateNode } from './node.ts';
 import { PodTimings } from './podtimings.ts';
 import { RegistrationHealth } from './registrationhealth.ts';
 import {
@@ -319,11 +319,3 @@ export class ClusterState {
  */
 const isLetGo = ({ metadata }: NodeClaim): boolean =>
   metadata.deletionTimestamp !== undefined && !(metadata.finalizers ?? []).includes(TERMINATION_FINALIZER);
-
-/** The key of a Node in cluster state, or undefined while too little is known about it. */
-function providerIdOf(node: Node): string | undefined {
-  const labels = node.metadata.labels ?? {};
-  if (!labels[NODEPOOL_LABEL]) return node.spec?.providerID || node.metadata.name;
-  const described = labels[INSTANCE_TYPE_LABEL] !== undefined || labels[INITIALIZED_LABEL] === 'true';
-  return described ? node.spec?.providerID || undefined : undefined;
-}

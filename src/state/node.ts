@@ -1,7 +1,13 @@
 /** Joins a Node and a NodeClaim into what the engine sees of one machine. */
 import { isTrue } from '../api/conditions.ts';
 import type { CSINode, Node, Pod, Taint } from '../api/kubernetes.ts';
-import { INITIALIZED_LABEL, REGISTERED_LABEL, UNREGISTERED_TAINT } from '../api/labels.ts';
+import {
+  INITIALIZED_LABEL,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  REGISTERED_LABEL,
+  UNREGISTERED_TAINT,
+} from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { resourcesOf } from '../engine/resources.ts';
@@ -31,6 +37,14 @@ const READINESS_PREFIX = 'readiness.k8s.io/';
 
 export const isEphemeralTaint = (taint: Taint): boolean =>
   taint.key.startsWith(READINESS_PREFIX) || EPHEMERAL.some((known) => sameTaint(known, taint));
+
+/** The key of a Node in cluster state; undefined while too little is known about it, so that it is no place for pods. */
+export function providerIdOf(node: Node): string | undefined {
+  const labels = node.metadata.labels ?? {};
+  if (!labels[NODEPOOL_LABEL]) return node.spec?.providerID || node.metadata.name;
+  const described = labels[INSTANCE_TYPE_LABEL] !== undefined || labels[INITIALIZED_LABEL] === 'true';
+  return described ? node.spec?.providerID || undefined : undefined;
+}
 
 /** @throws Error when there is neither half */
 export function stateNode(halves: Halves): StateNode {

@@ -13,12 +13,13 @@ import type {
   TopologySpreadConstraint,
   Workload,
 } from '../../api/kubernetes.ts';
+import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
 import { selects } from '../../engine/selectors.ts';
-import { stateNode } from '../../state/node.ts';
+import { providerIdOf, stateNode } from '../../state/node.ts';
 import { bufferPods } from './buffers.ts';
 import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
 import { InputError } from './errors.ts';
@@ -71,7 +72,7 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
     .map((nodePool) => ({ nodePool, instanceTypes: options.instanceTypes(nodePool) }));
   const { pools: allPools, notes: overlayNotes } = underOverlays(plainPools, manifests);
   const buffered = bufferPods(manifests, options.nowMs);
-  const nodes = nodesOf(
+  const { nodes, notes: nodeNotes } = nodesOf(
     manifests,
     pods.filter(({ spec }) => Boolean(spec.nodeName)),
     ofKind<CSINode>('CSINode'),
@@ -80,7 +81,7 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
   for (const { object, where } of daemonSets) checkWorkload(new Field(where, object));
   const defaultSpread = defaultSpreadOf(manifests, options.defaultConstraints);
   return {
-    notes: [...notes, ...unknownFields(manifests), ...overlayNotes, ...buffered.notes],
+    notes: [...notes, ...unknownFields(manifests), ...nodeNotes, ...overlayNotes, ...buffered.notes],
     allPools,
     snapshot: {
       nowMs: options.nowMs,
@@ -167,7 +168,7 @@ function nodesOf(
   manifests: readonly Manifest[],
   bound: readonly Pod[],
   csiNodes: readonly CSINode[],
-): readonly StateNode[] {
+): { readonly nodes: readonly StateNode[]; readonly notes: readonly string[] } {
   const podsByNode = Map.groupBy(bound, ({ spec }) => spec.nodeName ?? '');
   const claims = new Map<string, NodeClaim>();
   for (const { object, where } of manifests) {
@@ -178,19 +179,30 @@ function nodesOf(
     if (providerId) claims.set(providerId, claim); // one that is not launched yet is no place for pods
   }
   const states: StateNode[] = [];
+  const notes: string[] = [];
   for (const { object, where } of manifests) {
     if (object.kind !== 'Node') continue;
     checkNode(new Field(where, object));
     const node = object as Node;
-    const providerId = node.spec?.providerID ?? node.metadata.name;
+    const providerId = providerIdOf(node);
+    if (providerId === undefined) {
+      notes.push(`${where}: ${missingIn(node)}; the operator ignores such a Node, and so it is left out here`);
+      continue;
+    }
     const nodeClaim = claims.get(providerId);
     claims.delete(providerId);
     const csiNode = csiNodes.find(({ metadata }) => metadata.name === node.metadata.name);
     states.push(state({ node, nodeClaim, providerId, csiNode, pods: podsByNode.get(node.metadata.name) ?? [] }));
   }
   for (const [providerId, nodeClaim] of claims) states.push(state({ nodeClaim, providerId, pods: [] }));
-  return states;
+  return { nodes: states, notes };
 }
+
+/** What a Node lacks that is not known well enough. */
+const missingIn = ({ spec }: Node): string =>
+  spec?.providerID
+    ? `it has the label ${NODEPOOL_LABEL}, but neither ${INSTANCE_TYPE_LABEL} nor ${INITIALIZED_LABEL}: "true"`
+    : `it has the label ${NODEPOOL_LABEL}, but no spec.providerID`;
 
 const state = (
   halves: Pick<Parameters<typeof stateNode>[0], 'node' | 'nodeClaim' | 'providerId' | 'csiNode' | 'pods'>,

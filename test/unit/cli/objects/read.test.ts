@@ -199,6 +199,56 @@ spec: {nodeName: n, containers: [{name: a}]}
     expect(nodes[0]?.pods.map(({ metadata }) => metadata.name)).toEqual(['p']);
   });
 
+  const POOL_LABEL = 'karpenter.sh/nodepool: p';
+  it.each([
+    { labels: '', spec: '{}', providerId: 'n' },
+    { labels: '', spec: '{providerID: i-1}', providerId: 'i-1' },
+    { labels: '', spec: "{providerID: ''}", providerId: 'n' },
+    { labels: `${POOL_LABEL}, node.kubernetes.io/instance-type: t`, spec: '{providerID: i-1}', providerId: 'i-1' },
+    { labels: `${POOL_LABEL}, karpenter.sh/initialized: 'true'`, spec: '{providerID: i-1}', providerId: 'i-1' },
+    {
+      labels: `${POOL_LABEL}, node.kubernetes.io/instance-type: t`,
+      spec: '{}',
+      note: 'it has the label karpenter.sh/nodepool, but no spec.providerID',
+    },
+    {
+      labels: `${POOL_LABEL}, karpenter.sh/initialized: 'true'`,
+      spec: "{providerID: ''}",
+      note: 'it has the label karpenter.sh/nodepool, but no spec.providerID',
+    },
+    {
+      labels: POOL_LABEL,
+      spec: '{providerID: i-1}',
+      note: 'it has the label karpenter.sh/nodepool, but neither node.kubernetes.io/instance-type nor karpenter.sh/initialized: "true"',
+    },
+  ])('knows the Nodes that the operator knows, with labels {$labels} and spec $spec', ({
+    labels,
+    spec,
+    ...expected
+  }) => {
+    const world = worldIn(`apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {${labels}}}\nspec: ${spec}`);
+    const { providerId, note } = { providerId: undefined, note: undefined, ...expected };
+    expect(world.snapshot.nodes.map((node) => node.providerId)).toEqual(providerId === undefined ? [] : [providerId]);
+    const rest = 'the operator ignores such a Node, and so it is left out here';
+    expect(world.notes).toEqual(note === undefined ? [] : [`test.yaml, document 1, Node n: ${note}; ${rest}`]);
+  });
+
+  it('keeps the claim of a Node that is not known well enough', () => {
+    const { nodes } = worldIn(`
+apiVersion: v1
+kind: Node
+metadata: {name: n, labels: {karpenter.sh/nodepool: p}}
+spec: {providerID: i-1}
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: c}
+spec: {}
+status: {providerID: i-1}
+`).snapshot;
+    expect(nodes).toMatchObject([{ name: 'c', providerId: 'i-1', registered: false }]);
+  });
+
   it('notes the kinds that it ignores', () => {
     expect(worldIn('apiVersion: v1\nkind: Secret\nmetadata: {name: s}').notes).toEqual([
       'test.yaml, document 1, Secret s: kind Secret plays no part here and is ignored',
