@@ -54,7 +54,10 @@ describe('simulate --disruption', () => {
   async function play(name: string): Promise<Disruption> {
     const known = played.get(name);
     if (known !== undefined) return known;
-    const { disruption } = await simulateDisruption({ ...optionsFor(name), everyMethod: true });
+    const options = optionsFor(name);
+    // the reference asked static drift whether or not it had the gate, which all cases with static NodePools have
+    const featureGates = { ...options.featureGates, StaticCapacity: true };
+    const { disruption } = await simulateDisruption({ ...options, featureGates, everyMethod: true });
     played.set(name, disruption);
     return disruption;
   }
