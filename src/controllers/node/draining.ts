@@ -1,5 +1,6 @@
 /** First step of a node's end: its pods leave. */
 import { getCondition } from '../../api/conditions.ts';
+import type { Condition } from '../../api/kubernetes.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { planDrain } from './drain.ts';
@@ -25,10 +26,13 @@ export function draining({ clock, cluster, events }: Deps, evictions: Evictions)
       events.publish(failedDraining(node, 'waiting', `${waiting} pods are waiting to be evicted`));
       return { claim: begun, waitMs: POLL_MS };
     }
-    const condition = begun && getCondition(begun, 'Drained');
-    const isYoung =
-      condition?.status === 'Unknown' && nowMs - Date.parse(condition.lastTransitionTime ?? '') < SHORTEST_DRAIN_MS;
-    if (isYoung) return { claim: begun, waitMs: POLL_MS };
+    if (begun && isYoung(getCondition(begun, 'Drained'), nowMs)) return { claim: begun, waitMs: POLL_MS };
     return { claim: conditioned(begun, { type: 'Drained', status: 'True' }, nowMs) };
   };
+}
+
+/** Whether the drain has only just begun. One that begins in the future has not: the clock was put back since. */
+function isYoung(drained: Condition | undefined, nowMs: number): boolean {
+  const ageMs = nowMs - Date.parse(drained?.lastTransitionTime ?? '');
+  return drained?.status === 'Unknown' && ageMs >= 0 && ageMs < SHORTEST_DRAIN_MS;
 }

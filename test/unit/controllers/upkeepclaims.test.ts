@@ -197,6 +197,22 @@ describe('pod events', () => {
     expect(b.writesTo('NodeClaim')).toBe(2);
   });
 
+  it('are noted again when the time is put back, over the time that is yet to come', async () => {
+    const b = start();
+    b.put(NODE, nodeOf('node'));
+    b.put(NODE_CLAIM, settledClaim('claim'));
+    b.put(POD, podOf('a'));
+    await b.clock.advance(SECOND);
+    b.clock.put(-60 * MINUTE);
+    b.put(POD, podOf('b'));
+    await b.clock.advance(9 * SECOND);
+    expect(b.writesTo('NodeClaim')).toBe(1);
+    b.put(POD, podOf('c'));
+    await b.clock.advance(SECOND);
+    expect(b.writesTo('NodeClaim')).toBe(2);
+    expect(last(b)).toBe(-1);
+  });
+
   it('are not noted on claims that share a Node', async () => {
     const b = start();
     b.put(NODE, nodeOf('node'));

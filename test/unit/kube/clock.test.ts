@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { realClock, steadyClock } from '../../../src/kube/clock.ts';
+import { monotonicMs, realClock, since, steadyClock } from '../../../src/kube/clock.ts';
 
 const DAY = 86_400_000;
 
@@ -24,6 +24,12 @@ describe('steadyClock', () => {
   });
 });
 
+describe('monotonicMs', () => {
+  it('is the time of a clock that is never set', () => {
+    expect(monotonicMs({ now: () => 5 })).toBe(5);
+  });
+});
+
 describe('realClock', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
@@ -36,6 +42,24 @@ describe('realClock', () => {
     const before = clock.now();
     jest.setSystemTime(Date.now() + byMs);
     expect(clock.now() - before).toBe(byMs);
+  });
+
+  it.each([
+    ['forward', DAY],
+    ['back', -DAY],
+  ])('has a second measure that goes on when its time is put %s', (_, byMs) => {
+    const clock = realClock();
+    const [before, elapsed] = [monotonicMs(clock), since(clock)];
+    jest.setSystemTime(Date.now() + byMs);
+    expect(monotonicMs(clock)).toBeCloseTo(before, 2);
+    jest.advanceTimersByTime(1_000);
+    expect(monotonicMs(clock) - before).toBeCloseTo(1_000, 2);
+    expect(elapsed.atLeast()).toBeCloseTo(1_000, 2);
+    expect(elapsed.atMost()).toBeCloseTo(Math.max(1_000, byMs + 1_000), 2);
+  });
+
+  it('has one in which nothing of this process is long ago', () => {
+    expect(monotonicMs(realClock())).toBeGreaterThan(Date.now() / 2);
   });
 
   it('notices within a minute that a moment has passed while the machine slept', () => {

@@ -15,7 +15,7 @@ import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../../src/observe/settings.ts';
 import { ClusterState } from '../../../../src/state/cluster.ts';
 import { handFed, recordingLog } from '../../kube/fakes.ts';
-import { virtualClock } from '../../virtualclock.ts';
+import { settableClock } from '../../virtualclock.ts';
 
 type Json = Record<string, unknown>;
 
@@ -31,7 +31,7 @@ const merge = (target: unknown, patch: unknown): unknown => {
 
 /** `build` says which controllers run; those of nodes when left out. */
 export function bench(argv: readonly string[] = [], build: (deps: Deps) => readonly Controller[] = nodeControllers) {
-  const clock = virtualClock();
+  const clock = settableClock();
   const { informers, store } = handFed();
   const { log, lines } = recordingLog();
   const metrics = createMetrics();

@@ -71,6 +71,15 @@ describe('node.termination', () => {
     expect(b.node('node')).toBeUndefined();
   });
 
+  it('waits no longer for them when the time is put back', async () => {
+    const b = bench();
+    leaving(b);
+    await b.clock.advance(2 * SECOND);
+    b.clock.put(-3_600 * SECOND);
+    await b.clock.advance(6 * SECOND);
+    expect(b.node('node')).toBeUndefined();
+  });
+
   it('deletes the claim of a node that was deleted by hand', async () => {
     const b = bench();
     b.put(NODE_CLAIM, claimOf('claim'));
