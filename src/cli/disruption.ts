@@ -143,7 +143,7 @@ export async function simulateDisruption(options: DisruptionOptions): Promise<Di
   const { everyMethod } = options;
   const { scene, notes } = await sceneOf(options);
   const disruption = disruptionOf(await reviewsOf(scene, everyMethod), { everyMethod });
-  return { disruption, notes: [...notes, ...noneOf('Node', scene.snapshot.nodes)] };
+  return { disruption, notes: [...notes, ...noneOf('Node to look at', scene.snapshot.nodes)] };
 }
 
 /** What the command line says. */

@@ -212,6 +212,15 @@ describe('disruption on the command line', () => {
     expect(notes).toContainEqual(expect.stringMatching(/^prices are those of us-west-2 .* those of eu-central-1 /));
   });
 
+  it('says that there is no Node to look at, and what is wrong with those that are there', async () => {
+    const anonymous = NODE.slice(NODE.indexOf('apiVersion: v1')).replace(/^spec: .*$/m, 'spec: {}');
+    const options = { ...sceneOptions(flagsFor(write('anonymous.yaml', anonymous)), builtIn), everyMethod: false };
+    expect((await simulateDisruption(options)).notes).toEqual([
+      expect.stringMatching(/ Node node-a: .* no spec.providerID; /),
+      'there is no Node to look at among the manifests',
+    ]);
+  });
+
   it('says that a dump without nodes has none', async () => {
     const filename = write('none.yaml', '');
     const asked = explainCommand().parseAsync(['node', 'node-a', '-f', filename], { from: 'user' });
