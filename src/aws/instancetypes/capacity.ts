@@ -84,7 +84,7 @@ export function capacityOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, cont
     memory: context.discoveredMemory ?? estimatedMemory(info, context.memoryOverheadPercent),
     'ephemeral-storage': ephemeralStorage(info, nodeClass, context.family),
     pods: context.pods,
-    [POD_ENI_RESOURCE]: branchInterfaces(info),
+    [POD_ENI_RESOURCE]: branchInterfaces(info.InstanceType ?? ''),
     [GPU_RESOURCES.NVIDIA]: gpus(info, 'NVIDIA'),
     [GPU_RESOURCES.AMD]: gpus(info, 'AMD'),
     [GPU_RESOURCES.Habana]: gpus(info, 'Habana'),

@@ -2,6 +2,7 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
+import { networkBandwidthMbps } from '../../../../src/aws/instancetypes/bandwidth.ts';
 import { capacityOf } from '../../../../src/aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../../../src/aws/instancetypes/compatibility.ts';
 import { typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
@@ -77,6 +78,46 @@ describe('pods', () => {
     ['none without an interface', eniLimitedPods(info('m5.large'), nodeClass(), 3), 0],
   ])('are limited %s', (_, is, expected) => {
     expect(is).toBe(expected);
+  });
+});
+
+describe('branch network interfaces', () => {
+  // As AWS lists them: by no rule of size that would hold for all families.
+  it.each([
+    ['m5.large', 9],
+    ['g5.xlarge', 4],
+    ['g5.12xlarge', 107],
+    ['i4i.xlarge', 6],
+    ['m5.metal', 120],
+    ['m7i-flex.large', 3],
+    ['c6in.32xlarge', 106],
+    ['t3.large', 0],
+    ['z9z.large', 0],
+    ['nonsense', 0],
+  ])('of %s: %i', (name, expected) => {
+    const context = { family: familyOf(nodeClass()), pods: 1, memoryOverheadPercent: 0 };
+    const named = { ...info(name), InstanceType: name } as InstanceTypeInfo;
+    const capacity = capacityOf(named, nodeClass(), context);
+    expect(capacity['vpc.amazonaws.com/pod-eni']).toBe(expected);
+  });
+});
+
+describe('network bandwidth', () => {
+  const cards = (...gbps: readonly number[]): InstanceTypeInfo['NetworkInfo'] => ({
+    NetworkCards: gbps.map((each) => ({ BaselineBandwidthInGbps: each })),
+  });
+
+  it.each<[string, number[], number | undefined]>([
+    ['m5.large', [0.75], 750],
+    ['c6i.xlarge', [1.5625], 1562],
+    ['p4d.24xlarge', [100, 100, 100, 100], 400_000],
+    ['c6in.32xlarge', [200, 200], 200_000],
+    ['m6idn.metal', [200, 200], 200_000],
+    ['c6in.24xlarge', [150], 150_000],
+    ['m3.large', [0.7], undefined],
+    ['m5.large', [], undefined],
+  ])('of %s with cards of %j Gbps', (InstanceType, gbps, expected) => {
+    expect(networkBandwidthMbps({ InstanceType, NetworkInfo: cards(...gbps) } as InstanceTypeInfo)).toBe(expected);
   });
 });
 
