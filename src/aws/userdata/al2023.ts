@@ -1,5 +1,5 @@
 /** User data of AL2023: a NodeConfig for nodeadm, after the user's own documents. The last one wins on the node. */
-import { isMap, isScalar, parseAllDocuments, stringify } from 'yaml';
+import { Document, isMap, isScalar, parseAllDocuments, parseDocument, type Scalar, visit } from 'yaml';
 import { NodeClassNotReady } from '../../cloud/errors.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { labelArgument } from './kubeletargs.ts';
@@ -9,6 +9,13 @@ const NODE_CONFIG = 'application/node.eks.aws';
 const SHELL_SCRIPT = 'text/x-shellscript; charset="us-ascii"';
 
 const part = (type: string, content: string): Part => ({ headers: { 'Content-Type': type }, content });
+
+/** nodeadm reads YAML 1.1, for which a taint's value `yes` or `1_000` is no text unless it is quoted. */
+function quoteWords(scalar: Scalar): void {
+  if (typeof scalar.value !== 'string') return;
+  const { contents } = parseDocument(scalar.value, { version: '1.1', logLevel: 'silent' });
+  if (isScalar(contents) && typeof contents.value !== 'string') scalar.type = 'QUOTE_DOUBLE';
+}
 
 /** A mapping, or nothing but comments, is a NodeConfig; anything else a script. The first of several documents counts. */
 function isYamlDocument(text: string): boolean {
@@ -58,7 +65,9 @@ function nodeConfig({ cluster, cidr, rawKubelet, taints, labels, raid0 }: Bootst
       kubelet: { config: { ...rawKubelet, registerWithTaints }, ...(flags.length === 0 ? {} : { flags }) },
     },
   };
-  return `# Karpenter Generated NodeConfig\n${stringify(config, { sortMapEntries: true, lineWidth: 0, indentSeq: false })}`;
+  const document = new Document(config, { sortMapEntries: true });
+  visit(document, { Scalar: (_, scalar) => quoteWords(scalar) });
+  return `# Karpenter Generated NodeConfig\n${document.toString({ lineWidth: 0, indentSeq: false })}`;
 }
 
 /** @throws InvalidUserData, NodeClassNotReady while the cluster's CIDR is unknown */

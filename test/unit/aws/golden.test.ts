@@ -4,6 +4,7 @@
  */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
 import type { AmiFamily, EC2NodeClass } from '../../../src/api/ec2nodeclass.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { familyOf } from '../../../src/aws/amis/families.ts';
@@ -255,6 +256,31 @@ describe.each(FAMILIES)('user data of $name', ({ name: amiFamily, kubelet, custo
     expect(node.labels).not.toHaveProperty('kubernetes.io/arch');
     const plain = node.taints.map(({ key, value, effect }) => ({ key, ...(value ? { value } : {}), effect }));
     expect(inOrder(plain)).toEqual(inOrder([...taints, ...startupTaints, unregistered]));
+  });
+});
+
+describe('user data of AL2023 as YAML 1.1, which nodeadm reads', () => {
+  it.each([
+    'yes',
+    'No',
+    'on',
+    'off',
+    'y',
+    'N',
+    '1_000',
+    '0b11',
+    '12:30:45',
+    '0o14',
+    '1e3',
+    '2001-01-01',
+    'true',
+    '7',
+  ])('keeps the value %s of a taint a text', (value) => {
+    const taint = { key: 'dedicated', value, effect: 'NoSchedule' as const };
+    const text = userDataOf({ spec: { amiFamily: 'AL2023' }, claim: claimOf({ taints: [taint] }) });
+    const [, config = ''] = /(# Karpenter Generated[\s\S]*?)\n--/.exec(text) ?? [];
+    for (const version of ['1.1', '1.2'] as const)
+      expect(parse(config, { version }).spec.kubelet.config.registerWithTaints).toContainEqual(taint);
   });
 });
 
