@@ -76,12 +76,13 @@ export function explainPod(): Command {
         command.error('error: name manifests with -f, or pipe them in: kubectl get … -A -o yaml | karpenter … -f -');
       const options = { ...flags, explain: true, ...(now === undefined ? {} : { nowMs: now }) };
       const { simulation, snapshot, notes } = await simulate(options);
+      // Also when the pod is not found: the note of a Node that is left out says why those on it are.
+      writeNotes(notes);
       const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
       const known = pods.map(({ metadata }) => nameOf(metadata));
       const pod = nameOf({ namespace, name });
       if (!known.includes(pod))
         throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
-      writeNotes(notes);
       await printAs(output, podVerdict(pod, simulation, snapshot), podVerdictText);
     });
 }

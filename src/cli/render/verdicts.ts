@@ -12,7 +12,7 @@ const HEADINGS = ['NODE', 'NODEPOOL', 'VERDICT', 'IN THE WAY', 'NEAREST MISS'];
 
 /** A line per node. */
 export function verdictsText(verdicts: readonly Verdict[]): string {
-  if (verdicts.length === 0) return 'there are no nodes\n';
+  if (verdicts.length === 0) return 'there are no nodes to look at\n';
   const rows = verdicts.map(({ node, nodePool = '', code, object, nearestMiss = '' }) => [
     node,
     nodePool,

@@ -80,4 +80,27 @@ describe('karpenter explain pod', () => {
       `there is no pod "web/small" in ${file}, only default/small, default/large, default/huge, default/there`,
     );
   });
+
+  it('says of a pod that it does not know which Nodes it left out', async () => {
+    const dump = join(folder, 'dump.yaml');
+    writeFileSync(
+      dump,
+      [
+        POOL,
+        NODE.replace(/labels: [{]/, 'labels: {karpenter.sh/nodepool: default, ').replace(
+          /providerID: [^}]+/,
+          'unschedulable: false',
+        ),
+        pod('there', '100m', 'node-a'),
+      ].join('---\n'),
+    );
+    const written = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+    try {
+      const asked = explainCommand().parseAsync(['pod', 'there', '-f', dump], { from: 'user' });
+      await expect(asked).rejects.toThrow('there is no pod "default/there"');
+      expect(written.mock.calls.join('')).toMatch(/node-a.*no spec\.providerID; the operator ignores such a Node/);
+    } finally {
+      written.mockRestore();
+    }
+  });
 });
