@@ -30,6 +30,12 @@ const container = (name: string, requests: Record<string, string>, more: object 
   ...more,
 });
 
+/** Only on nodes of one NodePool, which has a taint of its own. */
+const onlyIn = (nodePool: string) => ({
+  nodeSelector: { 'karpenter.sh/nodepool': nodePool },
+  tolerations: [{ key: 'dedicated', operator: 'Equal', value: nodePool, effect: 'NoSchedule' }],
+});
+
 /** Name, replicas, what is special about the pod, requests of its container. */
 const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Record<string, string>?])[] = [
   ['plain', 5, {}],
@@ -43,6 +49,8 @@ const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Re
     'together',
     4,
     {
+      // Where others go too, kube-scheduler could put the first on a node without room for the rest, for good.
+      ...onlyIn('shared'),
       affinity: {
         podAffinity: {
           requiredDuringSchedulingIgnoredDuringExecution: [{ ...selects('together'), topologyKey: HOST }],
@@ -74,14 +82,7 @@ const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Re
   ['zone-b', 2, { affinity: zoneIn('us-west-2b') }],
   ['arm', 2, { nodeSelector: { 'kubernetes.io/arch': 'arm64' } }],
   ['on-demand', 2, { nodeSelector: { 'karpenter.sh/capacity-type': 'on-demand' } }],
-  [
-    'tolerant',
-    2,
-    {
-      nodeSelector: { 'karpenter.sh/nodepool': 'tainted' },
-      tolerations: [{ key: 'dedicated', operator: 'Equal', value: 'yes', effect: 'NoSchedule' }],
-    },
-  ],
+  ['tolerant', 2, onlyIn('tainted')],
   [
     'ports',
     3,
@@ -150,9 +151,9 @@ const VOLUME: readonly unknown[] = [
 ];
 
 /** A pool like the others for pods that tolerate its taint. */
-const tainted = (): KubeObject => {
-  const made = pool({ name: 'tainted', cpus: [4] }) as KubeObject & { spec: { template: { spec: object } } };
-  const taints = [{ key: 'dedicated', value: 'yes', effect: 'NoSchedule' }];
+const tainted = (name: string): KubeObject => {
+  const made = pool({ name, cpus: [4] }) as KubeObject & { spec: { template: { spec: object } } };
+  const taints = [{ key: 'dedicated', value: name, effect: 'NoSchedule' }];
   Object.assign(made.spec.template.spec, { taints });
   return made;
 };
@@ -173,7 +174,8 @@ describe('pods of every kind of constraint', () => {
     const objects = [
       ...VOLUME,
       DAEMON,
-      tainted(),
+      tainted('tainted'),
+      tainted('shared'),
       ...WORKLOADS.map(([name, replicas, pod, requests = { cpu: '400m' }]) =>
         deployment(name, replicas, pod, requests),
       ),
