@@ -126,7 +126,7 @@ async function deleteClaim(
     await options.client.delete(NODE_CLAIM, { name: claim.metadata.name }, { uid: claim.metadata.uid });
   } catch (error) {
     if (isNotFound(error)) return;
-    throw new Error(`deleting NodeClaim "${claim.metadata.name}", ${(error as Error).message}`, { cause: error });
+    throw combined(`deleting NodeClaim "${claim.metadata.name}"`, [error]);
   }
   log.info('initiating delete from interruption message', {
     messageKind: kind,
