@@ -1,5 +1,6 @@
 /** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { budgetErrors } from '../engine/disruption/budgets.ts';
 import { Experiments } from '../engine/disruption/experiments.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
 import { methodsAsked, review, type Scene } from '../engine/disruption/review.ts';
@@ -86,6 +87,7 @@ export async function sceneOf(
   const { defaultConstraints } = options;
   const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
   const staticCapacity = featureGates.StaticCapacity ?? false;
+  const nodePools = allPools.map(({ nodePool }) => nodePool);
   const base = { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) };
   const scene: Scene = {
     snapshot: base,
@@ -95,7 +97,7 @@ export async function sceneOf(
     staticCapacity,
     consolidation,
     experiments: new Experiments(base, {
-      nodePools: allPools.map(({ nodePool }) => nodePool),
+      nodePools,
       solve: {
         preferencePolicy,
         minValuesPolicy,
@@ -105,7 +107,10 @@ export async function sceneOf(
     }),
     elapsedMs: () => performance.now(),
   };
-  return { scene, notes: [...notes, ...(staticCapacity ? [] : leftAlone(allPools))] };
+  const unread = budgetErrors(nodePools, nowMs).map(
+    (text) => `${text}; until it is corrected, none of its nodes may go`,
+  );
+  return { scene, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
 }
 
 /** What the operator makes of NodePools that hold a fixed number of nodes while their feature gate is closed. */

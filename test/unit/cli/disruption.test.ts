@@ -128,6 +128,19 @@ describe('disruption on the command line', () => {
     expect(verdicts).toMatchObject([{ code: 'budget' }]);
   });
 
+  it('says of a NodePool whose budgets cannot be read why none of its nodes go', async () => {
+    const unread = POOL('0s').replace('{nodes: 100%}', '{nodes: "1", schedule: "/10 * * * *", duration: 1h}');
+    const filename = [write('unread.yaml', unread), write('node.yaml', NODE)];
+    const { disruption, notes } = await simulateDisruption({
+      ...sceneOptions(flagsFor(...filename), builtIn),
+      everyMethod: false,
+    });
+    expect(disruption.first).toBeNull();
+    expect(notes).toEqual([
+      'invalid disruption budgets in nodepool default, invalid cron schedule "/10 * * * *", expected a minute within 0-59, not "/10"; until it is corrected, none of its nodes may go',
+    ]);
+  });
+
   it('replaces drifted nodes of static NodePools only where the operator does', async () => {
     const drifted = NODE.replace('{type: Consolidatable,', '{type: Drifted,');
     const filename = [
