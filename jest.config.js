@@ -7,7 +7,7 @@ const swc = [
 const project = (name, extra = {}) => ({
   displayName: name,
   testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/environment.ts',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': swc },
   ...extra,
@@ -17,7 +17,9 @@ export default {
   // `npm test` leaves out `cluster` and `scenarios`, which need a Go toolchain (`npm run test:cluster`), and `moto`,
   // which needs Python (`npm run test:moto`).
   projects: [
-    ...['architecture', 'unit', 'operator', 'conformance', 'contract', 'cluster'].map((name) => project(name)),
+    ...['architecture', 'unit', 'operator', 'hostile', 'conformance', 'contract', 'cluster'].map((name) =>
+      project(name),
+    ),
     // The operator's own suites once more, on a real control plane.
     project('scenarios', {
       testMatch: ['<rootDir>/test/operator/*.test.ts'],

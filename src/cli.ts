@@ -1,5 +1,7 @@
 /** The command line: `karpenter` and `kubectl karpenter`. Verbs load when they are used, so that each starts fast. */
+
 import { Command, CommanderError } from 'commander';
+import { own } from './api/own.ts';
 import { VERSION } from './version.ts';
 
 /** Each verb with a line for the help, and where its command lives. */
@@ -59,7 +61,7 @@ const withoutHelp = (args: readonly string[]): readonly string[] =>
 async function main(given: readonly string[]): Promise<number> {
   const args = withoutHelp(given);
   const [first] = args;
-  const verb = VERBS[first ?? ''];
+  const verb = own(VERBS, first ?? '');
   try {
     if (verb) {
       await strict(named().addCommand(await verb[1]())).parseAsync([...args], { from: 'user' });

@@ -12,12 +12,16 @@ import type { Laboratory } from './controllers/disruption/laboratory.ts';
 import { labThread } from './controllers/disruption/labthread.ts';
 import { MoveBook } from './controllers/disruption/moves.ts';
 import { VerdictBook } from './controllers/disruption/verdictbook.ts';
+import { Suspects } from './controllers/engine-supervision.ts';
+import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
+import { PodHolds } from './controllers/pod-holds.ts';
 import type { Solver } from './controllers/solver.ts';
 import { threadSolver } from './controllers/threadsolver.ts';
 import { type ToldCatalogue, toldCatalogue } from './engine/catalogue.ts';
 import type { InstanceType } from './engine/model.ts';
-import { type Clock, realClock } from './kube/clock.ts';
+import { ApiError } from './kube/client.ts';
+import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
 import type { EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
 import { startInformers } from './kube/informers.ts';
@@ -29,7 +33,9 @@ import { errorText } from './observe/errortext.ts';
 import { type Endpoints, serveEndpoints, Unavailable } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
+import { watchProcess } from './observe/process-watch.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
+import { sharedCheck } from './observe/shared-check.ts';
 import { ClusterState } from './state/cluster.ts';
 import { VERSION } from './version.ts';
 
@@ -51,6 +57,7 @@ export interface Operator {
   readonly metricsPort: number;
   readonly healthProbePort: number;
   readonly metrics: Metrics;
+  readonly log: Logger;
   /** Settles when the operator has ended: by `stop`, or by losing its lease. */
   readonly done: Promise<'stopped' | 'lease lost'>;
   /** Finishes the steps in hand, releases the lease, closes everything. */
@@ -89,8 +96,11 @@ export async function startOperator({
     log,
     metrics,
   });
+  // Anybody may probe: what that costs comes out of a budget of its own, neither the controllers' nor the lease's.
+  const probes = connect({ kubeconfig: env.KUBECONFIG, clock, qps: 1, burst: 5, userAgent: `karpenter/${VERSION}` });
   // Ends the watches: after the controllers, whose steps in hand still read from the stores.
   const closing = new AbortController();
+  closing.signal.addEventListener('abort', () => probes.close(), { once: true });
   const informers = startInformers({ client, clock, log, signal: closing.signal });
   const debug: Debug = {};
   const endpoints = await serveEndpoints({
@@ -98,11 +108,14 @@ export async function startOperator({
     healthProbePort: settings.healthProbePort,
     metrics,
     profiling: settings.enableProfiling,
+    debugEndpoints: settings.debugEndpoints,
     ready: {
       manager: (signal) => informers.synced(signal),
-      crd: () => crdsServed(client),
+      crd: sharedCheck((signal) => crdsServed(probes, signal), { passMs: CRDS_SEEN_MS, failMs: 1_000 }),
     },
+    alive: { solver: () => solver?.check?.(), laboratory: () => laboratory?.check?.() },
     debug,
+    now: () => monotonicMs(clock),
     log,
   });
   try {
@@ -175,6 +188,7 @@ async function run(parts: Parts): Promise<Operator> {
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
   const book = new VerdictBook();
   const moves = new MoveBook();
+  const holds = new PodHolds(clock);
   let isLeading = false;
   const leading = (look: () => unknown) => (): unknown => {
     if (isLeading) return look();
@@ -187,7 +201,10 @@ async function run(parts: Parts): Promise<Operator> {
   debug['/debug/offerings'] = leading(() => aws.offerings());
   debug['/debug/instancetypes'] = leading(() => instanceTypesTold(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
-  const all = [...controllers(deps, book, parts.solver, moves, parts.laboratory), ...aws.controllers()];
+  debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? parts.solver?.holdOf?.(pod)));
+  for (const each of [parts.solver, parts.laboratory]) each?.reportTo?.(deps);
+  const { solver, laboratory } = parts;
+  const all = [...controllers(deps, { book, solver, moves, laboratory, holds }), ...aws.controllers()];
   const work = (): Promise<void> => {
     isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
@@ -207,6 +224,7 @@ async function run(parts: Parts): Promise<Operator> {
     metricsPort: endpoints.metricsPort,
     healthProbePort: endpoints.healthProbePort,
     metrics,
+    log,
     done,
     async stop() {
       working.abort();
@@ -235,8 +253,14 @@ async function lead(
 ): Promise<'stopped' | 'lease lost'> {
   const { settings, clock, log, metrics } = parts;
   const releasing = new AbortController();
-  // A client of its own, so that load on the other never costs the lease.
-  const client = connect({ kubeconfig: parts.env.KUBECONFIG, clock, userAgent: `karpenter/${VERSION}`, log });
+  // A client of its own, so that load on the other never costs the lease. It waits for no longer than renewals do.
+  const client = connect({
+    kubeconfig: parts.env.KUBECONFIG,
+    clock,
+    userAgent: `karpenter/${VERSION}`,
+    log,
+    longestRetryAfterMs: 1_000,
+  });
   const election = electLeader({
     client,
     clock,
@@ -269,14 +293,30 @@ function leaseNamespace({ settings, client }: Parts): string {
   );
 }
 
-async function crdsServed(client: HttpKubeClient): Promise<void> {
-  await Promise.all([client.list(NODE_POOL, { limit: 1 }), client.list(NODE_CLAIM, { limit: 1 })]);
+/** How long it counts as known that the API server serves the custom resources. */
+const CRDS_SEEN_MS = 60_000;
+
+/** Asks for the list of resources, which the API server answers from its memory. */
+async function crdsServed(client: HttpKubeClient, signal: AbortSignal): Promise<void> {
+  const { group, version } = NODE_CLAIM;
+  const served = await client.raw(`/apis/${group}/${version}`, signal).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return { resources: [] };
+    throw error;
+  });
+  const { resources } = (served ?? {}) as { readonly resources?: readonly { readonly name: string }[] };
+  if (!Array.isArray(resources)) throw new Error(`the API server does not say what it serves of ${group}/${version}`);
+  const missing = [NODE_POOL, NODE_CLAIM].filter(
+    ({ plural }) => !resources.some((resource) => resource?.name === plural),
+  );
+  if (missing.length === 0) return;
+  const names = missing.map(({ plural }) => `${plural}.${group}`).join(' and ');
+  throw new Error(`the API server does not serve ${names}: install the chart karpenter-crd`);
 }
 
 /** `major.minor` of the API server. */
 async function serverVersion(client: HttpKubeClient): Promise<string> {
-  const { major, minor } = (await client.raw('/version')) as { readonly major: string; readonly minor: string };
-  return `${major}.${minor.replace(/\D.*$/, '')}`;
+  const told = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
+  return `${String(told?.major)}.${String(told?.minor).replace(/\D.*/s, '')}`;
 }
 
 /** Baked in by the bundler; absent in a checkout. */
@@ -286,12 +326,12 @@ const revision = process.env.SOURCE_REVISION;
 async function main(): Promise<number> {
   let operator: Operator;
   try {
-    operator = await startOperator({
-      argv: process.argv.slice(2),
-      env: process.env,
-      solver: threadSolver().solve,
-      laboratory: labThread(),
-    });
+    const options = { argv: process.argv.slice(2), env: process.env };
+    const { workerLimits, start } = watchProcess(parseSettings(options.argv, options.env).memoryLimit);
+    // a pod that one thread does not come back from is no business of the other either
+    const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
+    operator = await startOperator({ ...options, solver: threadSolver(limits).solve, laboratory: labThread(limits) });
+    start(operator.metrics, operator.log);
   } catch (error) {
     if (error instanceof HelpRequested) {
       process.stdout.write(`${error.message}\n`);

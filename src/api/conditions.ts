@@ -119,7 +119,7 @@ function replaceCondition<T extends Conditioned>(
     type: update.type,
     status: update.status,
     reason: update.reason ?? update.type,
-    message: update.message ?? '',
+    message: conditionMessage(update.message ?? ''),
     lastTransitionTime:
       before?.status === update.status && before.lastTransitionTime !== undefined
         ? before.lastTransitionTime
@@ -140,6 +140,15 @@ const sameCondition = (left: Condition, right: Condition): boolean =>
   left.reason === right.reason &&
   (left.message ?? '') === right.message &&
   left.observedGeneration === right.observedGeneration;
+
+/** The API server refuses more than 32,768 characters, and with them the whole status. */
+const MOST_MESSAGE = 8_192;
+
+/** A message that quotes what users wrote may be of any length. */
+export const conditionMessage = (text: string): string =>
+  text.length <= MOST_MESSAGE
+    ? text
+    : `${text.slice(0, MOST_MESSAGE).toWellFormed()}... (${text.length - MOST_MESSAGE} more characters)`;
 
 const transitionMs = (condition: Condition): number => Date.parse(condition.lastTransitionTime ?? '') || 0;
 

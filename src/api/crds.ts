@@ -54,6 +54,12 @@ export const DECLARATIONS: readonly ResourceDeclaration[] = [
 /** All definitions as plain JSON, ready to be created in a cluster. */
 export const customResourceDefinitions = (): readonly CustomResourceDefinition[] => DECLARATIONS.map(definitionOf);
 
+/** The definition of one kind, if there is one. The others, each of which takes a millisecond, are not made for it. */
+export function customResourceDefinition(kind: string): CustomResourceDefinition | undefined {
+  const declaration = DECLARATIONS.find((each) => each.kind === kind);
+  return declaration && definitionOf(declaration);
+}
+
 const definitionOf = (resource: ResourceDeclaration): CustomResourceDefinition => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

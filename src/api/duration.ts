@@ -1,4 +1,5 @@
 /** Durations in Go's syntax: `90s`, `1h30m`, `1.5h`, `300ms`. */
+import { quoted } from './quoted.ts';
 
 /** Stands for no duration at all, where a field admits it. */
 export const NEVER = 'Never';
@@ -14,8 +15,10 @@ const NANOS: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 };
 const MAX_NANOS = 2n ** 63n - 1n;
-const FORM = /^([+-]?)(?:0|((?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
-const TERM = /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g;
+/** Far more than any duration needs that somebody wrote. */
+const MAX_LENGTH = 256;
+const FORM = /^([+-]?)(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+const TERM = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/gy;
 
 /**
  * The nanoseconds of a duration.
@@ -23,19 +26,19 @@ const TERM = /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g;
  * @throws {RangeError} when the text is not a duration or does not fit 64 bits.
  */
 export function durationNanos(text: string): bigint {
+  if (text.length > MAX_LENGTH)
+    throw new RangeError(`Cannot read duration ${quoted(text)}: expected at most ${MAX_LENGTH} characters`);
   const sign = FORM.exec(text)?.[1];
   if (sign === undefined) {
-    throw new RangeError(
-      `Cannot read duration ${JSON.stringify(text)}: expected numbers with units, such as 90s or 1h30m`,
-    );
+    throw new RangeError(`Cannot read duration ${quoted(text)}: expected numbers with units, such as 90s or 1h30m`);
   }
   let total = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of text.matchAll(TERM)) {
+  for (const [, whole = '', fraction = '', unit = ''] of text.slice(sign.length).matchAll(TERM)) {
     const nanos = NANOS[unit] ?? 0n;
     total += BigInt(whole || 0) * nanos + (BigInt(fraction || 0) * nanos) / 10n ** BigInt(fraction.length);
   }
   const limit = sign === '-' ? MAX_NANOS + 1n : MAX_NANOS;
-  if (total > limit) throw new RangeError(`Cannot read duration ${JSON.stringify(text)}: longer than 292 years`);
+  if (total > limit) throw new RangeError(`Cannot read duration ${quoted(text)}: longer than 292 years`);
   return sign === '-' ? -total : total;
 }
 
@@ -53,6 +56,15 @@ export function parseDuration(text: string): number {
 /** The milliseconds of a duration; `Infinity` for `Never` and for a duration that is not set. */
 export const durationOrNever = (text: string | undefined): number =>
   text === undefined || text === NEVER ? Number.POSITIVE_INFINITY : parseDuration(text);
+
+/** As `durationOrNever`; undefined for a text that is no duration, where one object must not end work on all. */
+export function readDurationOrNever(text: string | undefined): number | undefined {
+  try {
+    return durationOrNever(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /** Prints milliseconds as Go does: `1h30m0s`, `5m0s`, `1.5s`, `300ms`, `0s`. */
 export function formatDuration(ms: number): string {
@@ -75,6 +87,6 @@ function decimal(value: bigint, unit: bigint): string {
   const digits = String(unit).length - 1;
   const fraction = String(value % unit)
     .padStart(digits, '0')
-    .replace(/0+$/, '');
+    .replace(/(?<!0)0+$/, '');
   return fraction === '' ? `${value / unit}` : `${value / unit}.${fraction}`;
 }

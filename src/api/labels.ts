@@ -1,6 +1,8 @@
 /** The labels, annotations, taints and finalizers of the API, and the rules for keys that users may set. */
+import { parseInteger } from './integers.ts';
 import type { NodeSelectorOperator, Taint } from './kubernetes.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';
+import { own } from './own.ts';
 
 export const KARPENTER_GROUP = 'karpenter.sh';
 export const AWS_GROUP = 'karpenter.k8s.aws';
@@ -144,14 +146,29 @@ const KNOWN_VALUES: ReadonlyMap<string, readonly string[]> = new Map<string, rea
   [INSTANCE_TENANCY_LABEL, ['default', 'dedicated']],
 ]);
 
+/** Given to a node by its volume driver, and not before that runs there: volumes cannot be attached earlier. */
+const EBS_ZONE_ALIAS = 'topology.ebs.csi.aws.com/zone';
+
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['failure-domain.beta.kubernetes.io/zone', ZONE_LABEL],
   ['failure-domain.beta.kubernetes.io/region', REGION_LABEL],
   ['beta.kubernetes.io/arch', ARCH_LABEL],
   ['beta.kubernetes.io/os', OS_LABEL],
   ['beta.kubernetes.io/instance-type', INSTANCE_TYPE_LABEL],
-  ['topology.ebs.csi.aws.com/zone', ZONE_LABEL],
+  [EBS_ZONE_ALIAS, ZONE_LABEL],
 ]);
+
+/**
+ * The deprecated names of some labels, with their values: pods may select by them, and not every cluster has a cloud
+ * controller that gives them to nodes.
+ */
+export const aliasLabels = (labels: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  Object.fromEntries(
+    [...ALIASES].flatMap(([alias, key]) => {
+      const value = alias === EBS_ZONE_ALIAS ? undefined : own(labels, key);
+      return value === undefined ? [] : [[alias, value]];
+    }),
+  );
 
 /** The label that a deprecated or driver-specific alias stands for; any other key as it is. */
 export const normalizeLabel = (key: string): string => ALIASES.get(key) ?? key;
@@ -240,5 +257,5 @@ const partition = (values: readonly string[], known: readonly string[]) => ({
   invalid: values.filter((value) => !known.includes(value)),
 });
 
-const isNonNegativeInteger = (values: readonly string[]): boolean =>
-  values.length === 1 && /^\+?[0-9]+$/.test(values[0] ?? '') && BigInt((values[0] ?? '').replace('+', '')) < 2n ** 63n;
+const isNonNegativeInteger = ([value = '', ...others]: readonly string[]): boolean =>
+  others.length === 0 && (parseInteger(value) ?? -1) >= 0;

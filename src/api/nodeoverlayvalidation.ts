@@ -1,6 +1,7 @@
 /** What the API server cannot check about a NodeOverlay. */
 import { requirementErrors } from './labels.ts';
 import type { NodeOverlay } from './nodeoverlay.ts';
+import { readQuantity } from './quantity.ts';
 
 /** Resources whose amount instance types decide; overlays add others. */
 const RESTRICTED_RESOURCES = [
@@ -17,7 +18,7 @@ const RESTRICTED_RESOURCES = [
 
 /** Everything that makes a NodeOverlay unusable; empty when it is sound. */
 export function nodeOverlayErrors(overlay: NodeOverlay): string[] {
-  const { requirements, capacity } = overlay.spec;
+  const { requirements, capacity, price, priceAdjustment } = overlay.spec;
   return [
     ...requirements.flatMap((requirement) => [
       ...requirementErrors(requirement),
@@ -28,5 +29,27 @@ export function nodeOverlayErrors(overlay: NodeOverlay): string[] {
     ...Object.keys(capacity ?? {})
       .filter((name) => RESTRICTED_RESOURCES.includes(name))
       .map((name) => `invalid capacity: ${name} in resource, restricted`),
+    ...Object.entries(capacity ?? {}).flatMap(([name, quantity]) => quantityErrors(name, quantity)),
+    ...priceErrors({ price, priceAdjustment }),
   ];
 }
+
+/** The API server takes exponents with a fraction. */
+function quantityErrors(name: string, quantity: string | number): string[] {
+  try {
+    readQuantity(quantity);
+    return [];
+  } catch (error) {
+    return [`invalid capacity: ${error instanceof Error ? error.message : error} in ${name}`];
+  }
+}
+
+/** USD per hour; more is no price but a slip. The API server takes any number of digits. */
+const MOST_USD = 1_000_000;
+
+const priceErrors = (prices: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.entries(prices).flatMap(([field, text]) =>
+    text === undefined || Math.abs(Number.parseFloat(text)) <= MOST_USD
+      ? []
+      : [`invalid value: ${JSON.stringify(text.slice(0, 50))} in ${field}, must be no more than ${MOST_USD}`],
+  );

@@ -1,19 +1,91 @@
 /** What the API server cannot check about a NodePool, and what the condition ValidationSucceeded therefore says. */
-import type { Taint } from './kubernetes.ts';
+import { durationOrNever } from './duration.ts';
+import type { QuantityList, Taint } from './kubernetes.ts';
 import { isRestrictedLabel, NODEPOOL_LABEL, normalizeLabel, requirementErrors, restrictionText } from './labels.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';
 import type { NodePool } from './nodepool.ts';
+import { readQuantity } from './quantity.ts';
 
 /** Everything that makes a NodePool unusable; empty when it is sound. Joined with `; ` it is the condition's message. */
 export function nodePoolErrors(pool: NodePool): string[] {
   const { metadata, spec } = pool.spec.template;
   return [
+    ...nameErrors(pool),
     ...labelErrors(metadata?.labels ?? {}),
+    ...annotationErrors(metadata?.annotations ?? {}),
     ...taintErrors(spec.taints ?? [], 'taints'),
     ...taintErrors(spec.startupTaints ?? [], 'startupTaints'),
     ...duplicateTaints([...(spec.taints ?? []), ...(spec.startupTaints ?? [])]),
     ...requirementProblems(spec.requirements),
+    ...durationErrors({
+      'template.spec.expireAfter': spec.expireAfter,
+      'template.spec.terminationGracePeriod': spec.terminationGracePeriod,
+      'disruption.consolidateAfter': pool.spec.disruption?.consolidateAfter,
+    }),
+    ...limitErrors(pool.spec.limits ?? {}),
+    ...replicasErrors(pool.spec.replicas ?? 0),
   ];
+}
+
+/** The names of the NodePool and of its NodeClass are label values of every NodeClaim and node. */
+function nameErrors({ metadata, spec }: NodePool): string[] {
+  const { nodeClassRef } = spec.template.spec;
+  return [
+    ...labelValueErrors(metadata.name).map(
+      (detail) =>
+        `invalid name "${metadata.name}", ${detail}: it is the value of the label ${NODEPOOL_LABEL} on every node; ` +
+        'create the NodePool under another name',
+    ),
+    ...labelValueErrors(nodeClassRef.name).map(
+      (detail) =>
+        `invalid name "${nodeClassRef.name}" in nodeClassRef, ${detail}: it is the value of a label on every node; ` +
+        `create the ${nodeClassRef.kind} under another name`,
+    ),
+  ];
+}
+
+/** The API server refuses annotations of more than 256 KiB; a part is left for those that controllers add. */
+const MOST_ANNOTATION_BYTES = 192 * 1024;
+
+function annotationErrors(annotations: Readonly<Record<string, string>>): string[] {
+  const bytes = Object.entries(annotations).reduce((sum, [key, value]) => sum + byteLength(key) + byteLength(value), 0);
+  return [
+    ...Object.keys(annotations).flatMap((key) =>
+      qualifiedNameErrors(key.toLowerCase()).map((detail) => `invalid key name "${key}" in annotations, "${detail}"`),
+    ),
+    ...(bytes > MOST_ANNOTATION_BYTES
+      ? [`invalid annotations, must be no more than ${MOST_ANNOTATION_BYTES} bytes in all and are ${bytes}`]
+      : []),
+  ];
+}
+
+const byteLength = (text: string): number => new TextEncoder().encode(text).length;
+
+/** The API server takes any number of digits. */
+const durationErrors = (fields: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.entries(fields).flatMap(([field, text]) =>
+    failureOf(() => durationOrNever(text)).map((detail) => `invalid value: ${detail} in ${field}`),
+  );
+
+/** The API server takes exponents with a fraction. */
+const limitErrors = (limits: QuantityList): string[] =>
+  Object.entries(limits).flatMap(([name, quantity]) =>
+    failureOf(() => readQuantity(quantity)).map((detail) => `invalid value: ${detail} in limits[${name}]`),
+  );
+
+/** More nodes than any cluster holds. */
+const MOST_REPLICAS = 100_000;
+
+const replicasErrors = (replicas: number): string[] =>
+  replicas > MOST_REPLICAS ? [`invalid value: ${replicas} in replicas, must be no more than ${MOST_REPLICAS}`] : [];
+
+function failureOf(read: () => unknown): string[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
 }
 
 function labelErrors(labels: Readonly<Record<string, string>>): string[] {
@@ -32,9 +104,15 @@ const EFFECTS: readonly string[] = ['NoSchedule', 'PreferNoSchedule', 'NoExecute
 function taintErrors(taints: readonly Taint[], field: string): string[] {
   return taints.flatMap(({ key, value, effect }) => [
     ...qualifiedNameErrors(key).map((detail) => `invalid value: ${detail} in ${field}`),
-    ...(value ? qualifiedNameErrors(value) : []).map((detail) => `invalid value: ${detail} in ${field}`),
+    ...(value ? valueErrors(value) : []).map((detail) => `invalid value: ${detail} in ${field}`),
     ...(EFFECTS.includes(effect ?? '') ? [] : [`invalid value: "${effect}" in ${field}`]),
   ]);
+}
+
+/** What a Node takes as a value is less than what the API server takes in a NodePool. */
+function valueErrors(value: string): string[] {
+  const errors = qualifiedNameErrors(value);
+  return errors.length > 0 ? errors : labelValueErrors(value);
 }
 
 function duplicateTaints(taints: readonly Taint[]): string[] {

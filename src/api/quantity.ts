@@ -1,5 +1,6 @@
 /** Quantities of resources, read, compared and printed as Kubernetes does: exact to a billionth, at most 2^63 - 1. */
 import type { Quantity } from './kubernetes.ts';
+import { quoted } from './quoted.ts';
 
 /** The family of suffixes that a quantity was written with; printing keeps to it. */
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
@@ -12,6 +13,9 @@ export interface ExactQuantity {
 
 const BILLION = 1_000_000_000n;
 const MAX_NANO = (2n ** 63n - 1n) * BILLION;
+/** The largest value has 19 digits before the point and 9 behind it. */
+const MAX_DIGITS = 100;
+const MAX_SHIFT = 500;
 const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
 const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const FORM = /^([+-]?)(\d*)(?:\.(\d*))?([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/;
@@ -39,26 +43,38 @@ export function readQuantity(quantity: Quantity): ExactQuantity {
   const [, sign, whole = '', fraction = '', suffix = ''] = parts ?? [];
   if (!parts || whole + fraction === '') {
     throw new RangeError(
-      `Cannot read quantity ${JSON.stringify(quantity)}: expected a number with a suffix such as m, k, Mi or Gi`,
+      `Cannot read quantity ${quoted(text)}: expected a number with a suffix such as m, k, Mi or Gi`,
     );
   }
-  const { format, numerator, denominator } = scaleOf(suffix);
-  const dividend = BigInt(whole + fraction) * numerator * BILLION;
-  const divisor = denominator * 10n ** BigInt(fraction.length);
-  const magnitude = (dividend + divisor - 1n) / divisor;
+  const { format, binary, exponent } = scaleOf(suffix);
+  const { mantissa, shift } = significant(whole, fraction);
+  // beyond these no value is left that the bounds of a quantity do not decide
+  const { numerator, denominator } = powerOfTen(Math.max(-MAX_SHIFT, Math.min(MAX_SHIFT, exponent + shift)));
+  const dividend = mantissa * binary * numerator * BILLION;
+  const magnitude = (dividend + denominator - 1n) / denominator;
   const capped = magnitude > MAX_NANO ? MAX_NANO : magnitude;
   const belowOne = format === 'BinarySI' && capped > 0n && capped < BILLION;
   return { nano: sign === '-' ? -capped : capped, format: belowOne ? 'DecimalSI' : format };
 }
 
-function scaleOf(suffix: string): { format: QuantityFormat; numerator: bigint; denominator: bigint } {
+/**
+ * The value of `whole.fraction` as `mantissa × 10^shift`, with as many digits as can matter: however many are written,
+ * the numbers that are computed with stay small. What is cut off counts as one more digit, because values round up.
+ */
+function significant(whole: string, fraction: string): { mantissa: bigint; shift: number } {
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const cut = digits.length - MAX_DIGITS;
+  if (cut <= 0) return { mantissa: BigInt(digits || 0), shift: -fraction.length };
+  const rest = /[1-9]/.test(digits.slice(MAX_DIGITS)) ? '1' : '0';
+  return { mantissa: BigInt(digits.slice(0, MAX_DIGITS) + rest), shift: cut - 1 - fraction.length };
+}
+
+function scaleOf(suffix: string): { format: QuantityFormat; binary: bigint; exponent: number } {
   const binary = BINARY_SUFFIXES.indexOf(suffix);
-  if (binary > 0) return { format: 'BinarySI', numerator: 1024n ** BigInt(binary), denominator: 1n };
+  if (binary > 0) return { format: 'BinarySI', binary: 1024n ** BigInt(binary), exponent: 0 };
   const decimal = DECIMAL_SUFFIXES.indexOf(suffix);
-  if (decimal >= 0) return { format: 'DecimalSI', ...powerOfTen((decimal - 3) * 3) };
-  // beyond these no value is left that the bounds of a quantity do not decide
-  const exponent = Math.max(-400, Math.min(400, Number(suffix.slice(1))));
-  return { format: 'DecimalExponent', ...powerOfTen(exponent) };
+  if (decimal >= 0) return { format: 'DecimalSI', binary: 1n, exponent: (decimal - 3) * 3 };
+  return { format: 'DecimalExponent', binary: 1n, exponent: Number(suffix.slice(1)) };
 }
 
 const powerOfTen = (exponent: number): { numerator: bigint; denominator: bigint } =>

@@ -19,6 +19,7 @@ import { LaunchTemplates, launchTemplatesController } from './launchtemplates/la
 import { measured } from './measured.ts';
 import { awsMetrics } from './metrics.ts';
 import { amiStep, placementGroupStep, reservationStep, securityGroupStep, subnetStep } from './nodeclass/discovery.ts';
+import { fieldsStep } from './nodeclass/fields.ts';
 import { nodeClassHash } from './nodeclass/hash.ts';
 import { instanceProfileStep } from './nodeclass/instanceprofile.ts';
 import { nodeClassController } from './nodeclass/nodeclass.ts';
@@ -31,7 +32,7 @@ import { UnavailableOfferings } from './offerings/unavailable.ts';
 import { offeringsWatch } from './offerings/watch.ts';
 import type { AwsOptions, AwsProvider } from './options.ts';
 import { PlacementGroups } from './placementgroups/placementgroups.ts';
-import { overlayPrices } from './pricing/overlay.ts';
+import { OverlayPrices } from './pricing/overlay.ts';
 import { Pricing, pricingController } from './pricing/pricing.ts';
 import { Ec2Provider } from './provider.ts';
 import { reservedCapacityType } from './reservations/capacitytype.ts';
@@ -102,7 +103,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     reservations,
     placementGroups,
     shifts: shifts ?? noShifts,
-    overlayPrice: settings.featureGates.nodeOverlay ? overlayPrices(informers, clock) : undefined,
+    overlayPrices: settings.featureGates.nodeOverlay ? new OverlayPrices(informers, clock) : undefined,
     metrics,
     clock,
     log,
@@ -154,6 +155,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const tools = stepTools(() => clock.now(), reservedCapacity);
   const verdicts = new ValidationCache(clock);
   const steps = [
+    fieldsStep(tools),
     amiStep(tools, amis),
     ...(reservedCapacity ? [reservationStep(tools, reservations, clock)] : []),
     placementGroupStep(tools, placementGroups),

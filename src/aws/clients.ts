@@ -5,10 +5,14 @@ import { IAMClient } from '@aws-sdk/client-iam';
 import { PricingClient } from '@aws-sdk/client-pricing';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
+import { type Clock, realClock } from '../kube/clock.ts';
+import { checked, type Stacked } from './answers/checked.ts';
 import { instanceRegion } from './metadata.ts';
+import { standardRetries } from './retries.ts';
 
 /** Longer than any answer takes, a long poll of the queue included. An AWS that never answers must not hold us up. */
 const ANSWER_MS = 60_000;
+const ATTEMPTS = 6;
 
 export interface Clients {
   readonly ec2: EC2Client;
@@ -48,12 +52,21 @@ async function regionOf(configured: () => Promise<string>): Promise<string> {
   }
 }
 
+export interface ClientOptions {
+  /** That pauses between attempts follow. Default: the machine's. */
+  readonly clock?: Clock;
+  /** How long each attempt waits for its answer, in real time. */
+  readonly answerMs?: number;
+}
+
 /**
- * With the SDK's standard mode: throttling and transient errors are retried with jittered back-off.
- * @param answerMs how long each attempt waits for its answer
+ * Throttling and transient errors are retried with jittered back-off, as in the SDK's standard mode.
  * @throws Error when neither the environment, the shared config nor the instance names a region
  */
-export async function createClients(answerMs = ANSWER_MS): Promise<Clients> {
+export async function createClients({
+  clock = realClock(),
+  answerMs = ANSWER_MS,
+}: ClientOptions = {}): Promise<Clients> {
   const once = {
     maxAttempts: 1,
     requestHandler: { connectionTimeout: 5_000, requestTimeout: answerMs, throwOnRequestTimeout: true },
@@ -61,16 +74,44 @@ export async function createClients(answerMs = ANSWER_MS): Promise<Clients> {
   const probe = new EC2Client(once);
   const region = await regionOf(probe.config.region);
   probe.destroy();
-  const patient = { ...once, region, maxAttempts: 6, retryMode: 'standard' };
+  const patient = () => ({ ...once, region, maxAttempts: ATTEMPTS, retryStrategy: standardRetries(clock, ATTEMPTS) });
+  const bounded = <C extends Bounded>(client: C): C => withDeadline(checked(client), answerMs);
   return {
-    ec2: new EC2Client(patient),
-    ec2Once: new EC2Client({ ...once, region }),
+    ec2: bounded(new EC2Client(patient())),
+    ec2Once: bounded(new EC2Client({ ...once, region })),
     // A long poll holds its connection for 20 s, so the queue has a client of its own.
-    sqs: new SQSClient(patient),
-    ssm: new SSMClient(patient),
-    iam: new IAMClient(patient),
-    eks: new EKSClient(patient),
-    pricing: new PricingClient({ ...patient, region: pricingRegion(region) }),
+    sqs: bounded(new SQSClient(patient())),
+    ssm: bounded(new SSMClient(patient())),
+    iam: bounded(new IAMClient(patient())),
+    eks: bounded(new EKSClient(patient())),
+    pricing: bounded(new PricingClient({ ...patient(), region: pricingRegion(region) })),
     region,
   };
+}
+
+interface Bounded extends Stacked {
+  readonly config: Pick<EC2Client['config'], 'requestHandler'>;
+}
+
+/** The part of an open answer that can be given up. */
+interface Body {
+  destroy?(error: Error): void;
+  once?(event: 'close', listener: () => void): void;
+}
+
+/** Ends answers that take longer than this to come in whole: the SDK's own time-out is over with their first byte. */
+function withDeadline<C extends Bounded>(client: C, answerMs: number): C {
+  const { requestHandler } = client.config;
+  const handle = requestHandler.handle.bind(requestHandler);
+  requestHandler.handle = async (request, options) => {
+    const result = await handle(request, options);
+    const body = result.response.body as Body | undefined;
+    if (body?.destroy === undefined || body.once === undefined) return result;
+    const text = `the answer of AWS did not end within ${answerMs} ms`;
+    const late = Object.assign(new Error(text), { name: 'TimeoutError' });
+    const timer = setTimeout(() => body.destroy?.(late), answerMs).unref();
+    body.once('close', () => clearTimeout(timer));
+    return result;
+  };
+  return client;
 }

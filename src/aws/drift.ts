@@ -1,4 +1,7 @@
-/** Why a NodeClaim no longer matches its NodeClass. */
+/**
+ * Why a NodeClaim no longer matches its NodeClass. Only what AWS has answered counts: whatever could not be looked up is
+ * neither drift nor the end of it, and throws.
+ */
 import type { EC2NodeClass } from '../api/ec2nodeclass.ts';
 import {
   EC2_NODECLASS_HASH_ANNOTATION,
@@ -10,6 +13,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { amiForType } from './amis/amis.ts';
 import type { Instance } from './instances/instance.ts';
+import type { PlacementGroup } from './placementgroups/placementgroups.ts';
 
 /** The NodeClass's own settings changed. Hashes of different versions, or missing ones, say nothing. */
 export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): boolean {
@@ -21,7 +25,10 @@ export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): 
   return version === wanted[EC2_NODECLASS_HASH_VERSION_ANNOTATION] && hash !== wantedHash;
 }
 
-/** @throws Error when the claim's type or image is not known */
+/**
+ * A type that no image of the NodeClass is for keeps its nodes: there is nothing to replace them with.
+ * @throws Error when the claim's type or image is not known
+ */
 export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types: readonly InstanceType[]): boolean {
   const name = claim.metadata.labels?.[INSTANCE_TYPE_LABEL] ?? '';
   const type = types.find((each) => each.name === name);
@@ -30,26 +37,36 @@ export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types:
   if (amis.length === 0) throw new Error('no amis exist given constraints');
   const image = claim.status?.imageID ?? '';
   if (image === '') throw new Error(`NodeClaim ${claim.metadata.name} has no image id`);
-  return amiForType(amis, type)?.id !== image;
+  const wanted = amiForType(amis, type);
+  return wanted !== undefined && wanted.id !== image;
 }
 
-/** @throws Error when the NodeClass has no security groups */
+/** @throws Error when the NodeClass has no security groups, or EC2 does not tell the instance's */
 export function isSecurityGroupDrifted(instance: Instance, { status }: EC2NodeClass): boolean {
   const wanted = new Set((status?.securityGroups ?? []).map(({ id }) => id));
   if (wanted.size === 0) throw new Error('no security groups are present in the status');
   const actual = new Set(instance.securityGroupIds);
+  if (actual.size === 0) throw new Error(`EC2 tells no security groups of instance ${instance.id}`);
   return wanted.symmetricDifference(actual).size > 0;
 }
 
-/** @throws Error when the NodeClass has no subnets */
+/** @throws Error when the NodeClass has no subnets, or EC2 does not tell the instance's */
 export function isSubnetDrifted(instance: Instance, { status }: EC2NodeClass): boolean {
   const wanted = (status?.subnets ?? []).map(({ id }) => id);
   if (wanted.length === 0) throw new Error('no subnets are discovered');
+  if (instance.subnetId === '') throw new Error(`EC2 tells no subnet of instance ${instance.id}`);
   return !wanted.includes(instance.subnetId);
 }
 
 export const isReservationDrifted = ({ reservation }: Instance, { status }: EC2NodeClass): boolean =>
   reservation !== undefined && !(status?.capacityReservations ?? []).some(({ id }) => id === reservation.id);
 
-export const isPlacementGroupDrifted = (claim: NodeClaim, groupId: string): boolean =>
-  (claim.metadata.labels?.[PLACEMENT_GROUP_ID_LABEL] ?? '') !== groupId;
+/** `group` is undefined when EC2 has none that the NodeClass selects: its nodes have no other group to move to. */
+export function isPlacementGroupDrifted(
+  claim: NodeClaim,
+  { spec }: EC2NodeClass,
+  group: PlacementGroup | undefined,
+): boolean {
+  if (spec.placementGroupSelector !== undefined && group === undefined) return false;
+  return (claim.metadata.labels?.[PLACEMENT_GROUP_ID_LABEL] ?? '') !== (group?.id ?? '');
+}

@@ -1,5 +1,7 @@
 /** What AWS error codes mean to the provider, and how failed launches are explained to the user. */
 import { CreateFailed } from '../cloud/errors.ts';
+import { isThrottle } from './answers/throttles.ts';
+import { UnusableAnswer } from './answers/unusable.ts';
 
 const NOT_FOUND = new Set([
   'InvalidCapacityReservationId.NotFound',
@@ -42,7 +44,7 @@ export function codeOf(error: unknown): string {
 export const isNotFound = (error: unknown): boolean => NOT_FOUND.has(codeOf(error));
 export const isDryRun = (error: unknown): boolean => codeOf(error) === 'DryRunOperation';
 export const isUnauthorized = (error: unknown): boolean => codeOf(error) === 'UnauthorizedOperation';
-export const isThrottled = (error: unknown): boolean => codeOf(error) === 'RequestLimitExceeded';
+export const isThrottled = (error: unknown): boolean => isThrottle(codeOf(error));
 export const isNoCapacity = (code: string): boolean => NO_CAPACITY.has(code);
 
 /** True when the service itself failed: HTTP 5xx. */
@@ -51,6 +53,16 @@ export function isServerFault(error: unknown): boolean {
     if ('$fault' in at && at.$fault === 'server') return true;
   return false;
 }
+
+/** True when AWS has not said anything that holds: it was out of reach, busy, or its answer cannot be used. */
+export function isUnanswered(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return isServerFault(error) || isThrottled(error) || error instanceof UnusableAnswer || isOutOfReach(error);
+}
+
+/** Node's own codes, and the SDK's time-out. */
+const isOutOfReach = (error: Error): boolean =>
+  error.name === 'TimeoutError' || ('code' in error && typeof error.code === 'string' && error.code.startsWith('E'));
 
 /** `code: message`, as AWS errors are quoted. */
 export function describeError(error: unknown): string {

@@ -23,7 +23,7 @@ async function probe({ ec2 }: Clients): Promise<void> {
  * @throws Error when EC2 cannot be reached, or the cluster's endpoint or version cannot be found out
  */
 export async function awsProvider(options: AwsOptions): Promise<AwsProvider> {
-  const clients = await createClients();
+  const clients = await createClients({ clock: options.clock });
   const { ec2, ec2Once, sqs, ssm, iam, eks, pricing } = clients;
   instrument([ec2, ec2Once, sqs, ssm, iam, eks, pricing], options.metrics);
   options.log.debug('discovered region', { region: clients.region });

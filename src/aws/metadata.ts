@@ -3,6 +3,8 @@
 const DEFAULT_ENDPOINT = 'http://169.254.169.254';
 /** Where there is no instance nothing may answer at all, and someone waits for an error. */
 const ANSWER_MS = 1_000;
+/** It becomes part of the names of hosts. */
+const REGION = /^[a-z][a-z0-9-]{1,62}$/;
 
 /** The region of the instance that this process runs on; undefined elsewhere. */
 export async function instanceRegion(
@@ -17,7 +19,8 @@ export async function instanceRegion(
   };
   try {
     const token = await ask('PUT', '/latest/api/token', { 'x-aws-ec2-metadata-token-ttl-seconds': '60' });
-    return (await ask('GET', '/latest/meta-data/placement/region', { 'x-aws-ec2-metadata-token': token })) || undefined;
+    const region = await ask('GET', '/latest/meta-data/placement/region', { 'x-aws-ec2-metadata-token': token });
+    return REGION.test(region) ? region : undefined;
   } catch {
     return undefined;
   }

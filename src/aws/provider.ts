@@ -143,13 +143,14 @@ export class Ec2Provider implements CloudProvider {
     types = adjust(types);
     const instance = await this.#obtain(nodeClass, claim, types);
     if (instance.reservation !== undefined) this.#options.reservations.launched(instance.reservation.id);
-    const group = await this.#options.placementGroups.current(nodeClass);
+    // The launch has just asked for the group. After the purchase nothing may fail any more.
+    const group = this.#options.placementGroups.remembered(nodeClass);
     const type = types.find((each) => each.name === instance.type);
     const labels = instanceLabels(instance, {
       type,
       zoneId: zoneIdOf(nodeClass, instance.zone),
       placementGroup: group,
-      partition: chosenPartition(claim),
+      partition: chosenPartition(claim, group),
       nowMs: this.#options.clock.now(),
     });
     return {
@@ -229,7 +230,7 @@ export class Ec2Provider implements CloudProvider {
     return Promise.all(instances.map((instance) => this.#describe(instance, typesByPool)));
   }
 
-  /** With the type's labels and capacity, as long as the instance's NodePool and NodeClass are there. */
+  /** With the type's labels and capacity, as long as these can be found out by the instance's NodePool and NodeClass. */
   async #describe(
     instance: Instance,
     typesByPool: Map<string, Promise<ReadonlyMap<string, InstanceType>>>,
@@ -243,14 +244,19 @@ export class Ec2Provider implements CloudProvider {
       return claimOf(instance, { nowMs: clock.now() });
     const key = nodeClass.metadata.name;
     const listing =
-      typesByPool.get(key) ?? types.list(nodeClass).then((list) => new Map(list.map((type) => [type.name, type])));
+      typesByPool.get(key) ??
+      types.list(nodeClass).then(
+        (list) => new Map(list.map((type) => [type.name, type])),
+        // One NodeClass that cannot be resolved must not hide the instances of the others.
+        () => new Map(),
+      );
     typesByPool.set(key, listing);
     const type = (await listing).get(instance.type);
-    if (type === undefined) throw new Error(`instance type ${instance.type} not found in cache`);
+    if (type === undefined) return claimOf(instance, { nowMs: clock.now() });
     return claimOf(instance, {
       type,
       zoneId: zoneIdOf(nodeClass, instance.zone),
-      placementGroup: await placementGroups.current(nodeClass),
+      placementGroup: placementGroups.remembered(nodeClass),
       nowMs: clock.now(),
     });
   }
@@ -274,7 +280,7 @@ export class Ec2Provider implements CloudProvider {
     const reservation =
       isReservationDrifted(instance, nodeClass) &&
       isReservationDrifted(await instances.get(id, { skipCache: true }), nodeClass);
-    const group = isPlacementGroupDrifted(claim, (await placementGroups.current(nodeClass))?.id ?? '');
+    const group = isPlacementGroupDrifted(claim, nodeClass, await placementGroups.current(nodeClass));
     if (securityGroups) return 'SecurityGroupDrift';
     if (subnet) return 'SubnetDrift';
     if (reservation) return 'CapacityReservationDrift';

@@ -3,6 +3,7 @@
  * credentials of an SDK client.
  */
 import type { EKSClient } from '@aws-sdk/client-eks';
+import { wholeBody } from './answers/body.ts';
 
 const TIMEOUT_MS = 10_000;
 const MAX_TEXT = 300;
@@ -63,7 +64,7 @@ export async function signedRequest(
     signal: AbortSignal.timeout(TIMEOUT_MS),
     ...(body === undefined ? {} : { body }),
   });
-  const text = await response.text();
+  const text = String(await wholeBody({ service, operation: method }, response.body));
   if (response.ok) return text;
   const error = new Error(`${service} answers ${response.status}: ${errorMessage(text)}`);
   throw Object.assign(error, { Code: errorCode(response, text) });
@@ -72,9 +73,16 @@ export async function signedRequest(
 /** The message of an error in JSON or XML; of anything else the beginning. */
 function errorMessage(text: string): string {
   const json = /"[Mm]essage"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
-  if (json !== undefined) return JSON.parse(json) as string;
   const xml = /<Message>([^<]*)<\/Message>/.exec(text)?.[1]?.replaceAll('&quot;', '"').replaceAll('&amp;', '&');
-  return xml ?? text.trim().slice(0, MAX_TEXT);
+  return (unescaped(json) ?? xml ?? text.trim()).slice(0, MAX_TEXT);
+}
+
+function unescaped(json: string | undefined): string | undefined {
+  try {
+    return json === undefined ? undefined : String(JSON.parse(json));
+  } catch {
+    return undefined;
+  }
 }
 
 /** `AccessDeniedException` of `com.amazonaws.events#AccessDeniedException:…`; empty when the answer names none. */

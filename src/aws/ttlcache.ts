@@ -80,6 +80,11 @@ export class TtlCache<K, V> {
   }
 }
 
+export interface Freshness {
+  /** Load, whatever is remembered. */
+  readonly anew?: boolean;
+}
+
 /** Answers from the cache, else loads once (concurrent callers share the call) and remembers the answer, not failures. */
 export class LoadingCache<V> {
   readonly #cache: TtlCache<string, V>;

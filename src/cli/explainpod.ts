@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import type { Snapshot } from '../engine/model.ts';
 import { misfitText } from '../engine/solver/misfits.ts';
+import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import type { Simulation } from './render/plan.ts';
@@ -13,9 +14,15 @@ import { simulate } from './simulate.ts';
 export interface PodVerdict {
   /** `namespace/name`. */
   readonly pod: string;
-  /** `running`: on a node already. `fits`: on a node that is there. `bought`: on a new node. */
-  readonly code: 'running' | 'fits' | 'bought' | 'unschedulable' | 'unknown';
+  /**
+   * `running`: on a node already. `held`: the operator leaves it out for a while. `not-held`: it does not, which is all
+   * that it was asked. `fits`: on a node that is there. `bought`: on a new node.
+   */
+  readonly code: 'running' | 'held' | 'not-held' | 'fits' | 'bought' | 'unschedulable' | 'unknown';
   readonly text: string;
+  /** Begin and end of the time for which it is held. */
+  readonly since?: string;
+  readonly until?: string;
   /** What each NodePool has against it, in the order in which they were tried. */
   readonly nodePools?: readonly { readonly nodePool: string; readonly code: string; readonly text: string }[];
 }
@@ -48,10 +55,33 @@ export function podVerdict(pod: string, simulation: Simulation, { nodes }: Snaps
   return { pod, code: 'unschedulable', text: 'no NodePool can buy a node for it', nodePools };
 }
 
-export function podVerdictText({ pod, code, text, nodePools = [] }: PodVerdict): string {
+/** What is read of a hold that `/debug/holds` serves. */
+export interface PublishedHold {
+  readonly pod: string;
+  readonly text: string;
+  readonly since: string;
+  readonly until: string;
+}
+
+async function holdOn(pod: string, server: string): Promise<PodVerdict | undefined> {
+  const holds = await askOperator<readonly PublishedHold[]>(server, '/debug/holds');
+  const hold = holds.find((each) => each.pod === pod);
+  if (hold === undefined) return undefined;
+  const { text, since, until } = hold;
+  return { pod, code: 'held', text: `no nodes are bought for it now: ${text}`, since, until };
+}
+
+const notHeld = (pod: string, server: string): PodVerdict => ({
+  pod,
+  code: 'not-held',
+  text: `the operator at ${server} holds back no pending pod of this name; name manifests with -f to see where it would go`,
+});
+
+export function podVerdictText({ pod, code, text, since, until, nodePools = [] }: PodVerdict): string {
   const rows = nodePools.map((each) => [each.nodePool, each.code, each.text]);
   const reasons = rows.length === 0 ? '' : `\n${table(['NODEPOOL', 'CODE', 'BECAUSE'], rows)}\n`;
-  return `Pod ${pod}\n  verdict  ${code}\n  because  ${text}\n${reasons}`;
+  const held = since === undefined || until === undefined ? '' : `  since    ${since}\n  until    ${until}\n`;
+  return `Pod ${pod}\n  verdict  ${code}\n  because  ${text}\n${held}${reasons}`;
 }
 
 const nameOf = ({ namespace = 'default', name }: { readonly namespace?: string; readonly name: string }): string =>
@@ -59,6 +89,8 @@ const nameOf = ({ namespace = 'default', name }: { readonly namespace?: string; 
 
 interface Flags extends ScenarioOptions {
   readonly namespace: string;
+  /** An operator that is asked whether it holds the pod back. */
+  readonly server?: string;
   readonly now?: number;
   readonly output: Format;
 }
@@ -67,22 +99,33 @@ export function explainPod(): Command {
   const command = new Command('pod')
     .description('Say of a pod among some manifests which node it would get, and if none, why not')
     .argument('<name>', 'name of the pod; pods of a workload are NAME-0, NAME-1 …')
-    .option('-n, --namespace <namespace>', 'its namespace', 'default');
+    .option('-n, --namespace <namespace>', 'its namespace', 'default')
+    .option(
+      '--server <url>',
+      `the operator to ask, by its metrics port, whether it holds the pod back (default without -f: "${DEFAULT_SERVER}")`,
+    );
   return withScenario(command)
     .addOption(outputOption())
-    .addHelpText('after', '\nWhat the operator itself says of a pod is in the events of kubectl describe pod.')
-    .action(async (name: string, { namespace, now, output, ...flags }: Flags) => {
-      if (flags.filename.length === 0)
-        command.error('error: name manifests with -f, or pipe them in: kubectl get … -A -o yaml | karpenter … -f -');
+    .addHelpText(
+      'after',
+      '\nWithout -f it only asks the operator whether it holds the pod back; with -f and --server that comes first.\nWhat the operator itself says of a pod is also in the events of kubectl describe pod.',
+    )
+    .action(async (name: string, { namespace, server, now, output, ...flags }: Flags) => {
+      const pod = nameOf({ namespace, name });
+      if (flags.filename.length === 0) {
+        const asked = server ?? DEFAULT_SERVER;
+        return printAs(output, (await holdOn(pod, asked)) ?? notHeld(pod, asked), podVerdictText);
+      }
       const options = { ...flags, explain: true, ...(now === undefined ? {} : { nowMs: now }) };
       const { simulation, snapshot, notes } = await simulate(options);
       // Also when the pod is not found: the note of a Node that is left out says why those on it are.
       writeNotes(notes);
       const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
       const known = pods.map(({ metadata }) => nameOf(metadata));
-      const pod = nameOf({ namespace, name });
       if (!known.includes(pod))
         throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
-      await printAs(output, podVerdict(pod, simulation, snapshot), podVerdictText);
+      const verdict = podVerdict(pod, simulation, snapshot);
+      const hold = server === undefined || verdict.code === 'running' ? undefined : await holdOn(pod, server);
+      await printAs(output, hold ?? verdict, podVerdictText);
     });
 }

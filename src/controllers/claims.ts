@@ -1,10 +1,12 @@
 /** Turns planned claims into NodeClaim objects. */
+
 import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { own } from '../api/own.ts';
 import type { PlannedClaim } from '../engine/model.ts';
-import { quantityList, resourcesOf } from '../engine/resources.ts';
+import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
 import { createOnce } from '../kube/create.ts';
 import type { ReconcileContext } from '../kube/reconciler.ts';
 import type { ClusterState } from '../state/cluster.ts';
@@ -26,7 +28,7 @@ export async function createClaim(
   const exceeded = exceededLimit(pool, cluster.poolTotals(planned.nodePool));
   if (exceeded) throw new Error(exceeded);
   const claim = await createOnce({ client, clock, signal }, NODE_CLAIM, nodeClaimOf(planned, pool));
-  cluster.track(claim);
+  cluster.track(claim, planned.pods);
   // pods of capacity buffers do not exist: nothing would ever end their entries
   for (const pod of planned.pods) if (exists(cluster, pod)) cluster.podTimings.assign(pod, claim.metadata.name);
   log.info('created nodeclaim', {
@@ -51,10 +53,10 @@ const exists = ({ stores }: Pick<ClusterState, 'stores'>, key: string): boolean 
 /** Usage equal to a limit passes: the planner has kept what it planned within the rest. */
 function exceededLimit(pool: NodePool, usage: Readonly<Record<string, number>>): string | undefined {
   for (const [name, limit] of Object.entries(resourcesOf(pool.spec.limits))) {
-    const used = usage[name] ?? 0;
+    const used = amountIn(usage, name);
     if (used <= limit) continue;
     const usageText = quantityList({ [name]: used })[name];
-    return `resource usage exceeds limit (limit=${pool.spec.limits?.[name]}, resource-name=${name}, usage=${usageText})`;
+    return `resource usage exceeds limit (limit=${own(pool.spec.limits, name)}, resource-name=${name}, usage=${usageText})`;
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 /** Counting the NodeClaims that the operator takes out of service, and the pods that have to move for it. */
-import { parseDuration } from '../api/duration.ts';
+import { readDurationOrNever } from '../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { isReschedulable } from '../engine/pods.ts';
@@ -43,5 +43,8 @@ export const reschedulablePods = ({ cluster }: Pick<Deps, 'cluster'>, claim: Nod
 function terminationMode(claim: NodeClaim): string {
   const grace = claim.spec.terminationGracePeriod;
   if (grace === undefined) return 'graceful';
-  return parseDuration(grace) <= 0 ? 'forceful' : 'eventual';
+  // one that cannot be read is treated as none
+  const graceMs = readDurationOrNever(grace) ?? Number.POSITIVE_INFINITY;
+  if (graceMs === Number.POSITIVE_INFINITY) return 'graceful';
+  return graceMs <= 0 ? 'forceful' : 'eventual';
 }

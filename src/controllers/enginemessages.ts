@@ -1,7 +1,8 @@
 /** What goes to and from every thread of the engine's, whatever it is asked. All of it can be cloned. */
 import type { NodePool } from '../api/nodepool.ts';
-import type { InstanceType, Snapshot } from '../engine/model.ts';
+import type { Snapshot } from '../engine/model.ts';
 import type { CopyMessage } from './copies.ts';
+import type { TypesMessage } from './instance-type-lists.ts';
 
 /** The lists of a snapshot of which a thread keeps copies. */
 export const COPIED = [
@@ -29,11 +30,7 @@ export interface SnapshotFrame {
 }
 
 /** What a thread is to hold from now on. */
-export type HoldMessage =
-  | CopyMessage
-  /** The next types of a list. */
-  | { readonly kind: 'types'; readonly id: number; readonly types: readonly InstanceType[] }
-  | { readonly kind: 'forget'; readonly id: number };
+export type HoldMessage = CopyMessage | TypesMessage;
 
 /** An answer instead of what was asked for. */
 export interface Failure {

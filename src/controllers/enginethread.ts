@@ -2,25 +2,39 @@
  * The near side of a thread that works on the cluster while this one answers watches, leases and probes. The thread keeps
  * a copy of the cluster: what changed since the last question goes over, in small parts, because copying blocks as well.
  */
-import { Worker } from 'node:worker_threads';
+import { type ResourceLimits, Worker, type WorkerOptions } from 'node:worker_threads';
 import type { Pod } from '../api/kubernetes.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
+import { type Clock, realClock } from '../kube/clock.ts';
 import { Copies } from './copies.ts';
+import type { Suspects } from './engine-supervision.ts';
+import { deathOf, EngineDeath, Watchdog } from './engine-watchdog.ts';
 import type { Failure, HoldMessage, NumberedPool, SnapshotFrame } from './enginemessages.ts';
+import { ShownTypes } from './instance-type-lists.ts';
+import { weightOfPod } from './pod-weight.ts';
+import { newBoard, podOnBoard, type SharedBoard } from './progress-board.ts';
 import { inTurns } from './turns.ts';
-
-/**
- * Lists of instance types that a thread keeps, or as many as one question needs if those are more. A new list comes with
- * every change of prices or offerings.
- */
-const MOST_TYPE_LISTS = 32;
-/** Instance types copied at a stretch: a few milliseconds' worth. */
-const TYPES_PER_STEP = 100;
 
 /** What goes over instead of an object. */
 export interface Forms {
   readonly node: (node: StateNode) => StateNode;
   readonly pendingPod: (pod: Pod) => Pod;
+}
+
+export interface ThreadOptions {
+  /** Heap of the thread. It ends when it needs more, and not the process. Node's own bounds when left out. */
+  readonly resourceLimits?: ResourceLimits;
+  /** For the time that questions have; that of the machine when left out. */
+  readonly clock?: Clock;
+  /** Pods that threads did not come back from; of this thread alone when left out. */
+  readonly suspects?: Suspects;
+  /** Its code, where it is not the product's own. */
+  readonly url?: URL;
+}
+
+/** What a thread gets when it starts. */
+export interface ThreadData {
+  readonly board: SharedBoard;
 }
 
 interface Job<Answer> {
@@ -36,40 +50,48 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
   readonly #name: string;
   readonly #jobs = new Map<number, Job<Answer>>();
   readonly #copies = new Copies((message) => this.send(message));
-  /** Numbers of the lists of instance types that the thread has, the least recently used first. */
-  readonly #typeLists = new Map<readonly InstanceType[], number>();
-  /** Those of them that the question being sent is about. */
-  readonly #inUse = new Set<readonly InstanceType[]>();
+  readonly #types = new ShownTypes((message) => this.send(message));
+  /** Lists of instance types that the snapshot shown last is about. */
+  #ofSnapshot: ReadonlySet<readonly InstanceType[]> = new Set();
+  /** Those that the question being sent is about besides. */
+  readonly #ofQuestion = new Set<readonly InstanceType[]>();
   /** What is being sent, after which the next may be. */
   #sending: Promise<unknown> = Promise.resolve();
   #lastId = 0;
+  /** What the thread works on. */
+  readonly #board = newBoard();
+  readonly #watchdog: Watchdog;
 
-  constructor(url: URL, name: string) {
+  /** @throws EngineDeath when it cannot be started */
+  constructor(url: URL, name: string, { clock = realClock(), resourceLimits, url: own = url }: ThreadOptions = {}) {
     this.#name = name;
-    this.#worker = new Worker(url);
+    const workerData: ThreadData = { board: this.#board };
+    this.#worker = startWorker(own, { name, workerData, ...(resourceLimits && { resourceLimits }) });
     this.#worker.unref();
     this.#worker.on('message', (answer: Answer | Failure) => this.#settle(answer));
-    this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
-    this.#worker.on('exit', () => this.#fail(this.#ended()));
+    this.#worker.on('error', (error) => this.#fail(deathOf(name, this.#board, error)));
+    this.#worker.on('exit', () => this.#fail(deathOf(name, this.#board)));
+    this.#watchdog = new Watchdog(clock, (mostMs) => this.#endHung(mostMs));
   }
 
   /**
    * Has `prepare` show the thread what the question is about, and asks. Questions go over one after the other, because
-   * each changes what the thread holds.
+   * each changes what the thread holds. A thread that works on one for more than `mostMs` is ended.
+   * @throws EngineDeath when the thread ends before it has answered
    */
-  async ask(prepare: (job: number) => Promise<Message>): Promise<Answer> {
+  async ask(prepare: (job: number) => Promise<Message>, mostMs: number): Promise<Answer> {
     const job = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const sent = this.#sending.then(async () => {
-      this.#inUse.clear();
-      const listsBefore = this.#typeLists.size;
+      this.#ofQuestion.clear();
       const message = await this.#prepared(() => prepare(job));
       if (this.failed) throw this.#ended();
       this.send(message);
       this.#jobs.set(job, { resolve, reject });
+      this.#watchdog.asked(job, mostMs);
       this.#worker.ref();
-      // a question without new lists leaves those of the others alone
-      if (this.#typeLists.size > listsBefore) this.#forgetOldest();
+      // the thread looks lists up as a question comes in: those which only earlier ones need may go
+      this.#types.keep(this.#ofSnapshot.union(this.#ofQuestion));
     });
     this.#sending = sent.catch(() => undefined);
     await sent;
@@ -91,15 +113,17 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
       ...rest
     } = snapshot;
     const copies = this.#copies;
-    await copies.show({ name: 'nodes', items: nodes, weightOf: ({ pods }) => 1 + pods.length, formOf: forms.node });
-    await copies.show({ name: 'pendingPods', items: pendingPods, formOf: forms.pendingPod });
-    await copies.show({ name: 'daemonPods', items: daemonPods });
+    await copies.show({ name: 'nodes', items: nodes, weightOf: weightOfNode, formOf: forms.node });
+    await copies.show({ name: 'pendingPods', items: pendingPods, weightOf: weightOfPod, formOf: forms.pendingPod });
+    await copies.show({ name: 'daemonPods', items: daemonPods, weightOf: weightOfPod });
     await copies.show({ name: 'namespaces', items: namespaces });
     await copies.show({ name: 'podDisruptionBudgets', items: podDisruptionBudgets });
     await copies.show({ name: 'persistentVolumeClaims', items: persistentVolumeClaims });
     await copies.show({ name: 'persistentVolumes', items: persistentVolumes });
     await copies.show({ name: 'storageClasses', items: storageClasses });
-    return { rest, pools: await this.numbered(pools) };
+    const numbered = await this.numbered(pools);
+    this.#ofSnapshot = new Set(pools.map(({ instanceTypes }) => instanceTypes));
+    return { rest, pools: numbered };
   }
 
   /** Has the thread hold the instance types of the pools. For `prepare` alone. */
@@ -107,7 +131,8 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
     const pause = inTurns();
     const numbered: NumberedPool[] = [];
     for (const { nodePool, instanceTypes } of pools) {
-      numbered.push({ nodePool, types: await this.#numberOf(instanceTypes, pause) });
+      this.#ofQuestion.add(instanceTypes);
+      numbered.push({ nodePool, types: await this.#types.show(instanceTypes, pause) });
     }
     return numbered;
   }
@@ -133,35 +158,14 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
     }
   }
 
-  async #numberOf(types: readonly InstanceType[], pause: () => Promise<void>): Promise<number> {
-    const known = this.#typeLists.get(types);
-    const id = known ?? ++this.#lastId;
-    if (known === undefined) {
-      // an empty list goes over as well: a number without a list is an error
-      let from = 0;
-      do {
-        this.send({ kind: 'types', id, types: types.slice(from, from + TYPES_PER_STEP) });
-        await pause();
-        from += TYPES_PER_STEP;
-      } while (from < types.length);
-    }
-    this.#typeLists.delete(types);
-    this.#typeLists.set(types, id);
-    this.#inUse.add(types);
-    return id;
-  }
-
-  /** The thread looks lists up as a question comes in, so that those which only earlier questions need may go. */
-  #forgetOldest(): void {
-    const surplus = this.#typeLists.size - Math.max(MOST_TYPE_LISTS, this.#inUse.size);
-    // the lists in use come last
-    for (const [types, id] of [...this.#typeLists].slice(0, Math.max(0, surplus))) {
-      this.#typeLists.delete(types);
-      this.send({ kind: 'forget', id });
-    }
+  #endHung(mostMs: number): void {
+    const text = `has not answered within ${mostMs / 1000}s and is ended`;
+    this.#fail(new EngineDeath(this.#name, 'hung', { text, pod: podOnBoard(this.#board) }));
+    void this.#worker.terminate();
   }
 
   #settle(answer: Answer | Failure): void {
+    this.#watchdog.answered(answer.job);
     const job = this.#jobs.get(answer.job);
     this.#jobs.delete(answer.job);
     if (this.#jobs.size === 0) this.#worker.unref();
@@ -171,12 +175,25 @@ export class EngineThread<Message, Answer extends { readonly job: number }> {
 
   #fail(error: Error): void {
     this.failed = true;
+    this.#watchdog.stop();
     for (const { reject } of this.#jobs.values()) reject(error);
     this.#jobs.clear();
   }
 
   #ended(): Error {
     return new Error(`The thread of the ${this.#name} ended`);
+  }
+}
+
+const weightOfNode = ({ pods }: StateNode): number => pods.reduce((sum, pod) => sum + weightOfPod(pod), 1);
+
+/** @throws EngineDeath when the machine has no thread to give */
+function startWorker(url: URL, options: WorkerOptions & { readonly name: string }): Worker {
+  try {
+    return new Worker(url, options);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new EngineDeath(options.name, 'failed', { text: `cannot be started: ${why}` });
   }
 }
 

@@ -28,27 +28,40 @@ import { hash } from './nodepool/hash.ts';
 import { readiness } from './nodepool/readiness.ts';
 import { registrationHealth } from './nodepool/registrationhealth.ts';
 import { validation } from './nodepool/validation.ts';
+import { PodHolds } from './pod-holds.ts';
 import { Batcher } from './provisioning/batcher.ts';
+import { heldPods } from './provisioning/held-pods.ts';
 import { provisioner } from './provisioning/provisioner.ts';
+import { Purchases } from './provisioning/purchases.ts';
 import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { localSolver, type Solver } from './solver.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
 import { staticHint } from './static/hint.ts';
 import { staticProvisioning } from './static/provisioning.ts';
 
-/** `book` takes down what disruption says of every node, `moves` what it did and what became of it. */
-export function controllers(
-  known: Deps,
-  book: VerdictBook = new VerdictBook(),
-  solver: Solver = localSolver(),
-  moves: MoveBook = new MoveBook(),
-  laboratory: Laboratory = localLaboratory(),
-): readonly Controller[] {
+/** What others look at as well, or put something else in the place of. */
+export interface Parts {
+  /** In this thread when left out. */
+  readonly solver?: Solver | undefined;
+  readonly laboratory?: Laboratory | undefined;
+  /** What disruption says of every node. */
+  readonly book?: VerdictBook | undefined;
+  /** What disruption did, and what became of it. */
+  readonly moves?: MoveBook | undefined;
+  /** Pods that no nodes are bought for. */
+  readonly holds?: PodHolds | undefined;
+}
+
+export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
   const { clock, cluster, settings } = known;
+  const { solver = localSolver(), laboratory = localLaboratory(), holds = new PodHolds(clock) } = parts;
+  const { book = new VerdictBook(), moves = new MoveBook() } = parts;
   const overlays = new Overlays();
   const isOverlaid = settings.featureGates.nodeOverlay;
   const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
   const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
+  const held = heldPods(deps, holds);
+  const purchases = new Purchases(deps, held, holds);
   const queue = new DisruptionQueue(deps, moves);
   const { consolidation, featureGates } = settings;
   const methods = methodsAsked({ consolidation, staticCapacity: featureGates.staticCapacity });
@@ -56,7 +69,8 @@ export function controllers(
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
     poolTrigger(batcher),
-    provisioner(deps, batcher, solver),
+    provisioner(deps, { batcher, solver, held, purchases }),
+    purchases.judge,
     lifecycle(deps),
     expiration(deps),
     garbageCollection(deps),
@@ -75,7 +89,7 @@ export function controllers(
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [bufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    disruption(deps, { queue, methods, laboratory, book }),
+    disruption(deps, { queue, methods, laboratory, book, purchases }),
     queue.worker,
     verdictNotes(deps, book),
     moveWatch(deps, moves),

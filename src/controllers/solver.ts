@@ -3,8 +3,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import type { Settings } from '../observe/settings.ts';
+import type { Reports } from './engine-supervision.ts';
+import type { HoldOf } from './pod-holds.ts';
 
-export type Solver = (snapshot: Snapshot, options: SolveOptions) => Promise<Plan>;
+export interface Solver {
+  (snapshot: Snapshot, options: SolveOptions): Promise<Plan>;
+  /** Told where to log and count what happens to it, if it is interested. */
+  reportTo?(reports: Reports): void;
+  /** @throws Error when it has no chance of answering any more in this process */
+  check?(): void;
+  /** Pods that it leaves out for a while, if it ever does. */
+  readonly holdOf?: HoldOf;
+}
 
 /** Solves in this process, one turn of the event loop for each solve. `now` is monotonic, for the deadline alone. */
 export const localSolver =

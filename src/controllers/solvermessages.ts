@@ -7,7 +7,7 @@ export interface SolveMessage {
   readonly kind: 'solve';
   readonly job: number;
   readonly frame: SnapshotFrame;
-  readonly options: Omit<SolveOptions, 'elapsedMs'>;
+  readonly options: Omit<SolveOptions, 'elapsedMs' | 'working'>;
 }
 
 export interface SolveAnswer {

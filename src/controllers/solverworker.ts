@@ -1,10 +1,12 @@
 /** The far side of the solver in a thread of its own: solves, and answers the plan. */
 import { parentPort } from 'node:worker_threads';
 import { solve } from '../engine/solve.ts';
+import { countGc } from '../observe/gc-seconds.ts';
 import type { HoldMessage } from './enginemessages.ts';
-import { answer, HeldCluster } from './engineworker.ts';
+import { answer, HeldCluster, working } from './engineworker.ts';
 import type { SolveMessage } from './solvermessages.ts';
 
+countGc('solver');
 const cluster = new HeldCluster();
 
 parentPort?.on('message', (message: HoldMessage | SolveMessage) => {
@@ -12,6 +14,6 @@ parentPort?.on('message', (message: HoldMessage | SolveMessage) => {
   const startedMs = performance.now();
   const { job, frame, options } = message;
   void answer(job, () => ({
-    plan: solve(cluster.snapshot(frame), { ...options, elapsedMs: () => performance.now() - startedMs }),
+    plan: solve(cluster.snapshot(frame), { ...options, elapsedMs: () => performance.now() - startedMs, working }),
   }));
 });

@@ -9,11 +9,16 @@ import {
 } from '../api/labels.ts';
 import type { Plan } from './model.ts';
 import { podKey } from './pods.ts';
-import { defaultRequests, podRequests, resourcesOf } from './resources.ts';
+import { amountIn, defaultRequests, podRequests, resourcesOf } from './resources.ts';
 
 export const ACTIVE_CAPACITY = 'buffer.x-k8s.io/active-capacity';
 export const READY_FOR_PROVISIONING = 'ReadyForProvisioning';
 const PROVISIONING = 'Provisioning';
+
+/** Pods that one buffer may keep room for: each of them is an object in memory. */
+export const MOST_VIRTUAL_PODS = 10_000;
+/** Those that all buffers together may keep room for. */
+export const MOST_VIRTUAL_PODS_IN_ALL = 20_000;
 
 /** Lower than that of any pod. */
 const PRIORITY = -(2 ** 31);
@@ -29,8 +34,18 @@ export const bufferKey = ({ metadata }: Pick<CapacityBuffer, 'metadata'>): strin
 /**
  * The number of pods to keep room for: the larger of `replicas` and `percentage` (rounded up, at least one) of the
  * workload's `current` replicas, as far as `limits` allow; without both, what `limits` allow.
+ * @throws Error when a quantity cannot be read, or room would be kept for too many pods
  */
 export function desiredReplicas(spec: CapacityBufferSpec, template: PodTemplateSpec, current?: number): number {
+  const replicas = wantedReplicas(spec, template, current);
+  if (replicas <= MOST_VIRTUAL_PODS) return replicas;
+  throw new RangeError(
+    `Cannot keep room for ${replicas} pods: expected no more than ${MOST_VIRTUAL_PODS}, ` +
+      'lower spec.replicas, spec.percentage or spec.limits',
+  );
+}
+
+function wantedReplicas(spec: CapacityBufferSpec, template: PodTemplateSpec, current?: number): number {
   const { replicas, percentage = 0 } = spec;
   const share = current !== undefined && current > 0 && percentage > 0 ? Math.ceil((current * percentage) / 100) : 0;
   const hasCandidate = replicas !== undefined || (spec.percentage !== undefined && (current ?? 0) > 0);
@@ -44,7 +59,7 @@ export function desiredReplicas(spec: CapacityBufferSpec, template: PodTemplateS
 function allowedByLimits({ limits }: CapacityBufferSpec, template: PodTemplateSpec): number | undefined {
   const requests = podRequests(podOf(template, { name: '' }));
   const counts = Object.entries(resourcesOf(limits)).flatMap(([name, limit]) => {
-    const request = name === 'pods' ? 0 : (requests[name] ?? 0);
+    const request = name === 'pods' ? 0 : amountIn(requests, name);
     return request > 0 ? [Math.floor(limit / request)] : [];
   });
   return counts.length === 0 ? undefined : Math.min(...counts);
@@ -88,6 +103,18 @@ export function virtualPods(
       status: { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
     };
   });
+}
+
+/**
+ * That a buffer keeps room for so many pods, beside those that the other buffers do.
+ * @throws RangeError when there is no place for them all
+ */
+export function expectRoomBeside(others: number, replicas: number): void {
+  if (others + replicas <= MOST_VIRTUAL_PODS_IN_ALL) return;
+  throw new RangeError(
+    `Cannot keep room for ${replicas} pods beside the ${others} of other capacity buffers: expected no more than ` +
+      `${MOST_VIRTUAL_PODS_IN_ALL} in all, lower spec.replicas, spec.percentage or spec.limits of this one or of others`,
+  );
 }
 
 /** Whether a pod stands for room that a buffer keeps. */

@@ -21,10 +21,15 @@ export interface ToldInstanceType {
   readonly offerings: readonly ToldOffering[];
 }
 
-/** Of public form. NodePools whose NodeClass shows them other types than most have their own list. */
+/** Of public form once it is JSON. NodePools whose NodeClass shows them other types than most have their own list. */
 export interface ToldCatalogue {
-  readonly instanceTypes: readonly ToldInstanceType[];
-  readonly nodePools?: Readonly<Record<string, readonly ToldInstanceType[]>>;
+  readonly instanceTypes: ToldTypes;
+  readonly nodePools?: Readonly<Record<string, ToldTypes>>;
+}
+
+/** Each type is made when it is asked for, so that hundreds of them can be written in steps. */
+export interface ToldTypes extends Iterable<ToldInstanceType> {
+  toJSON(): readonly ToldInstanceType[];
 }
 
 const toldType = ({ name, requirements, capacity, overhead, offerings }: InstanceType): ToldInstanceType => ({
@@ -44,16 +49,23 @@ const toldType = ({ name, requirements, capacity, overhead, offerings }: Instanc
   })),
 });
 
+const toldTypes = (types: readonly InstanceType[]): ToldTypes => ({
+  *[Symbol.iterator]() {
+    for (const type of types) yield toldType(type);
+  },
+  toJSON: () => types.map(toldType),
+});
+
 /** Lists that are one and the same are told once; that which most NodePools see comes first. Empty ones are left out. */
 export function toldCatalogue(pools: ReadonlyMap<string, readonly InstanceType[]>): ToldCatalogue {
   const known = [...pools].filter(([, types]) => types.length > 0);
   const [most, ...others] = [...Map.groupBy(known, ([, types]) => types)].sort(([, a], [, b]) => b.length - a.length);
   const own = others.flatMap(([types, seenBy]) => {
-    const told = types.map(toldType);
+    const told = toldTypes(types);
     return seenBy.map(([name]) => [name, told] as const);
   });
   return {
-    instanceTypes: most?.[0].map(toldType) ?? [],
+    instanceTypes: toldTypes(most?.[0] ?? []),
     ...(own.length === 0 ? {} : { nodePools: Object.fromEntries(own) }),
   };
 }

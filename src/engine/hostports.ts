@@ -21,8 +21,22 @@ export function hostPortsOf(pod: Pod): readonly HostPort[] {
 const clash = (a: HostPort, b: HostPort): boolean =>
   a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || UNSPECIFIED.has(a.ip) || UNSPECIFIED.has(b.ip));
 
+/** Comparisons for which an index is not worth its while. */
+const FEW = 256;
+
 /** The first wanted port that is taken. */
 export function portConflict(wanted: readonly HostPort[], taken: readonly HostPort[]): HostPort | undefined {
   if (wanted.length === 0 || taken.length === 0) return undefined;
-  return wanted.find((port) => taken.some((other) => clash(port, other)));
+  if (wanted.length * taken.length <= FEW) return wanted.find((port) => taken.some((other) => clash(port, other)));
+  const addresses = new Map<string, Set<string>>();
+  for (const port of taken) {
+    const own = addresses.get(nameOf(port)) ?? new Set();
+    addresses.set(nameOf(port), own.add(UNSPECIFIED.has(port.ip) ? '' : port.ip));
+  }
+  return wanted.find((port) => {
+    const own = addresses.get(nameOf(port));
+    return own !== undefined && (UNSPECIFIED.has(port.ip) || own.has('') || own.has(port.ip));
+  });
 }
+
+const nameOf = ({ protocol, port }: HostPort): string => `${protocol} ${port}`;

@@ -1,19 +1,35 @@
 /** What an instance type can hold and what it costs, under requirements. */
-import { CAPACITY_TYPE_LABEL } from '../api/labels.ts';
-import type { InstanceType, Offering, Resources } from './model.ts';
+import { CAPACITY_TYPE_LABEL, normalizeLabel } from '../api/labels.ts';
+import type { InstanceType, Offering, Requirement, Resources } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';
-import { addResources } from './resources.ts';
-import type { ValueSet } from './valueset.ts';
+import { addResources, amountIn } from './resources.ts';
+import { ValueSet } from './valueset.ts';
 
-/** Offerings are objects of a snapshot that lives for many solves: their compiled requirements are kept with them. */
-const compiled = new WeakMap<object, Requirements>();
+/** Compiled requirements are kept with the list that they are of, which many offerings share. */
+const compiled = new WeakMap<readonly Requirement[], Requirements>();
+const compiledSets = new WeakMap<Requirement, ValueSet>();
 
-/** The requirements of a type or an offering, compiled once per object. */
-export function requirementsOf(owner: InstanceType | Offering): Requirements {
-  let requirements = compiled.get(owner);
+function setOf(requirement: Requirement): ValueSet {
+  let set = compiledSets.get(requirement);
+  if (set === undefined) {
+    set = ValueSet.of(requirement.operator, requirement.values, requirement.minValues);
+    compiledSets.set(requirement, set);
+  }
+  return set;
+}
+
+/** The requirements of a type or an offering, compiled once. */
+export function requirementsOf({ requirements: list }: InstanceType | Offering): Requirements {
+  let requirements = compiled.get(list);
   if (requirements === undefined) {
-    requirements = Requirements.fromRequirements(owner.requirements);
-    compiled.set(owner, requirements);
+    const sets = new Map<string, ValueSet>();
+    for (const requirement of list) {
+      const key = normalizeLabel(requirement.key);
+      const set = setOf(requirement);
+      sets.set(key, sets.get(key)?.intersect(set) ?? set);
+    }
+    requirements = Requirements.fromSets(sets);
+    compiled.set(list, requirements);
   }
   return requirements;
 }
@@ -29,7 +45,7 @@ export function allocatable(type: InstanceType, offering?: Offering): Resources 
   const rest: Record<string, number> = {};
   let hugePages = 0;
   for (const [name, amount] of Object.entries(capacity)) {
-    rest[name] = amount - (reserved[name] ?? 0);
+    rest[name] = amount - amountIn(reserved, name);
     if (name.startsWith('hugepages-')) hugePages += amount;
   }
   if (hugePages > 0 && rest.memory !== undefined) rest.memory = Math.max(0, rest.memory - hugePages);

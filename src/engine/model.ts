@@ -143,6 +143,8 @@ export interface SolveOptions {
   readonly deadlineMs?: number;
   /** Monotonic clock for the deadline alone. Injected, because the engine reads no clock. */
   readonly elapsedMs?: () => number;
+  /** Called with each pod before work on it starts, so that somebody knows which one a solve does not come back from. */
+  readonly working?: (pod: Pod) => void;
   /** Pods to try before all others, by namespaced name: those that the deadline of an earlier solve left over. */
   readonly first?: readonly string[];
   /** Have the plan tell the effective zones of the pending pods. */
@@ -205,8 +207,19 @@ export type PodRefusal =
   | { readonly code: 'no-pools'; readonly text: string }
   /** Per NodePool, in the order in which they were tried. `text` is the event's. */
   | { readonly code: 'no-fit'; readonly text: string; readonly pools: readonly { nodePool: string; misfit: Misfit }[] }
+  /** The pod cannot be read, or placing it failed in a way that is not foreseen. Others are placed all the same. */
+  | { readonly code: 'failed'; readonly text: string }
   /** Waits for reserved capacity in a later run; never shown to the user as a failure. */
   | { readonly code: 'reserved-capacity'; readonly text: string };
+
+/** An object that cannot be read or used, and was left out alone. */
+export interface LeftOut {
+  readonly kind: 'NodePool' | 'Node' | 'DaemonSet' | 'Pod';
+  readonly namespace?: string;
+  readonly name: string;
+  /** What is wrong with it. */
+  readonly text: string;
+}
 
 /** What to do, and why the rest is not done. Same snapshot, same plan, byte for byte. */
 export interface Plan {
@@ -217,6 +230,8 @@ export interface Plan {
   readonly notEvaluated: readonly string[];
   /** NodePools whose requirements leave no instance type. */
   readonly emptyPools: readonly { readonly nodePool: string; readonly dueToMinValues: boolean }[];
+  /** Objects that the solve did without; absent when there are none. */
+  readonly leftOut?: readonly LeftOut[];
   /** Numbers of pods in phase Pending by the one zone where they can be, `flexible` or `none`; on demand. */
   readonly effectiveZones?: ReadonlyMap<string, number>;
 }

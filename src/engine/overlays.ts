@@ -1,12 +1,16 @@
 /** What NodeOverlays make of instance types: other prices, and extended resources besides the known ones. */
+
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeOverlay } from '../api/nodeoverlay.ts';
 import { nodeOverlayErrors } from '../api/nodeoverlayvalidation.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { own, put } from '../api/own.ts';
 import { compareText, requirementsOf } from './instancetypes.ts';
+import { messageOf } from './left-out.ts';
 import type { InstanceType, Offering, PoolInput } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';
 import { resourcesOf } from './resources.ts';
+import { sharedType } from './shared-types.ts';
 import { templateLabels } from './solver/template.ts';
 
 /** Why an overlay is not in force. The reason is its condition's. */
@@ -65,6 +69,15 @@ export function evaluateOverlays(overlays: readonly NodeOverlay[], pools: readon
       });
     });
 
+  /** An overlay that cannot be matched keeps no others from it. */
+  const targetsOrProblem = (overlay: NodeOverlay): readonly Target[] | OverlayProblem => {
+    try {
+      return targetsOf(overlay);
+    } catch (error) {
+      return { reason: 'RuntimeValidation', message: messageOf(error) };
+    }
+  };
+
   for (const overlay of inOrder(overlays)) {
     const { name } = overlay.metadata;
     const errors = nodeOverlayErrors(overlay);
@@ -72,7 +85,11 @@ export function evaluateOverlays(overlays: readonly NodeOverlay[], pools: readon
       problems.set(name, { reason: 'RuntimeValidation', message: errors.join('; ') });
       continue;
     }
-    const targets = targetsOf(overlay);
+    const targets = targetsOrProblem(overlay);
+    if ('reason' in targets) {
+      problems.set(name, targets);
+      continue;
+    }
     if (targets.some((target) => conflicts(overlay, target))) {
       problems.set(name, CONFLICT);
       continue;
@@ -142,15 +159,16 @@ function overlaidType(type: InstanceType, accepted: readonly NodeOverlay[], matc
       for (const offering of offerings)
         if (!prices.has(offering)) prices.set(offering, adjustedPrice(overlay, offering.usdPerHour));
     }
-    for (const [name, amount] of Object.entries(resourcesOf(overlay.spec.capacity))) capacity[name] ??= amount;
+    for (const [name, amount] of Object.entries(resourcesOf(overlay.spec.capacity)))
+      put(capacity, name, own(capacity, name) ?? amount);
   }
   const isLarger = Object.keys(capacity).length > 0;
   if (prices.size === 0 && !isLarger) return type;
-  return {
+  return sharedType({
     ...type,
     offerings: prices.size === 0 ? type.offerings : type.offerings.map((offering) => repriced(offering, prices)),
     ...(isLarger ? { capacity: { ...type.capacity, ...capacity }, capacityOverlaid: true } : {}),
-  };
+  });
 }
 
 function repriced(offering: Offering, prices: ReadonlyMap<Offering, number>): Offering {

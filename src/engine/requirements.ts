@@ -146,7 +146,7 @@ export class Requirements {
   get identity(): string {
     this.#identity ??= [...this.#sets.keys()]
       .sort()
-      .map((key) => `${key} ${this.get(key).identity}`)
+      .map((key) => `${key.length}:${key} ${this.get(key).identity}`)
       .join(';');
     return this.#identity;
   }

@@ -1,5 +1,7 @@
 /** Arithmetic on amounts of resources, in the canonical units of `Resources` (milli-cores, bytes, counts). */
+
 import type { Container, ContainerStatus, Pod, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
+import { own } from '../api/own.ts';
 import { formatQuantity, milliValue, parseQuantity } from '../api/quantity.ts';
 import type { Resources } from './model.ts';
 
@@ -9,6 +11,8 @@ const POD_LEVEL = new Set([CPU, 'memory']);
 
 /** The same few quantities are asked for by most pods. */
 const MAX_REMEMBERED = 10_000;
+/** Longer ones are not remembered: what is remembered must not be what somebody makes of it. */
+const MAX_REMEMBERED_LENGTH = 32;
 const remembered: { readonly cpu: Map<Quantity, number>; readonly other: Map<Quantity, number> } = {
   cpu: new Map(),
   other: new Map(),
@@ -20,6 +24,7 @@ export function amountOf(resource: string, quantity: Quantity): number {
   let amount = known.get(quantity);
   if (amount === undefined) {
     amount = resource === CPU ? milliValue(quantity) : Math.ceil(parseQuantity(quantity));
+    if (String(quantity).length > MAX_REMEMBERED_LENGTH) return amount;
     if (known.size >= MAX_REMEMBERED) known.clear();
     known.set(quantity, amount);
   }
@@ -33,17 +38,39 @@ export function resourcesOf(list: QuantityList | undefined): Resources {
   return resources;
 }
 
+/** As `resourcesOf`, without the amounts that cannot be read: where nobody says how much there is, there is none. */
+export function readableResources(list: QuantityList | undefined): Resources {
+  const resources: Record<string, number> = {};
+  for (const name in list) {
+    try {
+      resources[name] = amountOf(name, list[name] ?? '0');
+    } catch {
+      // one amount must not cost the others
+    }
+  }
+  return resources;
+}
+
+/**
+ * The amount of a resource; 0 when there is none. Every object inherits functions under names that are valid for
+ * resources, such as `constructor`: asking for the type is cheaper here than asking whose the member is.
+ */
+export function amountIn(resources: Resources, name: string): number {
+  const amount: unknown = resources[name];
+  return typeof amount === 'number' ? amount : 0;
+}
+
 /** Sum over all keys of all lists. */
 export function addResources(...lists: readonly Resources[]): Resources {
   const sum: Record<string, number> = {};
-  for (const list of lists) for (const [name, amount] of Object.entries(list)) sum[name] = (sum[name] ?? 0) + amount;
+  for (const list of lists) for (const [name, amount] of Object.entries(list)) sum[name] = amountIn(sum, name) + amount;
   return sum;
 }
 
 /** `a - b` over the keys of `a` alone. */
 export function subtractResources(a: Resources, b: Resources): Resources {
   const rest: Record<string, number> = {};
-  for (const [name, amount] of Object.entries(a)) rest[name] = amount - (b[name] ?? 0);
+  for (const [name, amount] of Object.entries(a)) rest[name] = amount - amountIn(b, name);
   return rest;
 }
 
@@ -51,7 +78,7 @@ export function subtractResources(a: Resources, b: Resources): Resources {
 export function maxResources(...lists: readonly Resources[]): Resources {
   const largest: Record<string, number> = {};
   for (const list of lists)
-    for (const [name, amount] of Object.entries(list)) largest[name] = Math.max(largest[name] ?? amount, amount);
+    for (const [name, amount] of Object.entries(list)) largest[name] = Math.max(own(largest, name) ?? amount, amount);
   return largest;
 }
 
@@ -59,7 +86,7 @@ export function maxResources(...lists: readonly Resources[]): Resources {
 export function minCommonResources(a: Resources, b: Resources): Resources {
   const smallest: Record<string, number> = {};
   for (const [name, amount] of Object.entries(a)) {
-    const other = b[name];
+    const other = own(b, name);
     if (other !== undefined) smallest[name] = Math.min(amount, other);
   }
   return smallest;
@@ -67,8 +94,8 @@ export function minCommonResources(a: Resources, b: Resources): Resources {
 
 /** Whether `request` fits into `total`. A negative amount anywhere in `total` means overcommitted: nothing fits. */
 export function fits(request: Resources, total: Resources): boolean {
-  for (const name in total) if ((total[name] ?? 0) < 0) return false;
-  for (const name in request) if ((request[name] ?? 0) > (total[name] ?? 0)) return false;
+  for (const name in total) if (amountIn(total, name) < 0) return false;
+  for (const name in request) if (amountIn(request, name) > amountIn(total, name)) return false;
   return true;
 }
 
@@ -123,7 +150,7 @@ export function podRequests(pod: Pod): Resources {
 export function podLimits(pod: Pod): Resources {
   const sum = sumContainers(pod, (container) => resourcesOf(container.resources?.limits));
   const whole = withPodLevel(sum, pod.spec.resources?.limits);
-  const overhead = Object.entries(resourcesOf(pod.spec.overhead)).filter(([name]) => whole[name] !== undefined);
+  const overhead = Object.entries(resourcesOf(pod.spec.overhead)).filter(([name]) => own(whole, name) !== undefined);
   return addResources(whole, Object.fromEntries(overhead), { pods: 1 });
 }
 
@@ -158,6 +185,6 @@ export function quantityList(resources: Resources): Record<string, string> {
   return Object.fromEntries(
     Object.keys(resources)
       .sort()
-      .map((name) => [name, format(name, resources[name] ?? 0)]),
+      .map((name) => [name, format(name, amountIn(resources, name))]),
   );
 }

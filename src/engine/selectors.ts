@@ -1,8 +1,10 @@
 /** Label selectors, by Kubernetes' rules. */
+
 import type { LabelSelector, LabelSelectorRequirement, StringMap } from '../api/kubernetes.ts';
+import { own } from '../api/own.ts';
 
 function holds({ key, operator, values = [] }: LabelSelectorRequirement, labels: StringMap): boolean {
-  const value = labels[key];
+  const value = own(labels, key);
   switch (operator) {
     case 'In':
       return value !== undefined && values.includes(value);
@@ -21,7 +23,7 @@ function holds({ key, operator, values = [] }: LabelSelectorRequirement, labels:
 export function selects(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
   if (selector === undefined) return false;
   const { matchLabels, matchExpressions } = selector;
-  for (const key in matchLabels) if (labels[key] !== matchLabels[key]) return false;
+  for (const key in matchLabels) if (own(labels, key) !== own(matchLabels, key)) return false;
   return matchExpressions === undefined || matchExpressions.every((expression) => holds(expression, labels));
 }
 

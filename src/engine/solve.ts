@@ -4,14 +4,17 @@
  */
 import type { Pod } from '../api/kubernetes.ts';
 import { effectiveZones, zonesOf } from './effectivezones.ts';
+import { messageOf } from './left-out.ts';
 import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions, StateNode } from './model.ts';
 import { repacked } from './packing/repack.ts';
+import { cutOf, intake, isHeavy } from './pod-bounds.ts';
 import { podKey } from './pods.ts';
 import { type Attempt, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
 import { Common } from './solver/common.ts';
 import { finalise } from './solver/finalise.ts';
 import { Nodes } from './solver/nodes.ts';
+import { Pace } from './solver/pace.ts';
 import type { PodClass, PodClasses } from './solver/podclass.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
 import { Reservations } from './solver/reservations.ts';
@@ -60,17 +63,19 @@ export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
 }
 
 function solveVariation(common: Common, variation: Variation, limits: SolveLimits): Plan {
-  const { snapshot, dimensions, templates, emptyPools, volumes, requestsOf } = common;
+  const { snapshot, dimensions, templates, emptyPools, volumes, requestsOf, leftOuts } = common;
   const { leaving = NONE, quiet = snapshot.quiet } = variation;
-  const pendingPods = common.withDefaults(variation.pendingPods ?? snapshot.pendingPods);
   const options: SolveOptions = { ...common.options, ...limits };
+  const taken = variation.pendingPods === undefined ? common.intake : intake(variation.pendingPods, options.first);
+  const pendingPods = common.withDefaults(taken.pods);
   const preferences = options.preferencePolicy === 'Respect';
   const strictMinValues = options.minValuesPolicy === 'Strict';
   const classes = common.classesFor(pendingPods);
-  const ignored = new Map<string, PodRefusal>();
-  const pods = admitted(pendingPods, classes, volumes, ignored);
-  const entries = pods.map(({ pod, podClass }) => ({ pod, podClass, requests: requestsOf(pod) }));
-  const order = leftOverFirst(sortPods(entries), options.first ?? []);
+  const ignored = new Map<string, PodRefusal>(taken.refusals);
+  const pods = admitted(pendingPods, { classes, volumes, working: options.working }, ignored);
+  const entries = pods.map((entry) => ({ ...entry, requests: requestsOf(entry.pod) }));
+  const order = heavyLast(leftOverFirst(sortPods(entries), options.first ?? []));
+  const pace = new Pace(options);
   const noAmounts = dimensions.amounts({});
   const staying: Iterable<StateNode> = { [Symbol.iterator]: () => nodesWithout(snapshot.nodes, leaving) };
   const leavingAt = common.positionsOf(leaving);
@@ -80,8 +85,10 @@ function solveVariation(common: Common, variation: Variation, limits: SolveLimit
   function attempt(tieBreak: TieBreak): Attempt {
     const refusals = new Map(ignored);
     const topology = new Topology({ base: common.topology, preferences, leaving: leavingAt, pendingPods });
-    registerRules(pods, classes, topology);
-    if (options.countZones) zones ??= effectiveZones(pods, topology, zonesOf(snapshot));
+    const work = { classes, topology, working: options.working };
+    const known = registered(pods, work, refusals);
+    const placeable = known.length === pods.length ? order : order.filter(({ pod }) => !refusals.has(podKey(pod)));
+    if (options.countZones) zones ??= effectiveZones(known, topology, zonesOf(snapshot));
     const nodes = new Nodes({ table: common.nodes, topology, leaving, quiet });
     const scheduler = new Scheduler({
       classes,
@@ -93,27 +100,28 @@ function solveVariation(common: Common, variation: Variation, limits: SolveLimit
       tieBreak,
       reservations: new Reservations(snapshot.pools, options.reservedMode),
     });
-    const notEvaluated = run(scheduler, order, refusals, options);
+    const notEvaluated = run(scheduler, placeable, refusals, pace);
     const bought = scheduler.claims.all;
     const packed =
       options.packing === 'compatible'
         ? bought
-        : repacked(bought, { topology, order, noAmounts, work: options.packingWork });
+        : repacked(bought, { topology, order, noAmounts, work: options.packingWork, isLate: pace.isOver });
     const claims = finaliseAll(packed, strictMinValues, refusals);
     return {
       plan: {
         claims,
         placements: nodes.placements,
         refusals,
-        notEvaluated,
+        notEvaluated: [...notEvaluated, ...taken.leftOver],
         emptyPools,
+        ...(leftOuts.all.length > 0 && { leftOut: leftOuts.all }),
         ...(zones && { effectiveZones: zones }),
       },
       ties: scheduler.ties,
     };
   }
 
-  return cheapestOf(attempt, pods.length, options);
+  return cheapestOf(attempt, order.at(-1)?.isHeavy ? Number.POSITIVE_INFINITY : pods.length, options);
 }
 
 /** Gone through only for pools that have limits. */
@@ -130,36 +138,66 @@ function nothing(pods: readonly Pod[]): Plan {
 interface Entry {
   readonly pod: Pod;
   readonly podClass: PodClass;
+  readonly isHeavy: boolean;
+}
+
+interface AdmissionParts {
+  readonly classes: PodClasses;
+  readonly volumes: Volumes;
+  readonly working: SolveOptions['working'];
 }
 
 /** Pods that can take part; the others are refused. */
 function admitted(
   pods: readonly Pod[],
-  classes: PodClasses,
-  volumes: Volumes,
+  { classes, volumes, working }: AdmissionParts,
   refusals: Map<string, PodRefusal>,
 ): readonly Entry[] {
   const verdicts = new Map<PodClass, PodRefusal | undefined>();
   const entries: Entry[] = [];
   for (const pod of pods) {
-    const podClass = classes.of(pod);
-    if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(podClass, volumes));
-    const refusal = verdicts.get(podClass);
-    if (refusal === undefined) entries.push({ pod, podClass });
-    else refusals.set(podKey(pod), refusal);
+    working?.(pod);
+    const refusal = refusalOrFailure('read', () => {
+      const podClass = classes.of(pod);
+      if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(podClass, volumes));
+      const verdict = verdicts.get(podClass);
+      if (verdict === undefined) entries.push({ pod, podClass, isHeavy: isHeavy(pod) });
+      return verdict;
+    });
+    if (refusal !== undefined) refusals.set(podKey(pod), refusal);
   }
   return entries;
 }
 
-/** Rules of every form that a pod may take, so that groups count from the first pod on. */
-function registerRules(entries: readonly Entry[], classes: PodClasses, topology: Topology): void {
-  const registered = new Set<PodClass>();
-  for (const { podClass } of entries) {
-    for (let at: PodClass | undefined = podClass; at && !registered.has(at); at = classes.relaxed(at)) {
-      registered.add(at);
-      topology.register(at);
-    }
+/** What one pod makes of the work, so that an error that is not foreseen costs no other pod its place. */
+function refusalOrFailure<T>(verb: 'read' | 'placed', work: () => PodRefusal | T): PodRefusal | T {
+  try {
+    return work();
+  } catch (error) {
+    return { code: 'failed', text: `the pod cannot be ${verb}: ${messageOf(error)}` };
   }
+}
+
+/** Registers the rules of every form that a pod may take, so that groups count from the first pod on. */
+function registered(
+  entries: readonly Entry[],
+  { classes, topology, working }: Pick<AdmissionParts, 'classes' | 'working'> & { readonly topology: Topology },
+  refusals: Map<string, PodRefusal>,
+): readonly Entry[] {
+  const known = new Set<PodClass>();
+  return entries.filter(({ pod, podClass }) => {
+    if (known.has(podClass)) return true;
+    working?.(pod);
+    const refusal = refusalOrFailure('read', () => {
+      for (let at: PodClass | undefined = podClass; at && !known.has(at); at = classes.relaxed(at)) {
+        topology.register(at);
+        known.add(at);
+      }
+      return undefined;
+    });
+    if (refusal !== undefined) refusals.set(podKey(pod), refusal);
+    return refusal === undefined;
+  });
 }
 
 /** Tries pods until all are placed, a round brings nothing, or time is up. Answers the pods that were never tried. */
@@ -167,22 +205,38 @@ function run(
   scheduler: Scheduler,
   order: readonly Entry[],
   refusals: Map<string, PodRefusal>,
-  { deadlineMs, elapsedMs, mostClaims = Number.POSITIVE_INFINITY }: SolveOptions,
+  pace: Pace,
 ): readonly string[] {
   const queue = new PodQueue(order);
+  const restOf = (entry: Entry): readonly string[] =>
+    [entry, ...queue.rest].map(({ pod }) => podKey(pod)).filter((key) => !refusals.has(key));
   for (let entry = queue.pop(); entry !== undefined; entry = queue.pop()) {
-    const isLate = deadlineMs !== undefined && elapsedMs !== undefined && elapsedMs() >= deadlineMs;
-    if (isLate || scheduler.claims.all.length > mostClaims)
-      return [entry, ...queue.rest].map(({ pod }) => podKey(pod)).filter((key) => !refusals.has(key));
-    const refusal = scheduler.place(entry.pod, entry.podClass);
+    const { pod, podClass } = entry;
+    if (!pace.hasTimeFor(pod, entry.isHeavy) || pace.hasEnough(scheduler.claims.all.length)) return restOf(entry);
+    const refusal = refusalOrFailure('placed', () => scheduler.place(pod, podClass, pace.isLateForPod));
     if (refusal === undefined) {
-      if (refusals.size > 0) refusals.delete(podKey(entry.pod));
-      continue;
-    }
-    refusals.set(podKey(entry.pod), refusal);
-    queue.pushBack(entry);
+      if (refusals.size > 0) refusals.delete(podKey(pod));
+    } else if (refusal !== 'late') {
+      refusals.set(podKey(pod), withCut(refusal, pod));
+      queue.pushBack(entry);
+    } else if (pace.hasHadItsShare) {
+      // not tried again in this solve
+      refusals.set(podKey(pod), pace.tooSlow);
+    } else return restOf(entry);
   }
   return [];
+}
+
+/** What was left out of a pod can be the reason that it fits nowhere. */
+function withCut(refusal: PodRefusal, pod: Pod): PodRefusal {
+  const cut = cutOf(pod);
+  return cut === undefined ? refusal : { ...refusal, text: `${refusal.text}; ${cut}` };
+}
+
+/** Heavy pods take their time from each other alone. */
+function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
+  const heavy = entries.filter((entry) => entry.isHeavy);
+  return heavy.length === 0 ? entries : [...entries.filter((entry) => !entry.isHeavy), ...heavy];
 }
 
 /** Pods that an earlier solve had no time for go first, so that a large cluster does not starve them for ever. */

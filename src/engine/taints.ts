@@ -1,12 +1,12 @@
 /** Taints and tolerations, by Kubernetes' rules. */
+import { parseInteger } from '../api/integers.ts';
 import type { Taint, Toleration } from '../api/kubernetes.ts';
 
-const INTEGER = /^[+-]?\d+$/;
-
 function comparesNumerically(toleration: Toleration, taint: Taint): boolean {
-  const [bound, value] = [toleration.value ?? '', taint.value ?? ''];
-  if (!INTEGER.test(bound) || !INTEGER.test(value)) return false;
-  return toleration.operator === 'Gt' ? BigInt(value) > BigInt(bound) : BigInt(value) < BigInt(bound);
+  const bound = parseInteger(toleration.value ?? '');
+  const value = parseInteger(taint.value ?? '');
+  if (bound === undefined || value === undefined) return false;
+  return toleration.operator === 'Gt' ? value > bound : value < bound;
 }
 
 /** Whether one toleration covers one taint. An empty key or effect covers every key or effect. */

@@ -1,48 +1,49 @@
 /** What a requirement allows for one label: a set of values, or all but a set, optionally within integer bounds. */
+import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '../api/integers.ts';
 import type { NodeSelectorOperator } from '../api/kubernetes.ts';
 
 /** What a set amounts to; bounded sets count as `Exists`. */
 export type EffectiveOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
 
-const MAX_INT64 = 2 ** 63;
-const INTEGER = /^[+-]?\d+$/;
 const NONE: ReadonlySet<string> = new Set();
 /** Values printed before the rest is summed up as `and N others`. */
 const PRINTED_VALUES = 5;
-
-const integer = (text: string): number | undefined => (INTEGER.test(text) ? Number(text) : undefined);
-
-const larger = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined ? b : b === undefined ? a : Math.max(a, b);
-const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined ? b : b === undefined ? a : Math.min(a, b);
 
 export class ValueSet {
   /** Allowed values, or with `complement` the excluded ones. */
   readonly values: ReadonlySet<string>;
   readonly complement: boolean;
   /** Inclusive bounds; only complements have them. Values that are no integer lie outside any bound. */
-  readonly gte: number | undefined;
-  readonly lte: number | undefined;
+  readonly gte: Integer | undefined;
+  readonly lte: Integer | undefined;
   /** How many different values the instance types of a claim must offer. */
   readonly minValues: number | undefined;
+  /** Whether it holds on a node without the label, as `NotIn` and `DoesNotExist` do. */
+  readonly allowsAbsence: boolean;
   #identity: string | undefined;
 
   private constructor(
     complement: boolean,
     values: ReadonlySet<string>,
-    bounds: { gte?: number | undefined; lte?: number | undefined } = {},
+    bounds: { gte?: Integer | undefined; lte?: Integer | undefined } = {},
     minValues?: number,
+    allowsAbsence = complement === values.size > 0,
   ) {
     this.complement = complement;
     this.values = values;
     this.gte = bounds.gte;
     this.lte = bounds.lte;
     this.minValues = minValues;
+    this.allowsAbsence = allowsAbsence;
   }
 
   static readonly EXISTS = new ValueSet(true, NONE);
   static readonly DOES_NOT_EXIST = new ValueSet(false, NONE);
+
+  /** For requirements that contradict each other: the label must be there, and has no value left. */
+  static #impossible(minValues?: number): ValueSet {
+    return new ValueSet(false, NONE, {}, minValues, false);
+  }
 
   static in(values: Iterable<string>, minValues?: number): ValueSet {
     return new ValueSet(false, new Set(values), {}, minValues);
@@ -50,7 +51,7 @@ export class ValueSet {
 
   /** An unparsable bound reads as 0: input is validated before. */
   static of(operator: NodeSelectorOperator, values: readonly string[] = [], minValues?: number): ValueSet {
-    const bound = integer(values[0] ?? '') ?? 0;
+    const bound = parseInteger(values[0] ?? '') ?? 0;
     switch (operator) {
       case 'In':
         return new ValueSet(false, new Set(values), {}, minValues);
@@ -61,9 +62,10 @@ export class ValueSet {
       case 'DoesNotExist':
         return new ValueSet(false, NONE, {}, minValues);
       case 'Gt':
-        return bound >= MAX_INT64 ? ValueSet.DOES_NOT_EXIST : new ValueSet(true, NONE, { gte: bound + 1 }, minValues);
+        if (bound >= MAX_INT64) return ValueSet.#impossible();
+        return new ValueSet(true, NONE, { gte: plus(bound, 1) }, minValues);
       case 'Lt':
-        return new ValueSet(true, NONE, { lte: bound - 1 }, minValues);
+        return new ValueSet(true, NONE, { lte: plus(bound, -1) }, minValues);
       case 'Gte':
         return new ValueSet(true, NONE, { gte: bound }, minValues);
       case 'Lte':
@@ -79,11 +81,6 @@ export class ValueSet {
   /** Whether there is no value that it excludes. */
   get isEverything(): boolean {
     return this.complement && this.values.size === 0 && this.gte === undefined && this.lte === undefined;
-  }
-
-  /** `NotIn` and `DoesNotExist` hold on a node without the label. */
-  get allowsAbsence(): boolean {
-    return this.complement === this.values.size > 0;
   }
 
   /** Number of allowed values; for a complement the largest integer less the excluded ones. */
@@ -102,7 +99,7 @@ export class ValueSet {
 
   #withinBounds(value: string): boolean {
     if (this.gte === undefined && this.lte === undefined) return true;
-    const number = integer(value);
+    const number = parseInteger(value);
     if (number === undefined) return false;
     return (this.gte === undefined || number >= this.gte) && (this.lte === undefined || number <= this.lte);
   }
@@ -110,34 +107,43 @@ export class ValueSet {
   /** The smallest allowed value; for a complement the smallest integer from its lower bound, or 0, on; empty if none. */
   any(): string {
     if (!this.complement) return this.sorted[0] ?? '';
-    let value = this.gte ?? 0;
-    while (this.values.has(String(value))) value++;
-    return String(value);
+    // no label has a sign
+    let value = this.gte !== undefined && this.gte > 0 ? this.gte : 0;
+    // ends after as many steps as there are values, because no two integers have the same text
+    while (this.values.has(String(value))) value = plus(value, 1);
+    return value > (this.lte ?? MAX_INT64) ? '' : String(value);
+  }
+
+  /** Whether bounds and excluded values leave no integer that a label could have. */
+  get #isExhausted(): boolean {
+    return this.lte !== undefined && this.any() === '';
   }
 
   intersect(other: ValueSet): ValueSet {
     const gte = larger(this.gte, other.gte);
     const lte = smaller(this.lte, other.lte);
     const minValues = larger(this.minValues, other.minValues);
-    if (gte !== undefined && lte !== undefined && gte > lte) return new ValueSet(false, NONE, {}, minValues);
+    if (gte !== undefined && lte !== undefined && gte > lte) return ValueSet.#impossible(minValues);
     const bounds = new ValueSet(true, NONE, { gte, lte });
+    const allowsAbsence = this.allowsAbsence && other.allowsAbsence;
     if (this.complement && other.complement) {
       const excluded = [...this.values, ...other.values].filter((value) => bounds.has(value));
-      return new ValueSet(true, new Set(excluded), { gte, lte }, minValues);
+      const set = new ValueSet(true, new Set(excluded), { gte, lte }, minValues, allowsAbsence);
+      return set.#isExhausted ? ValueSet.#impossible(minValues) : set;
     }
     const [concrete, filter] = this.complement ? [other, this] : [this, other];
     const kept = [...concrete.values].filter(
       (value) => filter.values.has(value) !== filter.complement && bounds.has(value),
     );
-    return new ValueSet(false, new Set(kept), {}, minValues);
+    return new ValueSet(false, new Set(kept), {}, minValues, allowsAbsence);
   }
 
-  /** Whether some value is allowed by both. Two complements share values unless their bounds exclude each other. */
+  /** Whether some value is allowed by both. Two complements share values unless their bounds leave no integer. */
   intersects(other: ValueSet): boolean {
     const gte = larger(this.gte, other.gte);
     const lte = smaller(this.lte, other.lte);
     if (gte !== undefined && lte !== undefined && gte > lte) return false;
-    if (this.complement && other.complement) return true;
+    if (this.complement && other.complement) return lte === undefined || this.intersect(other).complement;
     const [concrete, filter] =
       this.complement || (!other.complement && other.values.size < this.values.size) ? [other, this] : [this, other];
     for (const value of concrete.values) if (filter.has(value) && concrete.has(value)) return true;
@@ -145,12 +151,18 @@ export class ValueSet {
   }
 
   withMinValues(minValues: number | undefined): ValueSet {
-    return new ValueSet(this.complement, this.values, { gte: this.gte, lte: this.lte }, minValues);
+    const { complement, values, gte, lte, allowsAbsence } = this;
+    return new ValueSet(complement, values, { gte, lte }, minValues, allowsAbsence);
   }
 
-  /** The same text for equal sets and for no others. */
+  /** The same text for equal sets and for no others. Values have their length before them: they may contain anything. */
   get identity(): string {
-    this.#identity ??= `${this.complement ? '!' : ''}${this.sorted.join(',')}>${this.gte ?? ''}<${this.lte ?? ''}#${this.minValues ?? ''}`;
+    if (this.#identity === undefined) {
+      let text = this.complement ? '!' : '';
+      for (const value of this.sorted) text += `${value.length}:${value}`;
+      const { gte = '', lte = '', minValues = '' } = this;
+      this.#identity = `${text}>${gte}<${lte}#${minValues}${this.allowsAbsence ? '?' : ''}`;
+    }
     return this.#identity;
   }
 

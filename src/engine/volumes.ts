@@ -1,6 +1,8 @@
 /** What the persistent volumes of pods ask of nodes: to be where the volume is, and to have a slot left to attach it. */
+
 import type {
   CSINode,
+  NodeSelectorTerm,
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
@@ -8,6 +10,7 @@ import type {
   StorageClass,
 } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../api/labels.ts';
+import { own } from '../api/own.ts';
 import { DeviceClaims, deviceClaimNames } from './devices.ts';
 import type { Snapshot } from './model.ts';
 import { Requirements } from './requirements.ts';
@@ -107,16 +110,17 @@ export class Volumes {
     const names = Volumes.claimNames(pod);
     const devices = this.devices?.placesOf(pod) ?? [];
     if (names.length === 0 && devices.length === 0) return NO_VOLUMES;
-    let alternatives = devices.reduce(combined, ANYWHERE);
+    const places = new Places(devices);
     const claims = new Map<string, Set<string>>();
     for (const name of names) {
       const id = `${namespaceOf(pod)}/${name}`;
       const claim = this.#claims.get(id);
       if (claim === undefined) continue;
-      alternatives = combined(alternatives, this.#placesOf(claim));
+      places.add(this.#placesOf(claim));
       const driver = this.#driverOf(claim);
       if (driver !== undefined) claims.set(driver, (claims.get(driver) ?? new Set()).add(id));
     }
+    const { alternatives } = places;
     const leaveFree = alternatives.every((alternative) => alternative.keys.length === 0);
     return { alternatives, leaveFree, claims };
   }
@@ -128,10 +132,11 @@ export class Volumes {
       return volume === undefined ? ANYWHERE : placesOfVolume(volume);
     }
     const terms = this.#classes.get(spec.storageClassName ?? '')?.allowedTopologies ?? [];
-    const places = terms.map(({ matchLabelExpressions = [] }) =>
-      Requirements.fromRequirements(matchLabelExpressions.map(({ key, values }) => ({ key, operator: 'In', values }))),
+    return placesOf(
+      terms.map(({ matchLabelExpressions = [] }) =>
+        matchLabelExpressions.map(({ key, values }) => ({ key, operator: 'In', values })),
+      ),
     );
-    return places.length === 0 ? ANYWHERE : places;
   }
 
   #driverOf({ spec }: PersistentVolumeClaim): string | undefined {
@@ -140,26 +145,83 @@ export class Volumes {
       return volume?.csi?.driver ?? (volume?.awsElasticBlockStore === undefined ? undefined : EBS_DRIVER);
     }
     const provisioner = this.#classes.get(spec.storageClassName ?? '')?.provisioner;
-    return provisioner === undefined ? undefined : (IN_TREE[provisioner] ?? provisioner);
+    return provisioner === undefined ? undefined : (own(IN_TREE, provisioner) ?? provisioner);
   }
 }
+
+type Expressions = NonNullable<NodeSelectorTerm['matchExpressions']>;
 
 /** A local volume names its host, which no other node can be: what else it asks for still counts. */
 function placesOfVolume({ spec }: PersistentVolume): readonly Requirements[] {
   const onHost = spec.local !== undefined || spec.hostPath !== undefined;
-  const places = (spec.nodeAffinity?.required?.nodeSelectorTerms ?? [])
-    .filter(({ matchExpressions = [] }) => matchExpressions.length > 0)
-    .map(({ matchExpressions = [] }) =>
-      Requirements.fromRequirements(matchExpressions.filter(({ key }) => !(onHost && key === HOSTNAME_LABEL))),
-    );
-  return places.length === 0 ? ANYWHERE : places;
+  const terms = (spec.nodeAffinity?.required?.nodeSelectorTerms ?? []).flatMap(({ matchExpressions = [] }) =>
+    matchExpressions.length > 0 ? [matchExpressions] : [],
+  );
+  return placesOf(terms.map((term) => term.filter(({ key }) => !(onHost && key === HOSTNAME_LABEL))));
 }
 
-/** Both at once, in every combination that is possible; if none is, all of them, so that the pod fails with a reason. */
-function combined(a: readonly Requirements[], b: readonly Requirements[]): readonly Requirements[] {
-  const pairs = a.flatMap((left) => b.map((right) => [left, right] as const));
-  const possible = pairs.filter(([left, right]) => left.intersects(right));
-  return (possible.length > 0 ? possible : pairs).map(([left, right]) => left.intersect(right));
+/** Places of one volume that are looked at. */
+const MOST_PLACES = 100;
+
+function placesOf(terms: readonly Expressions[]): readonly Requirements[] {
+  const looked = terms.length <= MOST_PLACES ? terms : merged(terms).slice(0, MOST_PLACES);
+  return looked.length === 0 ? ANYWHERE : looked.map((term) => Requirements.fromRequirements(term));
+}
+
+/** Terms that differ in the values of one label alone are one: of many, hardly any are left. */
+function merged(terms: readonly Expressions[]): readonly Expressions[] {
+  const values = new Map<string, string[]>();
+  const others: Expressions[] = [];
+  for (const term of terms) {
+    const [only, ...more] = term;
+    if (only === undefined || only.operator !== 'In' || more.length > 0) others.push(term);
+    else values.set(only.key, (values.get(only.key) ?? []).concat(only.values ?? []));
+  }
+  return [...[...values].map(([key, all]) => [{ key, operator: 'In' as const, values: all }]), ...others];
+}
+
+/** Places for a pod's volumes together that are looked at: with labels of their own each volume multiplies them. */
+const MOST_ALTERNATIVES = 256;
+/** Label keys that are compared for one pod before only one further place is looked for with each volume. */
+const MOST_COMPARED = 500_000;
+/** As many again for each volume after that. */
+const FEW_COMPARED = 2_000;
+
+/** Where all volumes of a pod can be at once. */
+class Places {
+  alternatives = ANYWHERE;
+  #compared = 0;
+
+  constructor(parts: readonly (readonly Requirements[])[]) {
+    for (const part of parts) this.add(part);
+  }
+
+  /** Every combination that is possible; if none is, all of them, so that the pod fails with a reason. */
+  add(places: readonly Requirements[]): void {
+    if (places === ANYWHERE) return;
+    const possible = this.#pairs(places, true);
+    this.alternatives = possible.length > 0 ? possible : this.#pairs(places, false);
+  }
+
+  /** Different ones only. */
+  #pairs(places: readonly Requirements[], intersecting: boolean): readonly Requirements[] {
+    const isSpent = this.#compared >= MOST_COMPARED;
+    const [most, until] = isSpent ? [1, this.#compared + FEW_COMPARED] : [MOST_ALTERNATIVES, MOST_COMPARED];
+    const found = new Map<string, Requirements>();
+    for (const left of this.alternatives) {
+      const weight = left.keys.length + 1;
+      for (const right of places) {
+        this.#compared += weight;
+        if (!intersecting || left.intersects(right)) {
+          const both = left.intersect(right);
+          found.set(both.identity, both);
+        }
+        const isEnough = found.size === most || (this.#compared > until && (found.size > 0 || intersecting));
+        if (isEnough) return [...found.values()];
+      }
+    }
+    return [...found.values()];
+  }
 }
 
 /** Slots for volumes on a node that exists. Nodes to buy are taken to have enough. */

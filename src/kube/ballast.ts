@@ -32,7 +32,11 @@ function withoutImages(node: WithImages): WithImages {
 
 /** Parts of pods by their text. Started anew when it has grown: workloads come and go. */
 const parts = new Map<string, unknown>();
-const MAX_PARTS = 20_000;
+/** Characters of their texts. Pods may be megabytes each, and what is remembered of them outlives them. */
+const MAX_CHARACTERS = 4_000_000;
+/** Longer texts are hardly ever equal by workload. */
+const LONGEST_SHARED = 20_000;
+let characters = 0;
 
 /** One object for all equal parts. */
 function shared<T extends object | undefined>(part: T): T {
@@ -40,7 +44,12 @@ function shared<T extends object | undefined>(part: T): T {
   const text = JSON.stringify(part);
   const known = parts.get(text);
   if (known !== undefined) return known as T;
-  if (parts.size >= MAX_PARTS) parts.clear();
+  if (text.length > LONGEST_SHARED) return part;
+  if (characters > MAX_CHARACTERS) {
+    parts.clear();
+    characters = 0;
+  }
+  characters += text.length;
   parts.set(text, part);
   return part;
 }

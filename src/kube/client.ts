@@ -8,6 +8,8 @@ export class ApiError extends Error {
   /** Machine-readable reason of the Status: NotFound, Conflict, AlreadyExists, Expired … */
   readonly reason: string;
   readonly retryAfterMs: number | undefined;
+  /** Method and path, where an answer belongs to one. */
+  request?: string;
 
   constructor(status: number, reason: string, message: string, retryAfterMs?: number) {
     super(message);
@@ -18,7 +20,9 @@ export class ApiError extends Error {
   }
 }
 
-export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
+/** Whether the API server says so itself: a proxy's 404 says nothing about what exists. */
+export const isNotFound = (error: unknown): boolean =>
+  error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
 export const isConflict = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 409 && error.reason === 'Conflict';
 

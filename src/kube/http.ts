@@ -3,11 +3,12 @@
  * that say when to come back, and broken connections where a repetition does no harm, are tried again.
  */
 import type { IncomingMessage } from 'node:http';
-import { apiVersionOf, type Kind, POD } from '../api/kinds.ts';
+import { type Kind, POD } from '../api/kinds.ts';
 import type { KubeList, KubeObject, Pod } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { silent } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import { acknowledgementIn, eventIn, jsonIn, listIn, objectIn, UnreadableAnswer } from './answers.ts';
 import { backOffMs } from './backoff.ts';
 import {
   ApiError,
@@ -24,9 +25,10 @@ import type { Clock } from './clock.ts';
 import { type ConnectionOptions, openConnection } from './kubeconfig.ts';
 import { limiter } from './limiter.ts';
 import { watchForOutages } from './outages.ts';
+import { pageCount } from './pages.ts';
 import { collectionPath, objectPath } from './paths.ts';
 import { requestMetrics } from './requestmetrics.ts';
-import { apiError, watchError } from './status.ts';
+import { apiError } from './status.ts';
 import { bodyOf, ConnectionError, type Exchange, exchange, linesOf } from './transport.ts';
 
 export interface ConnectOptions extends ConnectionOptions {
@@ -34,6 +36,8 @@ export interface ConnectOptions extends ConnectionOptions {
   /** Requests per second and in a burst. Default 200 and 300. */
   readonly qps?: number;
   readonly burst?: number;
+  /** The longest wait that the server may ask for, in milliseconds. Default 5 seconds. */
+  readonly longestRetryAfterMs?: number;
   /** How we identify ourselves, `karpenter/<version>`. */
   readonly userAgent?: string;
   readonly log?: Logger;
@@ -55,10 +59,17 @@ export interface HttpKubeClient extends KubeClient {
 const PAGE = 500;
 const MOST_RETRIES = 6;
 const RETRY: { readonly baseMs: number; readonly maxMs: number } = { baseMs: 100, maxMs: 5_000 };
-const LONGEST_RETRY_AFTER_MS = 60_000;
+/** A server that asks for more is asked again sooner: it may be well again long before. */
+const LONGEST_RETRY_AFTER_MS = 5_000;
+/** In bytes. The API server takes none that is nearly as large. */
+const LONGEST_OBJECT = 32 * 2 ** 20;
+/** Of a failure, or of another server's page. */
+const LONGEST_FAILURE = 2 ** 20;
 const IDLE_MS = 60_000;
+/** A watch is answered at once, with or without events. */
+const OPENING_MS = 20_000;
 /** Bookmarks come about once a minute; a watch silent for this long is presumed dead. */
-const WATCH_IDLE_MS = 5 * 60_000;
+const WATCH_IDLE_MS = 2.5 * 60_000;
 
 const CONTENT_TYPES = {
   merge: 'application/merge-patch+json',
@@ -88,13 +99,17 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     await bucket.take(ask.signal);
     ask.signal?.throwIfAborted();
     const startedMs = performance.now();
-    const idleMs = ask.isWatch ? WATCH_IDLE_MS : IDLE_MS;
     let code = '<error>';
     try {
-      const response = await exchange(connection, userAgent, { ...ask, idleMs, renew });
+      const response = await exchange(connection, userAgent, {
+        ...ask,
+        idleMs: ask.isWatch ? OPENING_MS : IDLE_MS,
+        renew,
+      });
       const status = response.statusCode ?? 0;
       code = String(status);
-      if (status < 200 || status > 299) throw apiError(status, await bodyOf(response), response.headers['retry-after']);
+      if (status < 200 || status > 299) throw await failureOf(response);
+      if (ask.isWatch) response.setTimeout(WATCH_IDLE_MS);
       outages.served(ask, performance.now() - startedMs);
       return response;
     } catch (error) {
@@ -112,7 +127,8 @@ export function connect(options: ConnectOptions): HttpKubeClient {
       try {
         return await read(await attempt(ask, renew));
       } catch (error) {
-        const waitMs = retryWait(error, ask, failures, renew);
+        nameRequest(error, ask);
+        const waitMs = retryWait(error, { ask, failures, renewed: renew, longestMs: options.longestRetryAfterMs });
         if (waitMs === undefined) throw error;
         renew = error instanceof ApiError && error.status === 401;
         log.debug('retrying request', { method: ask.method, path: ask.path, waitMs: Math.round(waitMs), error });
@@ -121,27 +137,27 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     }
   }
 
-  const json = <T>(ask: Ask): Promise<T> => send(ask, async (response) => JSON.parse(await bodyOf(response)) as T);
+  const json = <T>(ask: Ask, read: (answer: unknown) => T): Promise<T> =>
+    send(ask, async (response) => read(jsonIn(await bodyOf(response, { longest: LONGEST_OBJECT }))));
 
-  async function list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
+  /** A request about an object, which is answered with it. */
+  const objectOf = <T extends KubeObject>(ask: Ask & { readonly kind: Kind<T> }): Promise<T> =>
+    json(ask, (answer) => objectIn(ask.kind, answer));
+
+  function list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
     const { namespace, ...parameters } = query;
     const path = `${collectionPath(kind, namespace)}${queryOf(parameters)}`;
-    const page = await json<KubeList<T>>({ method: 'GET', path, kind });
-    const apiVersion = apiVersionOf(kind);
-    // the server leaves both out of the items of built-in kinds
-    const items = (page.items ?? []).map((item) =>
-      item.kind === undefined ? { ...item, apiVersion, kind: kind.kind } : item,
-    );
-    return { ...page, items };
+    return send({ method: 'GET', path, kind }, async (response) => listIn(kind, jsonIn(await bodyOf(response))));
   }
 
   async function listPages<T extends KubeObject>(kind: Kind<T>, query: ListOptions): Promise<readonly T[]> {
     const items: T[] = [];
+    const pages = pageCount(kind);
     let next: string | undefined;
     do {
       const page: KubeList<T> = await list(kind, { ...query, ...(next === undefined ? {} : { continue: next }) });
       items.push(...page.items);
-      next = page.metadata?.continue || undefined;
+      next = pages.next(page);
     } while (next !== undefined);
     return items;
   }
@@ -167,15 +183,17 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     try {
       response = await send({ method: 'GET', path, kind, signal, isWatch: true }, (opened) => opened);
       for await (const line of linesOf(response)) {
-        const event = JSON.parse(line) as { type: string; object: T };
-        if (event.type === 'ERROR') throw watchError(event.object);
+        const event = eventIn<T>(kind, line);
         yield event.type === 'BOOKMARK'
           ? { type: 'BOOKMARK', resourceVersion: event.object.metadata.resourceVersion ?? '' }
           : { type: event.type as 'ADDED' | 'MODIFIED' | 'DELETED', object: event.object };
       }
     } catch (error) {
       // being told to stop is no failure
-      if (!signal.aborted) throw error;
+      if (signal.aborted) return;
+      const failure = isOurs(error) ? error : new ConnectionError('the watch broke off', false, { cause: error });
+      nameRequest(failure, { method: 'GET', path });
+      throw failure;
     } finally {
       response?.destroy();
     }
@@ -186,11 +204,11 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     caBundle: connection.caBundle,
     namespace: connection.namespace,
     close: () => connection.close(),
-    raw: (path, signal) => json({ method: 'GET', path, signal }),
-    get: (kind, ref) => json({ method: 'GET', path: objectPath(kind, ref), kind }),
+    raw: (path, signal) => json({ method: 'GET', path, signal }, (answer) => answer),
+    get: (kind, ref) => objectOf({ method: 'GET', path: objectPath(kind, ref), kind }),
     find: async <T extends KubeObject>(kind: Kind<T>, ref: Ref) => {
       try {
-        return await json<T>({ method: 'GET', path: objectPath(kind, ref), kind });
+        return await objectOf<T>({ method: 'GET', path: objectPath(kind, ref), kind });
       } catch (error) {
         if (isNotFound(error)) return undefined;
         throw error;
@@ -200,11 +218,17 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     listAll,
     watch,
     create: (kind, object) =>
-      json({ method: 'POST', path: collectionPath(kind, object.metadata.namespace), body: object, kind }),
+      objectOf({ method: 'POST', path: collectionPath(kind, object.metadata.namespace), body: object, kind }),
     update: (kind, object, { subresource } = {}) =>
-      json({ method: 'PUT', path: objectPath(kind, object.metadata, subresource), body: object, kind, subresource }),
+      objectOf({
+        method: 'PUT',
+        path: objectPath(kind, object.metadata, subresource),
+        body: object,
+        kind,
+        subresource,
+      }),
     patch: (kind, ref, patch, { type = 'merge', subresource, signal }: PatchOptions = {}) =>
-      json({
+      objectOf({
         method: 'PATCH',
         path: objectPath(kind, ref, subresource),
         body: patch,
@@ -213,10 +237,9 @@ export function connect(options: ConnectOptions): HttpKubeClient {
         subresource,
         signal,
       }),
-    delete: async (kind, ref, deletion) => {
-      await json({ method: 'DELETE', path: objectPath(kind, ref), body: deleteBody(deletion), kind });
-    },
-    evict: async (pod: Pod, deletion) => {
+    delete: (kind, ref, deletion) =>
+      json({ method: 'DELETE', path: objectPath(kind, ref), body: deleteBody(deletion), kind }, acknowledgementIn),
+    evict: (pod: Pod, deletion) => {
       const { name, namespace } = pod.metadata;
       const body = {
         apiVersion: 'policy/v1',
@@ -225,13 +248,36 @@ export function connect(options: ConnectOptions): HttpKubeClient {
         deleteOptions: deleteBody(deletion),
       };
       const path = objectPath(POD, { name, namespace }, 'eviction');
-      await json({ method: 'POST', path, body, kind: POD, subresource: 'eviction', keepRefusals: true });
+      const ask: Ask = { method: 'POST', path, body, kind: POD, subresource: 'eviction', keepRefusals: true };
+      return json(ask, acknowledgementIn);
     },
   };
 }
 
+async function failureOf(response: IncomingMessage): Promise<ApiError> {
+  const body = await bodyOf(response, { longest: LONGEST_FAILURE });
+  return apiError(response.statusCode ?? 0, body, response.headers['retry-after']);
+}
+
+const isOurs = (error: unknown): error is ApiError | ConnectionError | UnreadableAnswer =>
+  error instanceof ApiError || error instanceof ConnectionError || error instanceof UnreadableAnswer;
+
+/** Tells on an error which request it is about. */
+function nameRequest(error: unknown, { method, path }: Pick<Ask, 'method' | 'path'>): void {
+  if (isOurs(error)) error.request ??= `${method} ${path.replace(/\?.*/s, '')}`;
+}
+
+interface Failed {
+  readonly ask: Ask;
+  /** Before this one. */
+  readonly failures: number;
+  /** Whether the credentials were new. */
+  readonly renewed: boolean;
+  readonly longestMs: number | undefined;
+}
+
 /** How long to wait before a failed request is repeated; undefined when it is not. */
-function retryWait(error: unknown, ask: Ask, failures: number, renewed: boolean): number | undefined {
+function retryWait(error: unknown, { ask, failures, renewed, longestMs }: Failed): number | undefined {
   if (ask.signal?.aborted || failures >= MOST_RETRIES) return undefined;
   if (error instanceof ConnectionError) {
     // a watcher reconnects by itself, with its own patience
@@ -240,9 +286,10 @@ function retryWait(error: unknown, ask: Ask, failures: number, renewed: boolean)
   }
   if (!(error instanceof ApiError)) return undefined;
   if (error.status === 401) return renewed ? undefined : 0;
-  const wasNotServed = error.status === 429 || error.status === 503;
+  // a creation may have taken effect behind a server that is not available: see `createOnce`
+  const wasNotServed = error.status === 429 || (error.status === 503 && ask.method !== 'POST');
   if (!wasNotServed || error.retryAfterMs === undefined || ask.keepRefusals) return undefined;
-  return Math.max(Math.min(error.retryAfterMs, LONGEST_RETRY_AFTER_MS), backOffMs(RETRY, failures));
+  return Math.max(Math.min(error.retryAfterMs, longestMs ?? LONGEST_RETRY_AFTER_MS), backOffMs(RETRY, failures));
 }
 
 function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {

@@ -72,6 +72,8 @@ class Candidate {
   /** The lease as last seen, and for how long we have seen it so. */
   #seen: Lease | undefined;
   #sinceSeen: Elapsed | undefined;
+  /** Why the last renewal failed, if it did. */
+  #failure: unknown;
 
   constructor(identity: string, options: LeaseOptions) {
     this.#identity = identity;
@@ -100,7 +102,9 @@ class Candidate {
     isMaster?.set({ name }, 0);
     this.#announce(`${this.#identity} stopped leading`);
     if (!signal.aborted) {
-      log.error('leader election lost', { lease: `${namespace}/${name}` });
+      const holder = this.#seen?.spec?.holderIdentity;
+      const why = this.#failure === undefined ? { holder } : { error: this.#failure };
+      log.error('leader election lost', { lease: `${namespace}/${name}`, ...why });
       return 'lost';
     }
     await this.#release();
@@ -132,7 +136,7 @@ class Candidate {
   async #take(): Promise<Elapsed | undefined> {
     // counted from before the request, as with renewals: others count from when it was written
     const started = since(this.#options.clock);
-    if (!(await this.#claim())) return undefined;
+    if (!(await this.#within(this.#deadlineMs, this.#claim()))) return undefined;
     const tookMs = started.atMost();
     if (tookMs + this.#retryMs < this.#deadlineMs) return started;
     throw new Error(
@@ -151,20 +155,28 @@ class Candidate {
       const remainingMs = this.#deadlineMs - renewed.atMost();
       if (remainingMs <= 0) return;
       try {
-        const isOurs = await this.#within(remainingMs, this.#claim());
-        if (isOurs === false) return;
+        // no single request may take all the time: the next may go to a server that answers
+        if (!(await this.#within(Math.min(remainingMs, this.#deadlineMs / 2), this.#claim()))) {
+          this.#failure = undefined;
+          return;
+        }
         // counted from before the request: that is when the lease was surely ours
-        if (isOurs) renewed = started;
+        renewed = started;
+        this.#failure = undefined;
       } catch (error) {
+        this.#failure = error;
         log.debug('failed renewing lease, retrying', { error });
       }
     }
   }
 
-  /** Answers undefined when the work takes longer. */
-  async #within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  /** @throws Error when the work takes longer, which goes on all the same */
+  async #within<T>(ms: number, work: Promise<T>): Promise<T> {
     const giveUp = new AbortController();
-    const timedOut = this.#options.clock.sleep(ms, giveUp.signal).then(() => undefined);
+    const timedOut = this.#options.clock.sleep(ms, giveUp.signal).then(() => {
+      throw new Error(`the API server did not answer about the lease within ${Math.round(ms) / 1_000} s`);
+    });
+    timedOut.catch(() => undefined);
     work.catch(() => undefined);
     try {
       return await Promise.race([work, timedOut]);

@@ -1,6 +1,8 @@
 /** Writing back what a reconcile changed, as JSON merge patches of the difference. */
+
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
+import { own, put } from '../api/own.ts';
 import { isConflict, isNotFound, type KubeClient } from './client.ts';
 import { Requeue } from './reconciler.ts';
 
@@ -16,7 +18,7 @@ function isEqual(left: unknown, right: unknown): boolean {
   }
   if (!isMap(left) || !isMap(right)) return false;
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return [...names].every((name) => isEqual(left[name], right[name]));
+  return [...names].every((name) => isEqual(own(left, name), own(right, name)));
 }
 
 /**
@@ -29,8 +31,8 @@ export function mergePatch(before: unknown, after: unknown): unknown {
   const from = isMap(before) ? before : {};
   const patch: Record<string, unknown> = {};
   for (const key of new Set([...Object.keys(from), ...Object.keys(after)])) {
-    const change = mergePatch(from[key], after[key]);
-    if (change !== undefined) patch[key] = change;
+    const change = mergePatch(own(from, key), own(after, key));
+    if (change !== undefined) put(patch, key, change);
   }
   return patch;
 }
@@ -107,7 +109,7 @@ export async function requeueOnConflict<T>(request: Promise<T>): Promise<T> {
 
 /** Deletes exactly this object, not a namesake that came after it. Answers whether it was still there. */
 export async function deleteExactly<T extends KubeObject>(
-  client: KubeClient,
+  client: Pick<KubeClient, 'delete' | 'find'>,
   kind: Kind<T>,
   object: T,
 ): Promise<boolean> {
@@ -116,8 +118,10 @@ export async function deleteExactly<T extends KubeObject>(
     await client.delete(kind, object.metadata, { uid });
     return true;
   } catch (error) {
-    // a conflict: the name is taken by a later object, so the one that was meant is gone
-    if (isNotFound(error) || isConflict(error)) return false;
-    throw error;
+    if (isNotFound(error)) return false;
+    if (!isConflict(error)) throw error;
+    // The name is taken by a later object, so that the one that was meant is gone; or somebody wrote at the same time.
+    if ((await client.find(kind, object.metadata))?.metadata.uid === uid) throw error;
+    return false;
   }
 }

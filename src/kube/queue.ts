@@ -10,8 +10,8 @@ import type { BackOff } from './reconciler.ts';
 export type Verdict =
   | { readonly kind: 'done' }
   | { readonly kind: 'again'; readonly waitMs: number }
-  /** Failed, or must be tried again: at the key's next back-off step. */
-  | { readonly kind: 'retry' };
+  /** Failed, or must be tried again: at the key's next back-off step, but no later than this. */
+  | { readonly kind: 'retry'; readonly longestMs?: number };
 
 export interface QueueOptions {
   readonly clock: Clock;
@@ -19,8 +19,8 @@ export interface QueueOptions {
   readonly backOff: BackOff;
   /** Shared by all keys' retries. */
   readonly retries: Limiter;
-  /** Must not throw. */
-  readonly work: (key: string) => Promise<Verdict>;
+  /** Told how often the key has failed in a row. Must not throw. */
+  readonly work: (key: string, failures: number) => Promise<Verdict>;
   readonly meter: QueueMeter;
   readonly random?: () => number;
 }
@@ -106,12 +106,12 @@ export class WorkQueue {
     this.#delayed.set(key, { dueMs, cancel });
   }
 
-  #retry(key: string): void {
+  #retry(key: string, longestMs = Number.POSITIVE_INFINITY): void {
     const { backOff, random, retries, meter } = this.#options;
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     meter.retried();
-    this.addAfter(key, Math.max(backOffMs(backOff, failures, random), retries.reserve()));
+    this.addAfter(key, Math.max(Math.min(backOffMs(backOff, failures, random), longestMs), retries.reserve()));
   }
 
   #undelay(key: string): void {
@@ -142,7 +142,7 @@ export class WorkQueue {
   async #run(key: string): Promise<void> {
     const { meter, work } = this.#options;
     meter.started(key);
-    const verdict = await work(key);
+    const verdict = await work(key, this.#failures.get(key) ?? 0);
     meter.finished(key);
     this.#running.delete(key);
     if (verdict.kind !== 'retry') this.#failures.delete(key);
@@ -155,7 +155,7 @@ export class WorkQueue {
       if (verdict.kind === 'retry') this.#failures.set(key, (this.#failures.get(key) ?? 0) + 1);
       this.#ready.add(key);
     } else if (verdict.kind === 'retry') {
-      this.#retry(key);
+      this.#retry(key, verdict.longestMs);
     } else if (verdict.kind === 'again') {
       this.addAfter(key, verdict.waitMs);
     }

@@ -29,6 +29,8 @@ const MOST_KEYS = 50_000;
 /** Posts at a time, and notes that may wait; more are dropped, since events are a courtesy. */
 const WORKERS = 4;
 const MOST_WAITING = 1_000;
+/** Longest name that the API server takes; the object's own may be as long. */
+const LONGEST_NAME = 253;
 /** Longest message that the API server takes. */
 const LONGEST_MESSAGE = 1_024;
 /** Events of objects without a namespace live here. */
@@ -117,10 +119,11 @@ function eventOf(
   const time = new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
   // a name that no other event has: the time, and a number within this process
   const suffix = `${nowMs.toString(16)}${serial.toString(16).padStart(4, '0')}`;
+  const prefix = metadata.name.slice(0, LONGEST_NAME - suffix.length - 1).replace(/[^a-z0-9]$/, '');
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: `${metadata.name}.${suffix}`, namespace },
+    metadata: { name: `${prefix}.${suffix}`, namespace },
     involvedObject: {
       apiVersion,
       kind,

@@ -5,16 +5,20 @@
  *      ▲                          │
  *      └──────version expired─────┘
  *
- * Every failure waits with back-off; a watch that ends in good order is opened again at once.
+ * Every failure waits with back-off; a watch that ends in good order is opened again at once. Where watches fail again
+ * and again though the server answers, everything is listed again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { backOffMs } from './backoff.ts';
 import { withoutBallast } from './ballast.ts';
-import { ApiError, type KubeClient } from './client.ts';
+import { ApiError, type KubeClient, type WatchEvent } from './client.ts';
 import { type Clock, monotonicMs } from './clock.ts';
+import { pageCount } from './pages.ts';
 import type { ObjectStore } from './store.ts';
+import { ConnectionError } from './transport.ts';
+import { isEarlier } from './versions.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
   readonly client: KubeClient;
@@ -29,82 +33,144 @@ export interface ReflectorOptions<T extends KubeObject> {
 }
 
 const PAGE = 500;
-const RETRY = { baseMs: 200, maxMs: 30_000 };
-/** A watch that ends sooner than this without an event is a failure in disguise. */
+const RETRY = { baseMs: 200, maxMs: 5_000 };
+/** A watch that ends sooner than this is a failure in disguise. */
 const SHORT_WATCH_MS = 1_000;
+/** Bookmarks come about once a minute: a watch that lasted for this long without one is not to be trusted. */
+const SILENT_WATCH_MS = 4 * 60_000;
 /** Watches end after 5 to 10 minutes, spread so that they do not all come back together. */
 const WATCH_SECONDS = 300;
+/** Failures in a row after which everything is listed again: an event that cannot be read does not go away. */
+const MOST_FAILURES = 3;
 
 /** Runs until the signal aborts. */
-export async function reflect<T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> {
-  const { client, store, clock, signal } = options;
-  const { kind } = store;
-  const report = reporter(options);
-  let version: string | undefined;
-  let failures = 0;
-  /** Whether nothing has come since the last list: if that expires, the server is not to be hurried. */
-  let isFresh = false;
+export const reflect = <T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> =>
+  new Reflector(options).run();
 
-  const list = async (): Promise<string> => {
-    const { items, resourceVersion } = await listEverything(options);
+class Reflector<T extends KubeObject> {
+  readonly #options: ReflectorOptions<T>;
+  readonly #report: Reporter;
+  /** The last one seen; undefined when everything is to be listed. */
+  #version: string | undefined;
+  /** In a row. */
+  #failures = 0;
+  /** Whether nothing has come since the last list: if that expires, the server is not to be hurried. */
+  #isFresh = false;
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+    this.#report = reporter(options);
+  }
+
+  async run(): Promise<void> {
+    const { clock, signal } = this.#options;
+    while (!signal.aborted) {
+      const wasWatching = this.#version !== undefined;
+      try {
+        this.#version ??= await this.#list();
+        await this.#watch(this.#version);
+        continue;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failed(error);
+        if (isExpired(error) && wasWatching && !this.#isFresh) continue;
+      }
+      await clock.sleep(backOffMs(RETRY, this.#failures), signal);
+      this.#failures += 1;
+    }
+  }
+
+  async #list(): Promise<string> {
+    const { store, signal, onListed } = this.#options;
+    const { items, resourceVersion } = await listEverything(this.#options);
     if (signal.aborted) return resourceVersion;
     for (const _ of store.replacing(items)) await nextTurn();
-    isFresh = true;
-    options.onListed();
-    report.recovered();
+    this.#isFresh = true;
+    onListed();
+    this.#report.listed();
     return resourceVersion;
-  };
+  }
+
+  /** One watch. @throws Error when it fails, or ends before it could bring anything */
+  async #watch(from: string): Promise<void> {
+    const { store, clock, signal } = this.#options;
+    const startedMs = monotonicMs(clock);
+    const cancel = clock.after(SHORT_WATCH_MS, () => {
+      this.#failures = 0;
+      this.#report.watched();
+    });
+    try {
+      const isAlive = await this.#follow(from);
+      const tookMs = monotonicMs(clock) - startedMs;
+      if (tookMs < SHORT_WATCH_MS && !signal.aborted)
+        throw new Error(`the watch of ${store.kind.plural} ended at once`);
+      if (tookMs >= SILENT_WATCH_MS && !isAlive) this.#version = undefined;
+    } finally {
+      cancel();
+    }
+  }
 
   /** Answers whether anything came. */
-  const watch = async (from: string): Promise<boolean> => {
+  async #follow(from: string): Promise<boolean> {
+    const { client, store, signal } = this.#options;
     let isAlive = false;
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + Math.random()));
-    for await (const event of client.watch(kind, { resourceVersion: from, signal, timeoutSeconds })) {
+    for await (const event of client.watch(store.kind, { resourceVersion: from, signal, timeoutSeconds })) {
       isAlive = true;
-      isFresh = false;
-      failures = 0;
-      version = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
-      if (event.type === 'DELETED') store.remove(event.object);
-      else if (event.type !== 'BOOKMARK') store.put(withoutBallast(kind, event.object));
+      this.#isFresh = false;
+      this.#failures = 0;
+      const seen = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
+      const isBack = isEarlier(seen, this.#version);
+      if (isBack && event.type === 'BOOKMARK') throw new HistoryLost(store.kind.plural);
+      if (!isBack) this.#version = seen;
+      this.#take(event);
     }
     return isAlive;
-  };
+  }
 
-  while (!signal.aborted) {
-    try {
-      version ??= await list();
-      const startedMs = monotonicMs(clock);
-      const isHealthy = (await watch(version)) || monotonicMs(clock) - startedMs >= SHORT_WATCH_MS;
-      if (isHealthy) {
-        failures = 0;
-        continue;
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      const wasWatching = version !== undefined;
-      report.failed(error, !wasWatching);
-      if (isExpired(error)) {
-        version = undefined;
-        if (wasWatching && !isFresh) continue;
-      }
-      if (isUnavailable(error)) options.onUnavailable();
+  #take(event: WatchEvent<T>): void {
+    const { store } = this.#options;
+    if (event.type === 'BOOKMARK') return;
+    if (event.type === 'DELETED') {
+      store.remove(event.object);
+      return;
     }
-    await clock.sleep(backOffMs(RETRY, failures), signal);
-    failures += 1;
+    const { uid, resourceVersion } = event.object.metadata;
+    const known = store.get(event.object.metadata)?.metadata;
+    // A server that lags behind another may send again what we have seen.
+    if (known?.uid === uid && isEarlier(resourceVersion, known?.resourceVersion)) return;
+    for (const object of trimmed(this.#options, event.object)) store.put(object);
+  }
+
+  #failed(error: unknown): void {
+    if (isUnavailable(error)) this.#options.onUnavailable();
+    const isListing = this.#version === undefined;
+    const failures = this.#failures + 1;
+    this.#report.failed(error, isListing ? 'list' : 'watch', failures);
+    if (isRefused(error) || (isAnswer(error) && failures >= MOST_FAILURES)) this.#version = undefined;
+  }
+}
+
+/** The server tells of a time before the one that we know. */
+class HistoryLost extends Error {
+  constructor(plural: string) {
+    super(`the API server went back to an earlier version of its ${plural}`);
+    this.name = 'HistoryLost';
   }
 }
 
 /** Pages through the kind. When the pages outlive the server's history, reads everything at once. */
-async function listEverything<T extends KubeObject>({
-  client,
-  store,
-}: ReflectorOptions<T>): Promise<{ items: readonly T[]; resourceVersion: string }> {
+async function listEverything<T extends KubeObject>(
+  options: ReflectorOptions<T>,
+): Promise<{ items: readonly T[]; resourceVersion: string }> {
+  const { client, store } = options;
   const items: T[] = [];
+  const pages = pageCount(store.kind);
   try {
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
       const page = await client.list(store.kind, { limit: PAGE, ...(next === undefined ? {} : { continue: next }) });
-      for (const item of page.items) items.push(withoutBallast(store.kind, item));
-      next = page.metadata.continue || undefined;
+      for (const item of page.items) items.push(...trimmed(options, item));
+      next = pages.next(page);
       if (next === undefined) return { items, resourceVersion: page.metadata.resourceVersion ?? '' };
     }
   } catch (error) {
@@ -112,37 +178,65 @@ async function listEverything<T extends KubeObject>({
   }
   const all = await client.list(store.kind);
   return {
-    items: all.items.map((item) => withoutBallast(store.kind, item)),
+    items: all.items.flatMap((item) => trimmed(options, item)),
     resourceVersion: all.metadata.resourceVersion ?? '',
   };
+}
+
+/** The object as the store keeps it. One that lacks what every object of its kind has is told, and kept as it was. */
+function trimmed<T extends KubeObject>({ store, log }: ReflectorOptions<T>, object: T): readonly T[] {
+  try {
+    return [withoutBallast(store.kind, object)];
+  } catch (error) {
+    const { name, namespace, uid } = object.metadata;
+    const known = store.get(object.metadata);
+    const isKnown = known !== undefined && known.metadata.uid === uid;
+    const consequence = isKnown ? 'it is taken to be as it was' : 'it is left out';
+    log.error('read an object that cannot be used', { kind: store.kind.kind, name, namespace, consequence, error });
+    return isKnown ? [known] : [];
+  }
 }
 
 const isExpired = (error: unknown): boolean => error instanceof ApiError && error.status === 410;
 const isUnavailable = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 404 || error.status === 403);
+/** Whether no watch can begin at the version that is known. A list shows what else is wrong, if anything is. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof HistoryLost ||
+  (error instanceof ApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status));
+/** Whether the server was there, and its history with it. */
+const isAnswer = (error: unknown): boolean => !(error instanceof ConnectionError);
 
-/** Logs the first failure of a streak, with what to do about it, and its end. */
-function reporter<T extends KubeObject>({
-  store,
-  log,
-}: ReflectorOptions<T>): {
-  failed: (error: unknown, whileListing: boolean) => void;
-  recovered: () => void;
-} {
-  let isReported = false;
+interface Reporter {
+  /** @param failures in a row, this one included */
+  failed(error: unknown, doing: 'list' | 'watch', failures: number): void;
+  listed(): void;
+  watched(): void;
+}
+
+/** Logs the first failure of a streak that counts, with what to do about it, and its end. Single watches may break. */
+function reporter<T extends KubeObject>({ store, log }: ReflectorOptions<T>): Reporter {
   const { kind, plural, group } = store.kind;
   const resource = group === '' ? plural : `${plural}.${group}`;
+  const failing = new Set<'list' | 'watch'>();
+  const recovered = (doing: 'list' | 'watch', message: string): void => {
+    if (failing.delete(doing)) log.info(message, { kind });
+  };
   return {
-    failed: (error, whileListing) => {
-      if (!whileListing) return log.debug('watch ended, reconnecting', { kind, error });
-      if (isReported) return;
-      isReported = true;
-      log.error('failed listing, retrying', { kind, error, ...remedyFor(error, resource) });
+    failed: (error, doing, failures) => {
+      const isKnown = failing.has(doing);
+      if (doing === 'watch' && (isKnown || failures < MOST_FAILURES))
+        return log.debug('watch ended, reconnecting', { kind, error });
+      if (isKnown) return;
+      failing.add(doing);
+      log.error(doing === 'list' ? 'failed listing, retrying' : 'failed watching, retrying', {
+        kind,
+        error,
+        ...remedyFor(error, resource),
+      });
     },
-    recovered: () => {
-      if (isReported) log.info('listing again', { kind });
-      isReported = false;
-    },
+    listed: () => recovered('list', 'listing again'),
+    watched: () => recovered('watch', 'watching again'),
   };
 }
 

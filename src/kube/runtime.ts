@@ -29,8 +29,9 @@ import {
   Requeue,
   type Singleton,
 } from './reconciler.ts';
-import { type ReconcileMeter, reconcileMeter } from './runtimemetrics.ts';
+import { reconcileMeter } from './runtimemetrics.ts';
 import { keyOf, refOf } from './store.ts';
+import { isAboutConflict, isUnserved } from './unserved.ts';
 
 export interface RuntimeOptions {
   readonly controllers: readonly Controller[];
@@ -50,6 +51,10 @@ export interface Runtime {
 const CONCURRENCY = 10;
 const BACK_OFF: BackOff = { baseMs: 5, maxMs: 1_000_000 };
 const RATE_LIMIT: RateLimit = { qps: 10, burst: 100 };
+/** The longest wait after a failure of the API server: what waits for it goes on soon after it is well again. */
+const UNSERVED_MS = 5_000;
+/** Conflicts in a row that are told: others that write at the same time are done by then. */
+const MANY_CONFLICTS = 8;
 
 interface Running {
   start(): void;
@@ -91,12 +96,12 @@ function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, opti
   /** Keys whose object went away since they were last worked on. */
   const gone = new Set<string>();
 
-  const queue = queueFor(reconciler, options, async (key) => {
+  const queue = queueFor(reconciler, options, async (key, failures) => {
     const ref = refOf(key);
     if (gone.delete(key)) reconciler.removed?.(ref);
     const object = store.get(ref);
     if (object === undefined) return { kind: 'done' };
-    return attempt(contextOf(watches, ref), (context) => reconciler.reconcile(object, context));
+    return attempt(contextOf(watches, ref), failures, (context) => reconciler.reconcile(object, context));
   });
 
   const unsubscribes = [
@@ -121,8 +126,8 @@ function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, opti
 
 function prepareKeyed(worker: KeyedWorker, options: RuntimeOptions): Running {
   const attempt = attempts(worker, options);
-  const queue = queueFor(worker, options, (key) =>
-    attempt(worker.describe?.(key) ?? {}, (context) => worker.reconcile(key, context)),
+  const queue = queueFor(worker, options, (key, failures) =>
+    attempt(worker.describe?.(key) ?? {}, failures, (context) => worker.reconcile(key, context)),
   );
   worker.bind((key) => queue.add(key));
   return stoppingFirst(queue, () => undefined);
@@ -137,9 +142,10 @@ function prepareSingleton(singleton: Singleton, options: RuntimeOptions): Runnin
   const work = async (): Promise<void> => {
     let failures = 0;
     while (!signal.aborted) {
-      const verdict = await attempt({}, (context) => singleton.reconcile(context));
+      const verdict = await attempt({}, failures, (context) => singleton.reconcile(context));
       failures = verdict.kind === 'retry' ? failures + 1 : 0;
-      if (verdict.kind === 'retry') await clock.sleep(backOffMs(backOff, failures - 1), signal);
+      if (verdict.kind === 'retry')
+        await clock.sleep(Math.min(backOffMs(backOff, failures - 1), verdict.longestMs ?? Infinity), signal);
       else if (verdict.kind === 'again') await clock.sleep(verdict.waitMs, signal);
       // a loop that always wants to run at once must not keep everything else from running
       else await nextTurn();
@@ -155,7 +161,11 @@ function prepareSingleton(singleton: Singleton, options: RuntimeOptions): Runnin
 
 type Named = Pick<Singleton, 'name' | 'concurrency' | 'backOff' | 'rateLimit'>;
 
-function queueFor(controller: Named, options: RuntimeOptions, work: (key: string) => Promise<Verdict>): WorkQueue {
+function queueFor(
+  controller: Named,
+  options: RuntimeOptions,
+  work: (key: string, failures: number) => Promise<Verdict>,
+): WorkQueue {
   const { clock, metrics } = options;
   const { qps, burst } = controller.rateLimit ?? RATE_LIMIT;
   return new WorkQueue({
@@ -178,12 +188,17 @@ function stoppingFirst(queue: WorkQueue, unsubscribe: () => void): Running {
   };
 }
 
-type Attempt = (fields: LogFields, step: (context: ReconcileContext) => Promise<Outcome>) => Promise<Verdict>;
+/** @param failures in a row before this one */
+type Attempt = (
+  fields: LogFields,
+  failures: number,
+  step: (context: ReconcileContext) => Promise<Outcome>,
+) => Promise<Verdict>;
 
 /** Runs one step of a controller and tells what became of it; never throws. */
 function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): Attempt {
   const meter = reconcileMeter(metrics, controller.name, controller.concurrency ?? CONCURRENCY);
-  return async (fields, step) => {
+  return async (fields, failures, step) => {
     const context = { signal, log: log.with({ controller: controller.name, ...fields, reconcileID: randomUUID() }) };
     const finished = meter.started();
     try {
@@ -191,25 +206,22 @@ function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): 
       finished(outcome.kind === 'after' ? 'requeue_after' : 'success');
       return outcome.kind === 'after' ? { kind: 'again', waitMs: outcome.waitMs } : { kind: 'done' };
     } catch (error) {
-      return failed(error, context, finished);
+      finished(report(error, failures + 1, context));
+      return isUnserved(error) ? { kind: 'retry', longestMs: UNSERVED_MS } : { kind: 'retry' };
     }
   };
 }
 
-function failed(
-  error: unknown,
-  { log, signal }: ReconcileContext,
-  finished: ReturnType<ReconcileMeter['started']>,
-): Verdict {
+function report(error: unknown, failures: number, { log, signal }: ReconcileContext): 'requeue' | 'error' {
   // a conflict means that we read too early: the next try sees the other's write
-  if (error instanceof Requeue || isConflict(error) || signal.aborted) {
-    finished('requeue');
-    log.debug('requeued', { error });
-  } else {
-    finished('error');
+  if (!(error instanceof Requeue || isConflict(error) || signal.aborted)) {
     log.error('Reconciler error', { error });
+    return 'error';
   }
-  return { kind: 'retry' };
+  log.debug('requeued', { error });
+  const isTold = failures >= MANY_CONFLICTS && Number.isInteger(Math.log2(failures)) && isAboutConflict(error);
+  if (isTold) log.error('writes conflict again and again, retrying', { failures, error });
+  return 'requeue';
 }
 
 function contextOf(kind: Kind<KubeObject>, { name, namespace }: Key): LogFields {

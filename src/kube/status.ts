@@ -1,22 +1,16 @@
 /** Reads the API server's failures. */
+import { quoted } from '../api/quoted.ts';
 import { ApiError } from './client.ts';
 
-/** The body of a failure, as far as it is read here. */
-interface Status {
-  readonly code?: number;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly details?: { readonly retryAfterSeconds?: number };
-}
-
-/** Reasons for answers that carry no Status, such as a proxy's. */
+/**
+ * Reasons for answers that carry no Status, such as a proxy's. Neither NotFound nor Conflict: what those say about an
+ * object is believed of the API server alone.
+ */
 const REASONS: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
   403: 'Forbidden',
-  404: 'NotFound',
   405: 'MethodNotAllowed',
-  409: 'Conflict',
   410: 'Gone',
   413: 'RequestEntityTooLarge',
   422: 'Invalid',
@@ -28,25 +22,35 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /** The error for a failed answer. `retryAfter` is its header: seconds, or a date. */
 export function apiError(code: number, body: string, retryAfter?: string): ApiError {
-  const status = parseStatus(body);
-  const message = status?.message || body.trim().slice(0, 300) || `the API server answered ${code}`;
-  const waitMs = waitOf(retryAfter) ?? (status?.details?.retryAfterSeconds ?? 0) * 1_000;
-  return new ApiError(code, status?.reason || REASONS[code] || 'Unknown', message, waitMs > 0 ? waitMs : undefined);
+  const { reason, message, details } = statusIn(body);
+  const text = textIn(message)?.slice(0, LONGEST_MESSAGE) ?? `the API server answered ${code}${excerptOf(body)}`;
+  const seconds = Number(isMap(details) ? details.retryAfterSeconds : 0);
+  const waitMs = waitOf(retryAfter) ?? seconds * 1_000;
+  return new ApiError(code, textIn(reason) ?? REASONS[code] ?? 'Unknown', text, waitMs > 0 ? waitMs : undefined);
 }
 
 /** The error for an ERROR event of a watch, whose object is a Status. */
 export function watchError(object: unknown): ApiError {
-  const status = (object ?? {}) as Status;
-  const code = status.code ?? 500;
-  return apiError(code, JSON.stringify(status));
+  const code = isMap(object) && typeof object.code === 'number' ? object.code : 500;
+  return apiError(code, JSON.stringify(object ?? {}));
 }
 
-function parseStatus(body: string): Status | undefined {
+const LONGEST_MESSAGE = 4_000;
+
+type Json = Readonly<Record<string, unknown>>;
+
+const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+const textIn = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Of another server's page, such as a proxy's. */
+const excerptOf = (body: string): string => (body.trim() === '' ? '' : `: ${quoted(body.trim())}`);
+
+function statusIn(body: string): Json {
   try {
     const parsed: unknown = JSON.parse(body);
-    return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
+    return isMap(parsed) ? parsed : {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -22,6 +22,8 @@ export interface Exchange {
 export class ConnectionError extends Error {
   /** The server cannot have seen the request. */
   readonly wasNotSent: boolean;
+  /** Method and path, where an answer belongs to one. */
+  request?: string;
 
   constructor(message: string, wasNotSent: boolean, options?: ErrorOptions) {
     super(message, options);
@@ -73,11 +75,29 @@ export async function exchange(connection: Connection, userAgent: string, ask: E
   });
 }
 
-/** The whole body as text. @throws ConnectionError when it breaks off */
-export async function bodyOf(response: IncomingMessage): Promise<string> {
+/** An API server ends requests that are no watches after a minute; no body comes for longer than this, however slowly. */
+const BODY_MS = 180_000;
+/** In bytes: no text can be much longer. */
+const LONGEST_BODY = 512 * 2 ** 20 - 2 ** 10;
+
+/** The whole body as text. @throws ConnectionError when it breaks off, does not end, or is longer than it may be */
+export async function bodyOf(
+  response: IncomingMessage,
+  { longestMs = BODY_MS, longest = LONGEST_BODY }: { readonly longestMs?: number; readonly longest?: number } = {},
+): Promise<string> {
   const chunks: Buffer[] = [];
+  let bytes = 0;
+  const late = new ConnectionError(`the answer of the API server did not end within ${longestMs} ms`, false);
+  const timer = setTimeout(() => response.destroy(late), longestMs);
+  timer.unref();
+  response.once('close', () => clearTimeout(timer));
   try {
-    for await (const chunk of response) chunks.push(chunk as Buffer);
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > longest)
+        throw new ConnectionError(`the answer of the API server is longer than ${longest} bytes`, false);
+      chunks.push(chunk);
+    }
   } catch (error) {
     throw error instanceof ConnectionError
       ? error
@@ -86,20 +106,31 @@ export async function bodyOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** No object of an API server is nearly as large. */
+const LONGEST_LINE = 32 * 2 ** 20;
+
 /** The body's lines as they come in; characters and lines may be split over any number of chunks. */
-export async function* linesOf(response: IncomingMessage): AsyncGenerator<string, void, undefined> {
+export async function* linesOf(
+  response: IncomingMessage,
+  longest = LONGEST_LINE,
+): AsyncGenerator<string, void, undefined> {
   response.setEncoding('utf8');
   let parts: string[] = [];
+  let partsLength = 0;
   for await (const chunk of response as AsyncIterable<string>) {
     let from = 0;
     for (let end = chunk.indexOf('\n'); end !== -1; end = chunk.indexOf('\n', from)) {
       parts.push(chunk.slice(from, end));
       const line = parts.join('');
       parts = [];
+      partsLength = 0;
       from = end + 1;
       if (line.trim() !== '') yield line;
     }
     if (from < chunk.length) parts.push(chunk.slice(from));
+    partsLength += chunk.length - from;
+    if (partsLength > longest)
+      throw new ConnectionError(`the API server sent more than ${longest} characters without a line's end`, false);
   }
   const last = parts.join('');
   if (last.trim() !== '') yield last;

@@ -1,6 +1,8 @@
 /** The operator's logger: one JSON object per line in the shape that Karpenter's users parse. */
+
 import pino from 'pino';
-import { awsFields, errorText } from './errortext.ts';
+import { own } from '../api/own.ts';
+import { awsFields, errorText, requestField } from './errortext.ts';
 import type { LogFields, Logger } from './logger.ts';
 import { sampler } from './sampler.ts';
 
@@ -55,14 +57,16 @@ export function createLogger(options: LoggerOptions): Logger {
   return loggerWith({});
 }
 
-/** Errors become text, wherever they stand; AWS failures add their codes. */
+/** Errors become text, wherever they stand; AWS failures add their codes, those of the API server their request. */
 function plain(fields: LogFields): LogFields {
   const entries = Object.entries(fields);
   if (!entries.some(([, value]) => value instanceof Error)) return fields;
   return Object.assign(
     {},
     ...entries.map(([name, value]) =>
-      value instanceof Error ? { [name]: errorText(value), ...awsFields(value) } : { [name]: value },
+      value instanceof Error
+        ? { [name]: errorText(value), ...awsFields(value), ...requestField(value) }
+        : { [name]: value },
     ),
   ) as LogFields;
 }
@@ -91,7 +95,7 @@ function destination(options: LoggerOptions): pino.DestinationStream {
 function open(path: string): ReturnType<typeof pino.destination> {
   try {
     // synchronous, so that the last line before an exit is not lost
-    return pino.destination({ dest: DESCRIPTORS[path] ?? path, sync: true, mkdir: true });
+    return pino.destination({ dest: own(DESCRIPTORS, path) ?? path, sync: true, mkdir: true });
   } catch (error) {
     throw new Error(`Cannot log to "${path}", one of LOG_OUTPUT_PATHS`, { cause: error });
   }
@@ -103,5 +107,5 @@ function callerOf(write: (...args: never[]) => void): string {
   Error.captureStackTrace(trace, write);
   // the first frame is the logger's own method, the second its caller
   const frame = trace.stack?.split('\n')[2] ?? '';
-  return /([^/\s(]+\/[^/\s(]+:\d+):\d+\)?$/.exec(frame)?.[1] ?? 'unknown';
+  return /(?<![^/\s(])([^/\s(]+\/[^/\s(:]+:\d+):\d+\)?$/.exec(frame)?.[1] ?? 'unknown';
 }

@@ -39,5 +39,15 @@ export function awsFields(error: unknown): LogFields {
   return {};
 }
 
+/** Field `kube-request` with the request to the API server that an error, or one of its causes, is about. */
+export function requestField(error: unknown): LogFields {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ('request' in at && typeof at.request === 'string') return { 'kube-request': at.request };
+    const [first] = at instanceof AggregateError ? at.errors : [];
+    if (first !== undefined) return requestField(first);
+  }
+  return {};
+}
+
 const defined = (fields: LogFields): LogFields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));

@@ -1,4 +1,5 @@
 /** Reads command line flags the way Go's flag package does: one or two dashes, `--x=y` or `--x y`. */
+import { quoted } from '../api/quoted.ts';
 import { environmentName, type Option, SettingsError } from './options.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: options of different types share one table
@@ -37,7 +38,7 @@ export function readOptions<Table extends OptionTable>(
     const { flag, inline } = split(argument);
     if (flag === 'h' || flag === 'help') throw new HelpRequested(usage(table));
     const known = byFlag.get(flag);
-    if (known === undefined) throw new SettingsError(`flag provided but not defined: -${flag}`);
+    if (known === undefined) throw new SettingsError(`flag provided but not defined: -${shortened(flag)}`);
     const value = inline ?? (known.option.isSwitch ? 'true' : rest.shift());
     if (value === undefined) throw new SettingsError(`flag needs an argument: -${flag}`);
     values.set(known.name, parse(known.option, value));
@@ -45,9 +46,12 @@ export function readOptions<Table extends OptionTable>(
   return Object.fromEntries(values) as Values<Table>;
 }
 
+/** Go shows the flag without quotes. */
+const shortened = (flag: string): string => quoted(flag).replace(/^"([^"\\]*)"$/, '$1');
+
 function split(argument: string): { readonly flag: string; readonly inline: string | undefined } {
   const match = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(argument);
-  if (!match?.[1]) throw new SettingsError(`unexpected argument "${argument}", flags are written --name=value`);
+  if (!match?.[1]) throw new SettingsError(`unexpected argument ${quoted(argument)}, flags are written --name=value`);
   return { flag: match[1], inline: match[2] };
 }
 
@@ -56,7 +60,7 @@ function parse<T>(option: Option<T>, value: string): T {
     return option.fromFlag(value);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`invalid value "${value}" for flag -${option.flag}: ${why}`);
+    throw new SettingsError(`invalid value ${quoted(value)} for flag -${option.flag}: ${why}`);
   }
 }
 

@@ -1,13 +1,15 @@
-/** The operator's HTTP endpoints: metrics (and profiles) on one port, health and readiness probes on another. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { errorText } from './errortext.ts';
+/** The operator's HTTP endpoints: metrics (and what shows its inside) on one port, health and readiness probes on another. */
+import type { ServerResponse } from 'node:http';
+import { answer, boundedServer, type Handler, type HttpLimits, listen, stop, type Target } from './http-server.ts';
 import type { Logger } from './logger.ts';
+import { isFromLoopback } from './loopback.ts';
 import type { Metrics } from './metrics.ts';
 import { profile } from './profiles.ts';
+import { inSteps, jsonInSteps, sharedAnswer } from './rendered-answer.ts';
+import type { Settings } from './settings.ts';
+import { type Check, checked, sharedCheck } from './shared-check.ts';
 
-/** Passes by resolving; throws to fail. May wait: probes allow 30 s. The signal aborts when the prober has gone. */
-export type Check = (signal: AbortSignal) => Promise<void> | void;
+export type { Check } from './shared-check.ts';
 
 /** Thrown by what is served to look inside when there is nothing to see now; its text is the answer. */
 export class Unavailable extends Error {
@@ -23,13 +25,22 @@ export interface EndpointOptions {
   readonly metrics: Metrics;
   /** Serves profiles under /debug/pprof on the metrics port. */
   readonly profiling: boolean;
-  /** Readiness checks by name. */
+  /** Who may read what is under /debug on the metrics port. Default: those on loopback. */
+  readonly debugEndpoints?: Settings['debugEndpoints'];
+  /** Readiness checks by name. Those who probe at the same time share one run. */
   readonly ready: Readonly<Record<string, Check>>;
   /** Liveness checks by name. */
   readonly alive?: Readonly<Record<string, Check>>;
-  /** What to serve as JSON on the metrics port, by path such as /debug/verdicts; promises are waited for. */
+  /**
+   * What to serve as JSON on the metrics port, by path such as /debug/verdicts; promises are waited for, and iterables
+   * asked for one item after the other.
+   */
   readonly debug?: Readonly<Record<string, () => unknown>>;
   readonly log: Logger;
+  /** Milliseconds that only ever grow, by which answers become old. Default: the machine's. */
+  readonly now?: () => number;
+  /** For tests. */
+  readonly limits?: Partial<HttpLimits>;
 }
 
 export interface Endpoints {
@@ -40,24 +51,9 @@ export interface Endpoints {
 
 /** Starts both servers. @throws Error when a port cannot be taken */
 export async function serveEndpoints(options: EndpointOptions): Promise<Endpoints> {
-  const { metrics, log } = options;
-  const ping: Check = () => undefined;
-  const ready = { ...options.ready, readyz: ping };
-  const alive = { ...options.alive, ping };
-
-  const metricsServer = serve(log, async (request, response, path) => {
-    if (path === '/metrics') return answer(response, 200, await metrics.text(), metrics.contentType);
-    const look = options.debug?.[path];
-    if (look) return show(response, look);
-    if (options.profiling && path.startsWith('/debug/pprof')) return profile(request, response, path);
-    const paths = ['/metrics', ...Object.keys(options.debug ?? {}), ...(options.profiling ? ['/debug/pprof/'] : [])];
-    answer(response, 404, `not found, try ${paths.join(', ')}\n`);
-  });
-  const healthServer = serve(log, async (request, response, path) => {
-    if (path === '/healthz' || path.startsWith('/healthz/')) return probe(request, response, path, 'healthz', alive);
-    if (path === '/readyz' || path.startsWith('/readyz/')) return probe(request, response, path, 'readyz', ready);
-    answer(response, 404, 'not found, try /healthz or /readyz\n');
-  });
+  const { metrics, log, limits = {} } = options;
+  const metricsServer = boundedServer({ name: 'metrics', handler: metricsHandler(options), log, metrics, limits });
+  const healthServer = boundedServer({ name: 'health', handler: healthHandler(options), log, metrics, limits });
 
   const servers = [metricsServer, healthServer];
   const close = async (): Promise<void> => {
@@ -75,35 +71,62 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
   }
 }
 
-async function show(response: ServerResponse, look: () => unknown): Promise<void> {
+function metricsHandler(options: EndpointOptions): Handler {
+  const { metrics, debug = {}, profiling, debugEndpoints = 'loopback', now } = options;
+  const scrape = sharedAnswer(() => inSteps(metrics.parts()), now);
+  const answers = new Map<string, () => Promise<Buffer>>();
+  const look = (path: string, make: () => unknown): Promise<Buffer> => {
+    const known = answers.get(path) ?? sharedAnswer(async () => jsonInSteps(await make()), now);
+    answers.set(path, known);
+    return known();
+  };
+  const isProfile = (path: string): boolean => profiling && path.startsWith('/debug/pprof');
+
+  return async (request, response, target) => {
+    const { path } = target;
+    if (path === '/metrics') return answer(response, 200, await scrape(), metrics.contentType);
+    const make = Object.hasOwn(debug, path) ? debug[path] : undefined;
+    if (debugEndpoints === 'off' || (make === undefined && !isProfile(path))) {
+      const inside = debugEndpoints === 'off' ? [] : [...Object.keys(debug), ...(profiling ? ['/debug/pprof/'] : [])];
+      return answer(response, 404, `not found, try ${['/metrics', ...inside].join(', ')}\n`);
+    }
+    if (debugEndpoints === 'loopback' && !isFromLoopback(request.socket)) return answer(response, 403, ELSEWHERE);
+    if (make === undefined) return profile(response, target);
+    return show(response, () => look(path, make));
+  };
+}
+
+const ELSEWHERE =
+  '/debug is served on loopback alone: use kubectl port-forward, or set DEBUG_ENDPOINTS=all on the operator\n';
+
+async function show(response: ServerResponse, look: () => Promise<Buffer>): Promise<void> {
   try {
-    answer(response, 200, `${JSON.stringify(await look())}\n`, 'application/json');
+    answer(response, 200, await look(), 'application/json');
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error;
     answer(response, 503, `${error.message}\n`);
   }
 }
 
-type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => Promise<void> | void;
-
-function serve(log: Logger, handler: Handler): Server {
-  return createServer((request, response) => {
-    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
-    Promise.resolve()
-      .then(() => handler(request, response, path))
-      .catch((error: unknown) => {
-        log.error('failed serving request', { path, error });
-        if (!response.headersSent) answer(response, 500, `${errorText(error)}\n`);
-        else response.destroy();
-      });
-  });
+function healthHandler(options: EndpointOptions): Handler {
+  const ping: Check = () => undefined;
+  const ready = shared({ ...options.ready, readyz: ping });
+  const alive = shared({ ...options.alive, ping });
+  return async (_, response, target) => {
+    const { path } = target;
+    if (path === '/healthz' || path.startsWith('/healthz/')) return probe(response, target, 'healthz', alive);
+    if (path === '/readyz' || path.startsWith('/readyz/')) return probe(response, target, 'readyz', ready);
+    answer(response, 404, 'not found, try /healthz or /readyz\n');
+  };
 }
+
+const shared = (checks: Readonly<Record<string, Check>>): Readonly<Record<string, Check>> =>
+  Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, sharedCheck(check)]));
 
 /** Runs the checks in the way of Kubernetes' own probes: `ok`, or each check's line when verbose or failing. */
 async function probe(
-  request: IncomingMessage,
   response: ServerResponse,
-  path: string,
+  { path, query }: Target,
   name: string,
   checks: Readonly<Record<string, Check>>,
 ): Promise<void> {
@@ -113,49 +136,8 @@ async function probe(
 
   const gone = new AbortController();
   response.on('close', () => gone.abort());
-  const results = await Promise.all(
-    chosen.map(async ([check, run]) => {
-      try {
-        await run(gone.signal);
-        return { line: `[+]${check} ok`, passed: true };
-      } catch (error) {
-        return { line: `[-]${check} failed: ${errorText(error)}`, passed: false };
-      }
-    }),
-  );
+  const results = await Promise.all(chosen.map(([check, run]) => checked(check, run, gone.signal)));
   const lines = results.map(({ line }) => line).join('\n');
   if (!results.every(({ passed }) => passed)) return answer(response, 500, `${lines}\n${name} check failed\n`);
-  const isVerbose = new URL(request.url ?? '/', 'http://localhost').searchParams.has('verbose');
-  answer(response, 200, isVerbose ? `${lines}\n${name} check passed\n` : 'ok');
-}
-
-export function answer(
-  response: ServerResponse,
-  status: number,
-  body: string,
-  type = 'text/plain; charset=utf-8',
-): void {
-  response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(body);
-}
-
-function listen(
-  server: Server,
-  { port, setting }: { readonly port: number; readonly setting: string },
-  host: string | undefined,
-): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) =>
-      reject(new Error(`Cannot listen on port ${port}, choose another by ${setting}`, { cause: error })),
-    );
-    server.listen({ port, ...(host === undefined ? {} : { host }) }, () =>
-      resolve((server.address() as AddressInfo).port),
-    );
-  });
-}
-
-function stop(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
+  answer(response, 200, query.has('verbose') ? `${lines}\n${name} check passed\n` : 'ok');
 }

@@ -2,7 +2,7 @@
  * The operator's metrics over one registry. Nothing is global: several operators may run in one process.
  * Asking again for a name answers the metric that exists, so any file may declare what it uses.
  */
-import { Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, Summary } from 'prom-client';
 
 export interface Metrics {
   counter(name: string, help: string, labelNames?: readonly string[]): Counter;
@@ -10,10 +10,14 @@ export interface Metrics {
   /** Seconds by default: `DURATION_BUCKETS`. */
   histogram(name: string, help: string, labelNames?: readonly string[], buckets?: readonly number[]): Histogram;
   summary(name: string, help: string, labelNames?: readonly string[], quantiles?: readonly number[]): Summary;
-  /** Calls `update` before each scrape, to set gauges that change by the mere passing of time. */
-  beforeScrape(update: () => void): void;
+  /** Calls `update` before each scrape, to set gauges that change by the mere passing of time. Promises are waited for. */
+  beforeScrape(update: () => void | Promise<void>): void;
+  /** Adds those of the process, as Node's Prometheus client names them. They measure until the process ends. */
+  processDefaults(): void;
   /** Everything in Prometheus text format. */
   text(): Promise<string>;
+  /** The same, one metric after the other: there may be tens of thousands of lines. */
+  parts(): AsyncIterable<string>;
   readonly contentType: string;
 }
 
@@ -33,7 +37,7 @@ const FULL_NAME =
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  const updates: (() => void)[] = [];
+  const updates: (() => void | Promise<void>)[] = [];
 
   const once = <T>(name: string, known: abstract new (...args: never[]) => T, make: (name: string) => T): T => {
     const full = FULL_NAME.test(name) ? name : `karpenter_${name}`;
@@ -69,9 +73,18 @@ export function createMetrics(): Metrics {
           }),
       ),
     beforeScrape: (update) => updates.push(update),
-    text: () => {
-      for (const update of updates) update();
+    processDefaults: () => collectDefaultMetrics({ register: registry }),
+    text: async () => {
+      await Promise.all(updates.map((update) => update()));
       return registry.metrics();
+    },
+    async *parts() {
+      await Promise.all(updates.map((update) => update()));
+      let separator = '';
+      for (const { name } of registry.getMetricsAsArray()) {
+        yield `${separator}${await registry.getSingleMetricAsString(name)}\n`;
+        separator = '\n';
+      }
     },
     contentType: registry.contentType,
   };

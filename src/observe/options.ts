@@ -1,5 +1,6 @@
 /** How one process setting is spelled, parsed and defaulted. `settings.ts` lists them all. */
 import { formatDuration, parseDuration } from '../api/duration.ts';
+import { quoted } from '../api/quoted.ts';
 
 /** A setting that cannot be used; the process stops at startup with this text. */
 export class SettingsError extends Error {
@@ -72,7 +73,7 @@ export const toggle = (flag: string, fallback: boolean, help: string): Option<bo
     flag: (value) => {
       if (value === 'true') return true;
       if (value === 'false') return false;
-      throw new SettingsError(`"${value}" is not a valid value, must be true or false`);
+      throw new SettingsError(`${quoted(value)} is not a valid value, must be true or false`);
     },
   });
 

@@ -1,6 +1,7 @@
 /** The operator's process settings: command line flags, environment variables, defaults and their validation. */
 import { formatDuration } from '../api/duration.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { quoted } from '../api/quoted.ts';
 import { readOptions, type Values } from './flags.ts';
 import {
   decimal,
@@ -27,6 +28,7 @@ const OPTIONS = {
   kubeClientQps: integer('kube-client-qps', 200, 'Requests per second to the API server'),
   kubeClientBurst: integer('kube-client-burst', 300, 'Requests to the API server in a burst'),
   enableProfiling: toggle('enable-profiling', false, 'Serve profiles on the metrics port'),
+  debugEndpoints: text('debug-endpoints', 'loopback', 'Who may read /debug on the metrics port: loopback, all or off'),
   disableControllerWarmup: toggle('disable-controller-warmup', true, 'Start watches only after winning the lease'),
   disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
   disableClusterStateObservability: toggle(
@@ -87,6 +89,7 @@ export interface Settings
     | 'logLevel'
     | 'logOutputPaths'
     | 'logErrorOutputPaths'
+    | 'debugEndpoints'
     | 'preferencePolicy'
     | 'minValuesPolicy'
     | 'packing'
@@ -98,6 +101,7 @@ export interface Settings
   readonly logLevel: 'debug' | 'info' | 'error';
   readonly logOutputPaths: readonly string[];
   readonly logErrorOutputPaths: readonly string[];
+  readonly debugEndpoints: 'loopback' | 'all' | 'off';
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly packing: 'cheapest' | 'compatible';
@@ -123,6 +127,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     logLevel: logLevel(raw.logLevel),
     logOutputPaths: paths(raw.logOutputPaths),
     logErrorOutputPaths: paths(raw.logErrorOutputPaths),
+    debugEndpoints: oneOf('DEBUG_ENDPOINTS', raw.debugEndpoints, ['loopback', 'all', 'off'] as const),
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
@@ -147,7 +152,10 @@ function oneOf<const T extends string>(variable: string, value: string, allowed:
 }
 
 const invalid = (variable: string, value: string): string =>
-  `validating cli flags / env vars, invalid ${variable} "${value}"`;
+  `validating cli flags / env vars, invalid ${variable} ${quoted(value)}`;
+
+/** As much of a name as an error repeats. */
+const LONGEST_NAME = 100;
 
 const LOG_LEVELS = ['debug', 'info', 'error'] as const;
 
@@ -176,13 +184,13 @@ export function parseGates(variable: string, list: string): ReadonlyMap<string, 
     const [name = '', value] = pair.split(/=(.*)/s).map((part) => part.trim());
     if (value === undefined) {
       throw new SettingsError(
-        `parsing feature gates, malformed pair "${pair}" in ${variable}, expect string=bool such as NodeRepair=true`,
+        `parsing feature gates, malformed pair ${quoted(pair)} in ${variable}, expect string=bool such as NodeRepair=true`,
       );
     }
     const enabled = parseLaxBoolean(value);
     if (enabled === undefined) {
       throw new SettingsError(
-        `parsing feature gates, invalid value of ${name} in ${variable}: "${value}", must be true or false`,
+        `parsing feature gates, invalid value of ${name.slice(0, LONGEST_NAME)} in ${variable}: ${quoted(value)}, must be true or false`,
       );
     }
     gates.set(name, enabled);
@@ -207,7 +215,7 @@ function awsErrors(settings: Settings): readonly string[] {
   if (clusterName === '') wrong.push('missing field, cluster-name (set CLUSTER_NAME or --cluster-name)');
   if (clusterEndpoint !== '' && !isAbsoluteUrl(clusterEndpoint)) {
     const expected = 'CLUSTER_ENDPOINT must be absolute, such as https://example.eks.amazonaws.com';
-    wrong.push(`"${clusterEndpoint}" cluster endpoint URL is not valid (${expected})`);
+    wrong.push(`${quoted(clusterEndpoint)} cluster endpoint URL is not valid (${expected})`);
   }
   if (vmMemoryOverheadPercent < 0)
     wrong.push(

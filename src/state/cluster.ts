@@ -26,6 +26,7 @@ import {
   type Stores,
 } from './stores.ts';
 import { Tally } from './tally.ts';
+import { UnlaunchedClaims } from './unlaunched.ts';
 import { VirtualPods } from './virtualpods.ts';
 
 export interface ClusterOptions {
@@ -51,6 +52,7 @@ export class ClusterState {
   /** Claims of static NodePools that were granted and do not exist yet, by NodePool. */
   readonly reservedNodes = new Tally();
   readonly virtualPods = new VirtualPods();
+  readonly unlaunched: UnlaunchedClaims;
   /** Undefined while dynamic resources are ignored. */
   readonly resourceClaims: Store<ResourceClaim> | undefined;
   /** Undefined when no constraints are given by default. */
@@ -64,7 +66,6 @@ export class ClusterState {
   #list: readonly StateNode[] | undefined;
   /** Claims that this process created and the store has not shown yet, by name. */
   readonly #inFlight = new Map<string, { readonly claim: NodeClaim; readonly sinceMs: number }>();
-  readonly #unlaunched = new Set<string>();
   readonly #marks = new Set<string>();
   /** Ends of nominations, by `monotonicMs`, which lies `#aheadMs` behind the time of the clock. */
   readonly #nominations = new Map<string, number>();
@@ -74,6 +75,7 @@ export class ClusterState {
 
   constructor({ informers, clock, manages, defaultSpread = [], devices = false }: ClusterOptions) {
     this.#clock = clock;
+    this.unlaunched = new UnlaunchedClaims(clock);
     this.#manages = manages;
     this.#aheadMs = clock.now() - monotonicMs(clock);
     this.#changedMs = monotonicMs(clock);
@@ -98,13 +100,13 @@ export class ClusterState {
   }
 
   /**
-   * Whether a decision may be based on this state: the first lists are complete, and no claim is still waiting for its
-   * instance, whose size and place nobody knows yet.
+   * Whether a decision may be based on this state: the first lists are complete, and no launch is under way. Claims whose
+   * launch is overdue are not waited for: see `UnlaunchedClaims`.
    */
   synced(): boolean {
     const { pods, nodes, nodeClaims, nodePools, daemonSets } = this.stores;
     const stores: readonly Pick<Store<never>, 'synced'>[] = [pods, nodes, nodeClaims, nodePools, daemonSets];
-    const isSettled = this.#inFlight.size === 0 && this.#unlaunched.size === 0 && this.virtualPods.isKnown();
+    const isSettled = this.#inFlight.size === 0 && !this.unlaunched.isAwaited && this.virtualPods.isKnown();
     return isSettled && stores.every((store) => store.synced);
   }
 
@@ -170,8 +172,9 @@ export class ClusterState {
     return this.#manages(nodeClass);
   }
 
-  /** Remembers a claim from its creation until the store shows it. */
-  track(claim: NodeClaim): void {
+  /** Remembers a claim from its creation until the store shows it, and the pods that it is for until it is launched. */
+  track(claim: NodeClaim, pods: readonly string[] = []): void {
+    this.unlaunched.created(claim.metadata.name, pods);
     if (this.stores.nodeClaims.get({ name: claim.metadata.name })?.metadata.uid === claim.metadata.uid) return;
     this.#inFlight.set(claim.metadata.name, { claim, sinceMs: monotonicMs(this.#clock) });
   }
@@ -179,6 +182,7 @@ export class ClusterState {
   /** Forgets a tracked claim that is known to be gone. */
   untrack(name: string): void {
     this.#inFlight.delete(name);
+    this.unlaunched.forget(name);
   }
 
   /** Names of the tracked claims that the store has not shown for this long. */
@@ -250,8 +254,8 @@ export class ClusterState {
     const { name } = claim.metadata;
     this.#inFlight.delete(name);
     const waits = !claim.status?.providerID && !isLetGo(claim) && this.#manages(claim.spec.nodeClassRef);
-    if (waits && !deleted) this.#unlaunched.add(name);
-    else this.#unlaunched.delete(name);
+    if (waits && !deleted) this.unlaunched.put(claim);
+    else this.unlaunched.forget(name);
     this.#rebuild(claim.status?.providerID);
     if (deleted) this.markChanged();
   }

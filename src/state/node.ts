@@ -1,4 +1,5 @@
 /** Joins a Node and a NodeClaim into what the engine sees of one machine. */
+
 import { isTrue } from '../api/conditions.ts';
 import type { CSINode, Node, Pod, Taint } from '../api/kubernetes.ts';
 import {
@@ -9,8 +10,9 @@ import {
   UNREGISTERED_TAINT,
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import { own } from '../api/own.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
-import { resourcesOf } from '../engine/resources.ts';
+import { amountIn, readableResources } from '../engine/resources.ts';
 import { sameTaint } from '../engine/taints.ts';
 
 export interface Halves {
@@ -75,7 +77,7 @@ export function stateNode(halves: Halves): StateNode {
   };
 }
 
-const hasLabel = (node: Node, label: string): boolean => node.metadata.labels?.[label] === 'true';
+const hasLabel = (node: Node, label: string): boolean => own(node.metadata.labels, label) === 'true';
 
 /** A managed Node's own deletion does not count: its NodeClaim is deleted in response and counts then. */
 function isLeaving(node: Node | undefined, nodeClaim: NodeClaim | undefined): boolean {
@@ -92,16 +94,16 @@ function effectiveTaints(
   const taints = (registered ? node?.spec?.taints : nodeClaim?.spec.taints) ?? [];
   if (nodeClaim === undefined || initialized) return taints;
   const startup = nodeClaim.spec.startupTaints ?? [];
-  return taints.filter((taint) => !isEphemeralTaint(taint) && !startup.some((own) => sameTaint(own, taint)));
+  return taints.filter((taint) => !isEphemeralTaint(taint) && !startup.some((expected) => sameTaint(expected, taint)));
 }
 
 /** Until a managed node is initialised, its kubelet may not have reported everything: the claim's promise fills in. */
 function amounts(halves: Halves, initialized: boolean, field: 'capacity' | 'allocatable'): Resources {
-  const reported = resourcesOf(halves.node?.status?.[field]);
+  const reported = readableResources(halves.node?.status?.[field]);
   if (halves.nodeClaim === undefined || initialized) return reported;
   const filled: Record<string, number> = { ...reported };
-  for (const [name, amount] of Object.entries(resourcesOf(halves.nodeClaim.status?.[field]))) {
-    if (!filled[name]) filled[name] = amount;
+  for (const [name, amount] of Object.entries(readableResources(halves.nodeClaim.status?.[field]))) {
+    if (amountIn(filled, name) === 0) filled[name] = amount;
   }
   return filled;
 }

@@ -4,21 +4,26 @@ import type { PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
 import { defaultRequests } from '../engine/resources.ts';
 import type { ClusterState } from './cluster.ts';
+import { overdueNodes } from './overdue-nodes.ts';
 import { PODS_BY_DAEMON_SET, type Stores } from './stores.ts';
+import type { OverdueClaim } from './unlaunched.ts';
 
 export interface SnapshotParts {
   readonly nowMs: number;
   readonly pools: readonly PoolInput[];
   /** Taken before the pods were listed, so that a pod bound meanwhile is counted at most once too often. */
   readonly nodes: readonly StateNode[];
+  /** Taken together with the nodes, so that a claim that is launched meanwhile is counted once. */
+  readonly overdue: readonly OverdueClaim[];
   readonly pendingPods: readonly Pod[];
 }
 
-export function takeSnapshot(cluster: ClusterState, parts: SnapshotParts): Snapshot {
+export function takeSnapshot(cluster: ClusterState, { overdue, ...parts }: SnapshotParts): Snapshot {
   const { stores } = cluster;
   const defaultSpread = cluster.defaultSpread();
   return {
     ...parts,
+    nodes: overdue.length === 0 ? parts.nodes : [...parts.nodes, ...overdueNodes(overdue, parts.pools)],
     daemonPods: stores.daemonSets.list().map((daemonSet) => representative(daemonSet, stores)),
     namespaces: stores.namespaces.list(),
     podDisruptionBudgets: stores.podDisruptionBudgets.list(),

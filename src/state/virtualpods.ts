@@ -12,6 +12,11 @@ export class VirtualPods {
     return this.#list;
   }
 
+  /** Number of those that other buffers ask for. */
+  countBeside(buffer: string): number {
+    return this.list().length - (this.#byBuffer.get(buffer)?.length ?? 0);
+  }
+
   replace(buffer: string, pods: readonly Pod[]): void {
     if (pods.length > 0) this.#byBuffer.set(buffer, pods);
     else this.#byBuffer.delete(buffer);

@@ -7,8 +7,11 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../../src/controllers/deps.ts';
+import { PodHolds } from '../../src/controllers/pod-holds.ts';
 import { Batcher } from '../../src/controllers/provisioning/batcher.ts';
+import { type HeldPods, heldPods } from '../../src/controllers/provisioning/held-pods.ts';
 import { provisioner } from '../../src/controllers/provisioning/provisioner.ts';
+import { Purchases } from '../../src/controllers/provisioning/purchases.ts';
 import { threadSolver } from '../../src/controllers/threadsolver.ts';
 import { podKey } from '../../src/engine/pods.ts';
 import { realClock } from '../../src/kube/clock.ts';
@@ -79,7 +82,7 @@ async function depsOn(url: string, signal: AbortSignal): Promise<Deps> {
   const informers = startInformers({ client, clock, log: silent, signal });
   const cluster = new ClusterState({ informers, clock, manages: () => true });
   const types = benchmarkTypes(TYPES);
-  const cloud = { instanceTypes: async () => types } as unknown as Deps['cloud'];
+  const cloud = { nodeClassKinds: [], instanceTypes: async () => types } as unknown as Deps['cloud'];
   await informers.synced();
   const events = { publish: () => undefined };
   const settings = parseSettings(['--cluster-name=bench'], {});
@@ -99,9 +102,12 @@ export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
     const listedMs = performance.now() - startedMs;
     const listingBlockMs = listing();
     const working = blocks();
+    const holds = new PodHolds(deps.clock);
+    const held = heldPods(deps, holds);
+    const bought = new Purchases(deps, held, holds);
+    const stage: Stage = { deps, server, solver, held, purchases: bought, signal: stop.signal };
     const answers: number[] = [];
-    for (let pod = 0; pod < PODS; pod++)
-      answers.push(await answerMs(pod, { deps, server, solver, signal: stop.signal }));
+    for (let pod = 0; pod < PODS; pod++) answers.push(await answerMs(pod, stage));
     const blockMs = working();
     globalThis.gc?.();
     const { rss, heapUsed } = process.memoryUsage();
@@ -130,11 +136,13 @@ interface Stage {
   readonly deps: Deps;
   readonly server: ChildProcess;
   readonly solver: ReturnType<typeof threadSolver>;
+  readonly held: HeldPods;
+  readonly purchases: Purchases;
   readonly signal: AbortSignal;
 }
 
 /** From the end of the batch until the API server is asked to create a NodeClaim. */
-async function answerMs(pod: number, { deps, server, solver, signal }: Stage): Promise<number> {
+async function answerMs(pod: number, { deps, server, solver, held, purchases, signal }: Stage): Promise<number> {
   const { pods } = deps.cluster.stores;
   const order = (type: Order['type']): void => void server.send({ type, pod } satisfies Order);
   const isThere = (): boolean => pods.get({ namespace: 'team-0', name: `late-${pod}` }) !== undefined;
@@ -145,7 +153,8 @@ async function answerMs(pod: number, { deps, server, solver, signal }: Stage): P
   const created = nextReport(server);
   const startedMs = Date.now();
   const key = { name: 'provisioner' };
-  await provisioner(deps, batcher, solver.solve).reconcile({ signal, log: silent, ...key } as never);
+  const parts = { batcher, solver: solver.solve, held, purchases };
+  await provisioner(deps, parts).reconcile({ signal, log: silent, ...key } as never);
   const report = await created;
   order('DELETED');
   await until(() => !isThere() && deps.cluster.synced());

@@ -55,6 +55,21 @@ const SECTIONS: Readonly<
       'the same while listing': 'listingBlockMs',
     },
   },
+  day: {
+    of: ({ setUpMb }) => setUpMb !== undefined,
+    columns: {
+      workload: 'workload',
+      hours: 'hours',
+      'limit MiB': 'limitMb',
+      'RSS MB': 'rssMb',
+      'while buying': 'setUpMb',
+      'second hour': 'secondHourMb',
+      'last hour': 'lastHourMb',
+      growth: 'growth',
+      'nodes bought': 'nodesBought',
+      'real s': 'realSeconds',
+    },
+  },
   disruption: {
     of: ({ methodMs }) => methodMs !== undefined,
     columns: {

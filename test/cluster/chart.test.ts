@@ -145,6 +145,7 @@ const MATRIX: readonly (readonly [string, Values])[] = [
       podSecurityContext: null,
       priorityClassName: '',
       logOutputPaths: [],
+      networkPolicy: null,
       controller: { securityContext: null, resources: null },
       settings: { featureGates: null, awsFeatureGates: null, packing: '', consolidation: '' },
     },

@@ -64,7 +64,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
           if (isNode && SupportedVirtualizationTypes?.includes('hvm')) names.push(InstanceType ?? '');
         }
       expect(names.length).toBeGreaterThan(400);
-      expect([...(await fetchTypes(ec2)).keys()]).toEqual(names.sort());
+      expect([...(await fetchTypes(ec2, () => undefined)).keys()]).toEqual(names.sort());
     }, 60_000);
 
     it('sends one fleet with every type and zone, and describes what came of it', async () => {

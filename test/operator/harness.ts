@@ -99,6 +99,10 @@ export interface Scenario {
   events(reason?: string): Promise<readonly KubeEvent[]>;
   /** What the latest operator's metrics endpoint serves. */
   metrics(): Promise<string>;
+  /** What its metrics endpoint serves of its inside. */
+  debug(name: string): Promise<unknown>;
+  /** What its liveness probe is answered. */
+  healthz(): Promise<{ readonly status: number; readonly text: string }>;
   /** Instances that are pending or running. */
   instances(): readonly LocalInstance[];
   /** Waits until `holds` answers something true. Fails, with what it last saw, after 25 s in which the process could run. */
@@ -176,6 +180,11 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
     nodes: async () => (await kube.list(NODE)).items.filter((node) => node.metadata.labels?.[NODEPOOL_LABEL]),
     events: async (reason) =>
       (await kube.list(EVENT)).items.filter((event) => reason === undefined || event.reason === reason),
+    healthz: async () => {
+      const response = await fetch(`http://127.0.0.1:${latest?.healthProbePort}/healthz`);
+      return { status: response.status, text: await response.text() };
+    },
+    debug: async (name) => (await fetch(`http://127.0.0.1:${latest?.metricsPort}/debug/${name}`)).json(),
     metrics: async () => (await fetch(`http://127.0.0.1:${latest?.metricsPort}/metrics`)).text(),
     instances: () => world.aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running'),
     async until(what, holds, limitMs = 25_000) {

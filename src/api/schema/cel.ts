@@ -1,6 +1,7 @@
 /** The Common Expression Language with the functions that Kubernetes adds, on values typed by their schema. */
 import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
 import { registerKubernetesFunctions } from './celfunctions.ts';
+import { type Insert, matchesInserts, nodesOf, withInserts } from './celmatches.ts';
 import { isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** A compiled expression over `self` and `oldSelf`. */
@@ -40,11 +41,10 @@ export function compile(expression: string): Program {
   }
 }
 
-const nodesOf = (node: ASTNode): ASTNode[] => [node, ...innerNodes(node.args).flatMap(nodesOf)];
-
-/** Works around two ways in which the library differs from Kubernetes. */
+/** Works around three ways in which the library differs from Kubernetes. */
 function corrected(expression: string, nodes: readonly ASTNode[]): string {
-  const inserts = nodes.flatMap(({ op, args, range }): [number, string][] => {
+  const inserts = nodes.flatMap((node): readonly Insert[] => {
+    const { op, args, range } = node;
     // its int() takes '' for 0 and reads other bases
     if (op === 'call' && args[0] === 'int') return [[range.start, 'strict_']];
     // it cannot compare the value of an optional whose type it does not know
@@ -53,20 +53,10 @@ function corrected(expression: string, nodes: readonly ASTNode[]): string {
         [range.start, 'dyn('],
         [range.end, ')'],
       ];
-    return [];
+    return matchesInserts(expression, node);
   });
-  return inserts
-    .sort(([left], [right]) => right - left)
-    .reduce((text, [at, insert]) => text.slice(0, at) + insert + text.slice(at), expression);
+  return withInserts(expression, inserts);
 }
-
-function innerNodes(args: unknown): ASTNode[] {
-  if (Array.isArray(args)) return args.flatMap(innerNodes);
-  return isNode(args) ? [args] : [];
-}
-
-const isNode = (value: unknown): value is ASTNode =>
-  typeof value === 'object' && value !== null && 'op' in value && 'args' in value;
 
 function inWords<T>(evaluate: () => T): T {
   try {
@@ -96,13 +86,13 @@ export function celValue(schema: OpenApiSchema | undefined, value: unknown): unk
   if (!isObject(value)) return value;
   const { properties } = schema ?? {};
   const values = schema && valuesOf(schema);
-  return Object.fromEntries(
-    Object.entries(value).map(([key, field]) =>
-      properties && Object.hasOwn(properties, key)
-        ? [escaped(key), celValue(properties[key], field)]
-        : [key, celValue(values, field)],
-    ),
+  const entries = Object.entries(value).map(([key, field]): [string, unknown] =>
+    properties && Object.hasOwn(properties, key)
+      ? [escaped(key), celValue(properties[key], field)]
+      : [key, celValue(values, field)],
   );
+  // the library tells what an object is by its constructor
+  return Object.hasOwn(value, 'constructor') ? new Map(entries) : Object.fromEntries(entries);
 }
 
 const RESERVED = new Set(

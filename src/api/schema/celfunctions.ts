@@ -1,6 +1,7 @@
 /** Functions that Kubernetes adds to the Common Expression Language: text, lists, regular expressions, quantities. */
 import type { Environment } from '@marcbachmann/cel-js';
 import { printQuantity, readQuantity } from '../quantity.ts';
+import { registerMatches } from './celmatches.ts';
 import { regularExpression } from './regexp.ts';
 
 /** The value of `quantity('…')`, in billionths. */
@@ -65,11 +66,8 @@ function charAt(text: string, index: bigint): string {
   return characters[Number(index)] ?? '';
 }
 
-const findAll = (text: string, pattern: string, limit: bigint): string[] => {
-  const expression = regularExpression(pattern);
-  const all = [...text.matchAll(new RegExp(expression.source, `${expression.flags}g`))].map(([match]) => match);
-  return limit < 0n ? all : all.slice(0, Number(limit));
-};
+const findAll = (text: string, pattern: string, limit: bigint): string[] =>
+  regularExpression(pattern).matches(text, limit < 0n ? Number.POSITIVE_INFINITY : Number(limit));
 
 const sum = (items: readonly unknown[]): unknown =>
   items.some((item) => typeof item === 'number')
@@ -79,10 +77,10 @@ const sum = (items: readonly unknown[]): unknown =>
 const position = (index: number): bigint => BigInt(index);
 
 function registerText(environment: Environment): void {
-  environment
+  registerMatches(environment)
     .registerFunction(
       'string.find(string): string',
-      (text: string, pattern: string) => regularExpression(pattern).exec(text)?.[0] ?? '',
+      (text: string, pattern: string) => regularExpression(pattern).matches(text, 1)[0] ?? '',
     )
     .registerFunction('string.findAll(string): list<string>', (text: string, pattern: string) =>
       findAll(text, pattern, -1n),

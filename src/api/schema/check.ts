@@ -1,4 +1,5 @@
 /** Checks values against the OpenAPI keywords of a schema. Faults that an update leaves as they were are let pass. */
+import { own } from '../own.ts';
 import { type Cause, invalid, NO_FIELD, notSupported, required, tooLong, tooMany, typeInvalid } from './cause.ts';
 import { counterpartIn, fieldOf, isObject, type JsonObject, type OpenApiSchema, sameJson } from './openapi.ts';
 import { regularExpression } from './regexp.ts';
@@ -57,7 +58,7 @@ function typeFaults(schema: OpenApiSchema, value: unknown, at: Place): Cause[] {
   const fits =
     expected.length === 0 || expected.includes(actual) || (actual === 'integer' && expected.includes('number'));
   if (fits) return [];
-  const name = schema.format === undefined ? undefined : FORMAT_NAMES[actual];
+  const name = schema.format === undefined ? undefined : own(FORMAT_NAMES, actual);
   const wanted = name === undefined ? expected.join(',') : schema.format;
   const given = name ?? actual;
   return [typeInvalid(fieldAt(at), given, `${at.path} in body must be of type ${wanted}: "${given}"`)];
@@ -99,7 +100,7 @@ function textFaults(schema: OpenApiSchema, value: string, at: Place): Cause[] {
   const field = fieldAt(at);
   const length = [...value].length;
   const formatFaults =
-    format !== undefined && FORMATS[format]?.(value) === false
+    format !== undefined && own(FORMATS, format)?.(value) === false
       ? [typeInvalid(field, value, `${at.path} in body must be of type ${format}: ${JSON.stringify(value)}`)]
       : [];
   if (maxLength !== undefined && length > maxLength) return [tooLong(field, maxLength), ...formatFaults];

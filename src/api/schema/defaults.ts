@@ -1,4 +1,5 @@
 /** Fills in the defaults of a schema and drops nulls where null means nothing, as the API server does on writing. */
+import { put } from '../own.ts';
 import { copyOf, fieldOf, isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** A copy of the object with defaults. The input stays as it is. */
@@ -12,11 +13,11 @@ function filled(schema: OpenApiSchema | undefined, value: unknown): unknown {
   const fields: Record<string, unknown> = {};
   for (const [key, field] of Object.entries(value)) {
     const known = fieldOf(schema, key);
-    setOwn(fields, key, filled(known, orDefault(known, field)));
+    put(fields, key, filled(known, orDefault(known, field)));
   }
   for (const [key, property] of Object.entries(schema.properties ?? {})) {
     if (property.default !== undefined && !Object.hasOwn(fields, key)) {
-      setOwn(fields, key, filled(property, copyOf(property.default)));
+      put(fields, key, filled(property, copyOf(property.default)));
     }
   }
   return fields;
@@ -33,12 +34,7 @@ function withoutNulls(schema: OpenApiSchema | undefined, value: unknown): unknow
   for (const [key, field] of Object.entries(value)) {
     const known = fieldOf(schema, key) ?? valuesOf(schema);
     if (field === null && known && !known.nullable) continue;
-    setOwn(fields, key, withoutNulls(known, field));
+    put(fields, key, withoutNulls(known, field));
   }
   return fields;
-}
-
-/** Assigns like a literal does, so that a field named `__proto__` is a field. */
-function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
-  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,4 +1,5 @@
 /** The replica counts that the scale subresource reads must be numbers that fit it. */
+import { own } from '../own.ts';
 import { type Cause, invalid } from './cause.ts';
 import { isObject } from './openapi.ts';
 
@@ -24,7 +25,7 @@ function faultsAt(path: string, object: unknown): Cause[] {
   const value = path
     .split('.')
     .filter((key) => key !== '')
-    .reduce<unknown>((part, key) => (isObject(part) ? part[key] : undefined), object);
+    .reduce<unknown>((part, key) => (isObject(part) ? own(part, key) : undefined), object);
   if (value === undefined) return [];
   if (typeof value !== 'number' || !Number.isInteger(value)) {
     return [

@@ -7,8 +7,9 @@ import { Requirements } from '../../engine/requirements.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
+import { pagesOf } from '../pages.ts';
 import type { Parameters } from '../ssm/ssm.ts';
-import { LoadingCache } from '../ttlcache.ts';
+import { type Freshness, LoadingCache } from '../ttlcache.ts';
 import { type AmiQuery, amiQueries, imageRequirements } from './queries.ts';
 
 export interface Ami {
@@ -111,7 +112,7 @@ export class Amis {
   }
 
   /** @throws UnsupportedAlias, or when AWS cannot be asked */
-  async list(nodeClass: EC2NodeClass): Promise<readonly Ami[]> {
+  async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly Ami[]> {
     const { clusterVersion, parameters, log } = this.#options;
     let queries: readonly AmiQuery[];
     try {
@@ -120,6 +121,7 @@ export class Amis {
       throw new Error(`getting AMI queries, ${(error as Error).message}`, { cause: error });
     }
     const key = `${nodeClass.metadata.uid}-${nodeClass.metadata.generation}-${fingerprint(queries.map((q) => q.filters))}`;
+    if (anew) this.#cache.delete(key);
     const amis = await this.#cache.get(key, () => this.#describe(queries));
     const ids = [...new Set(amis.map((ami) => ami.id))];
     if (ids.join() !== this.#logged) log.debug('discovered amis', { ids });
@@ -137,7 +139,10 @@ export class Amis {
           MaxResults: 1000,
           ...(query.owners === undefined ? {} : { Owners: [...query.owners] }),
         };
-        for await (const page of paginateDescribeImages({ client: this.#options.ec2 }, input))
+        for await (const page of pagesOf(
+          'DescribeImages',
+          paginateDescribeImages({ client: this.#options.ec2 }, input),
+        ))
           for (const image of page.Images ?? []) found.push({ query, image });
       }
     } catch (error) {

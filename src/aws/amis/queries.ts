@@ -9,8 +9,9 @@ import {
   WINDOWS_BUILD_LABEL,
 } from '../../api/labels.ts';
 import type { Requirement } from '../../engine/model.ts';
+import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { isNotFound } from '../errors.ts';
+import { combined, isNotFound } from '../errors.ts';
 import type { Parameter, Parameters } from '../ssm/ssm.ts';
 import { tagFilters } from '../tags.ts';
 import { type Alias, aliasOf } from './families.ts';
@@ -118,6 +119,11 @@ async function aliasQuery(alias: Alias, cluster: string, parameters: Parameters)
   refuseUnsupported(alias, cluster);
   const wanted = aliasParameters(alias, cluster);
   const answers = await Promise.allSettled(wanted.map((parameter) => parameters.get(parameter)));
+  // A parameter that does not exist has no image in this region. One that could not be read may have: without it, nodes
+  // of its variant would seem to run an image of which nothing is known.
+  const text = `(alias=${alias.family.toLowerCase()}@${alias.version})`;
+  const unread = rejections(answers).filter((error) => !isNotFound(error));
+  if (unread.length > 0) throw combined(`failed to read SSM parameters of the alias ${text}`, unread);
   const variants = new Map<string, (readonly Requirement[])[]>();
   answers.forEach((answer, at) => {
     if (answer.status === 'rejected') return;
@@ -125,11 +131,7 @@ async function aliasQuery(alias: Alias, cluster: string, parameters: Parameters)
     variants.set(answer.value, [...known, ...(wanted[at]?.variants ?? [])]);
   });
   if (variants.size === 0) {
-    const causes = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-    throw new AggregateError(
-      causes,
-      `failed to discover any AMIs for alias (alias=${alias.family.toLowerCase()}@${alias.version})`,
-    );
+    throw new AggregateError(rejections(answers), `failed to discover any AMIs for alias ${text}`);
   }
   return { filters: imageIds([...variants.keys()]), variants };
 }

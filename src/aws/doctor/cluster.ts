@@ -22,7 +22,7 @@ export function missingFields(wanted: unknown, found: unknown, path = ''): reado
   const theirs = isMap(inner.properties) ? inner.properties : {};
   return [
     ...Object.entries(own).flatMap(([name, schema]) =>
-      name in theirs ? missingFields(schema, theirs[name], `${path}.${name}`) : [`${path}.${name}`],
+      Object.hasOwn(theirs, name) ? missingFields(schema, theirs[name], `${path}.${name}`) : [`${path}.${name}`],
     ),
     ...(wanted.items === undefined ? [] : missingFields(wanted.items, inner.items, `${path}[]`)),
   ];

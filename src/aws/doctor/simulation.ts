@@ -39,7 +39,7 @@ export async function controllerRole(
 
 /** The role behind a session, as IAM knows it: without the session, and filed under no path. */
 export const roleOfSession = (arn: string): string =>
-  arn.replace(/^(arn:[^:]+):sts:(.*):assumed-role\/([^/]+)\/.*$/, '$1:iam:$2:role/$3');
+  arn.replace(/^(arn:[^:]+):sts:([^:]*:[^:]*):assumed-role\/([^/]+)\/.*$/, '$1:iam:$2:role/$3');
 
 /** One finding for all that is allowed, and one for each action that is not. */
 export function judged(subject: string, results: readonly EvaluationResult[]): readonly Finding[] {

@@ -9,7 +9,7 @@ import {
 import { allocatable, compatibleOfferings, orderByPrice, requirementsOf } from '../../engine/instancetypes.ts';
 import type { InstanceType, Offering, Resources } from '../../engine/model.ts';
 import { LOOSE, type Requirements } from '../../engine/requirements.ts';
-import { fits } from '../../engine/resources.ts';
+import { amountIn, fits } from '../../engine/resources.ts';
 import { ValueSet } from '../../engine/valueset.ts';
 import { EXOTIC_RESOURCES } from '../instancetypes/capacity.ts';
 
@@ -125,7 +125,7 @@ const largestReservations: Filter = (types, wish) => {
 
 const isGeneric = (type: InstanceType): boolean =>
   !requirementsOf(type).get(INSTANCE_SIZE_LABEL).any().includes('metal') &&
-  EXOTIC_RESOURCES.every((resource) => (type.capacity[resource] ?? 0) === 0);
+  EXOTIC_RESOURCES.every((resource) => amountIn(type.capacity, resource) === 0);
 
 /** Bare metal and accelerators only where nothing plainer is left. */
 const genericFirst: Filter = (types, wish) => {

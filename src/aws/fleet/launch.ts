@@ -186,13 +186,12 @@ export class Launcher {
 
   /** Known since the NodeClass was validated; after a restart it has to be asked for first. */
   async #serviceCidr(nodeClass: EC2NodeClass): Promise<string | undefined> {
-    const { cidr, log } = this.#options;
+    const { cidr } = this.#options;
     if (familyOf(nodeClass).name !== 'AL2023') return cidr.known;
     try {
       return await cidr.resolve();
     } catch (error) {
-      log.error('failed to detect the cluster CIDR', { error });
-      return undefined;
+      throw new Error(`failed to detect the cluster CIDR, ${(error as Error).message}`, { cause: error });
     }
   }
 
@@ -264,7 +263,7 @@ export class Launcher {
     noteFleetErrors(errors, bought?.fleetId, {
       capacityType,
       instanceTypes: launch.types.map(({ name }) => name),
-      placementGroup: placementGroup && { id: placementGroup.id, partition: chosenPartition(claim) },
+      placementGroup: placementGroup && { id: placementGroup.id, partition: chosenPartition(claim, placementGroup) },
       zoneId: (zone) => zonal.get(zone)?.zoneID ?? '',
       unavailable,
       metrics,

@@ -1,6 +1,7 @@
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { INSTANCE_PROFILE_ANNOTATION } from '../../api/labels.ts';
 import type { Informers } from '../../kube/client.ts';
+import { inBatches } from '../../kube/parallel.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { InstanceProfiles } from './instanceprofiles.ts';
 import { clusterPath, type Scope } from './names.ts';
@@ -27,11 +28,11 @@ export const instanceProfileGarbageCollection = (
         .list()
         .map((claim) => claim.metadata.annotations?.[INSTANCE_PROFILE_ANNOTATION]),
     ]);
-    for (const name of names) {
-      if (used.has(name) || profiles.isProtected(name)) continue;
+    const unused = names.filter((name) => !used.has(name) && !profiles.isProtected(name));
+    await inBatches(unused, 1, async (name) => {
       await profiles.delete(name);
       log.info('garbage collected instance profile', { 'instance-profile': name });
-    }
+    });
     return after(PERIOD_MS);
   },
 });

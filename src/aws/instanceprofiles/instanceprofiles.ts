@@ -11,6 +11,7 @@ import {
 import type { StringMap } from '../../api/kubernetes.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { codeOf, isNotFound } from '../errors.ts';
+import { pagesOf } from '../pages.ts';
 import { tagList } from '../tags.ts';
 import { TtlCache } from '../ttlcache.ts';
 
@@ -113,7 +114,10 @@ export class InstanceProfiles {
   /** Names of the profiles under a path. */
   async list(path: string): Promise<readonly string[]> {
     const names: string[] = [];
-    for await (const page of paginateListInstanceProfiles({ client: this.#iam }, { PathPrefix: path }))
+    for await (const page of pagesOf(
+      'ListInstanceProfiles',
+      paginateListInstanceProfiles({ client: this.#iam }, { PathPrefix: path }),
+    ))
       names.push(...(page.InstanceProfiles ?? []).map((profile) => profile.InstanceProfileName ?? ''));
     return names;
   }

@@ -1,4 +1,5 @@
 /** An instance in the form of a NodeClaim. */
+
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
@@ -7,7 +8,6 @@ import {
   EC2_NODECLASS_LABEL,
   INSTANCE_TENANCY_LABEL,
   INSTANCE_TYPE_LABEL,
-  NITRO_SANDBOX_LABEL,
   NODEPOOL_LABEL,
   PLACEMENT_GROUP_ID_LABEL,
   PLACEMENT_GROUP_PARTITION_LABEL,
@@ -15,6 +15,7 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { put } from '../../api/own.ts';
 import { allocatable, requirementsOf } from '../../engine/instancetypes.ts';
 import type { InstanceType, Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
@@ -32,20 +33,19 @@ export interface ClaimContext {
   readonly nowMs: number;
 }
 
+/** Of the type's reservations. An instance has them only when it was bought out of one. */
 const RESERVATION_LABELS = new Set<string>([
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
 ]);
 
-/** Known to the scheduler, yet not put on nodes unless their claim asks for it. */
-const UNLABELLED = new Set<string>([...RESERVATION_LABELS, NITRO_SANDBOX_LABEL]);
-
+/** Every label of the type: what a pod may select by must be on the node, or the pod is never bound to it. */
 function typeLabels(type: InstanceType | undefined): Record<string, string> {
   const labels: Record<string, string> = {};
   if (type === undefined) return labels;
   for (const [key, set] of requirementsOf(type).entries())
-    if (!set.complement && set.values.size === 1 && !UNLABELLED.has(key)) labels[key] = set.any();
+    if (!set.complement && set.values.size === 1 && !RESERVATION_LABELS.has(key)) put(labels, key, set.any());
   return labels;
 }
 

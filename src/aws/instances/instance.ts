@@ -1,5 +1,6 @@
 /** An EC2 instance, as far as the provider cares. */
 import type { Instance as Described } from '@aws-sdk/client-ec2';
+import { quoted } from '../../api/quoted.ts';
 
 export interface Instance {
   readonly id: string;
@@ -24,14 +25,14 @@ export interface Instance {
 
 export const isTerminating = ({ state }: Instance): boolean => state === 'shutting-down' || state === 'terminated';
 
-const PROVIDER_ID = /^(.*):\/\/\/(.*)\/(.*)$/;
+const PROVIDER_ID = /^[^/]*:\/\/\/(?:[^/]*\/)+([^/\s]+)$/;
 
 export const providerId = ({ zone, id }: Pick<Instance, 'zone' | 'id'>): string => `aws:///${zone}/${id}`;
 
 /** @throws Error when the text is no provider id */
 export function instanceIdOf(text: string): string {
-  const id = PROVIDER_ID.exec(text)?.[3];
-  if (id === undefined) throw new Error(`provider id does not match known format: "${text}"`);
+  const id = PROVIDER_ID.exec(text)?.[1];
+  if (id === undefined) throw new Error(`provider id does not match known format: ${quoted(text)}`);
   return id;
 }
 

@@ -9,11 +9,14 @@ import {
 } from '@aws-sdk/client-ec2';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { own } from '../../api/own.ts';
 import { NodeClaimNotFound } from '../../cloud/errors.ts';
 import type { Clock } from '../../kube/clock.ts';
+import { UnusableAnswer } from '../answers/unusable.ts';
 import { Batcher } from '../batcher.ts';
 import { isNotFound } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
+import { pagesOf } from '../pages.ts';
 import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
 import { TtlCache } from '../ttlcache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
@@ -24,6 +27,7 @@ const ALIVE = {
   Name: 'instance-state-name',
   Values: ['pending', 'running', 'stopping', 'stopped', 'shutting-down'],
 };
+const LIST_CALL = { service: 'EC2', operation: 'DescribeInstances' };
 const MAX_BATCH = 500;
 /** How long what was seen of an ending instance is not asked again: its end cannot be undone. */
 const ENDING_TTL_MS = 1_000;
@@ -81,9 +85,8 @@ export class Instances {
   }
 
   async #describeIds(ids: readonly string[]): Promise<ReadonlyMap<string, Described>> {
-    const answer = await this.#options.ec2.send(
-      new DescribeInstancesCommand({ InstanceIds: [...ids], Filters: [ALIVE] }),
-    );
+    // Without a filter: what has ended is shown as such, and silence is no answer.
+    const answer = await this.#options.ec2.send(new DescribeInstancesCommand({ InstanceIds: [...ids] }));
     const instances = (answer.Reservations ?? []).flatMap((reservation) => reservation.Instances ?? []);
     return new Map(instances.map((instance) => [instance.InstanceId ?? '', instance]));
   }
@@ -113,15 +116,7 @@ export class Instances {
     const ending = this.#ending.get(id);
     if (ending !== undefined) return ending;
     if (this.#ended.has(id)) throw new NodeClaimNotFound(`instance ${id} does not exist`);
-    let described: Described | undefined;
-    try {
-      described = await this.#describe.add(id);
-      // Described without an error, yet not alive. An id that EC2 does not know may be one that it does not know yet.
-      if (described === undefined) this.#ended.set(id, true);
-    } catch (error) {
-      if (!isNotFound(error) || this.#isNew(id))
-        throw new Error(`describing instance ${id}, ${(error as Error).message}`, { cause: error });
-    }
+    const described = await this.#described(id);
     if (described === undefined) {
       this.#known.delete(id);
       throw new NodeClaimNotFound(`instance ${id} does not exist`);
@@ -129,6 +124,21 @@ export class Instances {
     const instance = this.remember(fromDescription(described, this.#options.reservedCapacity));
     if (isTerminating(instance)) this.#ending.set(id, instance);
     return instance;
+  }
+
+  /** Undefined when EC2 says that it has ended, or does not know it although it should by now. */
+  async #described(id: string): Promise<Described | undefined> {
+    try {
+      const described = await this.#describe.add(id);
+      if (described === undefined) throw new Error('EC2 says nothing about it');
+      if (described.State?.Name !== 'terminated') return described;
+      // Only what EC2 calls ended is remembered as such: an id that it does not know may be one that it does not know yet.
+      this.#ended.set(id, true);
+      return undefined;
+    } catch (error) {
+      if (isNotFound(error) && !this.#isNew(id)) return undefined;
+      throw new Error(`describing instance ${id}, ${(error as Error).message}`, { cause: error });
+    }
   }
 
   /** Keeps what a launch told of an instance, until it is described. */
@@ -148,10 +158,12 @@ export class Instances {
       ALIVE,
     ];
     const found: Instance[] = [];
-    for await (const page of paginateDescribeInstances({ client: this.#options.ec2 }, { Filters, MaxResults: 1000 }))
+    for await (const page of pagesOf(
+      'DescribeInstances',
+      paginateDescribeInstances({ client: this.#options.ec2 }, { Filters, MaxResults: 1000 }),
+    ))
       for (const reservation of page.Reservations ?? [])
-        for (const described of reservation.Instances ?? [])
-          found.push(fromDescription(described, this.#options.reservedCapacity));
+        for (const described of reservation.Instances ?? []) found.push(this.#ownFrom(described));
     this.#ending.sweep();
     this.#ended.sweep();
     this.#new.sweep();
@@ -162,6 +174,19 @@ export class Instances {
       if (this.#isNew(instance.id) && !listed.has(instance.id) && !isTerminating(instance)) found.push(instance);
     for (const instance of found) this.remember(instance);
     return found;
+  }
+
+  /** @throws UnusableAnswer for an instance that was not asked for: those without a NodeClaim are terminated */
+  #ownFrom(described: Described): Instance {
+    const { clusterName, reservedCapacity } = this.#options;
+    const instance = fromDescription(described, reservedCapacity);
+    const { tags } = instance;
+    const isOurs =
+      own(tags, CLUSTER_NAME_TAG) === clusterName &&
+      own(tags, NODEPOOL_LABEL) !== undefined &&
+      own(tags, EC2_NODECLASS_LABEL) !== undefined;
+    if (isOurs) return instance;
+    throw new UnusableAnswer(LIST_CALL, `instance ${instance.id} is without the tags that were asked for`);
   }
 
   /**

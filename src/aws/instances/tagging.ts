@@ -1,7 +1,9 @@
 /** Tags instances with the names of their node and claim, once these are known. */
+
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { CLUSTER_NAME_TAGGED_ANNOTATION, TAGGED_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { own } from '../../api/own.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { isNotFound, type KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';
@@ -19,7 +21,7 @@ const isTaggable = ({ metadata, status, spec }: NodeClaim): boolean =>
   spec.nodeClassRef.group === 'karpenter.k8s.aws' &&
   status?.nodeName !== undefined &&
   metadata.deletionTimestamp === undefined &&
-  Object.entries(ANNOTATIONS).some(([key, value]) => metadata.annotations?.[key] !== value);
+  Object.entries(ANNOTATIONS).some(([key, value]) => own(metadata.annotations, key) !== value);
 
 export function tagging(
   client: KubeClient,
@@ -35,7 +37,7 @@ export function tagging(
     };
     try {
       const { tags } = await instances.get(id, { skipCache: true });
-      const missing = Object.fromEntries(Object.entries(wanted).filter(([key]) => !(key in tags)));
+      const missing = Object.fromEntries(Object.entries(wanted).filter(([key]) => !Object.hasOwn(tags, key)));
       if (Object.keys(missing).length === 0) return true;
       await instances.tag(id, missing);
       await clock.sleep(PAUSE_MS, signal);

@@ -1,8 +1,9 @@
 /** Whether a NodeClass can be launched on an instance type at all. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
-import type { AmiFamily } from '../amis/families.ts';
+import { type AmiFamily, isWindows } from '../amis/families.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
+import { architectureOf } from './labels.ts';
 
 function fitsNetworkInterfaces(info: InstanceTypeInfo, nodeClass: EC2NodeClass): boolean {
   const interfaces = nodeClass.spec.networkInterfaces;
@@ -26,6 +27,8 @@ export function canLaunch(
   family: AmiFamily,
   placementGroup: PlacementGroup | undefined,
 ): boolean {
+  // no operating system: pods that only exclude some, or want none at all, would get such a type
+  if (isWindows(family) && architectureOf(info) !== 'amd64') return false;
   if (family.name === 'AL2023' && (info.InstanceType ?? '').startsWith('a1.')) return false;
   if (!fitsNetworkInterfaces(info, nodeClass)) return false;
   const features = info.ProcessorInfo?.SupportedFeatures ?? [];

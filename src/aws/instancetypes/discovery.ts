@@ -6,6 +6,9 @@ import {
   paginateDescribeInstanceTypeOfferings,
   paginateDescribeInstanceTypes,
 } from '@aws-sdk/client-ec2';
+import { instanceType } from '../answers/instance-type.ts';
+import { type ReportUnusable, usableItems } from '../answers/items.ts';
+import { pagesOf } from '../pages.ts';
 
 const TYPES_PER_PAGE = 100;
 const OFFERINGS_PER_PAGE = 1000;
@@ -20,16 +23,26 @@ const PARTS: readonly (readonly Filter[])[] = ['x86_64', 'arm64'].flatMap((archi
   ]),
 );
 
-async function fetchPart(client: EC2Client, part: readonly Filter[]): Promise<InstanceTypeInfo[]> {
+const TYPES_CALL = { service: 'EC2', operation: 'DescribeInstanceTypes' };
+
+async function fetchPart(
+  client: EC2Client,
+  part: readonly Filter[],
+  report: ReportUnusable,
+): Promise<InstanceTypeInfo[]> {
   const found: InstanceTypeInfo[] = [];
   const input = { MaxResults: TYPES_PER_PAGE, Filters: [filter('supported-virtualization-type', 'hvm'), ...part] };
-  for await (const page of paginateDescribeInstanceTypes({ client }, input)) found.push(...(page.InstanceTypes ?? []));
+  for await (const page of pagesOf('DescribeInstanceTypes', paginateDescribeInstanceTypes({ client }, input)))
+    found.push(...usableItems(TYPES_CALL, page.InstanceTypes ?? [], instanceType, report));
   return found;
 }
 
-/** Instance types that could run a node, by name, in the order of their names. */
-export async function fetchTypes(client: EC2Client): Promise<ReadonlyMap<string, InstanceTypeInfo>> {
-  const parts = await Promise.all(PARTS.map((part) => fetchPart(client, part)));
+/** Instance types that could run a node, by name, in the order of their names; those that cannot be used are left out. */
+export async function fetchTypes(
+  client: EC2Client,
+  report: ReportUnusable,
+): Promise<ReadonlyMap<string, InstanceTypeInfo>> {
+  const parts = await Promise.all(PARTS.map((part) => fetchPart(client, part, report)));
   const named = parts.flat().flatMap((info): [string, InstanceTypeInfo][] => {
     const { InstanceType: name } = info;
     return name === undefined ? [] : [[name, info]];
@@ -41,7 +54,10 @@ export async function fetchTypes(client: EC2Client): Promise<ReadonlyMap<string,
 export async function fetchZones(client: EC2Client): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const zonesOf = new Map<string, string[]>();
   const input = { LocationType: 'availability-zone', MaxResults: OFFERINGS_PER_PAGE } as const;
-  for await (const page of paginateDescribeInstanceTypeOfferings({ client }, input))
+  for await (const page of pagesOf(
+    'DescribeInstanceTypeOfferings',
+    paginateDescribeInstanceTypeOfferings({ client }, input),
+  ))
     for (const { InstanceType: type = '', Location: zone = '' } of page.InstanceTypeOfferings ?? []) {
       const zones = zonesOf.get(type);
       if (zones === undefined) zonesOf.set(type, [zone]);
@@ -49,4 +65,20 @@ export async function fetchZones(client: EC2Client): Promise<ReadonlyMap<string,
     }
   const sorted = [...zonesOf].sort(([a], [b]) => (a < b ? -1 : 1));
   return new Map(sorted.map(([type, zones]) => [type, new Set(zones.sort())]));
+}
+
+/**
+ * What EC2 lists now, by the type's name. Types are hardly ever withdrawn, and the next answer is hours away: what is known
+ * and one answer lacks is asked for once more.
+ * @throws Error when EC2 lists nothing although it has before
+ */
+export async function confirmed<V>(
+  known: ReadonlyMap<string, V>,
+  fetch: () => Promise<ReadonlyMap<string, V>>,
+): Promise<ReadonlyMap<string, V>> {
+  const first = await fetch();
+  if ([...known.keys()].every((name) => first.has(name))) return first;
+  const both = [...first, ...(await fetch())];
+  if (both.length === 0) throw new Error('EC2 lists no instance types');
+  return new Map([...new Map(both)].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

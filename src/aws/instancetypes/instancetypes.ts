@@ -3,11 +3,12 @@ import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
+import { sharedType } from '../../engine/shared-types.ts';
 import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
-import { fingerprint, setFingerprint } from '../fingerprint.ts';
+import { fingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { factsOf, type Reserved, resolveReserved, withMaxPods } from '../nodeclass/expressions.ts';
 import { type Kubelet, parseKubelet } from '../nodeclass/kubelet.ts';
@@ -26,21 +27,21 @@ import type { Reservations } from '../reservations/reservations.ts';
 import { TtlCache } from '../ttlcache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
+import { classKey, memoryKey } from './class-keys.ts';
 import { canLaunch } from './compatibility.ts';
-import { fetchTypes, fetchZones } from './discovery.ts';
+import { confirmed, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
 import { overheadOf } from './overhead.ts';
 import { eniLimitedPods, familyPods, podLimit } from './pods.ts';
+import { TypeLists, UNUSED_MS } from './type-lists.ts';
 import { type Zone, zonesOf } from './zones.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
-const RESOLVED_TTL_MS = 5 * 60_000;
-const OFFERINGS_TTL_MS = 5 * 60_000;
-const LISTED_TTL_MS = 1_000;
 const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
 const MIB = 2 ** 20;
 
-type Resolved = Omit<InstanceType, 'offerings'>;
+/** Without offerings. */
+type Resolved = InstanceType;
 
 /** An instance type with its offerings, placement group partitions not told apart. */
 export interface Surveyed {
@@ -53,8 +54,6 @@ interface View {
   readonly nodeClass: EC2NodeClass;
   readonly group: PlacementGroup | undefined;
   readonly zones: readonly Zone[];
-  /** Stands for everything of the NodeClass that offerings depend on. */
-  readonly scope: string;
 }
 
 export interface InstanceTypesOptions {
@@ -70,7 +69,7 @@ export interface InstanceTypesOptions {
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
   readonly shifts: ShiftedZones;
-  readonly overlayPrice: OverlayPrices | undefined;
+  readonly overlayPrices: OverlayPrices | undefined;
   readonly metrics: AwsMetrics;
   readonly clock: Clock;
   readonly log: Logger;
@@ -83,21 +82,17 @@ export class InstanceTypes {
   #allZones: readonly string[] = [];
   /** By `monotonicMs`. */
   #refreshedMs = Number.NEGATIVE_INFINITY;
-  readonly #resolved: TtlCache<string, readonly Resolved[]>;
-  readonly #offerings: TtlCache<string, { sequence: string; type: InstanceType }>;
+  readonly #resolved: TtlCache<string, { readonly memories: number; readonly types: readonly Resolved[] }>;
+  readonly #lists: TypeLists;
   readonly #discoveredMemory: TtlCache<string, number>;
-  /** For launches that come together. */
-  readonly #listed: TtlCache<
-    string,
-    { version: string; resolved: readonly Resolved[]; types: readonly InstanceType[] }
-  >;
+  /** How often some memory was new. */
+  #memories = 0;
 
   constructor(options: InstanceTypesOptions) {
     this.#options = options;
-    this.#resolved = new TtlCache(options.clock, RESOLVED_TTL_MS);
-    this.#offerings = new TtlCache(options.clock, OFFERINGS_TTL_MS);
+    this.#resolved = new TtlCache(options.clock, UNUSED_MS);
+    this.#lists = new TypeLists(options.clock, (name) => options.unavailable.sequence(name));
     this.#discoveredMemory = new TtlCache(options.clock, DISCOVERED_MEMORY_TTL_MS);
-    this.#listed = new TtlCache(options.clock, LISTED_TTL_MS);
   }
 
   /** False until AWS has told the types. */
@@ -111,9 +106,13 @@ export class InstanceTypes {
 
   /** Changes whenever some offering may have. */
   get offeringsVersion(): string {
-    const { unavailable, pricing, shifts } = this.#options;
+    const { unavailable, shifts } = this.#options;
     unavailable.sweep();
-    return [unavailable.version, pricing.version, this.#refreshedMs, ...shifts.active()].join('/');
+    return [unavailable.version, this.#pricesVersion, this.#refreshedMs, ...shifts.active()].join('/');
+  }
+
+  get #pricesVersion(): string {
+    return `${this.#options.pricing.version}/${this.#options.overlayPrices?.version ?? ''}`;
   }
 
   info(name: string): InstanceTypeInfo | undefined {
@@ -132,23 +131,36 @@ export class InstanceTypes {
   }
 
   async #refreshTypes(): Promise<void> {
-    const infos = await fetchTypes(this.#options.ec2);
+    const infos = await confirmed(this.#infos, () => this.#fetchTypes());
     if (this.loaded && fingerprint([...infos]) === fingerprint([...this.#infos])) return;
     this.#infos = infos;
     this.#resolved.clear();
-    this.#offerings.clear();
+    this.#lists.clear();
     this.#options.log.debug('discovered instance types', { count: infos.size });
   }
 
+  /** Of types that cannot be used, what is known already stays; of all, where one of those has no name. */
+  async #fetchTypes(): Promise<ReadonlyMap<string, InstanceTypeInfo>> {
+    const { ec2, log } = this.#options;
+    const unusable = new Set<unknown>();
+    const found = await fetchTypes(ec2, (error, items) => {
+      log.error('leaving out instance types that cannot be used', { error });
+      for (const item of items) unusable.add((item as Partial<InstanceTypeInfo> | null)?.InstanceType || undefined);
+    });
+    const isKept = (name: string): boolean => unusable.has(name) || unusable.has(undefined);
+    const kept = [...this.#infos].filter(([name]) => isKept(name) && !found.has(name));
+    return kept.length === 0 ? found : new Map([...found, ...kept].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
   async #refreshZones(): Promise<void> {
-    const offeredIn = await fetchZones(this.#options.ec2);
+    const offeredIn = await confirmed(this.#offeredIn, () => fetchZones(this.#options.ec2));
     const plain = (map: ReadonlyMap<string, ReadonlySet<string>>): unknown =>
       [...map].map(([type, zones]) => [type, [...zones]]);
     if (this.#offeredIn.size > 0 && fingerprint(plain(offeredIn)) === fingerprint(plain(this.#offeredIn))) return;
     this.#offeredIn = offeredIn;
     this.#allZones = [...new Set([...offeredIn.values()].flatMap((zones) => [...zones]))].sort();
     this.#resolved.clear();
-    this.#offerings.clear();
+    this.#lists.clear();
     this.#options.log.debug('discovered offerings for instance types', { 'instance-type-count': offeredIn.size });
     this.#options.log.debug('discovered zones', { zones: this.#allZones });
   }
@@ -159,7 +171,9 @@ export class InstanceTypes {
     const known = this.#discoveredMemory.get(key);
     if (known !== undefined && bytes > known) return false;
     this.#discoveredMemory.set(key, bytes);
-    return known === undefined || bytes < known;
+    const isNew = known === undefined || bytes < known;
+    if (isNew) this.#memories++;
+    return isNew;
   }
 
   /**
@@ -172,26 +186,40 @@ export class InstanceTypes {
     if ((nodeClass.status?.subnets ?? []).length === 0) throw new Error('no subnets found');
     const group = await this.#options.placementGroups.current(nodeClass);
     const key = classKey(nodeClass);
-    let resolved = this.#resolved.get(key);
-    if (resolved === undefined) {
-      const kubelet = parseKubelet(nodeClass.spec.kubelet);
-      resolved = [...this.#infos.values()].map((info) => this.#resolve(info, nodeClass, kubelet));
-      this.#resolved.set(key, resolved);
-    }
+    const resolved = this.#resolvedFor(key, nodeClass);
     const zones = zonesOf(nodeClass);
     const shifted = zones.filter(({ id }) => this.#options.shifts.until(id) !== undefined).map(({ id }) => id);
     const { connectionTracking, cpuOptions } = nodeClass.spec;
     const scope = fingerprint([key, connectionTracking, cpuOptions, group, shifted]);
-    const version = this.offeringsVersion;
-    const last = this.#listed.get(scope);
-    if (last?.version === version && last.resolved === resolved) return last.types;
-    this.#offerings.sweep();
-    const types = resolved.map((type) => this.#withOfferings(type, { nodeClass, group, zones, scope }));
-    this.#listed.sweep();
-    // What is left in reservations may change with every launch.
-    if ((nodeClass.status?.capacityReservations ?? []).length === 0)
-      this.#listed.set(scope, { version, resolved, types });
-    return types;
+    const view = { nodeClass, group, zones };
+    const reservations = nodeClass.status?.capacityReservations ?? [];
+    return this.#lists.of(scope, {
+      version: this.offeringsVersion,
+      prices: this.#pricesVersion,
+      resolved,
+      reserved: new Set(reservations.map(({ instanceType }) => instanceType)),
+      withOfferings: (type) => this.#withOfferings(type, view),
+      withReserved: (type) => this.#withReserved(type, view),
+    });
+  }
+
+  #resolvedFor(key: string, nodeClass: EC2NodeClass): readonly Resolved[] {
+    const known = this.#resolved.get(key);
+    const resolved = known?.memories === this.#memories ? known : this.#resolveAll(known?.types, nodeClass);
+    this.#resolved.set(key, resolved);
+    this.#resolved.sweep();
+    return resolved.types;
+  }
+
+  /** Of `known` ones those anew of which nodes have reported other memory since. */
+  #resolveAll(known: readonly Resolved[] | undefined, nodeClass: EC2NodeClass) {
+    const kubelet = parseKubelet(nodeClass.spec.kubelet);
+    const resolve = (info: InstanceTypeInfo): Resolved => this.#resolve(info, nodeClass, kubelet);
+    const types = known?.map((type) => {
+      const memory = this.#discoveredMemory.get(memoryKey(type.name, nodeClass)) ?? type.capacity.memory;
+      return memory === type.capacity.memory ? type : resolve(this.#infos.get(type.name) ?? {});
+    });
+    return { memories: this.#memories, types: types ?? [...this.#infos.values()].map(resolve) };
   }
 
   /** Every offering of the NodeClass with what stands in the way of buying it. @throws as `list` does */
@@ -254,7 +282,7 @@ export class InstanceTypes {
     const vcpus = info.VCpuInfo?.DefaultVCpus ?? 0;
     metrics.instanceTypeCpu.set({ instance_type: name }, vcpus);
     metrics.instanceTypeMemory.set({ instance_type: name }, (info.MemoryInfo?.SizeInMiB ?? 0) * MIB);
-    return {
+    return sharedType({
       name,
       requirements: typeRequirements(info, {
         region,
@@ -276,32 +304,32 @@ export class InstanceTypes {
         },
         reserved,
       ),
-    };
+      offerings: [],
+    });
   }
 
-  /** The same object as before where nothing changed, so that what solvers derive from a type stays valid. */
   #withOfferings(type: Resolved, view: View): InstanceType {
-    const { pricing, unavailable } = this.#options;
     const info = this.#infos.get(type.name) ?? {};
-    const context = this.#offeringContext(info, view);
-    const cacheKey = `${type.name}:${view.scope}`;
-    // Shortages and prices that changed make what is cached wrong.
-    const sequence = `${unavailable.sequence(type.name)}/${pricing.version}`;
-    let cached = this.#offerings.get(cacheKey);
-    if (cached === undefined || cached.sequence !== sequence) {
-      const base = baseEntries(info, context).map(({ offering }) => offering);
-      const offerings = expandPartitions(base, view.group);
-      const requirements = [...type.requirements, ...groupRequirements(view.group)];
-      cached = { sequence, type: { ...type, requirements, offerings } };
-      this.#offerings.set(cacheKey, cached);
-    }
-    const reserved = this.#reservedEntries(info, view.nodeClass, context).map(({ offering }) => offering);
-    if (reserved.length === 0) return cached.type;
-    return { ...cached.type, offerings: [...cached.type.offerings, ...expandPartitions(reserved, view.group)] };
+    const base = baseEntries(info, this.#offeringContext(info, view)).map(({ offering }) => offering);
+    const offerings = expandPartitions(base, view.group);
+    const ofGroup = groupRequirements(view.group);
+    const requirements = ofGroup.length === 0 ? type.requirements : [...type.requirements, ...ofGroup];
+    return sharedType({ ...type, requirements, offerings });
   }
 
-  #offeringContext(info: InstanceTypeInfo, { nodeClass, group, zones }: Omit<View, 'scope'>): OfferingContext {
-    const { pricing, unavailable, shifts, overlayPrice } = this.#options;
+  #withReserved(type: InstanceType, view: View): InstanceType {
+    const info = this.#infos.get(type.name) ?? {};
+    const reserved = this.#reservedEntries(info, view.nodeClass, this.#offeringContext(info, view));
+    if (reserved.length === 0) return type;
+    const offerings = expandPartitions(
+      reserved.map(({ offering }) => offering),
+      view.group,
+    );
+    return sharedType({ ...type, offerings: [...type.offerings, ...offerings] });
+  }
+
+  #offeringContext(info: InstanceTypeInfo, { nodeClass, group, zones }: View): OfferingContext {
+    const { pricing, unavailable, shifts, overlayPrices } = this.#options;
     return {
       allZones: this.#allZones,
       zones,
@@ -310,50 +338,29 @@ export class InstanceTypes {
       placementGroup: group,
       onDemandPrice: (name) => pricing.onDemandPrice(name),
       spotPrice: (name, zone) => pricing.spotPrice(name, zone),
-      overlayPrice,
+      overlayPrice: (name) => overlayPrices?.of(name),
       shortage: (offering, subnetIds) => unavailable.shortage(offering, subnetIds),
       shiftedUntil: (zoneId) => shifts.until(zoneId),
     };
   }
 }
 
+/** What is not there is said as well: a label of which nothing is known counts as one that any node can have. */
+const NO_GROUP: readonly Requirement[] = [PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL].map((key) => ({
+  key,
+  operator: 'DoesNotExist',
+}));
+
 function groupRequirements(group: PlacementGroup | undefined): readonly Requirement[] {
-  if (group === undefined) return [];
-  const partitions = Array.from({ length: group.partitions }, (_, at) => String(at + 1));
+  if (group === undefined) return NO_GROUP;
+  const values = Array.from({ length: group.partitions }, (_, at) => String(at + 1));
   return [
     { key: PLACEMENT_GROUP_ID_LABEL, operator: 'In', values: [group.id] },
-    ...(partitions.length === 0
-      ? []
-      : [{ key: PLACEMENT_GROUP_PARTITION_LABEL, operator: 'In' as const, values: partitions }]),
+    values.length === 0
+      ? { key: PLACEMENT_GROUP_PARTITION_LABEL, operator: 'DoesNotExist' }
+      : { key: PLACEMENT_GROUP_PARTITION_LABEL, operator: 'In', values },
   ];
 }
-
-/** Fingerprints of lists of images: a list is asked about once for every instance type. */
-const imageSets = new WeakMap<object, string>();
-
-function imageSetOf({ status }: EC2NodeClass): string {
-  const images = status?.amis ?? [];
-  const known = imageSets.get(images);
-  if (known !== undefined) return known;
-  const made = setFingerprint(images);
-  imageSets.set(images, made);
-  return made;
-}
-
-const memoryKey = (instanceType: string, nodeClass: EC2NodeClass): string => `${instanceType}:${imageSetOf(nodeClass)}`;
-
-/** What of a NodeClass its instance types depend on. */
-const classKey = ({ spec, status, ...nodeClass }: EC2NodeClass): string =>
-  fingerprint([
-    setFingerprint(status?.amis ?? []),
-    setFingerprint(zonesOf({ spec, status: status ?? {}, ...nodeClass })),
-    spec.kubelet,
-    setFingerprint(spec.blockDeviceMappings),
-    (status?.capacityReservations ?? []).map(({ endTime: _, ...reservation }) => reservation),
-    setFingerprint(spec.networkInterfaces),
-    spec.instanceStorePolicy,
-    familyOf({ spec, ...nodeClass }).name,
-  ]);
 
 export function instanceTypesController(types: InstanceTypes): Singleton {
   return {

@@ -54,7 +54,7 @@ export interface LabelContext {
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: 'amd64', arm64: 'arm64' };
-const FAMILY_PARTS = /^([a-z]+)(-[0-9]+tb)?([0-9]+).*\./;
+const FAMILY_PARTS = /^([a-z]+)(-[0-9]+tb)?([0-9]+)(?:[^0-9.][^.]*)?\./;
 
 const normalize = (text: string | undefined): string => (text ?? '').toLowerCase().replaceAll(' ', '-');
 
@@ -157,7 +157,7 @@ function zoneLabels({ zones, offeredIn }: LabelContext): readonly Requirement[] 
       ZONE_LABEL,
       usable.map((zone) => zone.name),
     ),
-    ...(ids.length === 0 ? [] : [oneOf(ZONE_ID_LABEL, ids)]),
+    oneOf(ZONE_ID_LABEL, ids),
   ];
 }
 

@@ -166,7 +166,11 @@ export async function act(
   const affected = options.informers
     .store(NODE_CLAIM)
     .list()
-    .filter(({ status }) => wanted.has(idOf(status?.providerID) ?? ''));
+    .filter(({ status }) => {
+      const id = idOf(status?.providerID);
+      // a claim that has no instance yet is not the one of a message that names none
+      return id && wanted.has(id);
+    });
   const results = await Promise.allSettled(
     affected.map(async (claim) => {
       const id = idOf(claim.status?.providerID);

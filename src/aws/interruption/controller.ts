@@ -51,13 +51,14 @@ export function interruption(options: InterruptionOptions): Singleton {
     try {
       parsed = parseMessage(message.Body);
     } catch (error) {
-      log.error('failed parsing interruption message', { queue: queueName, error });
+      log.error('failed parsing interruption message', { queue: queueName, messageId: message.MessageId, error });
       await remove(message);
       return;
     }
     metrics.interruptionReceived.inc({ message_type: parsed.kind });
     await act(parsed.kind, parsed.instanceIds, options, log.with({ queue: queueName }));
-    if (parsed.timeMs !== undefined) metrics.interruptionSeconds.observe((clock.now() - parsed.timeMs) / 1000);
+    if (parsed.timeMs !== undefined)
+      metrics.interruptionSeconds.observe(Math.max(0, clock.now() - parsed.timeMs) / 1000);
     await remove(message);
   }
 

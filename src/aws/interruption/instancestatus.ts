@@ -10,6 +10,7 @@ import { inBatches } from '../../kube/parallel.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { isUnauthorized } from '../errors.ts';
+import { pagesOf } from '../pages.ts';
 import { type ActOptions, act } from './act.ts';
 
 const PERIOD_MS = 60_000;
@@ -66,7 +67,10 @@ export function instanceStatus(options: InstanceStatusOptions): Singleton {
   async function describe(): Promise<ReadonlyMap<string, InstanceStatus>> {
     const found = new Map<string, InstanceStatus>();
     for (const filter of QUERIES)
-      for await (const page of paginateDescribeInstanceStatus({ client: ec2 }, { Filters: [filter], MaxResults: 1000 }))
+      for await (const page of pagesOf(
+        'DescribeInstanceStatus',
+        paginateDescribeInstanceStatus({ client: ec2 }, { Filters: [filter], MaxResults: 1000 }),
+      ))
         for (const status of page.InstanceStatuses ?? [])
           if (!found.has(status.InstanceId ?? '')) found.set(status.InstanceId ?? '', status);
     return found;

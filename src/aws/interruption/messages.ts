@@ -1,4 +1,5 @@
 /** EventBridge events about instances, as they come through the queue. */
+import { parseJson } from '../../api/parse-json.ts';
 
 export type MessageKind =
   | 'spot_interrupted'
@@ -34,13 +35,23 @@ function text(detail: Detail, field: string): string {
   return value;
 }
 
+/** What EC2 calls an instance. */
+const INSTANCE_ID = /^i-[0-9a-z]{1,32}$/;
+
+/** @throws Error when the field names no instance */
+function instanceId(detail: Detail, field: string): string {
+  const value = text(detail, field);
+  if (!INSTANCE_ID.test(value)) throw new Error(`detail.${field} is not the ID of an instance`);
+  return value;
+}
+
 type Parsed = Pick<Message, 'kind' | 'instanceIds'>;
 type Parser = (detail: Detail) => Parsed;
 
 const nothing: Parsed = { kind: 'no_op', instanceIds: [] };
 const aboutInstance =
   (kind: MessageKind): Parser =>
-  (detail) => ({ kind, instanceIds: [text(detail, 'instance-id')] });
+  (detail) => ({ kind, instanceIds: [instanceId(detail, 'instance-id')] });
 
 const ENDING_STATES = new Set(['stopping', 'stopped', 'shutting-down', 'terminated']);
 
@@ -48,14 +59,16 @@ function stateChange(detail: Detail): Parsed {
   const state = text(detail, 'state');
   if (!ENDING_STATES.has(state.toLowerCase())) return nothing;
   const kind = state === 'stopping' || state === 'stopped' ? 'instance_stopped' : 'instance_terminated';
-  return { kind, instanceIds: [text(detail, 'instance-id')] };
+  return { kind, instanceIds: [instanceId(detail, 'instance-id')] };
 }
 
 function healthEvent(detail: Detail): Parsed {
   if (text(detail, 'service') !== 'EC2' || text(detail, 'eventTypeCategory') !== 'scheduledChange') return nothing;
   const entities: unknown = detail.affectedEntities ?? [];
   if (!Array.isArray(entities)) throw new Error('detail.affectedEntities is not a list');
-  const instanceIds = entities.map((entity) => (isMap(entity) ? text(entity, 'entityValue') : ''));
+  const values = entities.map((entity) => (isMap(entity) ? text(entity, 'entityValue') : ''));
+  // hosts and volumes have such events as well
+  const instanceIds = values.filter((value) => INSTANCE_ID.test(value));
   return { kind: 'scheduled_change', instanceIds };
 }
 
@@ -75,13 +88,14 @@ const PARSERS: Readonly<Record<string, Parser>> = {
 export function parseMessage(body: string | undefined): Message {
   if (body === undefined) throw new Error('the message has no body');
   if (body === '') return { ...nothing, timeMs: undefined };
-  const envelope: unknown = JSON.parse(body);
+  const envelope = parseJson(body);
   if (!isMap(envelope)) throw new Error('the body is not a JSON object');
   const { version, source, 'detail-type': detailType, time, detail }: Envelope = envelope;
   const timeMs = typeof time === 'string' && !Number.isNaN(Date.parse(time)) ? Date.parse(time) : undefined;
-  const parser = version === '0' ? PARSERS[`${String(source)}/${String(detailType)}`] : undefined;
+  const isKnown = version === '0' && typeof source === 'string' && typeof detailType === 'string';
+  const parser = isKnown ? PARSERS[`${source}/${detailType}`] : undefined;
   if (parser === undefined) return { ...nothing, timeMs };
-  if (time !== undefined && timeMs === undefined) throw new Error(`time ${JSON.stringify(time)} is not RFC 3339`);
+  if (time !== undefined && timeMs === undefined) throw new Error('time is not RFC 3339');
   if (detail !== undefined && !isMap(detail)) throw new Error('detail is not an object');
   return { ...parser(detail ?? {}), timeMs };
 }

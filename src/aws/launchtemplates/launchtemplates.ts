@@ -16,6 +16,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { combined, isNotFound } from '../errors.ts';
 import { decimalFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
+import { pagesOf } from '../pages.ts';
 import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
 import { TtlCache } from '../ttlcache.ts';
 
@@ -126,9 +127,9 @@ export class LaunchTemplates {
 
   async #list(Filters: { Name: string; Values: string[] }[]): Promise<readonly { name: string; id: string }[]> {
     const found: { name: string; id: string }[] = [];
-    for await (const page of paginateDescribeLaunchTemplates(
-      { client: this.#options.ec2 },
-      { Filters, MaxResults: 200 },
+    for await (const page of pagesOf(
+      'DescribeLaunchTemplates',
+      paginateDescribeLaunchTemplates({ client: this.#options.ec2 }, { Filters, MaxResults: 200 }),
     ))
       for (const { LaunchTemplateName: name = '', LaunchTemplateId: id = '' } of page.LaunchTemplates ?? [])
         found.push({ name, id });
@@ -179,9 +180,9 @@ export function launchTemplatesController(templates: LaunchTemplates): Singleton
     singleton: true,
     async reconcile({ log }) {
       if (!hydrated) {
-        hydrated = true;
         try {
           await templates.hydrate();
+          hydrated = true;
         } catch (error) {
           log.error('failed to list launch templates', { error });
         }

@@ -41,10 +41,16 @@ export interface PlannedTemplate {
   readonly config: TemplateConfig;
 }
 
-/** The partition that a claim asks for, when it names any. */
-export function chosenPartition(claim: NodeClaim): string | undefined {
+/**
+ * The partition that a claim asks for; undefined when any will do. Where some are excluded one of the others is named,
+ * because EC2 chooses among all.
+ */
+export function chosenPartition(claim: NodeClaim, group: PlacementGroup | undefined): string | undefined {
   const set = Requirements.fromRequirements(claim.spec.requirements).get(PLACEMENT_GROUP_PARTITION_LABEL);
-  return set.complement ? undefined : set.sorted[0];
+  if (!set.complement) return set.sorted[0];
+  if (set.isEverything) return undefined;
+  const all = Array.from({ length: group?.partitions ?? 0 }, (_, at) => String(at + 1));
+  return all.find((partition) => set.has(partition));
 }
 
 /** Templates by what they are made of: claims that come together mostly need the same ones. */
@@ -58,7 +64,7 @@ function templateOf(input: TemplatePlanInput, group: TemplateGroup): Template {
   const key = JSON.stringify([
     [capacityType, tenancy, tags, placementGroup, cluster, cidr, region, input.reservedCapacity],
     [imageId, efaCount, pods, reserved, reservation],
-    [claim.metadata.labels, taints, startupTaints, chosenPartition(claim)],
+    [claim.metadata.labels, taints, startupTaints, chosenPartition(claim, placementGroup)],
     resources?.requests?.[NITRO_SANDBOX_RESOURCE] !== undefined,
   ]);
   const known = made.get(nodeClass) ?? new Map<string, Template>();
@@ -87,7 +93,7 @@ function makeTemplate(input: TemplatePlanInput, group: TemplateGroup): Template 
     },
     input.log,
   );
-  const partition = placementGroup?.strategy === 'partition' ? chosenPartition(claim) : undefined;
+  const partition = placementGroup?.strategy === 'partition' ? chosenPartition(claim, placementGroup) : undefined;
   const data = templateData({
     nodeClass,
     family,

@@ -1,11 +1,11 @@
 /** The steps that look up what a NodeClass's selectors match. */
 import type { ConditionUpdate } from '../../api/conditions.ts';
-import type { EC2NodeClass, EC2NodeClassStatus } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { type Amis, amiStatus } from '../amis/amis.ts';
 import { UnsupportedAlias } from '../amis/queries.ts';
 import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
-import type { Reservations } from '../reservations/reservations.ts';
+import type { CapacityReservation, Reservations } from '../reservations/reservations.ts';
 import type { SecurityGroups } from '../securitygroups/securitygroups.ts';
 import type { Subnets } from '../subnets/subnets.ts';
 import { type Step, type StepResult, type StepTools, withStatus } from './step.ts';
@@ -16,18 +16,38 @@ interface Selector {
   readonly what: string;
   readonly condition: string;
   readonly none: { readonly reason: string; readonly message: string };
-  readonly status: keyof EC2NodeClassStatus;
-  readonly list: (nodeClass: EC2NodeClass) => Promise<readonly unknown[]>;
+  readonly status: 'subnets' | 'securityGroups' | 'amis';
+  readonly list: Lookup<Found>;
   readonly againMs: number;
+}
+
+interface Found {
+  readonly id: string;
+}
+
+type Lookup<T extends Found> = (
+  nodeClass: EC2NodeClass,
+  options?: { readonly anew?: boolean },
+) => Promise<readonly T[]>;
+
+/** EC2's reads lag and may leave something out: what the status lists is gone once two answers lack it. */
+async function confirmed<T extends Found>(
+  nodeClass: EC2NodeClass,
+  listed: readonly Found[] | undefined,
+  list: Lookup<T>,
+): Promise<readonly T[]> {
+  const found = await list(nodeClass);
+  const ids = new Set(found.map(({ id }) => id));
+  return listed?.every(({ id }) => ids.has(id)) === false ? list(nodeClass, { anew: true }) : found;
 }
 
 /** Found: listed and ready. Nothing found: cleared, not ready. AWS did not answer: everything stays as it was. */
 const selectorStep =
   ({ setCondition }: StepTools, { what, condition, none, status, list, againMs }: Selector): Step =>
   async (nodeClass) => {
-    let found: readonly unknown[];
+    let found: readonly Found[];
     try {
-      found = await list(nodeClass);
+      found = await confirmed(nodeClass, nodeClass.status?.[status], list);
     } catch (error) {
       return failedLookup(nodeClass, what, error);
     }
@@ -55,7 +75,7 @@ export const subnetStep = (tools: StepTools, subnets: Subnets): Step =>
     condition: 'SubnetsReady',
     none: { reason: 'SubnetsNotFound', message: 'SubnetSelector did not match any Subnets' },
     status: 'subnets',
-    list: (nodeClass) => subnets.list(nodeClass),
+    list: (nodeClass, options) => subnets.list(nodeClass, options),
     againMs: MINUTE_MS,
   });
 
@@ -65,7 +85,7 @@ export const securityGroupStep = (tools: StepTools, groups: SecurityGroups): Ste
     condition: 'SecurityGroupsReady',
     none: { reason: 'SecurityGroupsNotFound', message: 'SecurityGroupSelector did not match any SecurityGroups' },
     status: 'securityGroups',
-    list: (nodeClass) => groups.list(nodeClass),
+    list: (nodeClass, options) => groups.list(nodeClass, options),
     againMs: 5 * MINUTE_MS,
   });
 
@@ -75,7 +95,7 @@ export function amiStep(tools: StepTools, amis: Amis): Step {
     condition: 'AMIsReady',
     none: { reason: 'AMINotFound', message: 'AMISelector did not match any AMIs' },
     status: 'amis',
-    list: async (nodeClass) => (await amis.list(nodeClass)).map(amiStatus),
+    list: async (nodeClass, options) => (await amis.list(nodeClass, options)).map(amiStatus),
     againMs: 5 * MINUTE_MS,
   });
   return async (nodeClass, log) => {
@@ -97,7 +117,8 @@ export const reservationStep =
   ({ setCondition }: StepTools, reservations: Reservations, clock: Clock): Step =>
   async (nodeClass) => {
     try {
-      const found = await reservations.list(nodeClass);
+      const listing: Lookup<CapacityReservation> = (each, options) => reservations.list(each, options);
+      const found = await confirmed(nodeClass, nodeClass.status?.capacityReservations, listing);
       const listed = withStatus(nodeClass, { capacityReservations: found.length === 0 ? undefined : [...found] });
       const ends = found.flatMap(({ endTime }) => (endTime === undefined ? [] : [Date.parse(endTime) - clock.now()]));
       return {
@@ -108,6 +129,9 @@ export const reservationStep =
       return failedLookup(nodeClass, 'capacity reservations', error);
     }
   };
+
+/** Reason of `PlacementGroupReady` while EC2 cannot be asked for the group. */
+export const GROUP_UNKNOWN = 'PlacementGroupResolutionFailed';
 
 export const placementGroupStep =
   ({ setCondition }: StepTools, groups: PlacementGroups): Step =>
@@ -121,8 +145,9 @@ export const placementGroupStep =
       const reason = 'PlacementGroupNotFound';
       return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason, message }) };
     } catch (error) {
+      // what EC2 has told within the last day holds until it tells something else
+      if (groups.remembered(nodeClass) !== undefined) return failedLookup(nodeClass, 'placement group', error);
       const message = 'Failed to resolve placement group';
-      const reason = 'PlacementGroupResolutionFailed';
-      return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason, message }), error };
+      return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason: GROUP_UNKNOWN, message }), error };
     }
   };

@@ -2,12 +2,13 @@
  * Kubelet settings that are expressions over an instance type, in the Common Expression Language (gate NodeClassCEL):
  * `maxPods: "min(max_pods, 110)"`, `kubeReserved: {memory: "11 * max_pods + 255"}`.
  */
+
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import { Environment } from '@marcbachmann/cel-js';
-import { LRUCache } from 'lru-cache';
 import type { StringMap } from '../../api/kubernetes.ts';
+import { put } from '../../api/own.ts';
 import { defaultCardInterfaces } from '../instancetypes/pods.ts';
 import { isQuantity, type Kubelet } from './kubelet.ts';
+import { compiled, ExpressionError, firstLine } from './kubelet-programs.ts';
 
 /** What an expression may ask of an instance type. */
 export interface Facts {
@@ -21,75 +22,25 @@ export interface Facts {
   readonly maxPods: number;
 }
 
-/** An expression that cannot be compiled, or that has no usable value for some instance type. */
-export class ExpressionError extends Error {}
-
 const RESERVED_FIELDS = ['kubeReserved', 'systemReserved'] as const;
 const MAX_INT32 = 2 ** 31 - 1;
 
-type Value = bigint | number;
-const larger = (a: Value, b: Value): Value => (a > b ? a : b);
-const smaller = (a: Value, b: Value): Value => (a < b ? a : b);
-
-function environment(): Environment {
-  const created = new Environment();
-  for (const name of ['vcpus', 'memory_mib', 'default_enis', 'ips_per_eni', 'max_pods'])
-    created.registerVariable(name, 'int');
-  created.registerVariable('instance_type', 'string');
-  for (const [name, pick] of [
-    ['max', larger],
-    ['min', smaller],
-  ] as const)
-    for (const [a, b] of [
-      ['int', 'int'],
-      ['double', 'double'],
-      ['int', 'double'],
-      ['double', 'int'],
-    ] as const) {
-      const result = a === 'int' && b === 'int' ? 'int' : 'double';
-      created.registerFunction(`${name}(${a}, ${b}): ${result}`, (left: Value, right: Value) =>
-        result === 'int' ? pick(left, right) : Number(pick(left, right)),
-      );
-    }
-  return created;
-}
-
-const cel = environment();
-
-type Program = (facts: Facts) => unknown;
-/** Programs are small; the bound is for users who try many. */
-const programs = new LRUCache<string, Program>({ max: 1_000 });
-
-const firstLine = (error: unknown): string => (error as Error).message.split('\n')[0] ?? '';
-
-/** @throws ExpressionError when it is no expression, or its value is no number */
-function compiled(text: string): Program {
-  const known = programs.get(text);
-  if (known !== undefined) return known;
-  const { valid, type, error } = cel.check(text);
-  if (!valid) throw new ExpressionError(`compiling expression, ${firstLine(error)}`);
-  if (type !== 'int' && type !== 'double')
-    throw new ExpressionError(`compiling expression, its value must be int or double, not ${type}`);
-  const evaluate = cel.parse(text);
-  const program: Program = (facts) =>
-    evaluate({
-      vcpus: BigInt(facts.vcpus),
-      memory_mib: BigInt(facts.memoryMib),
-      default_enis: BigInt(facts.defaultEnis),
-      ips_per_eni: BigInt(facts.ipsPerEni),
-      max_pods: BigInt(facts.maxPods),
-      instance_type: facts.instanceType,
-    });
-  programs.set(text, program);
-  return program;
-}
+/** The variables of an expression. */
+const variables = (facts: Facts): Readonly<Record<string, bigint | string>> => ({
+  vcpus: BigInt(facts.vcpus),
+  memory_mib: BigInt(facts.memoryMib),
+  default_enis: BigInt(facts.defaultEnis),
+  ips_per_eni: BigInt(facts.ipsPerEni),
+  max_pods: BigInt(facts.maxPods),
+  instance_type: facts.instanceType,
+});
 
 /** A whole number; fractions are cut. @throws ExpressionError */
 function evaluated(text: string, facts: Facts): number {
   const program = compiled(text);
   let value: unknown;
   try {
-    value = program(facts);
+    value = program(variables(facts));
   } catch (error) {
     throw new ExpressionError(`evaluating expression, ${firstLine(error)}`, { cause: error });
   }
@@ -135,7 +86,7 @@ export interface Reserved {
 function resolved(field: string, list: StringMap | undefined, facts: Facts | undefined): StringMap {
   const amounts: Record<string, string> = {};
   for (const [resource, text] of Object.entries(list ?? {}))
-    if (isQuantity(text)) amounts[resource] = text;
+    if (isQuantity(text)) put(amounts, resource, text);
     else if (facts !== undefined)
       amounts[resource] = located(`spec.kubelet.${field}[${resource}]`, () => reservedQuantity(resource, text, facts));
   return amounts;

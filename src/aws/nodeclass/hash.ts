@@ -7,6 +7,7 @@ import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } 
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import { fieldErrors } from './fields.ts';
 
 export const claimsOf = (informers: Informers, nodeClass: EC2NodeClass): readonly NodeClaim[] =>
   informers
@@ -34,12 +35,18 @@ export function nodeClassHash(client: KubeClient, informers: Informers, caBundle
     }
   }
 
+  /** Undefined for a NodeClass with a field that cannot be read, which its conditions say. */
+  function hashOf(nodeClass: EC2NodeClass): string | undefined {
+    return fieldErrors(nodeClass).length > 0 ? undefined : ec2NodeClassHash(nodeClass, caBundle);
+  }
+
   return {
     name: 'nodeclass.hash',
     watches: EC2_NODE_CLASS,
     concurrency: 10,
     async reconcile(nodeClass) {
-      const hash = ec2NodeClassHash(nodeClass, caBundle);
+      const hash = hashOf(nodeClass);
+      if (hash === undefined) return settled;
       const known = nodeClass.metadata.annotations ?? {};
       if (known[EC2_NODECLASS_HASH_VERSION_ANNOTATION] !== EC2_NODECLASS_HASH_VERSION)
         for (const claim of claimsOf(informers, nodeClass)) {

@@ -2,7 +2,9 @@
  * The shape of the upstream KubeletConfiguration (kubelet.config.k8s.io/v1beta1), and how a block departs from it. Errors
  * are worded as the Kubernetes decoder words them.
  */
+
 import { parseDuration } from '../../api/duration.ts';
+import { own } from '../../api/own.ts';
 
 type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'float64' | 'Duration' | 'Quantity' | 'any';
 /** A list has one member, a map one named `*`, a struct all of its fields. */
@@ -174,7 +176,7 @@ export function decodeErrors(raw: Readonly<Record<string, unknown>>): readonly s
 
 /** The value when it has the field's upstream type, else undefined, as if the field were not there. */
 export function wellTyped(raw: Readonly<Record<string, unknown>>, field: string): unknown {
-  const shape = (KUBELET_CONFIGURATION as { readonly [field: string]: Shape })[field] ?? 'any';
+  const shape = own(KUBELET_CONFIGURATION as { readonly [field: string]: Shape }, field) ?? 'any';
   const found: Findings = { decode: [], unknown: [] };
   walk(raw[field], shape, `.${field}`, found);
   return found.decode.length === 0 ? raw[field] : undefined;

@@ -126,7 +126,9 @@ export function unsupportedKubelet(
 ): readonly string[] {
   if (raw === undefined || Object.keys(raw).length === 0 || family.anyKubeletField) return [];
   const dropped = Object.keys(raw)
-    .filter((field) => !(field in MANAGED_FIELDS) || (field === 'podsPerCore' && family.name === 'Bottlerocket'))
+    .filter(
+      (field) => !Object.hasOwn(MANAGED_FIELDS, field) || (field === 'podsPerCore' && family.name === 'Bottlerocket'),
+    )
     .sort();
   const addresses = kubelet.clusterDNS?.length ?? 0;
   return [

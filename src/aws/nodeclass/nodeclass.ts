@@ -11,7 +11,7 @@ import type { Step, StepResult } from './step.ts';
 
 export interface NodeClassOptions {
   readonly client: KubeClient;
-  /** In order; all of them run, also after errors. */
+  /** In order; all of them run, also after errors, unless one says that it is the last. */
   readonly steps: readonly Step[];
   readonly conditions: Parameters<typeof initConditions>[1];
   readonly terminate: (nodeClass: EC2NodeClass) => Promise<Outcome>;
@@ -40,9 +40,10 @@ export function nodeClassController({
     let current = initConditions(nodeClass, conditions);
     const results: StepResult[] = [];
     for (const step of steps) {
-      const result = await step(current, log);
+      const result = await attempt(step, current, log);
       current = result.nodeClass;
       results.push(result);
+      if (result.last) break;
     }
     return [current, results];
   }
@@ -71,6 +72,15 @@ export function nodeClassController({
       return outcomeOf(results, log);
     },
   };
+}
+
+/** A step that throws changes nothing; what the others found out is written all the same. */
+async function attempt(step: Step, nodeClass: EC2NodeClass, log: Logger): Promise<StepResult> {
+  try {
+    return await step(nodeClass, log);
+  } catch (error) {
+    return { nodeClass, error };
+  }
 }
 
 /** @throws Error with what failed, unless trying again is pointless */

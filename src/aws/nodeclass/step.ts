@@ -16,6 +16,8 @@ export interface StepResult {
   readonly error?: unknown;
   /** Trying again before the object changes is pointless. */
   readonly terminal?: boolean;
+  /** The steps that follow are of no use. */
+  readonly last?: boolean;
 }
 
 export type Step = (nodeClass: EC2NodeClass, log: Logger) => Promise<StepResult>;

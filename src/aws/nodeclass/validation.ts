@@ -11,7 +11,7 @@ import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
-import { isServerFault } from '../errors.ts';
+import { isServerFault, isUnanswered } from '../errors.ts';
 import { setFingerprint } from '../fingerprint.ts';
 import { canLaunch } from '../instancetypes/compatibility.ts';
 import type { InstanceTypes } from '../instancetypes/instancetypes.ts';
@@ -21,6 +21,7 @@ import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
 import { launchTags, restrictedTags } from '../tags.ts';
 import { TtlCache } from '../ttlcache.ts';
 import { InvalidUserData } from '../userdata/input.ts';
+import { GROUP_UNKNOWN } from './discovery.ts';
 import { claimToTry, judge, tenancyToTry, tryFleet, tryInstance, typeToTry, type Verdict } from './dryrun.ts';
 import { compileFailure, hasExpressions } from './expressions.ts';
 import { parseKubelet } from './kubelet.ts';
@@ -166,6 +167,7 @@ export function validationStep({ setCondition }: StepTools, options: ValidationO
       return undefined;
     } catch (error) {
       if (isServerFault(error)) return { nodeClass, againMs: 0 };
+      if (isUnanswered(error)) return { nodeClass, error };
       const message = 'Failed to detect the cluster CIDR';
       const cause = new Error(`failed to detect the cluster CIDR, ${(error as Error).message}`, { cause: error });
       return fail(nodeClass, { reason: 'ClusterCIDRResolutionFailed', message, error: cause });
@@ -215,6 +217,8 @@ export function validationStep({ setCondition }: StepTools, options: ValidationO
     const early = staticFailure(nodeClass, options.nodeClassCel) ?? dependencyFailure(nodeClass);
     if (early !== undefined) return fail(nodeClass, early);
     if (!options.types.loaded && hasExpressions(parseKubelet(nodeClass.spec.kubelet))) return { nodeClass, againMs: 0 };
+    // The step before has reported it, and is tried again.
+    if (getCondition(nodeClass, 'PlacementGroupReady')?.reason === GROUP_UNKNOWN) return { nodeClass };
     const late = expressionFailure(nodeClass, options.types) ?? tagFailure(nodeClass);
     return late === undefined ? undefined : fail(nodeClass, late);
   }

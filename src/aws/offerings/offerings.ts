@@ -10,6 +10,7 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { Offering, Requirement } from '../../engine/model.ts';
+import { sharedRequirements } from '../../engine/shared-types.ts';
 import type { Zone } from '../instancetypes/zones.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
@@ -107,8 +108,27 @@ const none = (key: string): Requirement => ({ key, operator: 'DoesNotExist' });
 
 const zoneRequirements = (zone: string, known: Zone | undefined): readonly Requirement[] => [
   only(ZONE_LABEL, zone),
-  ...(known === undefined || known.id === '' ? [] : [only(ZONE_ID_LABEL, known.id)]),
+  ...(known === undefined ? [] : [known.id === '' ? none(ZONE_ID_LABEL) : only(ZONE_ID_LABEL, known.id)]),
 ];
+
+/** One list for all types; there are as many as zones times capacity types. */
+const listsOf = new Map<string, readonly Requirement[]>();
+
+function baseRequirements(capacityType: string, zone: string, known: Zone | undefined): readonly Requirement[] {
+  // a zone without a subnet says nothing of its id, one whose id is unknown that it has none
+  const key = `${capacityType} ${zone} ${known === undefined ? 'no subnet' : known.id}`;
+  const list =
+    listsOf.get(key) ??
+    sharedRequirements([
+      only(CAPACITY_TYPE_LABEL, capacityType),
+      ...zoneRequirements(zone, known),
+      none(CAPACITY_RESERVATION_ID_LABEL),
+      none(CAPACITY_RESERVATION_TYPE_LABEL),
+      none(CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL),
+    ]);
+  listsOf.set(key, list);
+  return list;
+}
 
 /** On-demand and spot offerings in every zone of the region; those that cannot be bought now are not available. */
 export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): readonly Entry[] {
@@ -128,13 +148,7 @@ export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): r
         shortageObstacle({ instanceType, zone, capacityType }, subnetIds, context) ??
         (price === undefined ? (spot ? NO_SPOT_PRICE : NO_ON_DEMAND_PRICE) : undefined);
       const offering = {
-        requirements: [
-          only(CAPACITY_TYPE_LABEL, capacityType),
-          ...zoneRequirements(zone, known),
-          none(CAPACITY_RESERVATION_ID_LABEL),
-          none(CAPACITY_RESERVATION_TYPE_LABEL),
-          none(CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL),
-        ],
+        requirements: baseRequirements(capacityType, zone, known),
         usdPerHour: price ?? 0,
         available: obstacle === undefined,
       };

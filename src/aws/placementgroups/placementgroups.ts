@@ -17,6 +17,13 @@ export interface PlacementGroup {
 const ANSWER_TTL_MS = 60_000;
 const LAST_GOOD_TTL_MS = 24 * 3_600_000;
 
+interface Selector {
+  readonly id?: string;
+  readonly name?: string;
+}
+
+const keyOf = ({ id, name }: Selector): string => JSON.stringify([id, name]);
+
 export class PlacementGroups {
   readonly #ec2: EC2Client;
   readonly #answers: LoadingCache<PlacementGroup | undefined>;
@@ -32,23 +39,32 @@ export class PlacementGroups {
   async resolve(nodeClass: EC2NodeClass): Promise<PlacementGroup | undefined> {
     const selector = nodeClass.spec.placementGroupSelector;
     if (selector === undefined) return undefined;
-    const key = JSON.stringify([selector.id, selector.name]);
+    const key = keyOf(selector);
     const group = await this.#answers.get(key, () => this.#describe(selector));
     if (group !== undefined) this.#lastGood.set(key, group);
     return group;
   }
 
-  /** As `resolve`; when AWS cannot be asked, the answer of the last day. */
+  /**
+   * As `resolve`; when AWS cannot be asked, the answer of the last day.
+   * @throws when there is none: an unknown group is not the same as no group
+   */
   async current(nodeClass: EC2NodeClass): Promise<PlacementGroup | undefined> {
-    const selector = nodeClass.spec.placementGroupSelector;
     try {
       return await this.resolve(nodeClass);
-    } catch {
-      return this.#lastGood.get(JSON.stringify([selector?.id, selector?.name]));
+    } catch (error) {
+      const known = this.remembered(nodeClass);
+      if (known !== undefined) return known;
+      throw new Error(`getting the placement group, ${(error as Error).message}`, { cause: error });
     }
   }
 
-  async #describe(selector: { id?: string; name?: string }): Promise<PlacementGroup | undefined> {
+  /** What AWS told of the group within the last day; never asks. */
+  remembered({ spec: { placementGroupSelector: selector } }: EC2NodeClass): PlacementGroup | undefined {
+    return selector && this.#lastGood.get(keyOf(selector));
+  }
+
+  async #describe(selector: Selector): Promise<PlacementGroup | undefined> {
     const ids = selector.id === undefined ? {} : { GroupIds: [selector.id] };
     const names = selector.name === undefined ? {} : { GroupNames: [selector.name] };
     try {

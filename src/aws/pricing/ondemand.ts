@@ -1,5 +1,9 @@
 /** On-demand prices from the AWS Price List. */
 import { type Filter, type PricingClient, paginateGetProducts } from '@aws-sdk/client-pricing';
+import type { Check } from '../answers/checks.ts';
+import { type ReportUnusable, usableItems } from '../answers/items.ts';
+import { pagesOf } from '../pages.ts';
+import { priceText } from './price-text.ts';
 
 const filter = (Field: string, Value: string): Filter => ({ Type: 'TERM_MATCH', Field, Value });
 
@@ -26,39 +30,79 @@ interface PriceListItem {
   };
 }
 
-/** The type and its price per hour in one item of a price list; undefined when it holds no usable price. */
-export function parsePriceListItem(json: string, currency: 'USD' | 'CNY'): readonly [string, number] | undefined {
-  let item: PriceListItem;
+function pricesIn({ terms }: PriceListItem, currency: string): readonly (string | undefined)[] {
+  const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap((term) => Object.values(term.priceDimensions ?? {}));
+  return dimensions.map(({ pricePerUnit }) => pricePerUnit?.[currency]);
+}
+
+/** What costs nothing is no offer of an instance, and is passed over. */
+const isFree = (price: string | undefined): boolean => price === undefined || Number(price) === 0;
+
+/** An item of a price list as it is written; undefined when it is no JSON. */
+function itemIn(json: string): PriceListItem | undefined {
   try {
-    item = JSON.parse(json) as PriceListItem;
+    return JSON.parse(json) as PriceListItem;
   } catch {
     return undefined;
   }
-  const instanceType = item.product?.attributes?.instanceType;
-  if (instanceType === undefined) return undefined;
-  const dimensions = Object.values(item.terms?.OnDemand ?? {}).flatMap((term) =>
-    Object.values(term.priceDimensions ?? {}),
-  );
-  const prices = dimensions.map((dimension) => Number(dimension.pricePerUnit?.[currency])).filter((price) => price > 0);
-  const price = prices.at(-1);
-  return price === undefined ? undefined : [instanceType, price];
 }
 
-async function query(client: PricingClient, filters: readonly Filter[], region: string): Promise<Map<string, number>> {
+const product =
+  (currency: string): Check =>
+  (value, path) => {
+    try {
+      const item = value as PriceListItem;
+      const name = item.product?.attributes?.instanceType;
+      if (name !== undefined && typeof name !== 'string') return `${path} has no name of an instance type`;
+      const prices = pricesIn(item, currency).filter((price) => !isFree(price));
+      return prices.map((price) => priceText(price, path)).find((problem) => problem !== undefined);
+    } catch {
+      return `${path} is no product with prices`;
+    }
+  };
+
+/** The type and its price per hour; undefined when the item is none of a type, or free. */
+function priceOf(item: PriceListItem | undefined, currency: string): readonly [string, number] | undefined {
+  const instanceType = item?.product?.attributes?.instanceType;
+  if (item === undefined || instanceType === undefined) return undefined;
+  const price = pricesIn(item, currency).findLast((each) => !isFree(each));
+  return price === undefined ? undefined : [instanceType, Number(price)];
+}
+
+/** The type and its price per hour in one item of a price list; undefined when it holds no usable price. */
+export function parsePriceListItem(json: string, currency: 'USD' | 'CNY'): readonly [string, number] | undefined {
+  const item = itemIn(json);
+  return product(currency)(item, '') === undefined ? priceOf(item, currency) : undefined;
+}
+
+const CALL = { service: 'Pricing', operation: 'GetProducts' };
+
+async function query(
+  client: PricingClient,
+  filters: readonly Filter[],
+  region: string,
+  report: ReportUnusable,
+): Promise<Map<string, number>> {
   const prices = new Map<string, number>();
   const currency = region.startsWith('cn-') ? 'CNY' : 'USD';
   const input = { ServiceCode: 'AmazonEC2', Filters: [...commonFilters(region), ...filters], MaxResults: 100 };
-  for await (const page of paginateGetProducts({ client }, input))
-    for (const item of page.PriceList ?? []) {
-      const parsed = parsePriceListItem(String(item), currency);
-      if (parsed !== undefined) prices.set(...parsed);
+  for await (const page of pagesOf('GetProducts', paginateGetProducts({ client }, input))) {
+    const items = ((page.PriceList ?? []) as readonly unknown[]).map((text) => itemIn(String(text)));
+    for (const item of usableItems(CALL, items, product(currency), report)) {
+      const price = priceOf(item, currency);
+      if (price !== undefined) prices.set(...price);
     }
+  }
   return prices;
 }
 
 /** Shared and bare-metal prices together. @throws when either list is empty: half a price list would mislead */
-export async function fetchOnDemandPrices(client: PricingClient, region: string): Promise<Map<string, number>> {
-  const answers = await Promise.all(QUERIES.map((filters) => query(client, filters, region)));
+export async function fetchOnDemandPrices(
+  client: PricingClient,
+  region: string,
+  report: ReportUnusable,
+): Promise<Map<string, number>> {
+  const answers = await Promise.all(QUERIES.map((filters) => query(client, filters, region, report)));
   if (answers.some((prices) => prices.size === 0)) throw new Error('no on-demand pricing found');
   return new Map(answers.flatMap((prices) => [...prices]));
 }

@@ -3,7 +3,7 @@ import { isTrue } from '../../api/conditions.ts';
 import { NODE_OVERLAY } from '../../api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
-import type { Informers } from '../../kube/client.ts';
+import type { Informers, Store } from '../../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
 const TTL_MS = 5 * 60_000;
@@ -17,19 +17,39 @@ function pricedTypes({ spec }: NodeOverlay): readonly (readonly [string, number]
   return Number.isNaN(price) ? [] : (requirement.values ?? []).map((type) => [type, price] as const);
 }
 
-export type OverlayPrices = (instanceType: string) => number | undefined;
-
 /** Read every five minutes; overlays that do not pass validation are left out. */
-export function overlayPrices(informers: Informers, clock: Timepiece): OverlayPrices {
-  const overlays = informers.store(NODE_OVERLAY, {}, { optional: true });
-  let prices: ReadonlyMap<string, number> = new Map();
-  let readMs = Number.NEGATIVE_INFINITY;
-  return (instanceType) => {
-    if (monotonicMs(clock) - readMs >= TTL_MS) {
-      const valid = overlays.list().filter((overlay) => isTrue(overlay, 'ValidationSucceeded'));
-      prices = new Map(valid.flatMap(pricedTypes));
-      readMs = monotonicMs(clock);
-    }
-    return prices.get(instanceType);
-  };
+export class OverlayPrices {
+  readonly #overlays: Store<NodeOverlay>;
+  readonly #clock: Timepiece;
+  #prices: ReadonlyMap<string, number> = new Map();
+  #readMs = Number.NEGATIVE_INFINITY;
+  #version = 0;
+
+  constructor(informers: Informers, clock: Timepiece) {
+    this.#overlays = informers.store(NODE_OVERLAY, {}, { optional: true });
+    this.#clock = clock;
+  }
+
+  /** Changes whenever some price did. */
+  get version(): number {
+    this.#read();
+    return this.#version;
+  }
+
+  of(instanceType: string): number | undefined {
+    this.#read();
+    return this.#prices.get(instanceType);
+  }
+
+  #read(): void {
+    const nowMs = monotonicMs(this.#clock);
+    if (nowMs - this.#readMs < TTL_MS) return;
+    const valid = this.#overlays.list().filter((overlay) => isTrue(overlay, 'ValidationSucceeded'));
+    const prices = new Map(valid.flatMap(pricedTypes));
+    this.#readMs = nowMs;
+    if (prices.size === this.#prices.size && [...prices].every(([type, price]) => this.#prices.get(type) === price))
+      return;
+    this.#prices = prices;
+    this.#version++;
+  }
 }

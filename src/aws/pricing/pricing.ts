@@ -58,7 +58,7 @@ export class Pricing {
       return;
     }
     let changed = false;
-    for (const [type, price] of await fetchOnDemandPrices(pricing, region)) {
+    for (const [type, price] of await fetchOnDemandPrices(pricing, region, (error) => this.#report(error))) {
       changed ||= this.#onDemand.get(type) !== price;
       this.#onDemand.set(type, price);
     }
@@ -67,11 +67,15 @@ export class Pricing {
     log.debug('updated on-demand pricing', { 'instance-type-count': this.#onDemand.size });
   }
 
+  #report(error: Error): void {
+    this.#options.log.error('leaving out prices that cannot be used', { error });
+  }
+
   async updateSpot(): Promise<void> {
     const { ec2, clock, log } = this.#options;
     let changed = !this.#spotKnown;
     let offerings = 0;
-    for (const [type, zones] of await fetchSpotPrices(ec2, clock.now())) {
+    for (const [type, zones] of await fetchSpotPrices(ec2, clock.now(), (error) => this.#report(error))) {
       const known = this.#spot.get(type) ?? new Map<string, number>();
       for (const [zone, price] of zones) {
         changed ||= known.get(zone) !== price;

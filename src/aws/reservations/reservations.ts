@@ -11,8 +11,9 @@ import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { isNotFound } from '../errors.ts';
 import { fingerprint } from '../fingerprint.ts';
+import { pagesOf } from '../pages.ts';
 import { tagFilters } from '../tags.ts';
-import { LoadingCache } from '../ttlcache.ts';
+import { type Freshness, LoadingCache } from '../ttlcache.ts';
 
 export type CapacityReservation = CapacityReservationStatus;
 
@@ -71,9 +72,13 @@ export class Reservations {
   }
 
   /** The NodeClass's reservations that have not ended, by id. */
-  async list(nodeClass: EC2NodeClass): Promise<readonly CapacityReservation[]> {
+  async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly CapacityReservation[]> {
     const answers = await Promise.all(
-      queriesFor(nodeClass).map((query) => this.#queries.get(fingerprint(query), () => this.#describe(query))),
+      queriesFor(nodeClass).map((query) => {
+        const key = fingerprint(query);
+        if (anew) this.#queries.delete(key);
+        return this.#queries.get(key, () => this.#describe(query));
+      }),
     );
     const now = this.#clock.now();
     const found = new Map<string, CapacityReservation>();
@@ -94,7 +99,10 @@ export class Reservations {
         const answer = await this.#ec2.send(new DescribeCapacityReservationsCommand(query));
         described.push(...(answer.CapacityReservations ?? []));
       } else
-        for await (const page of paginateDescribeCapacityReservations({ client: this.#ec2 }, query))
+        for await (const page of pagesOf(
+          'DescribeCapacityReservations',
+          paginateDescribeCapacityReservations({ client: this.#ec2 }, query),
+        ))
           described.push(...(page.CapacityReservations ?? []));
     } catch (error) {
       if (!isNotFound(error)) throw error;

@@ -2,8 +2,9 @@
 import { type EC2Client, paginateDescribeSecurityGroups } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass, SecurityGroupSelectorTerm, SecurityGroupStatus } from '../../api/ec2nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
+import { pagesOf } from '../pages.ts';
 import { tagFilters } from '../tags.ts';
-import { LoadingCache } from '../ttlcache.ts';
+import { type Freshness, LoadingCache } from '../ttlcache.ts';
 
 interface AwsFilter {
   readonly Name: string;
@@ -37,8 +38,9 @@ export class SecurityGroups {
   }
 
   /** By id. */
-  list(nodeClass: EC2NodeClass): Promise<readonly SecurityGroupStatus[]> {
+  list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly SecurityGroupStatus[]> {
     const key = `${nodeClass.metadata.uid}-${nodeClass.metadata.generation}`;
+    if (anew) this.#cache.delete(key);
     return this.#cache.get(key, () => this.#describe(nodeClass));
   }
 
@@ -47,7 +49,10 @@ export class SecurityGroups {
     const queries = securityGroupQueries(nodeClass.spec.securityGroupSelectorTerms);
     await Promise.all(
       queries.map(async (Filters) => {
-        for await (const page of paginateDescribeSecurityGroups({ client: this.#ec2 }, { Filters, MaxResults: 500 }))
+        for await (const page of pagesOf(
+          'DescribeSecurityGroups',
+          paginateDescribeSecurityGroups({ client: this.#ec2 }, { Filters, MaxResults: 500 }),
+        ))
           for (const { GroupId: id = '', GroupName: name = '' } of page.SecurityGroups ?? [])
             found.set(id, { id, name });
       }),

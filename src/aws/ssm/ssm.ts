@@ -2,6 +2,7 @@
 import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { UnusableAnswer } from '../answers/unusable.ts';
 import { TtlCache } from '../ttlcache.ts';
 
 export interface Parameter {
@@ -12,6 +13,8 @@ export interface Parameter {
   readonly custom: boolean;
 }
 
+const CALL = { service: 'SSM', operation: 'GetParameter' };
+const IMAGE_ID = /^ami-[0-9a-z]{1,32}$/;
 const CUSTOM_TTL_MS = 5 * 60_000;
 const ALIAS_TTL_MS = 24 * 3_600_000;
 
@@ -30,10 +33,13 @@ export class Parameters {
   async get(parameter: Parameter): Promise<string> {
     const known = this.#cache.get(parameter.name);
     if (known !== undefined) return known.value;
-    let value: string;
+    let value: string | undefined;
     try {
       const answer = await this.#ssm.send(new GetParameterCommand({ Name: parameter.name }));
-      value = answer.Parameter?.Value ?? '';
+      value = answer.Parameter?.Value;
+      if (value === undefined) throw new Error('SSM tells no value');
+      // of an image that cannot be, EC2 would say that there is none
+      if (!parameter.custom && !IMAGE_ID.test(value)) throw new UnusableAnswer(CALL, 'the value is no image id');
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       throw new Error(`getting ssm parameter, ${text} (parameter=${parameter.name})`, { cause: error });

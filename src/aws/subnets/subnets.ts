@@ -6,8 +6,9 @@ import { compatibleOfferings } from '../../engine/instancetypes.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
 import type { Clock } from '../../kube/clock.ts';
+import { pagesOf } from '../pages.ts';
 import { tagFilters } from '../tags.ts';
-import { LoadingCache, TtlCache } from '../ttlcache.ts';
+import { type Freshness, LoadingCache, TtlCache } from '../ttlcache.ts';
 
 interface AwsFilter {
   readonly Name: string;
@@ -46,8 +47,9 @@ export class Subnets {
   }
 
   /** As the NodeClass's status lists them: most free addresses first, then by id. */
-  async list(nodeClass: EC2NodeClass): Promise<readonly SubnetStatus[]> {
+  async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly SubnetStatus[]> {
     const key = `${nodeClass.metadata.uid}-${nodeClass.metadata.generation}`;
+    if (anew) this.#cache.delete(key);
     const subnets = await this.#cache.get(key, () => this.#describe(nodeClass));
     return [...subnets]
       .sort((a, b) => {
@@ -66,7 +68,10 @@ export class Subnets {
     const queries = subnetQueries(nodeClass.spec.subnetSelectorTerms);
     await Promise.all(
       queries.map(async (Filters) => {
-        for await (const page of paginateDescribeSubnets({ client: this.#ec2 }, { Filters, MaxResults: 500 }))
+        for await (const page of pagesOf(
+          'DescribeSubnets',
+          paginateDescribeSubnets({ client: this.#ec2 }, { Filters, MaxResults: 500 }),
+        ))
           for (const subnet of page.Subnets ?? []) found.set(subnet.SubnetId ?? '', subnet);
       }),
     );

@@ -28,8 +28,8 @@ function isYamlDocument(text: string): boolean {
 
 function customParts(custom: string | undefined): readonly Part[] {
   if (custom === undefined || custom === '') return [];
-  if (!isMime(custom)) return [part(isYamlDocument(custom) ? NODE_CONFIG : SHELL_SCRIPT, custom)];
   try {
+    if (!isMime(custom)) return [part(isYamlDocument(custom) ? NODE_CONFIG : SHELL_SCRIPT, custom)];
     return parseMime(custom).map((each) => part(contentType(each) ?? SHELL_SCRIPT, each.content));
   } catch (error) {
     throw new InvalidUserData(`parsing custom UserData, ${(error as Error).message}`, { cause: error });
@@ -37,7 +37,8 @@ function customParts(custom: string | undefined): readonly Part[] {
 }
 
 function certificateAuthority(bundle: string): string {
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(bundle)) throw new InvalidUserData('decoding CABundle, it is not base64');
+  if (!/^[A-Za-z0-9+/\s]*(?:={1,2}\s*)?$/.test(bundle))
+    throw new InvalidUserData('decoding CABundle, it is not base64');
   return Buffer.from(bundle, 'base64').toString('base64');
 }
 

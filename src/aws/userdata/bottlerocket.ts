@@ -1,5 +1,7 @@
 /** User data of Bottlerocket: its settings as TOML, the user's merged with ours. */
-import { parse, stringify, type TomlTable } from 'smol-toml';
+
+import { parse, stringify, TomlError, type TomlTable } from 'smol-toml';
+import { own } from '../../api/own.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 
@@ -39,8 +41,14 @@ function parseCustom(custom: string | undefined): TomlTable {
   try {
     return table(parse(custom ?? '').settings);
   } catch (error) {
-    throw new InvalidUserData(`invalid UserData ${(error as Error).message}`, { cause: error });
+    throw new InvalidUserData(`invalid UserData ${withoutExcerpt(error)}`);
   }
+}
+
+/** The parser's message goes on with the lines around the fault, which may hold secrets. */
+function withoutExcerpt(error: unknown): string {
+  const [message = ''] = (error as Error).message.split('\n', 1);
+  return error instanceof TomlError ? `${message} (line ${error.line}, column ${error.column})` : message;
 }
 
 /** Only what is set; each replaces the user's value as a whole. */
@@ -86,7 +94,7 @@ function knownSettings(user: TomlTable, log: Logger): TomlTable {
   const dropped: string[] = [];
   const settings = pick(user, KUBERNETES_KEYS, '', dropped);
   for (const [key, value] of Object.entries(settings)) {
-    const members = MEMBERS[key];
+    const members = own(MEMBERS, key);
     if (members !== undefined) settings[key] = pickEach(value, members, `${key}.`, dropped);
     else if (key === 'topology-manager-policy-options' && isTable(value))
       settings[key] = pick(value, TOPOLOGY_OPTIONS, `${key}.`, dropped);

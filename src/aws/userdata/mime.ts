@@ -1,5 +1,7 @@
 /** Multipart archives, in which cloud-init and nodeadm find several documents. */
 
+import { put } from '../../api/own.ts';
+
 export interface Part {
   readonly headers: Readonly<Record<string, string>>;
   readonly content: string;
@@ -26,8 +28,8 @@ function readHeaders(text: string): { headers: Record<string, string>; rest: str
     .split('\n')) {
     if (line === '') continue;
     const colon = line.indexOf(':');
-    if (colon < 1) throw new Error(`malformed header "${line}"`);
-    headers[canonicalName(line.slice(0, colon).trim())] = line.slice(colon + 1).trim();
+    if (colon < 1) throw new Error('malformed header: a line of the headers has no colon');
+    put(headers, canonicalName(line.slice(0, colon).trim()), line.slice(colon + 1).trim());
   }
   return { headers, rest: text.slice(end === 0 ? 1 : end + 2) };
 }
@@ -43,7 +45,7 @@ const ENCODING = 'Content-Transfer-Encoding';
 const quotedPrintable = (text: string): string =>
   Buffer.from(
     text
-      .replace(/[ \t]+$/gm, '')
+      .replace(/(?<![ \t])[ \t]+$/gm, '')
       .replace(/=\n/g, '')
       .replace(/=([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
     'latin1',

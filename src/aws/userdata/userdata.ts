@@ -5,14 +5,19 @@ import { type AmiFamily, aliasOf } from '../amis/families.ts';
 import { al2UserData } from './al2.ts';
 import { al2023UserData } from './al2023.ts';
 import { bottlerocketUserData } from './bottlerocket.ts';
-import type { Bootstrap } from './input.ts';
+import { type Bootstrap, InvalidUserData } from './input.ts';
 import { windowsUserData } from './windows.ts';
+
+/** EC2 takes 16 KiB. What is far beyond that is not even parsed. */
+const MAX_CUSTOM = 65_536;
 
 /**
  * Plain text; EC2 wants it in base64.
  * @throws InvalidUserData, NodeClassNotReady
  */
 export function renderUserData(family: AmiFamily, bootstrap: Bootstrap, log: Logger): string {
+  const length = bootstrap.custom?.length ?? 0;
+  if (length > MAX_CUSTOM) throw new InvalidUserData(`it has ${length} characters, and EC2 takes 16384 bytes`);
   switch (family.name) {
     case 'AL2023':
       return al2023UserData(bootstrap);

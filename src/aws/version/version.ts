@@ -1,5 +1,6 @@
 /** The cluster's Kubernetes version, which image aliases depend on. */
 import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
+import { quoted } from '../../api/quoted.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 
@@ -32,6 +33,8 @@ export class ClusterVersion {
   async refresh(): Promise<void> {
     const version = await this.#read();
     if (version === this.#version) return;
+    // images and drift depend on it: what is no version must not take the place of one
+    if (!/^\d+\.\d+$/.test(version)) throw new Error(`reading the version of the cluster: ${quoted(version)} is none`);
     this.#version = version;
     this.#options.log.debug('discovered kubernetes version', { version });
     const [major, minor] = version.split('.').map(Number);

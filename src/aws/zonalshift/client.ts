@@ -1,5 +1,7 @@
 /** Asks Application Recovery Controller which zones a cluster has been shifted away from. */
 import type { EKSClient } from '@aws-sdk/client-eks';
+import { amount, list, structure, text } from '../answers/checks.ts';
+import { UnusableAnswer } from '../answers/unusable.ts';
 import { signedRequest } from '../signed.ts';
 
 export interface Shift {
@@ -15,21 +17,41 @@ export interface ShiftSource {
   shifts(resourceArn: string): Promise<readonly Shift[]>;
 }
 
+interface ManagedShift {
+  readonly awayFrom: string;
+  /** Seconds since the epoch. */
+  readonly expiryTime: number;
+  readonly appliedStatus: string;
+}
+
 interface ManagedResource {
-  readonly zonalShifts?: readonly {
-    readonly awayFrom?: string;
-    /** Seconds since the epoch. */
-    readonly expiryTime?: number;
-    readonly appliedStatus?: string;
-  }[];
+  readonly zonalShifts: readonly ManagedShift[];
+}
+
+const CALL = { service: 'ARC', operation: 'GetManagedResource' };
+/** A shift of which any part is unknown may be one to keep away from. */
+const managedResource = structure<ManagedResource>({
+  zonalShifts: list(structure<ManagedShift>({ awayFrom: text, expiryTime: amount(), appliedStatus: text })),
+});
+
+/** @throws UnusableAnswer */
+function read(json: string): ManagedResource {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(json);
+  } catch {
+    throw new UnusableAnswer(CALL, 'it is no JSON object');
+  }
+  const problem = managedResource(answer, '');
+  if (problem !== undefined) throw new UnusableAnswer(CALL, problem);
+  return answer as ManagedResource;
 }
 
 export const shiftSource = (eks: EKSClient, region: string): ShiftSource => ({
   async shifts(resourceArn) {
     const path = `/managedresources/${encodeURIComponent(resourceArn)}`;
-    const text = await signedRequest(eks, { service: 'arc-zonal-shift', region, path });
-    const { zonalShifts = [] } = JSON.parse(text) as ManagedResource;
-    return zonalShifts.map(({ awayFrom = '', expiryTime = 0, appliedStatus }) => ({
+    const { zonalShifts } = read(await signedRequest(eks, { service: 'arc-zonal-shift', region, path }));
+    return zonalShifts.map(({ awayFrom, expiryTime, appliedStatus }) => ({
       awayFrom,
       expiresMs: expiryTime * 1000,
       applied: appliedStatus === 'APPLIED',

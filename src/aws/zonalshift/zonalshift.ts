@@ -30,6 +30,7 @@ export class ZonalShifts implements ShiftedZones {
     const shifts = await this.#source.shifts(this.#clusterArn);
     if (shifts.length === 0) this.#known = new Map();
     for (const shift of shifts) this.#known.set(shift.awayFrom, shift);
+    for (const [zoneId, { expiresMs }] of this.#known) if (expiresMs <= this.#clock.now()) this.#known.delete(zoneId);
   }
 
   until(zoneId: string): number | undefined {

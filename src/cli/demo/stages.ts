@@ -1,9 +1,11 @@
 /** The demo's stages, in order. Each does what a user would do and waits until the cluster shows the effect. */
+
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { own } from '../../api/own.ts';
 import type { LocalInstance } from '../../local/aws/types.ts';
 import { collectionPath } from '../../local/client.ts';
 import type { World } from '../../local/world.ts';
@@ -44,7 +46,7 @@ export async function applyExamples({ world, view, screen }: Stage): Promise<voi
     );
     for (const document of parseAllDocuments(text)) {
       const object = document.toJS() as KubeObject;
-      const kind = KINDS[object.kind];
+      const kind = own(KINDS, object.kind);
       if (kind === undefined) throw new Error(`examples/${file}: the demo does not know kind ${object.kind}`);
       const path = `${collectionPath(kind, kind.namespaced ? 'default' : undefined)}/${object.metadata.name}`;
       await world.kube.client.raw(

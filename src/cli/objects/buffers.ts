@@ -10,7 +10,7 @@ import {
   templateTarget,
   workloadTarget,
 } from '../../engine/buffertarget.ts';
-import { desiredReplicas, isActive, virtualPods } from '../../engine/capacitybuffers.ts';
+import { desiredReplicas, expectRoomBeside, isActive, virtualPods } from '../../engine/capacitybuffers.ts';
 import type { Manifest } from './read.ts';
 import { stored } from './stored.ts';
 
@@ -34,7 +34,14 @@ export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffe
       notes.push(`${manifest.where}: no room is kept: ${target.message}`);
       continue;
     }
-    const replicas = desiredReplicas(buffer.spec, target.template, target.current);
+    let replicas: number;
+    try {
+      replicas = desiredReplicas(buffer.spec, target.template, target.current);
+      expectRoomBeside(pods.length, replicas);
+    } catch (error) {
+      notes.push(`${manifest.where}: no room is kept: ${error instanceof Error ? error.message : error}`);
+      continue;
+    }
     pods.push(...virtualPods(buffer, target.template, replicas, nowMs));
   }
   return { pods, notes };

@@ -1,9 +1,12 @@
 /** Manifests from files, folders and standard input: YAML or JSON, several documents, Lists. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { InputError, messageOf } from './errors.ts';
+import { readStandardInput, readText } from './text.ts';
+
+export { readText } from './text.ts';
 
 /** An object and where it was read. */
 export interface Manifest {
@@ -18,7 +21,7 @@ const SEPARATOR = /^---(?:[ \t].*)?$/m;
 /** Reads what `-f` names. Folders are read whole, in name order, but not what lies below them. */
 export function readManifests(paths: readonly string[]): readonly Manifest[] {
   return paths.flatMap((path) => {
-    if (path === '-') return parseManifests(readFileSync(0, 'utf8'), 'standard input');
+    if (path === '-') return parseManifests(readStandardInput(), 'standard input');
     return filesOf(path).flatMap((file) => parseManifests(readText(file), file));
   });
 }
@@ -38,17 +41,32 @@ function filesOf(path: string): readonly string[] {
   return files.map((name) => join(path, name));
 }
 
-export function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new InputError(file, `cannot be read: ${messageOf(error)}`, { cause: error });
-  }
-}
-
 /** The objects of a text, empty documents left out. @throws InputError that names the document. */
 export function parseManifests(text: string, source: string): readonly Manifest[] {
-  return parseDocuments(text, source).flatMap(({ value, where }) => objectsIn(value, where));
+  return parseDocuments(text, source).flatMap(({ value, where }) => {
+    checkDepth(value, where);
+    return objectsIn(value, where);
+  });
+}
+
+/** Far deeper than any object of Kubernetes. */
+const MOST_LEVELS = 200;
+
+/** @throws InputError when a value is too deep to be worked on, or holds itself, as anchors of YAML can have it */
+function checkDepth(value: unknown, where: string): void {
+  let level: readonly unknown[] = [value];
+  const known = new Set<unknown>();
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MOST_LEVELS)
+      throw new InputError(where, `is nested more than ${MOST_LEVELS} levels deep, or holds itself`);
+    // what several anchors share is looked at once in each level
+    known.clear();
+    level = level.flatMap((one) => {
+      if (typeof one !== 'object' || one === null || known.has(one)) return [];
+      known.add(one);
+      return Object.values(one);
+    });
+  }
 }
 
 interface Document {
@@ -59,12 +77,23 @@ interface Document {
 function parseDocuments(text: string, source: string): readonly Document[] {
   const whole = text.trimStart().startsWith('{') ? parseJsonDocuments(text, source) : undefined;
   if (whole !== undefined) return whole;
-  return parseAllDocuments(text, { uniqueKeys: true }).map((document, index) => {
+  return readYaml(source, () => parseAllDocuments(text, { uniqueKeys: true })).map((document, index) => {
     const where = `${source}, document ${index + 1}`;
     const [error] = document.errors;
     if (error !== undefined) throw new InputError(where, `not valid YAML: ${firstLine(error)}`, { cause: error });
-    return { value: document.toJS() as unknown, where };
+    return { value: readYaml(where, () => document.toJS() as unknown), where };
   });
+}
+
+/** @throws InputError with the place, where the parser gives up on nesting, or on aliases that multiply */
+function readYaml<T>(where: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const isDeep = error instanceof RangeError;
+    const what = isDeep ? 'is nested too deeply' : `not valid YAML: ${messageOf(error).split('\n', 1)[0]}`;
+    throw new InputError(where, what, { cause: error });
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What default topology spread constraints need to know of the Services and workloads among manifests. */
+
 import type {
   KubeObject,
   ReplicationController,
@@ -6,6 +7,7 @@ import type {
   TopologySpreadConstraint,
   Workload,
 } from '../../api/kubernetes.ts';
+import { own } from '../../api/own.ts';
 import type { DefaultSpread, SpreadWorkload } from '../../engine/defaultspread.ts';
 import type { Manifest } from './read.ts';
 
@@ -36,7 +38,7 @@ function spreadWorkload(object: KubeObject): readonly SpreadWorkload[] {
       ? []
       : [{ apiVersion: 'v1', kind: 'ReplicationController', ...named, selector: { matchLabels } }];
   }
-  const kind = SPREADING[object.kind];
+  const kind = own(SPREADING, object.kind);
   const selector = kind && (object as Workload).spec.selector;
   return kind && selector ? [{ apiVersion: 'apps/v1', kind, ...named, selector }] : [];
 }

@@ -1,5 +1,5 @@
 /** Custom resources among manifests as the API server would store them. */
-import { customResourceDefinitions } from '../../api/crds.ts';
+import { customResourceDefinition } from '../../api/crds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { RULES_NOT_CHECKED } from '../../api/schema/cause.ts';
 import { type StructuralSchema, structuralSchema } from '../../api/schema/structural.ts';
@@ -18,7 +18,7 @@ const rules = new Map<string, Rules>();
 function rulesOf(kind: string): Rules | undefined {
   const known = rules.get(kind);
   if (known !== undefined) return known;
-  const definition = customResourceDefinitions().find(({ spec }) => spec.names.kind === kind);
+  const definition = customResourceDefinition(kind);
   const version = definition?.spec.versions[0];
   if (definition === undefined || version === undefined) return undefined;
   const read = {

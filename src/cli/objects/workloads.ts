@@ -1,5 +1,7 @@
 /** Workloads as the pods they stand for. */
+
 import type { DaemonSet, OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
+import { own } from '../../api/own.ts';
 import { defaultRequests } from '../../engine/resources.ts';
 
 /** Gives out UIDs that order as they were asked for. */
@@ -26,7 +28,7 @@ const OWNERS: Readonly<Record<string, { readonly apiVersion: string; readonly ki
 };
 
 function ownerOf(workload: Workload | DaemonSet): OwnerReference {
-  const { apiVersion, kind } = OWNERS[workload.kind] ?? workload;
+  const { apiVersion, kind } = own(OWNERS, workload.kind) ?? workload;
   const { name, uid = name } = workload.metadata;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }

@@ -1,6 +1,6 @@
 /** Conditions of capacity buffers: plain ones, none of which sums up the others. */
 import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
-import { type ConditionUpdate, getCondition, timestamp } from '../../api/conditions.ts';
+import { type ConditionUpdate, conditionMessage, getCondition, timestamp } from '../../api/conditions.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 
 /** The time of transition moves with the status only. */
@@ -12,7 +12,7 @@ export function withCondition(buffer: CapacityBuffer, update: ConditionUpdate, n
     type,
     status,
     reason,
-    message,
+    message: conditionMessage(message),
     lastTransitionTime: isSame ? before.lastTransitionTime : timestamp(nowMs),
     observedGeneration: buffer.metadata.generation ?? 0,
   };

@@ -8,6 +8,7 @@ import {
   ACTIVE_CAPACITY,
   bufferKey,
   desiredReplicas,
+  expectRoomBeside,
   isActive,
   READY_FOR_PROVISIONING,
   virtualPods,
@@ -98,8 +99,12 @@ export function bufferResolution(deps: Deps, batcher: Batcher): Reconciler<Capac
       if (isProblem(target)) {
         await fail(buffer, target);
       } else {
-        const { template, current, podTemplate } = target;
-        const replicas = desiredReplicas(buffer.spec, template, current);
+        const { template, podTemplate } = target;
+        const replicas = replicasOf(buffer, target, cluster.virtualPods.countBeside(bufferKey(buffer)));
+        if (typeof replicas !== 'number') {
+          await fail(buffer, replicas);
+          return after(REVIEW_MS);
+        }
         provide(buffer, template, replicas);
         await write(
           buffer,
@@ -123,6 +128,21 @@ export function bufferResolution(deps: Deps, batcher: Batcher): Reconciler<Capac
       return after(REVIEW_MS);
     },
   };
+}
+
+/** How many pods room is kept for, or why that cannot be told. */
+function replicasOf(
+  { spec }: CapacityBuffer,
+  { template, current }: BufferTarget,
+  others: number,
+): number | BufferProblem {
+  try {
+    const replicas = desiredReplicas(spec, template, current);
+    expectRoomBeside(others, replicas);
+    return replicas;
+  } catch (error) {
+    return { reason: 'ResolutionFailed', message: error instanceof Error ? error.message : String(error) };
+  }
 }
 
 /** A changed PodTemplate wakes the buffers that name it. */

@@ -34,6 +34,16 @@ export type Asked = Omit<Review, 'findings'> & {
   readonly decide: (signal: AbortSignal) => Promise<Findings>;
 };
 
+/** A candidate that cannot be judged keeps no others from it. */
+function filterResult(method: Method, candidate: Candidate): ReturnType<Method['filter']> {
+  try {
+    return method.filter(candidate);
+  } catch (error) {
+    const text = `node cannot be judged, ${error instanceof Error ? error.message : error}`;
+    return { eligible: false, isTold: true, reason: { code: 'failed', text } };
+  }
+}
+
 export type Deliberate = (question: Question) => Promise<Asked>;
 
 export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodePool[] =>
@@ -95,7 +105,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
   }
 
   function isEligible(method: Method, candidate: Candidate, declined: Map<string, Declined>): boolean {
-    const verdict = method.filter(candidate);
+    const verdict = filterResult(method, candidate);
     if (verdict.eligible) return true;
     declined.set(candidate.providerId, { candidate, reason: verdict.reason });
     if (verdict.isTold) publishUnconsolidatable(events, candidate, verdict.reason.text);

@@ -12,7 +12,9 @@ import type { NumberedPool, SnapshotFrame } from '../enginemessages.ts';
 export interface Backdrop {
   readonly frame: SnapshotFrame;
   readonly nodePools: readonly NodePool[];
-  readonly solve: Omit<SolveOptions, 'elapsedMs'>;
+  readonly solve: Omit<SolveOptions, 'elapsedMs' | 'working'>;
+  /** Pods that are moved in no experiment, by namespaced name, and why. */
+  readonly untouched: ReadonlyMap<string, string>;
 }
 
 /** A deliberation, with provider ids for candidates. */

@@ -5,6 +5,7 @@ import { Experiments } from '../../engine/disruption/experiments.ts';
 import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
 import type { Snapshot, SolveOptions } from '../../engine/model.ts';
+import type { Reports } from '../engine-supervision.ts';
 
 /** The cluster at a moment. */
 export interface Scenery {
@@ -12,7 +13,7 @@ export interface Scenery {
   readonly snapshot: Snapshot;
   /** All NodePools, those too that buy nothing for pods. */
   readonly nodePools: readonly NodePool[];
-  readonly solve: Omit<SolveOptions, 'elapsedMs'>;
+  readonly solve: Omit<SolveOptions, 'elapsedMs' | 'working'>;
 }
 
 /** Provider ids of the nodes to do without. */
@@ -22,6 +23,10 @@ export interface Laboratory {
   simulate(scenery: Scenery, gone: Gone, options: SimulationOptions): Promise<Simulation | undefined>;
   /** What the method decides. Rejects when `signal` aborts. */
   decide(scenery: Scenery, method: Method, deliberation: Deliberation, signal: AbortSignal): Promise<Findings>;
+  /** Told where to log and count what happens to it, if it is interested. */
+  reportTo?(reports: Reports): void;
+  /** @throws Error when it has no chance of answering any more in this process */
+  check?(): void;
 }
 
 /** Experiments in this thread, one turn of the event loop for each. */

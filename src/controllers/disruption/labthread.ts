@@ -7,8 +7,11 @@ import type { Evaluation } from '../../engine/disruption/balance.ts';
 import type { Candidate } from '../../engine/disruption/candidates.ts';
 import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../../engine/disruption/simulation.ts';
+import { realClock } from '../../kube/clock.ts';
+import { type Reports, Supervision, Suspects } from '../engine-supervision.ts';
+import { EngineDeath } from '../engine-watchdog.ts';
 import type { NumberedPool } from '../enginemessages.ts';
-import { EngineThread, threadUrl } from '../enginethread.ts';
+import { EngineThread, type ThreadOptions, threadUrl } from '../enginethread.ts';
 import type { Answer, EvaluationInWords, FindingsInWords, Message, Question } from './labmessages.ts';
 import type { Gone, Laboratory, Scenery } from './laboratory.ts';
 import { slimForExperiments } from './slim.ts';
@@ -16,37 +19,87 @@ import { slimForExperiments } from './slim.ts';
 const FORMS = { node: slimForExperiments, pendingPod: (pod: Pod): Pod => pod };
 
 export interface LabThread extends Laboratory {
+  /** Ends of the thread are logged and counted there. */
+  reportTo(reports: Reports): void;
+  /** @throws Error when its threads end again and again without an answer */
+  check(): void;
   /** Ends the thread. Experiments under way fail. */
   close(): Promise<void>;
 }
 
+/** What an experiment, or all of a search, may take beyond its own end. */
+const MARGIN_MS = 30_000;
+/** The longest that a search goes on by itself, its last experiment included. */
+const LONGEST_SEARCH_MS = 4 * 60_000;
+/** For experiments without a deadline of their own. */
+const DEADLINE_MS = 60_000;
+
 /** The thread starts with the first experiment, never keeps the process alive by itself, and starts anew after it failed. */
-export function labThread(): LabThread {
+export function labThread(options: ThreadOptions = {}): LabThread {
+  const clock = options.clock ?? realClock();
+  const supervision = new Supervision(clock, options.suspects ?? new Suspects(clock));
   let lab: Lab | undefined;
-  const running = (): Lab => {
-    if (lab === undefined || lab.thread.failed) lab = new Lab();
+
+  async function running(): Promise<Lab> {
+    if (lab === undefined || lab.thread.failed) await supervision.pause();
+    if (lab === undefined || lab.thread.failed) lab = new Lab(options, supervision.suspects);
     return lab;
-  };
+  }
+
+  /** What the thread ends of fails, and so ends the round that asked: the next one does without the suspects. */
+  async function supervised<T>({ snapshot }: Scenery, request: string, work: (lab: Lab) => Promise<T>): Promise<T> {
+    let present: Lab | undefined;
+    try {
+      present = await running();
+      const answer = await work(present);
+      supervision.answered(request);
+      return answer;
+    } catch (error) {
+      if (error instanceof EngineDeath && !present?.isReported) {
+        if (present !== undefined) present.isReported = true;
+        const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
+        supervision.died(error, pods, request);
+      }
+      throw error;
+    }
+  }
+
   return {
-    simulate: (scenery, gone, options) => running().simulate(scenery, gone, options),
-    decide: (scenery, method, deliberation, signal) => running().decide(scenery, method, deliberation, signal),
+    simulate: (scenery, gone, how) =>
+      supervised(scenery, 'simulate', (present) => present.simulate(scenery, gone, how)),
+    decide: (scenery, method, deliberation, signal) =>
+      supervised(scenery, method.name, (present) => present.decide(scenery, method, deliberation, signal)),
+    check: () => supervision.check(),
+    reportTo: (reports) => supervision.reportTo(reports),
     close: async () => lab?.thread.close(),
   };
 }
 
 class Lab {
-  readonly thread = new EngineThread<Message, Answer>(
-    threadUrl(import.meta.url, 'labworker', 'controllers/disruption'),
-    'laboratory',
-  );
+  readonly thread: EngineThread<Message, Answer>;
   /** What the thread makes its experiments on. */
   #shown: Scenery | undefined;
+  /** Its end has been reported: several requests can fail of it. */
+  isReported = false;
+  readonly #suspects: Suspects;
+
+  constructor(options: ThreadOptions, suspects: Suspects) {
+    this.#suspects = suspects;
+    this.thread = new EngineThread(
+      threadUrl(import.meta.url, 'labworker', 'controllers/disruption'),
+      'laboratory',
+      options,
+    );
+  }
 
   async simulate(scenery: Scenery, gone: Gone, options: SimulationOptions): Promise<Simulation | undefined> {
-    const answer = await this.thread.ask(async (job) => {
-      await this.#show(scenery);
-      return { kind: 'simulate', job, gone, options };
-    });
+    const answer = await this.thread.ask(
+      async (job) => {
+        await this.#show(scenery);
+        return { kind: 'simulate', job, gone, options };
+      },
+      (scenery.solve.deadlineMs ?? DEADLINE_MS) + MARGIN_MS,
+    );
     if (!('simulation' in answer)) throw new Error('The laboratory answered another question');
     return answer.simulation && { ...answer.simulation, pools: scenery.snapshot.pools };
   }
@@ -61,7 +114,7 @@ class Lab {
         await this.#show(scenery);
         const pools = await this.thread.numbered([...deliberation.pools.values()]);
         return { kind: 'decide', job, question: questionOf(method, deliberation, pools) };
-      });
+      }, LONGEST_SEARCH_MS + MARGIN_MS);
       if (!('findings' in answer)) throw new Error('The laboratory answered another question');
       return withObjects(answer.findings, deliberation);
     } catch (error) {
@@ -76,7 +129,8 @@ class Lab {
     if (this.#shown === scenery) return;
     const { snapshot, nodePools, solve } = scenery;
     const frame = await this.thread.show(snapshot, FORMS);
-    this.thread.send({ kind: 'scene', backdrop: { frame, nodePools, solve } });
+    const untouched = this.#suspects.among([...snapshot.pendingPods, ...snapshot.nodes.flatMap(({ pods }) => pods)]);
+    this.thread.send({ kind: 'scene', backdrop: { frame, nodePools, solve, untouched } });
     this.#shown = scenery;
   }
 }

@@ -7,8 +7,9 @@ import type { Deliberation, Findings } from '../../engine/disruption/method.ts';
 import { methodsOf } from '../../engine/disruption/review.ts';
 import type { SimulationOptions } from '../../engine/disruption/simulation.ts';
 import type { Snapshot } from '../../engine/model.ts';
+import { countGc } from '../../observe/gc-seconds.ts';
 import type { HoldMessage } from '../enginemessages.ts';
-import { answer, HeldCluster } from '../engineworker.ts';
+import { answer, HeldCluster, working } from '../engineworker.ts';
 import type {
   Backdrop,
   EvaluationInWords,
@@ -18,12 +19,13 @@ import type {
   SimulationInWords,
 } from './labmessages.ts';
 
+countGc('laboratory');
 const cluster = new HeldCluster();
 let scene: { readonly snapshot: Snapshot; readonly experiments: Experiments } | undefined;
 
-function setScene({ frame, nodePools, solve }: Backdrop): void {
+function setScene({ frame, nodePools, solve, untouched }: Backdrop): void {
   const snapshot = cluster.snapshot(frame);
-  const options = { nodePools, solve: { ...solve, elapsedMs: () => performance.now() } };
+  const options = { nodePools, untouched, solve: { ...solve, elapsedMs: () => performance.now(), working } };
   scene = { snapshot, experiments: new Experiments(snapshot, options) };
 }
 

@@ -8,6 +8,7 @@ import { inBatches } from '../../kube/parallel.ts';
 import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
+import type { Purchases } from '../provisioning/purchases.ts';
 import { deliberator, managedPools } from './deliberate.ts';
 import { during, isConflictOnly } from './failures.ts';
 import type { Laboratory } from './laboratory.ts';
@@ -34,11 +35,13 @@ export interface DisruptionParts {
   readonly laboratory: Laboratory;
   /** Takes down what is said of every node. */
   readonly book: VerdictBook;
+  readonly purchases: Pick<Purchases, 'taking'>;
 }
 
-export function disruption(deps: Deps, { queue, methods, laboratory, book }: DisruptionParts): Singleton {
+export function disruption(deps: Deps, { queue, methods, laboratory, book, purchases }: DisruptionParts): Singleton {
   const { cluster, clock, metrics } = deps;
-  const run = methodRunner(deps, queue, deliberator(deps, queue, sessions(deps, laboratory)), book);
+  const open = sessions(deps, laboratory, (pods) => purchases.taking(pods));
+  const run = methodRunner(deps, queue, deliberator(deps, queue, open), book);
   /** By `monotonicMs`. */
   const lastRunMs = new Map<string, number>();
   /** Names of the NodePools of the last run. */

@@ -4,7 +4,8 @@ import { silent } from '../../observe/logger.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import type { Deps } from '../deps.ts';
 import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
-import { pendingPods } from '../provisioning/workload.ts';
+import type { Purchases } from '../provisioning/purchases.ts';
+import { pendingPods, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
 import { solveOptions } from '../solver.ts';
 import type { Laboratory, Scenery } from './laboratory.ts';
 
@@ -20,16 +21,23 @@ export interface Session {
 
 export type OpenSession = () => Session;
 
-export function sessions(deps: Deps, laboratory: Laboratory): OpenSession {
+/** `taking` answers which of the pods that wait nodes may be bought for now: no others have any bought by a replacement. */
+export function sessions(
+  deps: Deps,
+  laboratory: Laboratory,
+  taking: Purchases['taking'] = (pods) => pods,
+): OpenSession {
   const { cluster, clock, settings } = deps;
 
   async function sceneryNow(): Promise<Scenery> {
     const nodes = cluster.nodes();
-    const pods = [...pendingPods(cluster), ...cluster.virtualPods.list()];
+    const overdue = cluster.unlaunched.overdue();
+    const pending = taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
+    const pods = [...pending, ...withoutPodsOfOverdueClaims(cluster, cluster.virtualPods.list())];
     // Experiments come by the hundred; what is wrong with pools is told where decisions are made.
     const pools = await withInstanceTypes(deps, activePools(deps, silent), silent);
     return {
-      snapshot: takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, pendingPods: pods }),
+      snapshot: takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, overdue, pendingPods: pods }),
       nodePools: cluster.stores.nodePools.list(),
       solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },
     };

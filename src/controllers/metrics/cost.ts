@@ -6,11 +6,12 @@ import type { CloudProvider } from '../../cloud/provider.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
-/** Prices are looked up again after an hour, or after a minute when one was missing. */
+/** Prices are looked up again after an hour, or after a minute when one was missing; those of new offerings at once. */
 const PRICES_AGE_MS = 3_600_000;
 const MISSING_AGE_MS = 60_000;
 
-type Prices = ReadonlyMap<string, number>;
+/** Of offerings that were asked for: a region sells thousands. Undefined where nobody knows one. */
+type Prices = ReadonlyMap<string, number | undefined>;
 
 /** Key of a price; undefined for a claim that does not say what it is. */
 function offeringKey(claim: NodeClaim): string | undefined {
@@ -20,7 +21,7 @@ function offeringKey(claim: NodeClaim): string | undefined {
 }
 
 /** USD per hour by instance type, capacity type and zone. */
-export function pricesOf(types: readonly InstanceType[]): Prices {
+export function pricesOf(types: readonly InstanceType[]): ReadonlyMap<string, number> {
   const prices = new Map<string, number>();
   for (const { name, offerings } of types) {
     for (const { requirements, usdPerHour } of offerings) {
@@ -63,11 +64,14 @@ export class CostTracker {
     const { name } = pool.metadata;
     const known = this.#known.get(name);
     const ageMs = monotonicMs(this.#clock) - (known?.readMs ?? Number.NEGATIVE_INFINITY);
-    const limitMs = known && keys.every((key) => known.prices.has(key)) ? PRICES_AGE_MS : MISSING_AGE_MS;
-    if (known && ageMs < limitMs) return known.prices;
-    const fresh = pricesOf(await this.#cloud.instanceTypes(pool));
+    const isKnown = keys.every((key) => known?.prices.has(key));
+    const limitMs = keys.every((key) => known?.prices.get(key) !== undefined) ? PRICES_AGE_MS : MISSING_AGE_MS;
+    if (known && isKnown && ageMs < limitMs) return known.prices;
+    const wanted = new Set([...(known?.prices.keys() ?? []), ...keys]);
+    const types = new Set([...wanted].map((key) => key.slice(0, key.indexOf('/'))));
+    const fresh = pricesOf((await this.#cloud.instanceTypes(pool)).filter((type) => types.has(type.name)));
     // an offering that is no longer sold keeps its last price
-    const prices = new Map([...(known?.prices ?? []), ...fresh]);
+    const prices = new Map([...wanted].map((key) => [key, fresh.get(key) ?? known?.prices.get(key)]));
     this.#known.set(name, { prices, readMs: monotonicMs(this.#clock) });
     return prices;
   }

@@ -1,7 +1,7 @@
 /** Gauges of NodePools: limits, what is used of them, and what it costs. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { resourcesOf } from '../../engine/resources.ts';
+import { readableResources } from '../../engine/resources.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
@@ -20,8 +20,8 @@ export function nodePoolMetrics({ clock, cloud, cluster, metrics }: Deps): Recon
   const failures = metrics.counter('nodepools_cost_tracker_errors_total', 'Failed look-ups of prices', ['nodepool']);
   const tracker = new CostTracker(cloud, clock);
 
-  const amounts = (nodepool: string, list: Parameters<typeof resourcesOf>[0]) =>
-    Object.entries(resourcesOf(list)).map(([resource, amount]) => ({
+  const amounts = (nodepool: string, list: Parameters<typeof readableResources>[0]) =>
+    Object.entries(readableResources(list)).map(([resource, amount]) => ({
       labels: { nodepool, resource_type: resourceType(resource) },
       value: inUnits(resource, amount),
     }));

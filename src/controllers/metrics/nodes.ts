@@ -1,9 +1,19 @@
 /** Gauges of every node's resources and of the cluster's use of them, replaced as a whole every few seconds. */
+
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
+import { own } from '../../api/own.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
-import { addResources, podLimits, podRequests, resourcesOf, subtractResources } from '../../engine/resources.ts';
+import {
+  addResources,
+  amountIn,
+  podLimits,
+  podRequests,
+  readableResources,
+  subtractResources,
+} from '../../engine/resources.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { clusterStateMetrics } from './clusterstate.ts';
 import { type Labels, OwnedSeries } from './series.ts';
@@ -71,6 +81,16 @@ export function nodeMetrics(deps: Deps): Singleton {
     return measured;
   }
 
+  /** One node that cannot be measured keeps no others from it. */
+  function measuredOrNone(node: StateNode, log: Logger): readonly Measured[] {
+    try {
+      return [measure(node)];
+    } catch (error) {
+      log.error('failed measuring node', { Node: { name: node.name }, error });
+      return [];
+    }
+  }
+
   function forgetAllBut(providerIds: ReadonlySet<string>): void {
     for (const providerId of known.keys()) {
       if (providerIds.has(providerId)) continue;
@@ -85,7 +105,7 @@ export function nodeMetrics(deps: Deps): Singleton {
     utilization.reset();
     for (const [resource, amount] of Object.entries(total)) {
       if (amount <= 0) continue;
-      utilization.set({ resource_type: resourceType(resource) }, (100 * (requested[resource] ?? 0)) / amount);
+      utilization.set({ resource_type: resourceType(resource) }, (100 * amountIn(requested, resource)) / amount);
     }
   }
 
@@ -95,7 +115,7 @@ export function nodeMetrics(deps: Deps): Singleton {
     async reconcile({ log }) {
       const nodes = cluster.nodes().filter(({ node }) => node !== undefined);
       forgetAllBut(new Set(nodes.map(({ providerId }) => providerId)));
-      const measured = nodes.map(measure);
+      const measured = nodes.flatMap((node) => measuredOrNone(node, log));
       for (const { node, labels } of measured) {
         const bornMs = Date.parse(node.node?.metadata.creationTimestamp ?? '');
         const value = Math.max(0, clock.now() - bornMs) / 1_000;
@@ -109,7 +129,7 @@ export function nodeMetrics(deps: Deps): Singleton {
 }
 
 function labelsOf(node: StateNode): Labels {
-  const known = KNOWN.map(({ label, name }) => [name, node.labels[label] ?? '']);
+  const known = KNOWN.map(({ label, name }) => [name, own(node.labels, label) ?? '']);
   return {
     ...Object.fromEntries(known),
     node_name: node.name,
@@ -121,8 +141,8 @@ function labelsOf(node: StateNode): Labels {
 function amountsOf(node: StateNode): Amounts {
   const running = node.pods.filter((pod) => !isTerminal(pod));
   const daemons = running.filter(isOwnedByDaemonSet);
-  const capacity = resourcesOf(node.node?.status?.capacity);
-  const allocatable = resourcesOf(node.node?.status?.allocatable);
+  const capacity = readableResources(node.node?.status?.capacity);
+  const allocatable = readableResources(node.node?.status?.allocatable);
   return {
     allocatable,
     podRequests: addResources(...running.map(podRequests)),

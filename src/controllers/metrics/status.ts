@@ -1,7 +1,9 @@
 /** Measures and reports the conditions of one kind's objects: gauges, durations, and an event per transition. */
+
 import type { Conditioned } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import type { Condition } from '../../api/kubernetes.ts';
+import { own } from '../../api/own.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
 import type { Deps } from '../deps.ts';
@@ -54,7 +56,7 @@ export function statusMetrics<T extends Conditioned>(
   const ownLabels = (object: T, index: number): Labels =>
     index > 0
       ? (forms[index]?.fixed ?? {})
-      : Object.fromEntries(extra.map((label) => [labelName(label), object.metadata.labels?.[label] ?? '']));
+      : Object.fromEntries(extra.map((label) => [labelName(label), own(object.metadata.labels, label) ?? '']));
 
   /** Series of different kinds share the older form's metrics. */
   const owner = (key: string): string => `${kind.kind}/${key}`;

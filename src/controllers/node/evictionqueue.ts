@@ -3,7 +3,7 @@ import { getCondition, timestamp } from '../../api/conditions.ts';
 import { POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isActive, isEvictable, podKey } from '../../engine/pods.ts';
-import { ApiError, isNotFound } from '../../kube/client.ts';
+import { ApiError, isConflict, isNotFound } from '../../kube/client.ts';
 import { type KeyedWorker, type Outcome, type ReconcileContext, Requeue, settled } from '../../kube/reconciler.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
@@ -16,6 +16,8 @@ const FORCED = 'Forceful Termination';
 /** The API server's answer, a 500, for a pod that it cannot evict for this reason. */
 const SEVERAL_BUDGETS =
   'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+/** What it says of a pod that a budget holds, beside all other refusals of a server that is busy. */
+const BUDGET = /disruption budget/;
 
 type Answer = 'evicted' | 'gone' | 'budget' | 'budgets';
 
@@ -43,8 +45,8 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       requests.inc({ code: String(error.status) });
-      if (error.status === 404 || error.status === 409) return 'gone';
-      if (error.status === 429) return 'budget';
+      if (isNotFound(error) || isConflict(error)) return 'gone';
+      if (error.status === 429 && BUDGET.test(error.message)) return 'budget';
       if (error.message.includes(SEVERAL_BUDGETS)) return 'budgets';
       throw error;
     }
@@ -96,8 +98,7 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
     try {
       await client.delete(POD, pod.metadata, { uid, gracePeriodSeconds });
     } catch (error) {
-      const isGone = isNotFound(error) || (error instanceof ApiError && error.status === 409);
-      if (isGone) return settled;
+      if (isNotFound(error) || isConflict(error)) return settled;
       throw error;
     }
     evictions.granted(pod);

@@ -3,7 +3,7 @@ import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { quantityList, resourcesOf } from '../../engine/resources.ts';
+import { amountIn, quantityList, readableResources } from '../../engine/resources.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
@@ -64,12 +64,14 @@ export function consistency(deps: Deps): Reconciler<NodeClaim> {
 
 function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
   if (claim.metadata.deletionTimestamp || !isTrue(claim, 'Initialized')) return [];
-  const promised = resourcesOf(claim.status?.capacity);
-  const found = resourcesOf(node.status?.capacity);
-  const requested = Object.entries(resourcesOf(claim.spec.resources?.requests)).filter(([, amount]) => amount > 0);
+  const promised = readableResources(claim.status?.capacity);
+  const found = readableResources(node.status?.capacity);
+  const requested = Object.entries(readableResources(claim.spec.resources?.requests)).filter(
+    ([, amount]) => amount > 0,
+  );
   return requested.flatMap(([name]) => {
-    const expected = promised[name] ?? 0;
-    const actual = found[name] ?? 0;
+    const expected = amountIn(promised, name);
+    const actual = amountIn(found, name);
     if (expected === 0 || actual / expected >= TOLERATED_SHARE) return [];
     const text = (amount: number): string => quantityList({ [name]: amount })[name] ?? '';
     const percent = ((100 * actual) / expected).toFixed(1);

@@ -35,6 +35,8 @@ export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Dri
     const sinceMs = askedMs - (verifiedMs.get(uid) ?? Number.NEGATIVE_INFINITY);
     if (ageMs < TYPE_CHECK_AGE_MS || sinceMs < TYPE_CHECK_INTERVAL_MS) return false;
     const types = await cloud.instanceTypes(pool);
+    // No list at all: the pool's NodeClass is gone or going, and nothing is known of any type.
+    if (types.length === 0) return false;
     const type = types.find(({ name }) => name === claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
     const wanted = purchasable(claim);
     if (

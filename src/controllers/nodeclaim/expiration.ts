@@ -1,5 +1,5 @@
 /** Deletes claims that have outlived `spec.expireAfter`. Draining their nodes is the finalizer's work. */
-import { durationOrNever } from '../../api/duration.ts';
+import { readDurationOrNever } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly } from '../../kube/patch.ts';
@@ -8,19 +8,28 @@ import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { OwnWrites } from '../ownwrites.ts';
+import { unreadableFields } from './unreadable.ts';
 
 export function expiration(deps: Deps): Reconciler<NodeClaim> {
   const { client, clock, cluster, metrics } = deps;
   const writes = new OwnWrites();
+  const unreadable = unreadableFields(deps);
   return {
     name: 'nodeclaim.expiration',
     watches: NODE_CLAIM,
     concurrency: 1,
     filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
-    removed: ({ name }) => writes.forget(name),
+    removed: ({ name }) => {
+      writes.forget(name);
+      unreadable.forget(name);
+    },
 
     async reconcile(claim, { log }) {
-      const lifeMs = durationOrNever(claim.spec.expireAfter);
+      const lifeMs = readDurationOrNever(claim.spec.expireAfter);
+      if (lifeMs === undefined) {
+        unreadable.report(claim, { field: 'expireAfter', consequence: 'the claim does not expire' }, log);
+        return settled;
+      }
       if (lifeMs === Number.POSITIVE_INFINITY || claim.metadata.deletionTimestamp || writes.isBehind(claim)) {
         return settled;
       }

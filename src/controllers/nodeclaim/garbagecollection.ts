@@ -2,6 +2,7 @@
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
@@ -16,10 +17,21 @@ const AT_ONCE = 20;
 export function garbageCollection(deps: Deps): Singleton {
   const { client, cloud, cluster, metrics } = deps;
 
+  /** Lists may lag, or be cut short: what one lacks is asked for by its id. */
+  async function isGone(providerId: string): Promise<boolean> {
+    try {
+      return (await cloud.get(providerId)).metadata.deletionTimestamp !== undefined;
+    } catch (error) {
+      if (causeOf(error, NodeClaimNotFound)) return true;
+      throw error;
+    }
+  }
+
   async function collect(claim: NodeClaim, log: Logger): Promise<void> {
     const [node, ...others] = cluster.nodesOfClaim(claim);
     // A kubelet that still reports knows better than a list that may lag.
     if (node && others.length === 0 && isTrue(node, 'Ready')) return;
+    if (!(await isGone(claim.status?.providerID ?? ''))) return;
     const pods = reschedulablePods(deps, claim);
     if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
     log.debug('garbage collecting nodeclaim with no cloudprovider representation', {

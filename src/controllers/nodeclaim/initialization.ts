@@ -4,7 +4,7 @@ import { NODE } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { resourcesOf } from '../../engine/resources.ts';
+import { amountIn, readableResources } from '../../engine/resources.ts';
 import { formatTaint, sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
@@ -60,9 +60,11 @@ function lack(claim: NodeClaim, node: Node): Lack | undefined {
       message: `KnownEphemeralTaint "${formatTaint(ephemeral)}" still exists`,
     };
   }
-  const allocatable = resourcesOf(node.status?.allocatable);
-  const requested = Object.entries(resourcesOf(claim.spec.resources?.requests)).filter(([, amount]) => amount > 0);
-  const absent = requested.find(([name]) => !allocatable[name]);
+  const allocatable = readableResources(node.status?.allocatable);
+  const requested = Object.entries(readableResources(claim.spec.resources?.requests)).filter(
+    ([, amount]) => amount > 0,
+  );
+  const absent = requested.find(([name]) => amountIn(allocatable, name) === 0);
   return (
     absent && {
       reason: 'ResourceNotRegistered',

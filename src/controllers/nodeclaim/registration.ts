@@ -3,6 +3,7 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { apiVersionOf, NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node, Taint } from '../../api/kubernetes.ts';
 import {
+  aliasLabels,
   DO_NOT_SYNC_TAINTS_LABEL,
   NODEPOOL_LABEL,
   REGISTERED_LABEL,
@@ -127,7 +128,7 @@ function synced(node: Node, claim: NodeClaim): Node {
       ...metadata,
       finalizers: finalizers.includes(TERMINATION_FINALIZER) ? finalizers : [...finalizers, TERMINATION_FINALIZER],
       ownerReferences: owned ? owners : [...owners, owner],
-      labels: { ...metadata.labels, ...claim.metadata.labels },
+      labels: { ...aliasLabels(claim.metadata.labels), ...metadata.labels, ...claim.metadata.labels },
       annotations: { ...metadata.annotations, ...claim.metadata.annotations },
     },
     spec: { ...node.spec, taints: owned ? (node.spec?.taints ?? []) : withTaintsOf(claim, node) },

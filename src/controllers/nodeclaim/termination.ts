@@ -1,6 +1,6 @@
 /** Ends a deleted claim: its Nodes first, which drains them, then its instance, then the finalizer. */
 import { getCondition, isTrue, timestamp } from '../../api/conditions.ts';
-import { parseDuration } from '../../api/duration.ts';
+import { readDurationOrNever } from '../../api/duration.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import {
   CAPACITY_TYPE_LABEL,
@@ -17,6 +17,7 @@ import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../ownwrites.ts';
 import type { LaunchedInstances } from './launched.ts';
 import { withCondition } from './step.ts';
+import { unreadableFields } from './unreadable.ts';
 
 /** How often the cloud is asked whether the instance is gone. */
 const POLL_MS = 5000;
@@ -27,6 +28,8 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
   const { client, cloud, clock, cluster, events, metrics } = deps;
   const powersOfTwo = (count: number): number[] => Array.from({ length: count }, (_, exponent) => 2 ** exponent);
   const pool = (claim: NodeClaim): string => claim.metadata.labels?.[NODEPOOL_LABEL] ?? '';
+
+  const unreadable = unreadableFields(deps);
 
   const write = async (before: NodeClaim, changed: NodeClaim, part: 'object' | 'status') => {
     const stored = await writeChanges(client, NODE_CLAIM, { before, after: changed }, { part, lock: true });
@@ -39,7 +42,13 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
     const { annotations = {}, deletionTimestamp } = claim.metadata;
     const grace = claim.spec.terminationGracePeriod;
     if (annotations[TERMINATION_TIMESTAMP_ANNOTATION] !== undefined || grace === undefined) return claim;
-    const deadline = timestamp(Date.parse(deletionTimestamp ?? '') + parseDuration(grace));
+    const graceMs = readDurationOrNever(grace);
+    if (graceMs === undefined || graceMs === Number.POSITIVE_INFINITY) {
+      const consequence = 'its node drains without a deadline';
+      unreadable.report(claim, { field: 'terminationGracePeriod', consequence }, log);
+      return claim;
+    }
+    const deadline = timestamp(Date.parse(deletionTimestamp ?? '') + graceMs);
     const stamped: NodeClaim = {
       ...claim,
       metadata: { ...claim.metadata, annotations: { ...annotations, [TERMINATION_TIMESTAMP_ANNOTATION]: deadline } },
@@ -94,6 +103,7 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
     const finalizers = (claim.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
     const stored = await write(claim, { ...claim, metadata: { ...claim.metadata, finalizers } }, 'object');
     launched.forget(claim);
+    unreadable.forget(claim.metadata.name);
     // Gone already: the cache has yet to learn of our earlier release, which was told and counted.
     if (stored === undefined) return false;
     log.info('deleted nodeclaim', {

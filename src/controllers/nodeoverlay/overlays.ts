@@ -8,6 +8,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import type { AdjustTypes, CloudProvider } from '../../cloud/provider.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { overlaid } from '../../engine/overlays.ts';
+import { sharedTypeList } from '../../engine/shared-types.ts';
 import type { Store } from '../../kube/client.ts';
 
 /** Nobody has looked yet at what overlays make of a NodePool's instance types: buying by prices without them may be dear. */
@@ -51,7 +52,7 @@ export class Overlays {
     this.#seen.set(types, byPool);
     const known = byPool.get(name);
     if (known !== undefined && isSameVersion(known.pool, pool)) return known.types;
-    const seen = { pool, types: overlaid({ nodePool: pool, instanceTypes: types }, this.#accepted) };
+    const seen = { pool, types: sharedTypeList(overlaid({ nodePool: pool, instanceTypes: types }, this.#accepted)) };
     byPool.set(name, seen);
     return seen.types;
   }

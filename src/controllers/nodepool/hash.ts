@@ -33,7 +33,8 @@ export function hash({ client, cluster, settings }: Deps): Reconciler<NodePool> 
     filter: (pool) => cluster.manages(pool.spec.template.spec.nodeClassRef),
 
     async reconcile(pool) {
-      const value = nodePoolHash(pool);
+      const value = hashOf(pool);
+      if (value === undefined) return settled;
       const { annotations = {} } = pool.metadata;
       if (annotations[NODEPOOL_HASH_VERSION_ANNOTATION] !== NODEPOOL_HASH_VERSION) {
         const old = cluster.stores.nodeClaims
@@ -51,4 +52,13 @@ export function hash({ client, cluster, settings }: Deps): Reconciler<NodePool> 
       return settled;
     },
   };
+}
+
+/** Undefined for a NodePool with a value that cannot be read, which `nodepool.validation` reports. */
+function hashOf(pool: NodePool): string | undefined {
+  try {
+    return nodePoolHash(pool);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,10 +1,8 @@
 /** Checks what the API server's own validation of a NodePool cannot. */
 import { type ConditionUpdate, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
-import type { Taint } from '../../api/kubernetes.ts';
-import { isRestrictedLabel, NODEPOOL_LABEL, requirementErrors, restrictionText } from '../../api/labels.ts';
-import { labelValueErrors, qualifiedNameErrors } from '../../api/names.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
@@ -30,32 +28,3 @@ export function validation({ client, clock, cluster }: Deps): Reconciler<NodePoo
     },
   };
 }
-
-/** Everything wrong with a NodePool's template; empty when it can be used. */
-export function nodePoolErrors(pool: NodePool): readonly string[] {
-  const { metadata, spec } = pool.spec.template;
-  return [
-    ...Object.entries(metadata?.labels ?? {}).flatMap(([key, value]) => labelErrors(key, value)),
-    ...(spec.taints ?? []).flatMap(taintErrors),
-    ...(spec.startupTaints ?? []).flatMap(taintErrors),
-    ...spec.requirements.flatMap((requirement) =>
-      requirement.key === NODEPOOL_LABEL
-        ? [`invalid key: "${NODEPOOL_LABEL}" in requirements, restricted`]
-        : requirementErrors(requirement),
-    ),
-  ];
-}
-
-function labelErrors(key: string, value: string): readonly string[] {
-  if (key === NODEPOOL_LABEL) return [`invalid key name "${key}" in labels, restricted`];
-  return [
-    ...qualifiedNameErrors(key).map((detail) => `invalid key name "${key}" in labels, ${detail}`),
-    ...labelValueErrors(value).map((detail) => `invalid value "${value}" for label[${key}], ${detail}`),
-    ...(isRestrictedLabel(key) ? [`invalid key name "${key}" in labels, ${restrictionText(key)}`] : []),
-  ];
-}
-
-const taintErrors = ({ key, value = '' }: Taint): readonly string[] => [
-  ...qualifiedNameErrors(key).map((detail) => `invalid taint key "${key}", ${detail}`),
-  ...labelValueErrors(value).map((detail) => `invalid taint value "${value}" of "${key}", ${detail}`),
-];

@@ -15,11 +15,14 @@ import { publishNominated } from '../nomination.ts';
 import { type Solver, solveOptions } from '../solver.ts';
 import { firstFew } from '../text.ts';
 import type { Batcher } from './batcher.ts';
+import type { HeldPods } from './held-pods.ts';
 import { provisioningMeasures } from './measures.ts';
 import { activePools, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
+import type { Purchases } from './purchases.ts';
 import { recordResults, type Solved } from './results.ts';
-import { pendingPods, podsOfDeletingNodes } from './workload.ts';
+import { UnboundPods } from './unbound-pods.ts';
+import { pendingPods, podsOfDeletingNodes, withoutPodsOfOverdueClaims } from './workload.ts';
 
 /** Longest time that one solve may take; what it has then is used, the rest goes first in the next run. */
 const DEADLINE_MS = 60_000;
@@ -27,13 +30,21 @@ const DEADLINE_MS = 60_000;
 const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 const NO_POOLS = 'no dynamic nodepools found';
 
-export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singleton {
+export interface ProvisionerParts {
+  readonly batcher: Batcher;
+  readonly solver: Solver;
+  readonly held: HeldPods;
+  readonly purchases: Purchases;
+}
+
+export function provisioner(deps: Deps, { batcher, solver, held, purchases }: ProvisionerParts): Singleton {
   const { cluster, clock, settings } = deps;
   const keepsBuffers = settings.featureGates.capacityBuffer;
   /** Claims for capacity buffers: once they are launched, the room that they bring is found to be there. */
   const forBuffers = new Set<string>();
   if (keepsBuffers) cluster.stores.nodeClaims.subscribe(launched);
-  const measures = provisioningMeasures(deps, solver);
+  const measures = provisioningMeasures(deps, solver, held);
+  const unbound = new UnboundPods(deps);
   const warnOfPreferences = preferenceWarnings(clock);
   /** Pods that the last solve had no time for. */
   let first: readonly string[] = [];
@@ -41,11 +52,12 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
   async function schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
     // Nodes before pods: a pod that is bound in between is then seen once, as bound, or not at all.
     const nodes = cluster.nodes();
+    const overdue = cluster.unlaunched.overdue();
     const nowMs = clock.now();
-    const pending = pendingPods(cluster);
-    const deleting = podsOfDeletingNodes(cluster, nodes, nowMs);
+    const pending = purchases.taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
+    const deleting = withoutPodsOfOverdueClaims(cluster, podsOfDeletingNodes(cluster, nodes, nowMs));
     const real = [...pending, ...deleting];
-    const all = [...real, ...virtual];
+    const all = [...real, ...withoutPodsOfOverdueClaims(cluster, virtual)];
     if (all.length === 0) return undefined;
     log.debug('computing scheduling decision for provisionable pod(s)', {
       'pending-pods': pending.length,
@@ -60,7 +72,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
     }
     if (settings.preferencePolicy === 'Respect') warnOfPreferences(real, log);
     const pools = await withInstanceTypes(deps, active, log);
-    const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, pendingPods: all });
+    const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, overdue, pendingPods: all });
     return {
       plan: await measures.solve(snapshot, { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first }),
       pods,
@@ -85,8 +97,9 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
       await inBatches(plan.claims, plan.claims.length, async (planned) => {
         const nodeClaim = await createClaim(deps, planned, { ...context, reason: 'provisioned' });
         if (planned.pods.some((key) => !pods.has(key))) forBuffers.add(nodeClaim.metadata.name);
-        for (const pod of planned.pods.flatMap((key) => pods.get(key) ?? []))
-          publishNominated(deps, pod, { nodeClaim });
+        const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
+        purchases.bought(nodeClaim, real);
+        for (const pod of real) publishNominated(deps, pod, { nodeClaim });
       });
     } catch (error) {
       throw new Error(`creating node claim, ${error instanceof Error ? error.message : error}`, { cause: error });
@@ -115,6 +128,7 @@ export function provisioner(deps: Deps, batcher: Batcher, solver: Solver): Singl
       first = solved.plan.notEvaluated;
       if (first.length > 0) batcher.trigger('not evaluated');
       recordResults(deps, solved, context.log);
+      unbound.placed(solved.plan.placements, solved.pods);
       await carryOut(solved, startedMs, context);
       return settled;
     },

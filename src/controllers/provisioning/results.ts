@@ -6,6 +6,7 @@ import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
+import { reportLeftOut } from '../left-out.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
 
 const REFUSAL_WINDOW_MS = 5 * 60_000;
@@ -19,6 +20,7 @@ export interface Solved {
 
 /** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are on their way. */
 export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
+  reportLeftOut(deps, solved.plan.leftOut ?? [], log);
   recordRefusals(deps, solved, log);
   recordPlacements(deps, solved, log);
   recordEmptyPools(deps, solved.plan, log);

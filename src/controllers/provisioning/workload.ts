@@ -2,13 +2,19 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { currentlyReschedulable } from '../../engine/disruption/podblocks.ts';
 import type { StateNode } from '../../engine/model.ts';
-import { isProvisionable } from '../../engine/pods.ts';
+import { isProvisionable, podKey } from '../../engine/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 
 /** Pods that wait for a node. */
 export const pendingPods = ({ stores }: ClusterState): readonly Pod[] =>
   stores.pods.byIndex(PODS_BY_NODE, '').filter(isProvisionable);
+
+/** Without the pods that stay with a claim whose launch is overdue: they are not bought for again meanwhile. */
+export function withoutPodsOfOverdueClaims({ unlaunched }: ClusterState, pods: readonly Pod[]): readonly Pod[] {
+  const staying = unlaunched.podsOfOverdueClaims();
+  return staying.size === 0 ? pods : pods.filter((pod) => !staying.has(podKey(pod)));
+}
 
 /** Pods of nodes that are going away, which will be pending soon: their next place is prepared now. */
 export function podsOfDeletingNodes(

@@ -2,7 +2,7 @@
 import { isTrue, READY } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { resourcesOf } from '../../engine/resources.ts';
+import { readableResources } from '../../engine/resources.ts';
 import { templateClaim } from '../../engine/staticpools.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { inBatches } from '../../kube/parallel.ts';
@@ -16,6 +16,8 @@ import { claimsOfStaticPools } from './triggers.ts';
 const REVIEW_MS = 60_000;
 const UNSYNCED_MS = 1000;
 const AT_LIMIT_MS = 30_000;
+/** Claims that one reconcile creates; the claims' events bring the next one. */
+const MOST_AT_ONCE = 500;
 /** Claims that vanish right after they were created, for want of capacity, are not replaced faster than this. */
 const LEAST_PACE_MS = 10_000;
 
@@ -28,8 +30,14 @@ interface LastCreation {
 /** How many claims a pool may get now: those that it lacks, as far as its limit of nodes has room. */
 export function granted(pool: NodePool, { active, pending, deleting }: Census, reserved: number): number {
   const missing = (pool.spec.replicas ?? 0) - active.length;
-  const limit = resourcesOf(pool.spec.limits).nodes ?? Number.POSITIVE_INFINITY;
-  return Math.max(0, Math.min(missing, limit - (active.length + pending + deleting + reserved)));
+  const limit = limitOfNodes(pool);
+  return Math.max(0, Math.min(missing, MOST_AT_ONCE, limit - (active.length + pending + deleting + reserved)));
+}
+
+/** A limit that cannot be read lets nothing be bought; `nodepool.validation` reports it. */
+function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
+  if (limits.nodes === undefined) return Number.POSITIVE_INFINITY;
+  return readableResources(limits).nodes ?? 0;
 }
 
 export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconciler<NodePool> {

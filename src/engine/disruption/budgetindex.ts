@@ -1,11 +1,29 @@
 /** Which PodDisruptionBudgets select a pod, found without looking at all of them for every pod. */
-import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
+import type { LabelSelector, ObjectMeta, Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
 import { selects } from '../selectors.ts';
 
 interface Entry {
   readonly budget: PodDisruptionBudget;
   /** Position in the list that was indexed. */
   readonly position: number;
+}
+
+const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+const AMOUNT = /^\d+%?$/;
+
+const isKnown = ({ operator }: { readonly operator: string }): boolean => OPERATORS.includes(operator);
+
+/** Whether it is known which pods a budget selects, and how many of them it lets go. */
+export const isReadable = ({ spec }: PodDisruptionBudget): boolean =>
+  (spec.selector?.matchExpressions ?? []).every(isKnown) &&
+  [spec.minAvailable, spec.maxUnavailable].every((amount) => amount === undefined || AMOUNT.test(String(amount)));
+
+/** Of a selector that cannot be read as a whole, what can be read: it selects more pods, never fewer. */
+function readablePart(selector: LabelSelector | undefined): LabelSelector | undefined {
+  const { matchExpressions } = selector ?? {};
+  return matchExpressions === undefined || matchExpressions.every(isKnown)
+    ? selector
+    : { ...selector, matchExpressions: matchExpressions.filter(isKnown) };
 }
 
 /** Manifests may leave it to the user's context, which is taken to be the default. */
@@ -34,7 +52,8 @@ class BudgetIndex {
     const namespace = namespaceOf(metadata);
     const found: Entry[] = [];
     const look = (entries: readonly Entry[] | undefined): void => {
-      for (const entry of entries ?? []) if (selects(entry.budget.spec.selector, metadata.labels)) found.push(entry);
+      for (const entry of entries ?? [])
+        if (selects(readablePart(entry.budget.spec.selector), metadata.labels)) found.push(entry);
     };
     look(this.#others.get(namespace));
     if (this.#byLabel.size > 0)

@@ -4,7 +4,7 @@ import { parseDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { StateNode } from '../model.ts';
-import { parseCron } from './cron.ts';
+import { nextHitMs } from './cron.ts';
 import type { DisruptionReason } from './reasons.ts';
 
 export type Budget = NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>[number];
@@ -24,8 +24,7 @@ export function isBudgetActive({ schedule, duration }: Budget, nowMs: number): b
       `invalid budget, schedule "${schedule ?? ''}" and duration "${duration ?? ''}" must be set together`,
     );
   }
-  const hit = parseCron(schedule).nextRun(new Date(nowMs - parseDuration(duration)));
-  return hit !== null && hit.getTime() <= nowMs;
+  return nextHitMs(schedule, nowMs - parseDuration(duration)) <= nowMs;
 }
 
 /**
@@ -60,14 +59,13 @@ const MOST_HITS = 50;
 /** When a budget that is in force will not be any more; undefined when no end is in sight. */
 export function windowEndMs({ schedule, duration }: Budget, nowMs: number): number | undefined {
   if (schedule === undefined || duration === undefined) return undefined;
-  const cron = parseCron(schedule);
   const lengthMs = parseDuration(duration);
-  let hit = cron.nextRun(new Date(nowMs - lengthMs));
-  for (let hits = 0; hit !== null && hits < MOST_HITS; hits++) {
-    const endMs = hit.getTime() + lengthMs;
-    hit = cron.nextRun(hit);
+  let hitMs = nextHitMs(schedule, nowMs - lengthMs);
+  for (let hits = 0; hitMs < Number.POSITIVE_INFINITY && hits < MOST_HITS; hits++) {
+    const endMs = hitMs + lengthMs;
+    hitMs = nextHitMs(schedule, hitMs);
     // windows that touch are one
-    if (hit === null || hit.getTime() > endMs) return endMs;
+    if (hitMs > endMs) return endMs;
   }
   return undefined;
 }

@@ -10,6 +10,7 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { messageOf } from '../left-out.ts';
 import type { InstanceType, PoolInput, StateNode } from '../model.ts';
 import { isReschedulable } from '../pods.ts';
 import { BASE_COST, disruptionCost, nodePrice, rescheduleCost } from './cost.ts';
@@ -65,8 +66,16 @@ export function isBlock(result: Candidate | Block): result is Block {
   return 'code' in result;
 }
 
-/** The node as a candidate, or the first reason why it is none. */
+/** The node as a candidate, or the first reason why it is none. One that cannot be judged keeps no others from it. */
 export function candidateOf(stateNode: StateNode, context: CandidateContext): Candidate | Block {
+  try {
+    return judged(stateNode, context);
+  } catch (error) {
+    return block('unreadable', `node cannot be judged, ${messageOf(error)}`);
+  }
+}
+
+function judged(stateNode: StateNode, context: CandidateContext): Candidate | Block {
   const { node, nodeClaim, labels, providerId } = stateNode;
   if (context.inProgress.has(providerId)) return block('in-progress', 'candidate is already being disrupted');
   if (nodeClaim === undefined) return block('unmanaged', "node isn't managed by karpenter");

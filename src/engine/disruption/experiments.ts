@@ -3,6 +3,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { Plan, Quiet, Snapshot, SolveOptions, StateNode } from '../model.ts';
+import { isHeavy } from '../pod-bounds.ts';
 import { isProvisionable, podKey } from '../pods.ts';
 import { type Prepared, prepare } from '../solve.ts';
 import { isUnderConsolidateAfter } from './consolidateafter.ts';
@@ -13,6 +14,8 @@ export interface ExperimentOptions {
   /** All NodePools that nodes may belong to, those too that buy nothing for pods. */
   readonly nodePools: readonly NodePool[];
   readonly solve: SolveOptions;
+  /** Pods that are moved in no experiment, by namespaced name, and why: their nodes stay. */
+  readonly untouched?: ReadonlyMap<string, string>;
 }
 
 /** Everything that does not depend on which nodes go is worked out with the first experiment that needs it. */
@@ -20,7 +23,10 @@ export class Experiments {
   readonly #base: Snapshot;
   readonly #options: ExperimentOptions;
   readonly #leaving: readonly StateNode[];
+  /** Pods that wait, but for those that would take the time of every experiment. */
+  readonly #waiting: readonly Pod[];
   readonly #byId: ReadonlyMap<string, StateNode>;
+  readonly #untouched: ReadonlyMap<string, string>;
   #prepared: Prepared | undefined;
   #displaced: readonly Pod[] | undefined;
   #displacedKeys: ReadonlySet<string> | undefined;
@@ -29,8 +35,10 @@ export class Experiments {
   /** `base` has the pods that wait now for pending pods. */
   constructor(base: Snapshot, options: ExperimentOptions) {
     this.#base = base;
+    this.#untouched = options.untouched ?? new Map();
     this.#options = options;
     this.#leaving = base.nodes.filter(({ markedForDeletion }) => markedForDeletion);
+    this.#waiting = base.pendingPods.filter((pod) => !isHeavy(pod) && !this.#untouched.has(podKey(pod)));
     this.#byId = new Map(base.nodes.map((node) => [node.providerId, node]));
   }
 
@@ -39,7 +47,9 @@ export class Experiments {
     const gone = new Set(providerIds);
     if (this.#leaving.some(({ providerId }) => gone.has(providerId))) return undefined;
     const moved = [...gone].flatMap((id) => this.#byId.get(id)?.pods.filter(this.#isMovable) ?? []);
-    const pendingPods = [...this.#base.pendingPods, ...moved, ...this.#displacedPods];
+    const stay = this.#untouched.size === 0 ? [] : moved.filter((pod) => this.#untouched.has(podKey(pod)));
+    if (stay.length > 0) return this.#refused(stay);
+    const pendingPods = [...this.#waiting, ...moved, ...this.#displacedPods];
     const { sparesQuietNodes, packing = 'compatible', ...limits } = options;
     this.#prepared ??= prepare(this.#base, this.#options.solve);
     const plan = this.#prepared.solve(
@@ -48,6 +58,13 @@ export class Experiments {
       { ...this.#limits(), ...limits, packing },
     );
     return this.#interpret(plan, moved);
+  }
+
+  /** Without a look at the cluster: the pods would find no place. */
+  #refused(pods: readonly Pod[]): Simulation {
+    const stranded = new Map(pods.map((pod) => [podKey(pod), this.#untouched.get(podKey(pod)) ?? '']));
+    const plan: Plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };
+    return { claims: [], plan, pools: this.#base.pools, stranded };
   }
 
   /** Each experiment has the whole of the deadline for itself. */
@@ -65,7 +82,8 @@ export class Experiments {
   get #displacedPods(): readonly Pod[] {
     this.#displaced ??= this.#leaving
       .filter(({ node }) => node !== undefined)
-      .flatMap(({ pods }) => pods.filter(this.#isMovable));
+      .flatMap(({ pods }) => pods.filter(this.#isMovable))
+      .filter((pod) => !this.#untouched.has(podKey(pod)));
     return this.#displaced;
   }
 

@@ -3,7 +3,7 @@ import { getCondition } from '../../api/conditions.ts';
 import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
 import { compareText } from '../instancetypes.ts';
 import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../pods.ts';
-import { budgetsOf, namespaceOf } from './budgetindex.ts';
+import { budgetsOf, isReadable, namespaceOf } from './budgetindex.ts';
 import { protectionOf } from './protection.ts';
 import type { BlockCode, ObjectName, Reason } from './reasons.ts';
 
@@ -12,7 +12,8 @@ export type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
 
 /**
  * The budgets, as `namespace/name`, that keep a pod from being evicted; empty when none does. A pod that the eviction
- * API would not be asked about is never blocked by them. Two budgets on one pod always block: the API refuses.
+ * API would not be asked about is never blocked by them. Two budgets on one pod always block: the API refuses. So does
+ * one that cannot be read.
  */
 export function blockingBudgets(
   pod: Pod,
@@ -32,7 +33,9 @@ const keyOf = (metadata: ObjectMeta): string => `${namespaceOf(metadata)}/${meta
 const sparesUnhealthy = (budget: PodDisruptionBudget, pod: Pod): boolean =>
   budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && getCondition(pod, 'Ready')?.status === 'False';
 
-function blocks({ spec, status }: PodDisruptionBudget, test: BudgetTest): boolean {
+function blocks(budget: PodDisruptionBudget, test: BudgetTest): boolean {
+  const { spec, status } = budget;
+  if (!isReadable(budget)) return true;
   if (test === 'no-disruption-now') return (status?.disruptionsAllowed ?? 0) === 0;
   return spec.maxUnavailable === 0 || spec.maxUnavailable === '0%' || spec.minAvailable === '100%';
 }

@@ -20,7 +20,8 @@ export type BlockCode =
   | 'no-pool'
   | 'pod-do-not-disrupt'
   | 'pdb'
-  | 'several-pdbs';
+  | 'several-pdbs'
+  | 'unreadable';
 
 /** Why a method leaves a candidate alone. Codes are public. */
 export type DeclineCode =

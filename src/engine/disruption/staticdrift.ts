@@ -1,7 +1,7 @@
 /** Replaces drifted nodes of NodePools that hold a fixed number of nodes: one for one, whatever runs on them. */
 import { isTrue } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { resourcesOf } from '../resources.ts';
+import { readableResources } from '../resources.ts';
 import { templateClaim } from '../staticpools.ts';
 import type { Candidate } from './candidates.ts';
 import { type ClaimCounts, NO_CLAIMS } from './claimcounts.ts';
@@ -48,10 +48,16 @@ const noRoom = (name: string): Reason<DeclineCode> => ({
 const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
   [...candidates].sort((a, b) => (a.name < b.name ? -1 : 1));
 
+/** A limit that cannot be read leaves no room. */
+function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
+  if (limits.nodes === undefined) return Number.POSITIVE_INFINITY;
+  return readableResources(limits).nodes ?? 0;
+}
+
 /** How many nodes may be replaced now: each needs room for its replacement within the pool's limit of nodes. */
 function granted(pool: NodePool, wanted: number, budget: number, claims: ClaimCounts): number {
   const { active, pending, deleting } = claims;
   if (active + pending > (pool.spec.replicas ?? 0)) return 0; // a replacement is there and what it replaces is not gone
-  const limit = resourcesOf(pool.spec.limits).nodes ?? Number.POSITIVE_INFINITY;
+  const limit = limitOfNodes(pool);
   return Math.max(0, Math.min(budget, wanted, limit - (active + pending + deleting)));
 }

@@ -25,6 +25,14 @@ interface Scarcity {
 
 /** More combinations of requirements than these are not tried. */
 const MAX_MIXES = 96;
+/** Nor are pods packed of which more than so many things are scarce: each of them counts for each row. */
+const MOST_SCARCE = 256;
+
+export interface FormulationParts {
+  readonly topology: Topology;
+  /** Whether the solve has no time left. */
+  readonly isLate: () => boolean;
+}
 
 interface MixOptions {
   readonly capacities: Problem['capacities'];
@@ -39,7 +47,9 @@ interface KindDraft {
 }
 
 export class Formulation {
-  readonly problem: Problem;
+  #problem: Problem = { kinds: [], capacities: [], mixes: [] };
+  readonly #drafts: readonly KindDraft[];
+  readonly #isLate: () => boolean;
   /** The pods of each kind. */
   readonly members: readonly (readonly Member[])[];
   readonly #template: Template;
@@ -47,15 +57,36 @@ export class Formulation {
   readonly #scarce = new Map<Group | string, Scarcity>();
   readonly #families = new Map<string, { readonly index: number; readonly shape: Shape }>();
 
-  /** With `apart`, pods share nodes only with pods that have the same requirements. */
-  constructor(template: Template, claims: readonly Claim[], topology: Topology, apart: boolean) {
+  private constructor(template: Template, claims: readonly Claim[], { topology, isLate }: FormulationParts) {
     this.#template = template;
     this.#topology = topology;
-    const drafts = this.#kinds(claims);
-    this.members = drafts.map(({ members }) => members);
-    const capacities = this.#capacities();
-    const mixes = this.#mixes(drafts, { capacities, apart });
-    this.problem = { kinds: drafts.map((draft) => this.#kindOf(draft)), capacities, mixes };
+    this.#isLate = isLate;
+    this.#drafts = this.#kinds(claims);
+    this.members = this.#drafts.map(({ members }) => members);
+  }
+
+  /**
+   * With `apart`, pods share nodes only with pods that have the same requirements. Undefined when too many things are
+   * scarce, or time is up.
+   */
+  static of(
+    template: Template,
+    claims: readonly Claim[],
+    parts: FormulationParts,
+    apart: boolean,
+  ): Formulation | undefined {
+    const formulation = new Formulation(template, claims, parts);
+    if (formulation.#scarce.size > MOST_SCARCE) return undefined;
+    const capacities = formulation.#capacities();
+    const mixes = formulation.#mixes(formulation.#drafts, { capacities, apart });
+    if (parts.isLate()) return undefined;
+    const kinds = formulation.#drafts.map((draft) => formulation.#kindOf(draft));
+    formulation.#problem = { kinds, capacities, mixes };
+    return formulation;
+  }
+
+  get problem(): Problem {
+    return this.#problem;
   }
 
   #kinds(claims: readonly Claim[]): readonly KindDraft[] {
@@ -161,6 +192,7 @@ export class Formulation {
     for (const { index, shape } of families) add(new Set([index]), shape);
     for (const order of apart ? [] : [families, families.toReversed()]) {
       for (const { index, shape: own } of families) {
+        if (mixes.size >= MAX_MIXES || this.#isLate()) return [...mixes.values()];
         let shape = own;
         const members = new Set([index]);
         for (const other of order) {

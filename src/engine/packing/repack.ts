@@ -20,6 +20,8 @@ export interface RepackParts {
   readonly noAmounts: Amounts;
   /** Of the search, for each pool; its own measure when left out. */
   readonly work?: number | undefined;
+  /** Whether the solve has no time left. */
+  readonly isLate: () => boolean;
 }
 
 /** Prices that differ less than this count as equal. */
@@ -31,6 +33,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   const replaced = new Set<Claim>();
   const fresh: Claim[] = [];
   for (const [template, old] of byTemplate) {
+    if (parts.isLate()) break;
     const fixed = claims.filter((claim) => claim.state.template === template && !old.includes(claim));
     const better = betterFor(template, { old, fixed }, parts, claims.length + fresh.length);
     if (better === undefined) continue;
@@ -71,8 +74,9 @@ function betterFor(
 ): readonly Claim[] | undefined {
   const before = tallyOf(old, parts.topology);
   for (const apart of [false, true]) {
-    const formulation = new Formulation(template, old, parts.topology, apart);
-    const bins = cheapestPacking(formulation.problem, parts.work);
+    const formulation = Formulation.of(template, old, parts, apart);
+    if (formulation === undefined) return undefined;
+    const bins = cheapestPacking(formulation.problem, parts);
     if (bins === undefined) return undefined;
     const fresh = new Builder(template, formulation, parts, firstIndex).build(bins, fixed);
     if (fresh === undefined || priceOf(fresh) >= priceOf(old) * (1 - SIGNIFICANT)) return undefined;

@@ -15,10 +15,16 @@ const PATIENCE = 400;
 /** More nodes than these are not taken apart. */
 const MAX_SINGLE_NODES = 2_000;
 
-export function cheapestPacking(problem: Problem, work = WORK): readonly Bin[] | undefined {
-  const budget: Budget = { left: work };
+export interface SearchOptions {
+  readonly work?: number | undefined;
+  /** Whether there is no time left: the search ends with what it has. */
+  readonly isLate: () => boolean;
+}
+
+export function cheapestPacking(problem: Problem, { work = WORK, isLate }: SearchOptions): readonly Bin[] | undefined {
+  const budget: Budget = { left: work, isLate };
   const shop = new Shop(problem, budget);
-  const found = constructed(problem, shop);
+  const found = constructed(problem, shop, isLate);
   if (found === undefined) return undefined;
   return improved(problem, shop, budget, found);
 }
@@ -28,11 +34,11 @@ interface Found {
   readonly worth: Float64Array;
 }
 
-function constructed(problem: Problem, shop: Shop): Found | undefined {
+function constructed(problem: Problem, shop: Shop, isLate: () => boolean): Found | undefined {
   const counts = Int32Array.from(problem.kinds, ({ count }) => count);
   let worth = shop.ownWorth();
   let best: Found | undefined;
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < ROUNDS && !isLate(); round++) {
     const bins = shop.buy({ counts, worth, filling: round % 3 === 2 ? 'dearest' : 'scarcity' });
     if (bins === undefined) break;
     if (best === undefined || costOf(bins) < costOf(best.bins)) best = { bins, worth };
@@ -60,7 +66,7 @@ function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth }:
     price / counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
   const nodesByRatio = (): Bin[] => nodes.toSorted((a, b) => ratio(b) - ratio(a));
   nodes = nodesByRatio();
-  for (let vain = 0; vain < PATIENCE && budget.left > 0; vain++) {
+  for (let vain = 0; vain < PATIENCE && budget.left > 0 && !budget.isLate(); vain++) {
     const size = Math.min(nodes.length, 2 + Math.floor(random() * 6));
     const chosen = new Set<number>();
     // the dear ones stand in front: squaring draws them more often

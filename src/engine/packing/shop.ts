@@ -21,6 +21,7 @@ interface Offer {
 /** Work that a search may still do, in looks at one kind for one node. */
 export interface Budget {
   left: number;
+  readonly isLate: () => boolean;
 }
 
 export interface Wish {
@@ -95,13 +96,13 @@ export class Shop {
     return worth;
   }
 
-  /** Nodes for all pods of the wish; undefined when some fit nowhere or the budget is used up. */
+  /** Nodes for all pods of the wish; undefined when some fit nowhere or the budget, or the time, is used up. */
   buy(wish: Wish): Bin[] | undefined {
     const left = wish.counts.slice();
     let open = left.reduce((sum, count) => sum + count, 0);
     const offers = this.#offers(left, wish);
     const bins: Bin[] = [];
-    while (open > 0) {
+    while (open > 0 && !this.#budget.isLate()) {
       const best = this.#best(offers, left, wish);
       if (best === undefined) return undefined;
       const copies = copiesOf(best.counts, left);
@@ -112,7 +113,7 @@ export class Shop {
       }
       bins.push({ mix: best.mix, row: best.row, price: best.price, counts: best.counts, copies });
     }
-    return bins;
+    return open > 0 ? undefined : bins;
   }
 
   #offers(left: Int32Array, wish: Wish): Offer[] {

@@ -3,10 +3,12 @@
  * offered and at what price, which hold some resources. Answers are bit sets over rows. A row is an instance type as some
  * of its offerings sell it: usually one per type, more where offerings override capacity or overhead.
  */
+
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { allocatable, compareText, isReserved, requirementsOf } from '../instancetypes.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import { LOOSE, type Requirements } from '../requirements.ts';
+import { amountIn } from '../resources.ts';
 import type { ValueSet } from '../valueset.ts';
 import { BitSet } from './bitset.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
@@ -297,12 +299,13 @@ export class Catalogue {
   largestCapacity(name: string, rows?: BitSet): number {
     if (rows === undefined) {
       const known =
-        this.#largest.get(name) ?? this.types.reduce((most, type) => Math.max(most, type.capacity[name] ?? 0), 0);
+        this.#largest.get(name) ?? this.types.reduce((most, type) => Math.max(most, amountIn(type.capacity, name)), 0);
       this.#largest.set(name, known);
       return known;
     }
     let largest = 0;
-    for (const type of this.typesOf(rows)) largest = Math.max(largest, this.types[type]?.capacity[name] ?? 0);
+    for (const type of this.typesOf(rows))
+      largest = Math.max(largest, amountIn(this.types[type]?.capacity ?? {}, name));
     return largest;
   }
 }

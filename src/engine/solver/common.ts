@@ -2,7 +2,9 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { spreading } from '../defaultspread.ts';
 import { isReserved } from '../instancetypes.ts';
+import { LeftOuts } from '../left-out.ts';
 import type { Offering, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
+import { type Intake, intake } from '../pod-bounds.ts';
 import { podRequests } from '../resources.ts';
 import { TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
@@ -14,6 +16,7 @@ import { PodClasses } from './podclass.ts';
 import { type CompiledPool, compileTemplates } from './template.ts';
 
 export class Common {
+  /** Without the NodePools that cannot be compiled. */
   readonly snapshot: Snapshot;
   readonly options: SolveOptions;
   readonly daemons: readonly Daemon[];
@@ -22,19 +25,23 @@ export class Common {
   readonly emptyPools: Plan['emptyPools'];
   readonly volumes: Volumes;
   readonly topology: TopologyBase;
+  readonly leftOuts = new LeftOuts();
   readonly requestsOf: (pod: Pod) => Resources = rememberedRequests();
+  /** The snapshot's pending pods as solves take them in. */
+  readonly intake: Intake;
   readonly #spread: ((pod: Pod) => Pod) | undefined;
   #labelKeys: readonly string[];
   #positions: ReadonlyMap<string, number> | undefined;
   #classes: PodClasses;
   #nodes: NodeTable | undefined;
 
-  constructor(snapshot: Snapshot, options: SolveOptions) {
-    this.snapshot = snapshot;
+  constructor(full: Snapshot, options: SolveOptions) {
+    const { leftOuts } = this;
+    this.intake = intake(full.pendingPods, options.first);
+    const snapshot = { ...full, pendingPods: this.intake.pods };
     this.options = options;
-    this.topology = new TopologyBase(snapshot);
     this.#spread = snapshot.defaultSpread && spreading(snapshot.defaultSpread);
-    this.daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests });
+    this.daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests, leftOuts });
     this.dimensions = new Dimensions([
       ...this.daemons.map(({ requests }) => requests),
       ...snapshot.nodes.map(({ allocatable }) => allocatable),
@@ -46,9 +53,13 @@ export class Common {
       daemons: this.daemons,
       strictMinValues: options.minValuesPolicy === 'Strict',
       isSold,
+      leftOuts,
     });
     this.templates = templates;
     this.emptyPools = emptyPools;
+    const pools = snapshot.pools.filter(({ nodePool }) => !leftOuts.has('NodePool', nodePool.metadata.name));
+    this.snapshot = pools.length === snapshot.pools.length ? snapshot : { ...snapshot, pools };
+    this.topology = new TopologyBase(this.snapshot, leftOuts);
     this.volumes = new Volumes(snapshot);
     this.#labelKeys = labelKeysOf(snapshot);
     this.#classes = this.#newClasses();
@@ -60,8 +71,8 @@ export class Common {
   }
 
   get nodes(): NodeTable {
-    const { daemons, dimensions, volumes } = this;
-    this.#nodes ??= new NodeTable(this.snapshot.nodes, { daemons, dimensions, volumes });
+    const { daemons, dimensions, volumes, leftOuts } = this;
+    this.#nodes ??= new NodeTable(this.snapshot.nodes, { daemons, dimensions, volumes, leftOuts });
     return this.#nodes;
   }
 

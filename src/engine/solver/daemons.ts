@@ -2,6 +2,7 @@
 import type { Pod, Taint } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf } from '../hostports.ts';
 import { requirementsOf } from '../instancetypes.ts';
+import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { InstanceType, Resources } from '../model.ts';
 import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirements.ts';
 import { addResources, podRequests } from '../resources.ts';
@@ -33,16 +34,22 @@ function alternativesOf(pod: Pod): readonly Requirements[] {
   return alternatives;
 }
 
-export function daemonsOf(pods: readonly Pod[], options: { readonly ignoreDevices: boolean }): readonly Daemon[] {
-  return pods
-    .filter((pod) => !(options.ignoreDevices && usesDevices(pod)))
-    .map((pod) => ({
-      pod: toleratePreferences(pod) ?? pod,
-      requests: podRequests(pod),
-      ports: hostPortsOf(pod),
-      alternatives: alternativesOf(pod),
-    }));
+export function daemonsOf(
+  pods: readonly Pod[],
+  { ignoreDevices, leftOuts }: { readonly ignoreDevices: boolean; readonly leftOuts: LeftOuts },
+): readonly Daemon[] {
+  const running = pods.filter((pod) => !(ignoreDevices && usesDevices(pod)));
+  const named = ({ metadata }: Pod) => nameOf('DaemonSet', { ...metadata, name: daemonSetOf(metadata) });
+  return leftOuts.kept(running, named, (pod) => ({
+    pod: toleratePreferences(pod) ?? pod,
+    requests: podRequests(pod),
+    ports: hostPortsOf(pod),
+    alternatives: alternativesOf(pod),
+  }));
 }
+
+const daemonSetOf = ({ ownerReferences = [], name }: Pod['metadata']): string =>
+  ownerReferences.find(({ kind }) => kind === 'DaemonSet')?.name ?? name;
 
 /** Instance types of a template on which the same daemons run. */
 export interface DaemonGroup {

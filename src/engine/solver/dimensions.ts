@@ -1,5 +1,7 @@
 /** Resource names interned to positions of a vector. */
+
 import type { Resources } from '../model.ts';
+import { amountIn } from '../resources.ts';
 
 export type Amounts = Float64Array;
 
@@ -19,7 +21,7 @@ export class Dimensions {
     const amounts = new Float64Array(this.names.length + 1);
     for (const name in resources) {
       const position = this.#positions.get(name) ?? this.names.length;
-      amounts[position] = (amounts[position] ?? 0) + (resources[name] ?? 0);
+      amounts[position] = (amounts[position] ?? 0) + amountIn(resources, name);
     }
     return amounts;
   }

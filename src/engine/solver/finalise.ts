@@ -1,4 +1,5 @@
 /** From claims under construction to what the plan says of them. */
+
 import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
 import {
   CAPACITY_OVERLAY_ANNOTATION,
@@ -13,6 +14,7 @@ import {
   WELL_KNOWN_LABELS,
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { put } from '../../api/own.ts';
 import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from '../instancetypes.ts';
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Requirement, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
@@ -38,7 +40,7 @@ export function labelsOf(pool: NodePool, requirements: Requirements): Readonly<R
   for (const [key, set] of requirements.entries()) {
     if (WELL_KNOWN_LABELS.has(key) || key === HOSTNAME_LABEL || SIMULATION_ONLY.includes(key)) continue;
     const value = set.any();
-    if (value !== '') labels[key] = value;
+    if (value !== '') put(labels, key, value);
   }
   return labels;
 }

@@ -1,7 +1,7 @@
 /** How much a NodePool may still buy in this solve. */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { Misfit, Resources, StateNode } from '../model.ts';
-import { addResources, resourcesOf } from '../resources.ts';
+import { addResources, amountIn, resourcesOf } from '../resources.ts';
 import type { BitSet } from './bitset.ts';
 import type { Choice } from './choice.ts';
 import type { CompiledPool } from './template.ts';
@@ -19,7 +19,7 @@ export class PoolLimits {
     this.#pool = pool;
     const limits = Object.entries(resourcesOf(pool.pool.spec.limits));
     const used = limits.length === 0 ? {} : usageOf(pool.name, nodes);
-    this.#remaining = Object.fromEntries(limits.map(([name, limit]) => [name, limit - (used[name] ?? 0)]));
+    this.#remaining = Object.fromEntries(limits.map(([name, limit]) => [name, limit - amountIn(used, name)]));
   }
 
   /** Rows of the types that can be bought without going over, or why there is none. */
@@ -34,7 +34,9 @@ export class PoolLimits {
     const { catalogue, rows, choices } = this.#pool;
     const limited = Object.entries(this.#remaining);
     if (limited.every(([name, rest]) => catalogue.largestCapacity(name) <= rest)) return rows;
-    const left = catalogue.rowsWhere(({ capacity }) => limited.every(([name, rest]) => (capacity[name] ?? 0) <= rest));
+    const left = catalogue.rowsWhere(({ capacity }) =>
+      limited.every(([name, rest]) => amountIn(capacity, name) <= rest),
+    );
     return choices.shared(left.and(rows));
   }
 
@@ -43,7 +45,7 @@ export class PoolLimits {
   }
 
   get limitsNodes(): boolean {
-    return NODES in this.#remaining;
+    return Object.hasOwn(this.#remaining, NODES);
   }
 
   /** Takes off the worst case of a new claim: the largest capacity among its types, per resource. */
@@ -51,7 +53,7 @@ export class PoolLimits {
     for (const name of Object.keys(this.#remaining)) {
       const largest = choice.largest(name);
       if (largest === 0) continue;
-      this.#remaining[name] = (this.#remaining[name] ?? 0) - largest;
+      this.#remaining[name] = amountIn(this.#remaining, name) - largest;
       this.version++;
     }
   }

@@ -2,6 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../hostports.ts';
 import { compareText } from '../instancetypes.ts';
+import { type LeftOuts, nameOf as named } from '../left-out.ts';
 import type { Resources, StateNode } from '../model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { type Requirements, STRICT } from '../requirements.ts';
@@ -18,6 +19,7 @@ export interface NodeContext {
   readonly daemons: readonly Daemon[];
   readonly dimensions: Dimensions;
   readonly volumes: Volumes;
+  readonly leftOuts: LeftOuts;
 }
 
 /** What a node has left. Only ever less. */
@@ -138,14 +140,24 @@ export class NodeTable {
   readonly #indexes: ReadonlyMap<string, number>;
 
   constructor(nodes: readonly StateNode[], context: NodeContext) {
-    this.nodes = nodes
+    const staying = nodes
       .map((node, position) => ({ node, position }))
       .filter(({ node }) => !node.markedForDeletion)
       .sort(
         ({ node: a }, { node: b }) =>
           Number(b.initialized) - Number(a.initialized) || compareText(nameOf(a), nameOf(b)),
-      )
-      .map(({ node, position }, index) => new CompiledNode(index, position, node, context));
+      );
+    // what runs on a node that is left out, and what it takes of its pool's limits, still counts
+    let index = 0;
+    this.nodes = context.leftOuts.kept(
+      staying,
+      ({ node }) => named('Node', { name: node.name }),
+      ({ node, position }) => {
+        const compiled = new CompiledNode(index, position, node, context);
+        index++;
+        return compiled;
+      },
+    );
     this.#indexes = new Map(this.nodes.map(({ node, index }) => [node.providerId, index]));
   }
 

@@ -1,13 +1,16 @@
 /**
  * Pods that scheduling cannot tell apart form a class: compiled once, and what is learnt about one holds for all. Giving
- * up a preference moves a pod into another class. Classes that differ in topology alone are of one kind.
+ * up a preference moves a pod into another class, known by the class that it comes from: what is left of a pod after each
+ * of a thousand steps would be too much to compare. Classes that differ in topology alone are of one kind.
  */
-import type { Pod, PodSpec } from '../../api/kubernetes.ts';
+import type { Pod, PodSpec, Toleration } from '../../api/kubernetes.ts';
+import { own } from '../../api/own.ts';
 import { isVirtual } from '../capacitybuffers.ts';
 import { usesDevices } from '../devices.ts';
 import { type HostPort, hostPortsOf } from '../hostports.ts';
 import type { Resources } from '../model.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
+import { amountIn } from '../resources.ts';
 import { type PodVolumes, Volumes } from '../volumes.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
@@ -36,6 +39,11 @@ export interface PodClass {
   readonly volumes: PodVolumes;
 }
 
+/** What giving up preferences leaves as it is. */
+type Unsoftened = Pick<PodClass, 'visible' | 'requests' | 'amounts' | 'ports' | 'volumes'>;
+
+const NO_TOLERATIONS: readonly Toleration[] = [];
+
 export interface PodClassOptions {
   readonly dimensions: Dimensions;
   readonly preferences: boolean;
@@ -57,6 +65,10 @@ export class PodClasses {
   readonly #kinds = new Map<string, PodKind>();
   readonly #relaxed = new Map<PodClass, PodClass | undefined>();
   readonly #requirements = new Map<string, Requirements>([['', Requirements.EMPTY]]);
+  /** Numbers of objects that stand for equal ones in identities, by object and by text. */
+  readonly #numbers = new WeakMap<object, number>();
+  readonly #numbersOfTexts = new Map<string, number>();
+  #count = 0;
   /** Identities of specs, which the pods of one workload often share. */
   readonly #specs = new WeakMap<PodSpec, string>();
 
@@ -68,10 +80,16 @@ export class PodClasses {
     const requests = this.#options.requestsOf(pod);
     const visible = this.#visibleIdentity(pod);
     let id = visible + SEPARATOR + this.#specIdentity(pod);
-    for (const name in requests) id += `${SEPARATOR}${name}=${requests[name]}`;
+    for (const name in requests) id += `${SEPARATOR}${name}=${amountIn(requests, name)}`;
     let podClass = this.#classes.get(id);
     if (podClass === undefined) {
-      podClass = this.#compile(pod, visible, requests);
+      podClass = this.#compile(pod, {
+        visible,
+        requests,
+        amounts: this.#options.dimensions.amounts(requests),
+        ports: hostPortsOf(pod),
+        volumes: this.#options.volumes.of(pod),
+      });
       this.#classes.set(id, podClass);
     }
     return podClass;
@@ -81,7 +99,7 @@ export class PodClasses {
   relaxed(podClass: PodClass): PodClass | undefined {
     if (!this.#relaxed.has(podClass)) {
       const softer = relax(podClass.pod, this.#options);
-      this.#relaxed.set(podClass, softer === undefined ? undefined : this.of(softer));
+      this.#relaxed.set(podClass, softer === undefined ? undefined : this.#compile(softer, podClass));
     }
     return this.#relaxed.get(podClass);
   }
@@ -90,7 +108,7 @@ export class PodClasses {
   #visibleIdentity(pod: Pod): string {
     const { metadata, spec } = pod;
     let id = metadata.namespace ?? 'default';
-    for (const key of this.#options.labelKeys) id += SEPARATOR + (metadata.labels?.[key] ?? ABSENT);
+    for (const key of this.#options.labelKeys) id += SEPARATOR + (own(metadata.labels, key) ?? ABSENT);
     if (isVirtual(pod)) id += `${SEPARATOR}virtual`;
     if (spec.volumes === undefined && spec.resourceClaims === undefined) return id;
     return id + SEPARATOR + Volumes.identity(pod);
@@ -111,18 +129,28 @@ export class PodClasses {
     return id;
   }
 
-  #compile(pod: Pod, visible: string, requests: Resources): PodClass {
-    const { dimensions, preferences } = this.#options;
+  #compile(pod: Pod, { visible, requests, amounts, ports, volumes }: Unsoftened): PodClass {
+    const { preferences } = this.#options;
     const strict = this.#shared(requirementsOfPod(pod));
     const requirements = preferences ? this.#shared(requirementsOfPod(pod, { preferences })) : strict;
-    const amounts = dimensions.amounts(requests);
-    const volumes = this.#options.volumes.of(pod);
-    const ports = hostPortsOf(pod);
-    const id = this.#classes.size;
+    const id = this.#count++;
     const hasVolumes = volumes.claims.size > 0 || !volumes.leaveFree;
-    const { tolerations = [] } = pod.spec;
-    const kindId = JSON.stringify([requirements.identity, [...amounts], tolerations, ports, hasVolumes ? id : '']);
+    const { tolerations = NO_TOLERATIONS } = pod.spec;
+    const parts = [requirements, tolerations, ports].map((part) => this.#numberOf(part));
+    const kindId = `${parts.join()} ${amounts.join()} ${hasVolumes ? id : ''}`;
     return { id, kind: this.#kindOf(kindId), visible, pod, requests, amounts, requirements, strict, ports, volumes };
+  }
+
+  /** The same number for equal parts of pods: the text of each object is made once. */
+  #numberOf(part: Requirements | readonly object[]): number {
+    const known = this.#numbers.get(part);
+    if (known !== undefined) return known;
+    // a space stands in front of no JSON
+    const text = part instanceof Requirements ? ` ${part.identity}` : JSON.stringify(part);
+    const number = this.#numbersOfTexts.get(text) ?? this.#numbersOfTexts.size;
+    this.#numbersOfTexts.set(text, number);
+    this.#numbers.set(part, number);
+    return number;
   }
 
   /** One object for equal requirements, so that what follows from them is found by object. */

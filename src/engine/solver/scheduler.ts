@@ -61,11 +61,15 @@ export class Scheduler {
     this.#parts = parts;
   }
 
-  /** Puts a pod somewhere, giving up its preferences one by one; or tells why its last form fits nowhere. */
-  place(pod: Pod, podClass: PodClass): PodRefusal | undefined {
+  /**
+   * Puts a pod somewhere, giving up its preferences one by one; or tells why its last form fits nowhere, or that there
+   * was no time to try them all.
+   */
+  place(pod: Pod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
     const { classes } = this.#parts;
     let refusal: PodRefusal | undefined;
     for (let at: PodClass | undefined = podClass; at !== undefined; at = classes.relaxed(at)) {
+      if (at !== podClass && isLate()) return 'late';
       refusal = this.#place(pod, at);
       if (refusal === undefined) return undefined;
       // reserved capacity is worth waiting for: nothing is given up for its sake

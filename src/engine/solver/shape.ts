@@ -4,6 +4,11 @@ import { LOOSE, Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
 import type { Catalogue, OfferingView } from './catalogue.ts';
 
+/** Requirements that a NodeClaim may have by its CRD, but for one for its instance types. */
+const MOST_KEYS = 99;
+/** Characters of requirements that are sure to leave the NodeClaim below what an API server stores of an object. */
+const MOST_CHARACTERS = 200_000;
+
 export class Shapes {
   readonly catalogue: Catalogue;
   readonly #nextId: () => number;
@@ -65,8 +70,10 @@ export class Shape {
 
   #narrow(requirements: Requirements): Shape | Misfit {
     const clash = this.requirements.incompatibility(requirements, LOOSE);
-    if (clash === undefined) return this.#shapes.of(this.requirements.intersect(requirements));
-    return { code: 'requirements', key: clash.key, text: `incompatible requirements, ${clash.text}` };
+    if (clash !== undefined)
+      return { code: 'requirements', key: clash.key, text: `incompatible requirements, ${clash.text}` };
+    const both = this.requirements.intersect(requirements);
+    return excessOf(both) ?? this.#shapes.of(both);
   }
 
   /** The answer of `draw`, remembered under a topic. A topic always has answers of the same type. */
@@ -78,4 +85,17 @@ export class Shape {
   replaced(requirements: Requirements): Shape {
     return this.#shapes.of(requirements);
   }
+}
+
+/** Why no NodeClaim can ask for so much, if it cannot: pods that share it would wait with the one that asks. */
+function excessOf(requirements: Requirements): Misfit | undefined {
+  const [key = ''] = requirements.keys;
+  const count = requirements.keys.length;
+  const { length } = requirements.identity;
+  if (count <= MOST_KEYS && length <= MOST_CHARACTERS) return undefined;
+  const text =
+    count > MOST_KEYS
+      ? `${count} labels in requirements, at most ${MOST_KEYS} fit into a NodeClaim`
+      : `requirements of ${length} characters, at most ${MOST_CHARACTERS} fit into a NodeClaim`;
+  return { code: 'requirements', key, text };
 }

@@ -5,6 +5,7 @@ import type { Taint } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { compareText, satisfiesMinValues } from '../instancetypes.ts';
+import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { InstanceType, Offering, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
@@ -76,18 +77,18 @@ export interface TemplateOptions {
   readonly daemons: readonly Daemon[];
   readonly strictMinValues: boolean;
   readonly isSold: (offering: Offering) => boolean;
+  readonly leftOuts: LeftOuts;
 }
 
 /** The templates in the order in which they are tried, and the pools that have no instance type left. */
 export function compileTemplates(
   snapshot: Snapshot,
-  { dimensions, daemons, strictMinValues, isSold }: TemplateOptions,
+  { dimensions, daemons, strictMinValues, isSold, leftOuts }: TemplateOptions,
 ): { readonly templates: readonly CompiledPool[]; readonly emptyPools: Plan['emptyPools'] } {
   const shapes = new Map<readonly InstanceType[], Shapes>();
   let shapeCount = 0;
-  const templates: CompiledPool[] = [];
   const emptyPools: { nodePool: string; dueToMinValues: boolean }[] = [];
-  for (const { nodePool: pool, instanceTypes } of inOrder(snapshot.pools)) {
+  const compiled = ({ nodePool: pool, instanceTypes }: PoolInput): readonly CompiledPool[] => {
     const known =
       shapes.get(instanceTypes) ?? new Shapes(new Catalogue(instanceTypes, dimensions, isSold), () => shapeCount++);
     shapes.set(instanceTypes, known);
@@ -99,14 +100,18 @@ export function compileTemplates(
     const dueToMinValues = strictMinValues && unsatisfied.length > 0;
     if (left.length === 0 || dueToMinValues) {
       emptyPools.push({ nodePool: pool.metadata.name, dueToMinValues });
-      continue;
+      return [];
     }
     const taints = pool.spec.template.spec.taints ?? [];
     const groups = daemonGroups(daemons, { taints, requirements: root.requirements, catalogue, rows }, dimensions);
     const choices = new Choices(catalogue, groups);
     const hash = nodePoolHash(pool);
     const { name } = pool.metadata;
-    templates.push({ name, pool, hash, catalogue, taints, root, rows, groups, choices });
-  }
+    const template = { name, pool, hash, catalogue, taints, root, rows, groups, choices };
+    templateOf(template, []); // throws when the limits cannot be read
+    return [template];
+  };
+  const named = ({ nodePool }: PoolInput) => nameOf('NodePool', { name: nodePool.metadata.name });
+  const templates = leftOuts.kept(inOrder(snapshot.pools), named, compiled).flat();
   return { templates, emptyPools };
 }

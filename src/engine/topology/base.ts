@@ -2,16 +2,20 @@
  * What topology makes of a cluster before anything is placed: counts of the running pods per rule and domain. Shared by
  * all solves of a snapshot, each of which takes off what leaves or moves in it.
  */
+
 import type { Namespace, Pod, Taint } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
+import { own } from '../../api/own.ts';
+import { LeftOuts, nameOf } from '../left-out.ts';
 import type { Snapshot, StateNode } from '../model.ts';
+import { MOST_RULES } from '../pod-bounds.ts';
 import { isTerminal, isTerminating, podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { DomainIds } from './domainids.ts';
 import { Domains } from './domains.ts';
 import { type Rule, ruleCounts, UNKNOWN } from './group.ts';
 import { passes } from './nodefilter.ts';
-import { inverseRulesOf, ruleIdentity } from './rules.ts';
+import { inverseRulesOf, repellingTerms, ruleIdentity } from './rules.ts';
 
 /** Where a pod may go: a node that exists, or a claim with the requirements that it has come to. */
 export interface Place {
@@ -37,6 +41,8 @@ export interface BaseGroup {
   readonly weightOf: (pod: Pod) => number;
 }
 
+/** Counts that are kept of the rules by which running pods keep others away: their number times that of the domains. */
+const MOST_REPELLING_COUNTS = 10_000_000;
 const NOWHERE = -1;
 const NO_RULES: readonly (readonly [string, Rule])[] = [];
 
@@ -80,15 +86,17 @@ export class TopologyBase {
   readonly #groups = new Map<string, BaseGroup>();
   readonly #inverse = new Map<string, BaseGroup>();
   readonly #inverseRules = new WeakMap<Pod, readonly (readonly [id: string, rule: Rule])[]>();
+  #repellingCounts = 0;
   #running: readonly RunningPod[] | undefined;
   #byKey: ReadonlyMap<string, RunningPod> | undefined;
 
-  constructor({ pools, namespaces, nodes }: Snapshot) {
+  constructor({ pools, namespaces, nodes }: Snapshot, leftOuts = new LeftOuts()) {
     this.domains = new Domains(pools);
     this.namespaces = namespaces;
     this.nodes = nodes;
+    const named = ({ metadata }: Pod) => nameOf('Pod', metadata);
     for (const [index, node] of nodes.entries())
-      for (const pod of repellersOn(node)) this.#repelFrom({ pod, node: index });
+      leftOuts.kept(repellersOn(node), named, (pod) => this.#repelFrom({ pod, node: index }));
   }
 
   idsOf(key: string): DomainIds {
@@ -111,7 +119,7 @@ export class TopologyBase {
     if (domains === undefined) {
       const ids = this.idsOf(key);
       domains = Int32Array.from(this.nodes, (node) => {
-        const domain = key === HOSTNAME_LABEL ? hostOf(node) : node.labels[key];
+        const domain = key === HOSTNAME_LABEL ? hostOf(node) : own(node.labels, key);
         return domain === undefined ? NOWHERE : ids.idOf(domain);
       });
       this.#domainsOfNodes.set(key, domains);
@@ -176,17 +184,33 @@ export class TopologyBase {
     return { rule, counts, registrars, weightOf };
   }
 
+  /** @throws RangeError when the pod has too many terms, or is the first with which all have too many */
   #repelFrom({ pod, node }: RunningPod): void {
     for (const [id, rule] of this.inverseRulesOf(pod)) {
       const domains = this.domainsOfNodes(rule.key);
       if ((domains[node] ?? NOWHERE) < 0) continue; // a pod that is in no domain keeps nobody away
       let group = this.#inverse.get(id);
       if (group === undefined) {
+        if (this.#isTooMuch(rule)) continue;
         group = this.#emptyGroup(rule, (each) => this.inverseRulesOf(each).filter(([other]) => other === id).length);
         this.#inverse.set(id, group);
       }
       countIn(group, domains, node);
     }
+    const { length } = repellingTerms(pod);
+    if (length > MOST_RULES)
+      throw new RangeError(`only ${MOST_RULES} of its ${length} required pod anti-affinity terms are considered`);
+  }
+
+  /** @throws RangeError for the first rule that is too much */
+  #isTooMuch({ key }: Rule): boolean {
+    const before = this.#repellingCounts;
+    if (before > MOST_REPELLING_COUNTS) return true;
+    this.#repellingCounts += this.idsOf(key).size;
+    if (this.#repellingCounts <= MOST_REPELLING_COUNTS) return false;
+    throw new RangeError(
+      `the pods that run have more different terms of required pod anti-affinity than can be considered: ${this.#inverse.size} are, of this pod and of others after it no further ones`,
+    );
   }
 
   /** Rules by which a pod keeps others away, with their identities. */

@@ -1,4 +1,5 @@
 /** The topology groups that matter to the pods of one class. */
+import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import { ValueSet } from '../valueset.ts';
 import { type Group, UNKNOWN } from './group.ts';
 
@@ -11,7 +12,17 @@ export interface Binding {
   readonly pod: ValueSet;
   /** Domain ids of the nodes, by their position in the snapshot; negative where a node has none. */
   readonly nodes: Int32Array;
+  /**
+   * Whether it is a rule of other pods alone, which keep them away. As for kube-scheduler, such a rule holds in the
+   * domains where those pods are: if a node without the label were closed as well, one pod with a made-up topology key
+   * could keep all others from getting a node.
+   */
+  readonly isOthers: boolean;
 }
+
+/** Whether a binding has nothing against a place that will not have the label of its domains. */
+export const sparesWithout = ({ isOthers, group }: Binding): boolean =>
+  isOthers && !WELL_KNOWN_LABELS.has(group.rule.key);
 
 export interface Relations {
   /** Groups of their own rules. */
@@ -50,8 +61,9 @@ export class Bindings {
 
   /** Whether the rules let a pod be on the node at a position. */
   admitNode(node: number): boolean {
-    for (const { group, self, pod, nodes } of this.all) {
+    for (const { group, self, pod, nodes, isOthers } of this.all) {
       const id = nodes[node] ?? UNKNOWN;
+      if (id < 0 && isOthers) continue;
       if (group.isByHost ? !group.admitsHost(id, self, pod) : id < 0 || !group.admitsDomain(id, self, pod))
         return false;
     }
@@ -63,8 +75,9 @@ export class Bindings {
     return (
       this.hosts.some(({ group, self }) => group.fullClaims(self) >= claimCount) ||
       this.domains.some(
-        ({ group, self, pod }) =>
-          group.allowed({ self, pod, node: ValueSet.EXISTS, prefer: ([first]) => first }).length === 0,
+        (binding) =>
+          !sparesWithout(binding) &&
+          binding.group.allowed({ ...binding, node: ValueSet.EXISTS, prefer: ([first]) => first }).length === 0,
       )
     );
   }

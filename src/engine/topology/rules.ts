@@ -1,6 +1,9 @@
 /** The topology rules of a pod: spread constraints and pod (anti-)affinity terms, as rules that groups count for. */
+
 import type { LabelSelector, Namespace, Pod, PodAffinityTerm, TopologySpreadConstraint } from '../../api/kubernetes.ts';
 import { normalizeLabel } from '../../api/labels.ts';
+import { own } from '../../api/own.ts';
+import { MOST_RULES } from '../pod-bounds.ts';
 import { selectorIdentity, selects } from '../selectors.ts';
 import type { GroupType, Rule } from './group.ts';
 import { filterIdentity, nodeFilterOf } from './nodefilter.ts';
@@ -15,7 +18,7 @@ const namespaceOf = (pod: Pod): string => pod.metadata.namespace ?? 'default';
 function spreadSelector(pod: Pod, constraint: TopologySpreadConstraint): LabelSelector | undefined {
   const { labelSelector, matchLabelKeys = [] } = constraint;
   const shared = matchLabelKeys.flatMap((key) => {
-    const value = pod.metadata.labels?.[key];
+    const value = own(pod.metadata.labels, key);
     return value === undefined ? [] : [{ key, operator: 'In' as const, values: [value] }];
   });
   if (shared.length === 0) return labelSelector;
@@ -41,8 +44,22 @@ function namespacesOf(pod: Pod, term: PodAffinityTerm, namespaces: readonly Name
   return new Set([...listed, ...selected.map(({ metadata }) => metadata.name)]);
 }
 
+/** Terms never change and stay the same object in all forms of a pod: what each comes to is kept. */
+const rulesOfTerms = new WeakMap<PodAffinityTerm, TermRule>();
+
+interface TermRule {
+  readonly rule: Rule;
+  readonly namespace: string;
+  /** Those among which a selector chose. */
+  readonly namespaces: readonly Namespace[] | undefined;
+}
+
 function affinityRule(type: GroupType, pod: Pod, term: PodAffinityTerm, namespaces: readonly Namespace[]): Rule {
-  return {
+  const namespace = namespaceOf(pod);
+  const among = term.namespaceSelector === undefined ? undefined : namespaces;
+  const known = rulesOfTerms.get(term);
+  if (known?.rule.type === type && known.namespace === namespace && known.namespaces === among) return known.rule;
+  const rule: Rule = {
     type,
     key: normalizeLabel(term.topologyKey),
     namespaces: namespacesOf(pod, term, namespaces),
@@ -51,6 +68,8 @@ function affinityRule(type: GroupType, pod: Pod, term: PodAffinityTerm, namespac
     minDomains: undefined,
     filter: undefined,
   };
+  rulesOfTerms.set(term, { rule, namespace, namespaces: among });
+  return rule;
 }
 
 /** Rules that bind the pod. Preferences count as rules unless they are ignored. */
@@ -76,20 +95,27 @@ export function rulesOf(
   ];
 }
 
+/** Terms by which a pod keeps others away. */
+export const repellingTerms = ({ spec }: Pod): readonly PodAffinityTerm[] =>
+  spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+
 /** Rules by which a pod keeps others away: its required anti-affinity terms, seen from the other side. */
-export function inverseRulesOf(pod: Pod, namespaces: readonly Namespace[]): readonly Rule[] {
-  const terms = pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
-  return terms.map((term) => affinityRule('pod anti-affinity', pod, term, namespaces));
-}
+export const inverseRulesOf = (pod: Pod, namespaces: readonly Namespace[]): readonly Rule[] =>
+  // a pod with more is refused as long as it waits; those that others have placed can have any number
+  repellingTerms(pod)
+    .slice(0, MOST_RULES)
+    .map((term) => affinityRule('pod anti-affinity', pod, term, namespaces));
+
+const identities = new WeakMap<Rule, string>();
 
 /** The same text for rules that count alike. The first one's `minDomains` holds for all. */
-export function ruleIdentity({ type, key, namespaces, selector, maxSkew, filter }: Rule): string {
-  return JSON.stringify([
-    type,
-    key,
-    [...namespaces].sort(),
-    selectorIdentity(selector),
-    maxSkew,
-    type === 'topology spread' ? filterIdentity(filter) : '',
-  ]);
+export function ruleIdentity(rule: Rule): string {
+  let identity = identities.get(rule);
+  if (identity === undefined) {
+    const { type, key, namespaces, selector, maxSkew, filter } = rule;
+    const counted = type === 'topology spread' ? filterIdentity(filter) : '';
+    identity = JSON.stringify([type, key, [...namespaces].sort(), selectorIdentity(selector), maxSkew, counted]);
+    identities.set(rule, identity);
+  }
+  return identity;
 }

@@ -11,7 +11,7 @@ import { selectorKeys } from '../selectors.ts';
 import type { PodClass } from '../solver/podclass.ts';
 import { ValueSet } from '../valueset.ts';
 import type { BaseGroup, Place, RunningPod, TopologyBase } from './base.ts';
-import { type Binding, Bindings, type Relations } from './bindings.ts';
+import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
 import { Group, type Rule, ruleCounts, UNKNOWN } from './group.ts';
 import { passes } from './nodefilter.ts';
 import { ruleIdentity, rulesOf } from './rules.ts';
@@ -83,7 +83,11 @@ export class Topology {
     for (const { spec } of pods) {
       if ((spec.affinity === undefined && spec.topologySpreadConstraints === undefined) || seen.has(spec)) continue;
       seen.add(spec);
-      addLabelKeys(spec, keys);
+      try {
+        addLabelKeys(spec, keys);
+      } catch {
+        // rules that cannot be read are reported where the pod is compiled
+      }
     }
     return [...keys].sort();
   }
@@ -188,6 +192,7 @@ export class Topology {
       self: counting.has(group) || repelled.includes(group),
       pod: podClass.strict.get(group.rule.key),
       nodes: base.domainsOfNodes(group.rule.key),
+      isOthers: !own.includes(group),
     }));
     return new Bindings({ own, all: bindings, counting: [...counting], repelling });
   }
@@ -248,6 +253,7 @@ export class Topology {
         // counts only grow: what is taken stays taken
         return { misfit: () => misfitOf(group, pod, ValueSet.in([hostname])), permanent: type !== 'pod affinity' };
       }
+      if (sparesWithout(binding) && !requirements.has(key)) continue;
       const node = requirements.get(key);
       const allowed = allowedIn(binding, node, prefer);
       // levels that rise elsewhere can reopen a domain to spread

@@ -17,6 +17,7 @@
  * The verbs on an instance: `interrupt`, `rebalance`, `schedule-change`, `stop`, `terminate`, `impair`,
  * `impair-system`, `recover`. The kinds of faults and their fields are those of `FaultRule` in `types.ts`.
  */
+import { own } from '../../api/own.ts';
 import type { LocalAws } from './options.ts';
 import type { FaultRule, Faults } from './types.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';
@@ -60,7 +61,7 @@ export function administer(aws: LocalAws, request: HttpRequest): HttpAnswer {
 }
 
 function act(aws: LocalAws, id: string, verb: string): HttpAnswer {
-  const run = VERBS[verb];
+  const run = own(VERBS, verb);
   if (!run) throw new RangeError(`There is no verb "${verb}": use one of ${Object.keys(VERBS).join(', ')}`);
   run(aws.faults, id);
   return reply(200, { id, state: aws.instances.get(id)?.state });

@@ -13,6 +13,7 @@ import {
   type HttpRequest,
   type Service,
 } from './wire/service.ts';
+import type { OperationShape } from './wire/shape.ts';
 
 export type Dispatch = (request: HttpRequest, signal: AbortSignal) => Promise<HttpAnswer>;
 
@@ -65,6 +66,7 @@ async function call(
     if (error) throw error;
     if (broken !== undefined) failed(broken);
     if (broken === 'unheard') return RESET;
+    if (broken === 'empty') return encode(service, shape, nothingListed(shape), requestId);
     const answer = encode(
       service,
       shape,
@@ -80,12 +82,17 @@ async function call(
   }
 }
 
+const nothingListed = ({ output }: OperationShape): Record<string, unknown> =>
+  output.kind === 'structure'
+    ? Object.fromEntries(output.members.filter(({ shape }) => shape.kind === 'list').map(({ name }) => [name, []]))
+    : {};
+
 const internal = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
 
 /** Service and region stand in the credential scope; the one call that is never signed is told by its action. */
 function scopeOf({ headers, body }: HttpRequest): Scope | undefined {
   const { authorization } = headers;
-  const match = /Credential=[^/]+\/\d{8}\/([^/]+)\/([^/]+)\/aws4_request/.exec(String(authorization ?? ''));
+  const match = /Credential=[^/=]+\/\d{8}\/([^/]+)\/([^/]+)\/aws4_request/.exec(String(authorization ?? ''));
   if (match?.[1] && match[2]) return { region: match[1], service: match[2] };
   return body.includes('Action=AssumeRoleWithWebIdentity') ? { region: '', service: 'sts' } : undefined;
 }

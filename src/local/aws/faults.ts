@@ -1,4 +1,5 @@
 /** Faults that a test or a visitor switches on while the local AWS runs. */
+import { own } from '../../api/own.ts';
 import { wildcard } from './filters.ts';
 import type { Random } from './random.ts';
 import type { CapacityType, FaultRule, PoolMatch } from './types.ts';
@@ -15,8 +16,8 @@ export interface Disturbance {
   readonly delayMs: number;
   /** Answered instead of carrying the call out. */
   readonly error: AwsError | undefined;
-  /** How the exchange breaks: nothing was done (`unheard`), or it was, and the answer is lost or cut off. */
-  readonly broken: 'unheard' | 'unanswered' | 'cut' | undefined;
+  /** How the exchange breaks: nothing was done (`unheard`, `empty`), or it was, and the answer is lost or cut off. */
+  readonly broken: 'unheard' | 'unanswered' | 'cut' | 'empty' | undefined;
 }
 
 export interface FaultBook {
@@ -122,9 +123,12 @@ export function faultBook(random: Random): FaultBook {
   };
 }
 
-type CallRule = Extract<FaultRule, { kind: 'error' | 'throttle' | 'malformed' | 'reset' | 'expired-credentials' }>;
+type CallRule = Extract<
+  FaultRule,
+  { kind: 'error' | 'throttle' | 'malformed' | 'empty' | 'reset' | 'expired-credentials' }
+>;
 
-const CALL_RULES = new Set<string>(['error', 'throttle', 'malformed', 'reset', 'expired-credentials']);
+const CALL_RULES = new Set<string>(['error', 'throttle', 'malformed', 'empty', 'reset', 'expired-credentials']);
 
 /** Whether the rule is about this call and, where it is a matter of chance, this time. */
 function strikes(rule: FaultRule, action: string, random: Random): rule is CallRule {
@@ -142,6 +146,8 @@ function outcomeOf(rule: CallRule, service: string, action: string): Omit<Distur
       return failing(expired(service));
     case 'malformed':
       return { error: undefined, broken: 'cut' };
+    case 'empty':
+      return { error: undefined, broken: 'empty' };
     case 'reset':
       return { error: undefined, broken: rule.lost === 'request' ? 'unheard' : 'unanswered' };
     default:
@@ -211,6 +217,7 @@ const FIELDS: Readonly<Record<FaultRule['kind'], Readonly<Record<string, Check>>
   error: { action: text, code: text, message: text, status: positive, times: positive, rate: share },
   throttle: { action: text, times: positive, rate: share },
   malformed: { action: text, times: positive, rate: share },
+  empty: { action: text, times: positive },
   reset: { action: text, lost, times: positive, rate: share },
   'expired-credentials': { times: positive },
   latency: { action: text, ms: milliseconds, times: positive },
@@ -222,6 +229,7 @@ const FIELDS: Readonly<Record<FaultRule['kind'], Readonly<Record<string, Check>>
 };
 const REQUIRED: Readonly<Partial<Record<FaultRule['kind'], readonly string[]>>> = {
   error: ['action', 'code'],
+  empty: ['action'],
   latency: ['ms'],
   'slow-boot': ['ms'],
   invisible: ['ms'],
@@ -230,13 +238,13 @@ const REQUIRED: Readonly<Partial<Record<FaultRule['kind'], readonly string[]>>> 
 
 /** Rules come from outside, too: over HTTP anything may arrive. */
 function checkRule(rule: FaultRule): void {
-  const fields = FIELDS[rule.kind];
+  const fields = own(FIELDS, rule.kind);
   if (!fields) {
     throw new RangeError(`Cannot add a fault of kind "${rule.kind}": use one of ${Object.keys(FIELDS).join(', ')}`);
   }
   for (const [name, value] of Object.entries(rule)) {
     if (name === 'kind') continue;
-    const check = fields[name];
+    const check = own(fields, name);
     if (!check) {
       const allowed = Object.keys(fields).join(', ') || 'none';
       throw new RangeError(`Cannot add a ${rule.kind} fault: it has no field "${name}" (fields: ${allowed})`);
@@ -244,6 +252,6 @@ function checkRule(rule: FaultRule): void {
     if (!check(value)) throw new RangeError(`Cannot add a ${rule.kind} fault: bad ${name} ${JSON.stringify(value)}`);
   }
   for (const name of REQUIRED[rule.kind] ?? []) {
-    if (!(name in rule)) throw new RangeError(`Cannot add a ${rule.kind} fault: ${name} is missing`);
+    if (!Object.hasOwn(rule, name)) throw new RangeError(`Cannot add a ${rule.kind} fault: ${name} is missing`);
   }
 }

@@ -1,5 +1,7 @@
 /** Filters, wildcards and paging, as EC2's Describe calls share them. */
+
 import type { Filter } from '@aws-sdk/client-ec2';
+import { own } from '../../api/own.ts';
 import type { Tags } from './types.ts';
 import { AwsError } from './wire/error.ts';
 
@@ -37,7 +39,7 @@ function filterTest<T>(
 ): (item: T) => boolean {
   if (!name) throw new AwsError('InvalidParameterValue', 'The filter name must not be empty');
   if (!values) throw new AwsError('InvalidParameterValue', `The filter '${name}' has no values`);
-  const read = fields[name] ?? (tagsOf && tagField(name, tagsOf));
+  const read = own(fields, name) ?? (tagsOf && tagField(name, tagsOf));
   if (!read) throw new AwsError('InvalidParameterValue', `The filter '${name}' is invalid`);
   const patterns = values.map(wildcard);
   return (item) => {
@@ -52,7 +54,7 @@ function tagField<T>(
   name: string,
   tagsOf: (item: T) => Tags,
 ): ((item: T) => string | string[] | undefined) | undefined {
-  if (name.startsWith('tag:')) return (item) => tagsOf(item)[name.slice('tag:'.length)];
+  if (name.startsWith('tag:')) return (item) => own(tagsOf(item), name.slice('tag:'.length));
   if (name === 'tag-key') return (item) => Object.keys(tagsOf(item));
   if (name === 'tag-value') return (item) => Object.values(tagsOf(item));
   return undefined;
@@ -61,13 +63,29 @@ function tagField<T>(
 /** A test for a pattern in which `*` stands for any text and `?` for one character. Case matters. */
 export function wildcard(pattern: string): (text: string) => boolean {
   if (!/[*?\\]/.test(pattern)) return (text) => text === pattern;
-  const source = pattern.replace(/\\([*?\\])|[*?]|[.+^${}()|[\]\\]/g, (found, escaped: string | undefined) => {
-    if (escaped) return `\\${escaped}`;
-    if (found === '*') return '[^]*';
-    return found === '?' ? '[^]' : `\\${found}`;
-  });
-  const expression = new RegExp(`^${source}$`);
-  return (text) => expression.test(text);
+  const tokens = [...pattern.matchAll(/\\[*?\\]|./gs)].map(([token]) => token);
+  return (text) => isMatch(tokens, text);
+}
+
+/** Back-tracks to the latest `*` alone, so that the time is bounded by the product of both lengths. */
+function isMatch(tokens: readonly string[], text: string): boolean {
+  let [at, token] = [0, 0];
+  let star: { readonly token: number; at: number } | undefined;
+  while (at < text.length) {
+    const wanted = tokens[token];
+    if (wanted === '*') {
+      star = { token, at };
+      token += 1;
+    } else if (wanted === '?' || wanted?.at(-1) === text[at]) {
+      at += 1;
+      token += 1;
+    } else if (star !== undefined) {
+      star.at += 1;
+      at = star.at;
+      token = star.token + 1;
+    } else return false;
+  }
+  return tokens.slice(token).every((rest) => rest === '*');
 }
 
 export interface PageRequest {

@@ -4,6 +4,7 @@
  *
  * @see https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html
  */
+import { own } from '../../api/own.ts';
 import type { Clock } from '../clock.ts';
 
 export interface TokenBucket {
@@ -56,7 +57,7 @@ export function rateLimiter(clock: Clock, limits: RateLimits): RateLimiter {
   };
   return (action, input) => {
     const wanted = [{ level: levelOf(action, bucketOf(limits, action, input)), tokens: 1 }];
-    const perInstance = limits.instances[action];
+    const perInstance = own(limits.instances, action);
     if (perInstance !== undefined)
       wanted.push({ level: levelOf(`${action} instances`, perInstance), tokens: instancesIn(input) });
     if (wanted.some(({ level, tokens }) => level.tokens < tokens)) return false;
@@ -66,8 +67,8 @@ export function rateLimiter(clock: Clock, limits: RateLimits): RateLimiter {
 }
 
 function bucketOf(limits: RateLimits, action: string, input: Readonly<Record<string, unknown>>): TokenBucket {
-  const own = limits.actions[action];
-  if (own !== undefined) return own;
+  const ofAction = own(limits.actions, action);
+  if (ofAction !== undefined) return ofAction;
   if (!/^(Describe|Get|List)/.test(action)) return limits.writes;
   const isBounded = Object.entries(input).some(([name, value]) => name !== 'DryRun' && value !== undefined);
   return isBounded ? limits.reads : limits.unboundedReads;

@@ -91,6 +91,8 @@ export type FaultRule =
   | { readonly kind: 'throttle'; readonly action?: string; readonly times?: number; readonly rate?: number }
   /** Calls take effect, and their answers end in the middle. */
   | { readonly kind: 'malformed'; readonly action?: string; readonly times?: number; readonly rate?: number }
+  /** Calls are not carried out, and answered as if there was nothing to list. */
+  | { readonly kind: 'empty'; readonly action: string; readonly times?: number }
   /** Connections are reset: before a call takes effect (`request`), or after that, instead of the answer (default). */
   | {
       readonly kind: 'reset';

@@ -1,4 +1,5 @@
 /** Reading of a built-in object that a client sent: field types checked, unknown fields found and dropped. */
+import { put } from '../../api/own.ts';
 import { isRecord, type Json } from './json.ts';
 import { fieldShape, type Shape } from './shape.ts';
 import { badRequest } from './status.ts';
@@ -60,7 +61,7 @@ function readFields(value: unknown, shape: Shape, reading: Reading, path: string
     else if (field !== null && field !== undefined) {
       const child = fieldShape(shape, name);
       const value = read(field, child, reading, at);
-      if (!isEmptyMap(value, child)) out[name] = value;
+      if (!isEmptyMap(value, child)) put(out, name, value);
     }
   }
   return out;

@@ -84,7 +84,8 @@ function refresh(core: Core, entry: Entry): void {
     .filter((pod) => selects(pod.metadata.labels ?? {}) && !isTerminal(pod));
   const disruptedPods = stillDisrupted(core, budget);
   const currentHealthy = pods.filter(
-    (pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined && !(pod.metadata.name in disruptedPods),
+    (pod) =>
+      isReady(pod) && pod.metadata.deletionTimestamp === undefined && !Object.hasOwn(disruptedPods, pod.metadata.name),
   ).length;
   const { expectedPods, desiredHealthy } = wanted(core, record(budget.spec), pods);
   const spare = currentHealthy - desiredHealthy;

@@ -14,7 +14,7 @@ const NEW_TO_CORE: readonly (readonly [string, string])[] = [
 function renamed(object: ApiObject, apiVersion: string, names: readonly (readonly [string, string])[]): ApiObject {
   const out: ApiObject = { ...object, apiVersion };
   for (const [from, to] of names) {
-    if (!(from in out)) continue;
+    if (!Object.hasOwn(out, from)) continue;
     out[to] = out[from];
     delete out[from];
   }

@@ -1,5 +1,7 @@
 /** Plain JSON as the API server holds it. Stored objects are never changed in place: writers clone first. */
 
+import { own, put } from '../../api/own.ts';
+
 export type Json = Record<string, unknown>;
 
 /** Metadata of a stored object; the server is the one place that writes it. */
@@ -56,7 +58,7 @@ export function clone<T>(value: T): T {
   if (Array.isArray(value)) return value.map(clone) as T;
   if (!isRecord(value)) return value;
   const copy: Json = {};
-  for (const key of Object.keys(value)) copy[key] = clone(value[key]);
+  for (const key of Object.keys(value)) put(copy, key, clone(value[key]));
   return copy as T;
 }
 
@@ -65,7 +67,7 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const name of path) {
     if (!isRecord(found)) return undefined;
-    found = found[name];
+    found = own(found, name);
   }
   return found;
 }
@@ -78,7 +80,7 @@ export function equal(left: unknown, right: unknown): boolean {
   }
   if (!isRecord(left) || !isRecord(right)) return false;
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  for (const name of names) if (!equal(left[name], right[name])) return false;
+  for (const name of names) if (!equal(own(left, name), own(right, name))) return false;
   return true;
 }
 

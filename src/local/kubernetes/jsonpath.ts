@@ -8,7 +8,7 @@ export type JsonPath = (object: unknown) => readonly unknown[];
 const field =
   (name: string): Step =>
   (value) =>
-    isRecord(value) && name in value ? [value[name]] : [];
+    isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : [];
 
 const everything: Step = (value) => {
   if (Array.isArray(value)) return value;
@@ -31,11 +31,11 @@ function literal(written: string): unknown {
 
 /** `@.type=="Ready"`, `@.ready==true`, or `@.name` for presence. */
 function filter(expression: string): Step {
-  const parsed = /^\s*@((?:[^=!<>]|\\.)+?)\s*(?:(==|!=)\s*(.+?))?\s*$/.exec(expression);
+  const parsed = /^\s*@((?:[^=!<>\\]|\\.)+)(?:(==|!=)(.+))?$/.exec(expression);
   if (!parsed) return () => [];
-  const path = compile(parsed[1] ?? '');
+  const path = compile((parsed[1] ?? '').trim());
   const operator = parsed[2];
-  const wanted = literal(parsed[3] ?? '');
+  const wanted = literal((parsed[3] ?? '').trim());
   const keeps = (item: unknown): boolean => {
     const values = path(item);
     if (operator === undefined) return values.length > 0;
@@ -53,7 +53,7 @@ function bracket(inside: string): Step {
   return index(Number(inside));
 }
 
-const TOKEN = /\[(\?\((?:[^)"']|"[^"]*"|'[^']*')*\)|"[^"]*"|'[^']*'|[^\]]*)\]|\.((?:\\.|[^.[\]\\])+)/g;
+const TOKEN = /\[(\?\((?:[^)"']|"[^"]*"|'[^']*')*\)|"[^"]*"|'[^']*'|[^\]]*)\]|\.((?:\\.|[^.[\]\\])+)/gy;
 
 function compile(path: string): JsonPath {
   const steps: Step[] = [];

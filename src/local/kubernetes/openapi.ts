@@ -86,7 +86,7 @@ function builtinSchema(resource: Resource, schemas: Json): string {
 
 /** `V1Container` and `CoreV1Event` are Container and Event in version 1 to Kubernetes. */
 function schemaName({ name = 'Object' }: Shape): string {
-  const [, version = '', kind = name] = /^(?:[A-Z][a-z]+)?(V\d+(?:alpha\d+|beta\d+)?)(.+)$/.exec(name) ?? [];
+  const [, version = '', kind = name] = /^(?:[A-Z][a-z]+)?(V\d+(?:(?:alpha|beta)\d+)?)(\D.*)$/.exec(name) ?? [];
   return `io.k8s.api.${version.toLowerCase()}.${kind}`;
 }
 
@@ -112,7 +112,7 @@ function shapeSchema(shape: Shape, schemas: Json): Json {
   switch (shape.type) {
     case 'object': {
       const name = schemaName(shape);
-      if (name in schemas) return refTo(name);
+      if (Object.hasOwn(schemas, name)) return refTo(name);
       const properties: Json = {};
       schemas[name] = { type: 'object', properties };
       for (const [field, inner] of shape.fields ?? []) properties[field] = shapeSchema(inner, schemas);

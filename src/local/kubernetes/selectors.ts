@@ -1,5 +1,6 @@
 /** Label and field selectors, as they stand in a query and in an object's spec. */
 
+import { own } from '../../api/own.ts';
 import { labelValueError } from './admission/names.ts';
 import type { ApiObject } from './json.ts';
 import { at, list, record, records, text } from './json.ts';
@@ -25,18 +26,18 @@ function requirement(part: string): Match {
     const key = checkedKey(set[1] ?? '');
     const values = new Set((set[3] ?? '').split(',').map((value) => checkedValue(value.trim())));
     return set[2] === 'in'
-      ? (labels) => key in labels && values.has(text(labels[key]))
-      : (labels) => !(key in labels) || !values.has(text(labels[key]));
+      ? (labels) => Object.hasOwn(labels, key) && values.has(text(own(labels, key)))
+      : (labels) => !Object.hasOwn(labels, key) || !values.has(text(own(labels, key)));
   }
-  const compared = /^([^=!<>\s]+)\s*(==|=|!=|<|>)\s*(.*)$/.exec(part);
+  const compared = /^([^=!<>\s]+)\s*(==|=|!=|<|>)(.*)$/.exec(part);
   if (compared)
     return comparison(checkedKey(compared[1] ?? ''), compared[2] ?? '', checkedValue((compared[3] ?? '').trim()));
   if (part.startsWith('!')) {
     const key = checkedKey(part.slice(1).trim());
-    return (labels) => !(key in labels);
+    return (labels) => !Object.hasOwn(labels, key);
   }
   const key = checkedKey(part);
-  return (labels) => key in labels;
+  return (labels) => Object.hasOwn(labels, key);
 }
 
 const unparsed = (why: string): Error => badRequest(`unable to parse requirement: ${why}`);
@@ -48,19 +49,34 @@ function checkedValue(value: string): string {
 }
 
 function comparison(key: string, operator: string, value: string): Match {
-  if (operator === '!=') return (labels) => labels[key] !== value;
+  if (operator === '!=') return (labels) => own(labels, key) !== value;
   if (operator === '>' || operator === '<') {
     const bound = Number(value);
     if (!Number.isInteger(bound) || value === '')
       throw unparsed(`for '>', '<' operators, the value must be an integer`);
-    return (labels) => key in labels && (operator === '>' ? Number(labels[key]) > bound : Number(labels[key]) < bound);
+    return (labels) =>
+      Object.hasOwn(labels, key) &&
+      (operator === '>' ? Number(own(labels, key)) > bound : Number(own(labels, key)) < bound);
   }
-  return (labels) => labels[key] === value;
+  return (labels) => own(labels, key) === value;
 }
 
 /** Splits at commas outside parentheses. */
-const parts = (selector: string): string[] =>
-  selector.trim() === '' ? [] : selector.split(/,(?![^(]*\))/).map((part) => part.trim());
+function parts(selector: string): string[] {
+  if (selector.trim() === '') return [];
+  const found: string[] = [];
+  let start = 0;
+  let isInside = false;
+  for (let at = 0; at < selector.length; at++) {
+    if (selector[at] === '(') isInside = true;
+    else if (selector[at] === ')') isInside = false;
+    else if (selector[at] === ',' && !isInside) {
+      found.push(selector.slice(start, at).trim());
+      start = at + 1;
+    }
+  }
+  return [...found, selector.slice(start).trim()];
+}
 
 /**
  * Compiles a query's `labelSelector`.
@@ -81,17 +97,17 @@ export function objectSelector(selector: unknown): Match {
   const wanted = Object.entries(record(matchLabels));
   const expressions = records(matchExpressions);
   return (labels) =>
-    wanted.every(([key, value]) => labels[key] === value) &&
+    wanted.every(([key, value]) => own(labels, key) === value) &&
     expressions.every((expression) => expressionMatches(expression, labels));
 }
 
 function expressionMatches({ key, operator, values }: Record<string, unknown>, labels: Labels): boolean {
   const name = text(key);
-  const present = name in labels;
+  const present = Object.hasOwn(labels, name);
   if (operator === 'Exists') return present;
   if (operator === 'DoesNotExist') return !present;
-  if (operator === 'In') return present && list(values).includes(labels[name]);
-  return !present || !list(values).includes(labels[name]);
+  if (operator === 'In') return present && list(values).includes(own(labels, name));
+  return !present || !list(values).includes(own(labels, name));
 }
 
 /** The text form of a LabelSelector object, as scale's status carries it. */
@@ -111,7 +127,7 @@ const FIELD_DEFAULTS: Readonly<Record<string, string>> = { 'spec.unschedulable':
 
 function fieldOf(object: ApiObject, path: string): string {
   const value = path === 'source' ? at(object, 'source', 'component') : at(object, ...path.split('.'));
-  if (value === undefined || value === null) return FIELD_DEFAULTS[path] ?? '';
+  if (value === undefined || value === null) return own(FIELD_DEFAULTS, path) ?? '';
   return String(value);
 }
 

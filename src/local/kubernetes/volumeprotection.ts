@@ -39,7 +39,8 @@ export function protectVolumes(core: Core): () => void {
   });
   const unsubscribe = core.store.subscribe(({ type, entry }, storage) => {
     const { object } = entry;
-    if (storage in FINALIZERS && object.metadata.deletionTimestamp !== undefined) queue.add(`${storage} ${entry.key}`);
+    if (Object.hasOwn(FINALIZERS, storage) && object.metadata.deletionTimestamp !== undefined)
+      queue.add(`${storage} ${entry.key}`);
     if (storage !== 'pods' || !(type === 'DELETED' || isFinished(object))) return;
     for (const claim of claimsOf(object)) queue.add(`${CLAIMS} ${object.metadata.namespace ?? ''}/${claim}`);
   });

@@ -69,5 +69,6 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'restarts.test.ts', test: 'the connection to the API server', why: FAULTS },
   { file: 'soak.test.ts', why: 'it needs hours of time' },
   { file: 'swap.test.ts', why: SPREADS },
+  { file: 'unbound.test.ts', why: WAITS },
   { file: 'whynot.test.ts', why: WAITS },
 ];

@@ -167,6 +167,16 @@ describe('the generation of a condition', () => {
   });
 });
 
+describe('a message that quotes what users wrote', () => {
+  it('is cut before the API server would refuse the whole status', () => {
+    const message = `invalid value ${'x'.repeat(100_000)}`;
+    const object = setCondition(claim(), set, { type: 'Launched', status: 'False', message }, at(1));
+    const shown = getCondition(object, 'Launched')?.message ?? '';
+    expect(shown).toMatch(/^invalid value x+\.\.\. \(\d+ more characters\)$/);
+    expect(shown.length).toBeLessThan(32_768);
+  });
+});
+
 describe('clearCondition', () => {
   it('removes what Ready does not depend on', () => {
     const object = setCondition(claim(), set, { type: 'Drifted', status: 'True' }, at(10));

@@ -6,22 +6,28 @@ import { nodePoolErrors } from '../../../src/api/nodepoolvalidation.ts';
 
 type Template = NodePool['spec']['template'];
 
-const errors = (spec: Partial<Template['spec']>, labels: Record<string, string> = {}): string[] =>
-  nodePoolErrors({
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodePool',
-    metadata: { name: 'default' },
-    spec: {
-      template: {
-        metadata: { labels },
-        spec: {
-          nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
-          requirements: [],
-          ...spec,
-        },
+const poolOf = (template: Partial<Template['spec']>, metadata: Template['metadata'] = {}): NodePool => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name: 'default' },
+  spec: {
+    template: {
+      metadata,
+      spec: {
+        nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+        requirements: [],
+        ...template,
       },
     },
-  });
+  },
+});
+
+const errors = (spec: Partial<Template['spec']>, labels: Record<string, string> = {}): string[] =>
+  nodePoolErrors(poolOf(spec, { labels }));
+
+const sound = poolOf({});
+const withSpec = (spec: Partial<NodePool['spec']>): NodePool => ({ ...sound, spec: { ...sound.spec, ...spec } });
+const LONG = 'x'.repeat(64);
 
 describe('nodePoolErrors', () => {
   it('finds nothing wrong with a sound pool', () => {
@@ -59,6 +65,61 @@ describe('nodePoolErrors', () => {
     expect(errors({ requirements: [{ key: 'karpenter.sh/nodepool', operator: 'Exists' }] })).toEqual([
       'invalid key: "karpenter.sh/nodepool" in requirements, restricted',
     ]);
+  });
+
+  it.each([
+    {
+      what: 'a name that no label can carry',
+      pool: { ...sound, metadata: { name: LONG } },
+      error: /^invalid name "x{64}", must be no more than 63 bytes: .*karpenter\.sh\/nodepool.*; create the NodePool/,
+    },
+    {
+      what: 'the name of a NodeClass that no label can carry',
+      pool: poolOf({ nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: LONG } }),
+      error: /^invalid name "x{64}" in nodeClassRef, must be no more than 63 bytes: .*; create the EC2NodeClass/,
+    },
+    {
+      what: 'the key of an annotation',
+      pool: poolOf({}, { annotations: { 'a b': 'c' } }),
+      error: /^invalid key name "a b" in annotations, "name part must consist/,
+    },
+    {
+      what: 'annotations that no node can carry',
+      pool: poolOf({}, { annotations: { a: 'ü'.repeat(100_000) } }),
+      error: /^invalid annotations, must be no more than 196608 bytes in all and are 200001$/,
+    },
+    {
+      what: 'a taint value that no node can carry',
+      pool: poolOf({ taints: [{ key: 'a', value: 'b/c', effect: 'NoSchedule' }] }),
+      error: /^invalid value: a valid label must be an empty string .* in taints$/,
+    },
+    {
+      what: 'expireAfter',
+      pool: poolOf({ expireAfter: '99999999h' }),
+      error: /^invalid value: .*"99999999h": longer than 292 years in template\.spec\.expireAfter$/,
+    },
+    {
+      what: 'terminationGracePeriod',
+      pool: poolOf({ terminationGracePeriod: '99999999h' }),
+      error: /in template\.spec\.terminationGracePeriod$/,
+    },
+    {
+      what: 'consolidateAfter',
+      pool: withSpec({ disruption: { consolidateAfter: '99999999h' } }),
+      error: /in disruption\.consolidateAfter$/,
+    },
+    {
+      what: 'a limit',
+      pool: withSpec({ limits: { memory: '1Gi', cpu: '1e1.5' } }),
+      error: /^invalid value: Cannot read quantity "1e1\.5": .* in limits\[cpu\]$/,
+    },
+    {
+      what: 'replicas',
+      pool: withSpec({ replicas: 2 ** 53 }),
+      error: /^invalid value: 9007199254740992 in replicas, must be no more than 100000$/,
+    },
+  ])('names $what', ({ pool, error }) => {
+    expect(nodePoolErrors(pool)).toEqual([expect.stringMatching(error)]);
   });
 
   it('collects everything that is wrong', () => {

@@ -295,6 +295,20 @@ describe('rules', () => {
     expect(messages(spec, { a: 'new' }, { a: 'old' })).toEqual(['spec.a: Invalid value: "new": immutable']);
   });
 
+  it.each(['constructor', 'toString', 'hasOwnProperty'])('see the key %s of a map like any other', (key) => {
+    const immutable = { rule: 'self == oldSelf', message: 'immutable' };
+    const spec = object({ m: { type: 'object', additionalProperties: text } }, rules(immutable));
+    expect(messages(spec, { m: { [key]: 'a' } }, { m: { [key]: 'a', b: 'c' } })).toEqual([
+      'spec: Invalid value: immutable',
+    ]);
+    const named = {
+      type: 'object',
+      additionalProperties: text,
+      ...rules({ rule: `self.all(k, k != '${key}')`, message: 'no' }),
+    };
+    expect(messages(named, { [key]: 'a' })).toEqual(['spec: Invalid value: no']);
+  });
+
   it('finds the earlier state of a list item by its key', () => {
     const spec = {
       type: 'array',

@@ -4,34 +4,40 @@ import type { AddressInfo } from 'node:net';
 import { DescribeVpcsCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createClients } from '../../../src/aws/clients.ts';
+import { type Endpoint, serveAws } from './support/endpoint.ts';
 
-const ENVIRONMENT = { ...process.env };
 let requests: number;
-const server = createServer(() => void requests++);
+let endpoint: Endpoint;
 
 beforeEach(async () => {
   requests = 0;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  Object.assign(process.env, {
-    AWS_ENDPOINT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    AWS_REGION: 'us-west-2',
-    AWS_ACCESS_KEY_ID: 'local',
-    AWS_SECRET_ACCESS_KEY: 'local',
-  });
+  endpoint = await serveAws(() => void requests++);
 });
-afterEach(async () => {
-  process.env = { ...ENVIRONMENT };
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
-});
+afterEach(() => endpoint.close());
 
 describe('a client of an AWS that accepts calls and never answers', () => {
   it('gives up in the end', async () => {
-    const { ec2Once } = await createClients(50);
+    const { ec2Once } = await createClients({ answerMs: 50 });
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toMatchObject({ name: 'TimeoutError' });
     expect(requests).toBe(1);
+  });
+});
+
+describe('a client of an AWS that begins to answer and does not end', () => {
+  it.each([
+    { how: 'silent', again: 0 },
+    { how: 'a little at a time', again: 5 },
+  ])('gives up in the end: $how', async ({ again }) => {
+    const timers: NodeJS.Timeout[] = [];
+    endpoint.server.once('request', (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/xml' }).write('<DescribeVpcsResponse>');
+      if (again > 0) timers.push(setInterval(() => response.write('<a/>'), again));
+    });
+    const { ec2Once } = await createClients({ answerMs: 500 });
+    await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toThrow(
+      'the answer of AWS did not end within 500 ms',
+    );
+    for (const timer of timers) clearInterval(timer);
   });
 });
 
@@ -69,6 +75,11 @@ describe('the region', () => {
 
   it('is that of the instance where nothing else names one', async () => {
     expect(await withoutRegion(instance)).toBe('eu-west-1');
+  });
+
+  it('is not believed of an instance that names something else', async () => {
+    const page: RequestListener = (_, response) => response.end('<html>sign in</html>');
+    await expect(withoutRegion(page)).rejects.toThrow(whatToDo);
   });
 
   it('is not asked of an instance whose metadata are switched off', async () => {

@@ -143,6 +143,9 @@ describe('the version', () => {
       'getting kubernetes version from the kubernetes API, AccessDeniedException: no',
     );
     expect(version.current).toBe('1.34');
+    answer = async () => '.';
+    await expect(version.refresh()).rejects.toThrow('reading the version of the cluster: "." is none');
+    expect(version.current).toBe('1.34');
   });
 
   it.each([

@@ -17,6 +17,8 @@ const VALUES = [
   'serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=arn:aws:iam::111122223333:role/karpenter',
   'additionalLabels.team=platform',
   'additionalAnnotations.note=rendered',
+  'networkPolicy.enabled=true',
+  'networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring',
   'controller.resources.requests.cpu=1',
   'controller.resources.limits.memory=1Gi',
 ];

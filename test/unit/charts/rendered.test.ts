@@ -55,6 +55,7 @@ describe('the rendered chart', () => {
       'ClusterRoleBinding - karpenter',
       'ClusterRoleBinding - karpenter-core',
       'Deployment kube-system karpenter',
+      'NetworkPolicy kube-system karpenter',
       'PodDisruptionBudget kube-system karpenter',
       'Role kube-system karpenter',
       'Role kube-system karpenter-dns',

@@ -1,4 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -42,11 +44,12 @@ describe('karpenter explain pod', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const explained = async (...args: readonly string[]): Promise<string> => {
+  const explained = (...args: readonly string[]): Promise<string> => asked(...args, '-f', file);
+  const asked = async (...args: readonly string[]): Promise<string> => {
     const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
     const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
     try {
-      await explainCommand().parseAsync(['pod', ...args, '-f', file], { from: 'user' });
+      await explainCommand().parseAsync(['pod', ...args], { from: 'user' });
       return written.mock.calls.map(([text]) => String(text)).join('');
     } finally {
       written.mockRestore();
@@ -73,6 +76,57 @@ describe('karpenter explain pod', () => {
       nodePools: [{ nodePool: 'default', code: 'instance-types' }],
     });
     expect(await explained('huge', '-o', 'yaml')).toMatch(/^pod: default\/huge\ncode: unschedulable\n/);
+  });
+
+  describe('with an operator that holds pods back', () => {
+    const hold = {
+      code: 'not-bound',
+      text: 'nodes were bought for such pods in vain: it has no label team, and the pod selects team In [a]',
+      since: '2026-01-01T00:00:00Z',
+      until: '2026-01-01T00:10:00Z',
+      times: 1,
+    };
+    const holds = ['default/large', 'default/there'].map((held) => ({ pod: held, ...hold }));
+    const server = createServer((request, response) => {
+      response.statusCode = request.url === '/debug/holds' ? 200 : 404;
+      response.end(JSON.stringify(holds));
+    });
+    let url: string;
+    beforeAll(async () => {
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+    afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+    const HELD = `Pod default/large
+  verdict  held
+  because  no nodes are bought for it now: ${hold.text}
+  since    2026-01-01T00:00:00Z
+  until    2026-01-01T00:10:00Z
+`;
+
+    it('says why, since when and until when', async () => {
+      expect(await asked('large', '--server', url)).toBe(HELD);
+      expect(JSON.parse(await asked('large', '--server', url, '-o', 'json'))).toEqual({
+        pod: 'default/large',
+        code: 'held',
+        text: `no nodes are bought for it now: ${hold.text}`,
+        since: hold.since,
+        until: hold.until,
+      });
+    });
+
+    it('says of others that they are not held', async () => {
+      expect(await asked('small', '--server', url)).toContain(
+        `verdict  not-held\n  because  the operator at ${url} holds back no pending pod of this name; name manifests with -f`,
+      );
+    });
+
+    it('says of a pod among manifests that it is held rather than what would be bought for it', async () => {
+      expect(await explained('large', '--server', url)).toBe(HELD);
+      expect(await explained('there', '--server', url)).toMatch(/verdict {2}running/);
+      expect(await explained('small', '--server', url)).toMatch(/verdict {2}fits/);
+    });
   });
 
   it('knows pods by their namespace', async () => {

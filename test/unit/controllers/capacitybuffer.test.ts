@@ -46,6 +46,46 @@ const says = (type: string, name?: string): string => {
   return `${condition?.status} ${condition?.reason}`;
 };
 
+describe('a CapacityBuffer that cannot be kept', () => {
+  it.each<[string, CapacityBufferSpec, RegExp]>([
+    [
+      'is for more pods than memory holds',
+      { replicas: 2 ** 31 - 1 },
+      /^Cannot keep room for 2147483647 pods: expected/,
+    ],
+    ['has a limit that cannot be read', { replicas: 1, limits: { cpu: '1e1.5' } }, /^Cannot read quantity "1e1\.5"/],
+  ])('because it %s says so, and holds up nobody', async (_, given, message) => {
+    podTemplate();
+    buffer({ podTemplateRef: { name: 'small' }, ...given });
+    await begin(5);
+    world.pending(1);
+    await world.pass(10);
+    expect(world.pods.every(({ spec: { nodeName } }) => nodeName)).toBe(true);
+    expect(says('ReadyForProvisioning')).toBe('False ResolutionFailed');
+    expect(getCondition(found(), 'ReadyForProvisioning')?.message).toMatch(message);
+    expect(world.errors()).toEqual([]);
+  });
+});
+
+describe('CapacityBuffers that are too many together', () => {
+  it('are kept as far as memory goes; the others say so, and are kept once there is room', async () => {
+    podTemplate();
+    for (const name of ['a', 'b', 'c']) buffer({ podTemplateRef: { name: 'small' }, replicas: 10_000 }, name);
+    world.start(GATE);
+    await world.pass(3);
+    const refused = ['a', 'b', 'c'].filter((name) => says('ReadyForProvisioning', name) === 'False ResolutionFailed');
+    expect(refused).toHaveLength(1);
+    const [name = ''] = refused;
+    expect(getCondition(found(name), 'ReadyForProvisioning')?.message).toMatch(
+      /^Cannot keep room for 10000 pods beside the 20000 of other capacity buffers: expected no more than 20000 in all, lower/,
+    );
+    expect(world.cluster.virtualPods.list()).toHaveLength(20_000);
+    world.kube.delete(CAPACITY_BUFFER, { name: name === 'a' ? 'b' : 'a', namespace: NAMESPACE });
+    await world.pass(35);
+    expect(says('ReadyForProvisioning', name)).toBe('True Resolved');
+  });
+});
+
 describe('a CapacityBuffer', () => {
   it('gets nodes for pods that do not exist, and keeps them', async () => {
     podTemplate();

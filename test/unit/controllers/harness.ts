@@ -11,6 +11,7 @@ import type { Laboratory } from '../../../src/controllers/disruption/laboratory.
 import type { MoveBook } from '../../../src/controllers/disruption/moves.ts';
 import type { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
 import { controllers } from '../../../src/controllers/index.ts';
+import { PodHolds } from '../../../src/controllers/pod-holds.ts';
 import type { Solver } from '../../../src/controllers/solver.ts';
 import type { EventNote } from '../../../src/kube/events.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
@@ -38,6 +39,8 @@ export class World {
   metrics: Metrics = createMetrics();
   /** The engine's, in this thread, unless a test puts another in its place. */
   solver: Solver | undefined;
+  /** Pods that no nodes are bought for, of the operator that started last. */
+  holds = new PodHolds(this.clock);
   /** Disruption's, in this thread, unless a test puts another in its place. */
   laboratory: Laboratory | undefined;
   #operator: Operator | undefined;
@@ -86,6 +89,7 @@ export class World {
       devices: !settings.ignoreDraRequests,
     });
     this.metrics = createMetrics();
+    this.holds = new PodHolds(clock);
     const deps: Deps = {
       client: this.kube.client(signal),
       informers,
@@ -98,7 +102,13 @@ export class World {
       settings,
     };
     const { done } = runControllers({
-      controllers: controllers(deps, book, this.solver, moves, this.laboratory),
+      controllers: controllers(deps, {
+        book,
+        solver: this.solver,
+        moves,
+        laboratory: this.laboratory,
+        holds: this.holds,
+      }),
       informers,
       clock,
       log: this.#log,

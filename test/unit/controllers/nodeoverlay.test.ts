@@ -47,6 +47,19 @@ describe('NodeOverlays', () => {
     expect(world.errors()).toEqual([]);
   });
 
+  it.each<[string, Partial<NodeOverlaySpec>]>([
+    ['price', { price: '9'.repeat(400) }],
+    ['adjustment', { priceAdjustment: `+${'9'.repeat(400)}` }],
+    ['capacity', { capacity: { 'example.com/device': '1e1.5' } }],
+  ])('that cannot be read are left out alone (%s)', async (_, spec) => {
+    overlay('broken', spec);
+    await begin();
+    world.pending(1);
+    await world.pass(15);
+    expect(boughtTypes()).toEqual(['m.large']);
+    expect(verdict('broken')).toBe('False/RuntimeValidation/false');
+  });
+
   it('do nothing while the gate is closed', async () => {
     overlay('dear', { ...about('m.large'), price: '5' });
     await begin('NodeOverlay=false');

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { nodePoolHash } from '../../../src/api/hash.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION } from '../../../src/api/labels.ts';
-import { nodePoolErrors } from '../../../src/controllers/nodepool/validation.ts';
 import { World } from './harness.ts';
 
 let world: World;
@@ -123,50 +122,5 @@ describe('a NodePool', () => {
     await world.pass(2);
     expect(world.cluster.registrationHealth.status(uid)).toBe('unknown');
     expect(condition('NodeRegistrationHealthy')).toMatchObject({ status: 'Unknown' });
-  });
-});
-
-describe('nodePoolErrors', () => {
-  const pool = () => world.nodePool('p');
-  const withTemplate = (template: object) => {
-    const { spec, ...rest } = pool();
-    return nodePoolErrors({ ...rest, spec: { ...spec, template: { ...spec.template, ...template } } });
-  };
-  it('finds nothing wrong with a sound pool', () => {
-    expect(nodePoolErrors(pool())).toEqual([]);
-  });
-
-  it.each([
-    {
-      what: 'the NodePool label',
-      template: { metadata: { labels: { 'karpenter.sh/nodepool': 'x' } } },
-      error: /"karpenter.sh\/nodepool" in labels, restricted/,
-    },
-    {
-      what: 'a restricted label',
-      template: { metadata: { labels: { 'karpenter.sh/foo': 'x' } } },
-      error: /interfere with the internal provisioning logic/,
-    },
-    {
-      what: 'a label value',
-      template: { metadata: { labels: { team: 'no spaces' } } },
-      error: /invalid value "no spaces" for label\[team\]/,
-    },
-  ])('finds $what', ({ template, error }) => {
-    expect(withTemplate(template)).toEqual([expect.stringMatching(error)]);
-  });
-
-  it('finds taints and requirements that cannot be used', () => {
-    const { spec, ...rest } = pool();
-    const broken = {
-      ...spec.template.spec,
-      taints: [{ key: '???', effect: 'NoSchedule' as const }],
-      requirements: [{ key: 'karpenter.sh/nodepool', operator: 'In' as const, values: ['x'] }],
-    };
-    const errors = nodePoolErrors({ ...rest, spec: { ...spec, template: { spec: broken } } });
-    expect(errors).toEqual([
-      expect.stringMatching(/invalid taint key "\?\?\?"/),
-      expect.stringMatching(/in requirements, restricted/),
-    ]);
   });
 });

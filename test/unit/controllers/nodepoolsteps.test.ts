@@ -172,7 +172,7 @@ describe('nodepool.validation', () => {
     b.put(NODE_POOL, { ...pool, spec: { template: { spec: broken } } });
     await b.clock.advance(10);
     expect(shown(deps, 'ValidationSucceeded')).toMatch(
-      /^False\/NodePoolValidationFailed\/invalid taint key "\?\?\?".*; .*karpenter\.sh\/foo/,
+      /^False\/NodePoolValidationFailed\/invalid value: name part must consist.* in startupTaints; .*karpenter\.sh\/foo/,
     );
     b.put(NODE_POOL, { ...pool, status: found(deps)?.status ?? {} });
     await b.clock.advance(10);

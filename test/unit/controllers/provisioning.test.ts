@@ -44,12 +44,20 @@ describe('provisioning', () => {
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
   });
 
+  /** Launches take as long as the test likes. */
+  function slowLaunches(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { create } = world.cloud;
+    world.cloud.create = async (...args) => {
+      await promise;
+      return create.apply(world.cloud, args);
+    };
+    return resolve;
+  }
+
   it('waits with the next decision while a launch is under way, and takes it right after', async () => {
     world.nodePool();
-    let failing = true;
-    world.cloud.beforeCreate = () => {
-      if (failing) throw new Error('throttled');
-    };
+    const launch = slowLaunches();
     world.start();
     await world.pass(2);
     world.pending(1, '7');
@@ -58,10 +66,92 @@ describe('provisioning', () => {
     await world.pass(4);
     expect(world.claims).toHaveLength(1);
 
-    failing = false;
+    launch();
     await world.pass(20);
     expect(world.claims).toHaveLength(2);
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('waits a minute for a launch, and buys for its pods no second time however long it takes', async () => {
+    world.nodePool('default', { limits: { cpu: '100' } });
+    const launch = slowLaunches();
+    world.start();
+    await world.pass(2);
+    world.pending(1, '7');
+    await world.pass(30);
+    world.pending(1, '7', 'late');
+    await world.pass(25);
+    expect(world.claims).toHaveLength(1);
+    await world.pass(30);
+    expect(world.claims).toHaveLength(2);
+    await world.pass(60);
+    expect(world.claims).toHaveLength(2);
+
+    launch();
+    await world.pass(20);
+    expect(world.claims).toHaveLength(2);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('lets a claim that cannot launch stand in the way of nobody else, and buys for its pods no second time', async () => {
+    world.nodePool('broken', { weight: 100, limits: { cpu: '8' } });
+    world.nodePool('sound');
+    world.cloud.beforeCreate = ({ metadata }) => {
+      if (metadata.name.startsWith('broken')) throw new Error('Cannot read quantity "Ti"');
+    };
+    world.start();
+    await world.pass(2);
+    world.pending(1, '7', 'first');
+    await world.pass(5);
+    expect(world.claims.map(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'])).toEqual(['broken']);
+    world.pending(3, '1', 'late');
+    await world.pass(10);
+    // the claim comes to 8 cores, and its NodePool's limit leaves no others
+    expect(world.claims.map(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'])).toEqual(['broken', 'sound']);
+    expect(world.pods.filter(({ spec }) => spec.nodeName).map(({ metadata }) => metadata.labels?.app)).toEqual([
+      'late',
+      'late',
+      'late',
+    ]);
+    await world.pass(120);
+    expect(world.claims).toHaveLength(2);
+  });
+
+  it('puts pods on a claim that cannot launch and that an earlier process made', async () => {
+    world.nodePool();
+    world.cloud.beforeCreate = () => {
+      throw new Error('throttled');
+    };
+    world.start();
+    await world.pass(2);
+    world.pending(1, '1');
+    await world.pass(5);
+    world.kill();
+    world.start();
+    await world.pass(30);
+    expect(world.claims).toHaveLength(1);
+    world.cloud.beforeCreate = () => undefined;
+    await world.pass(60);
+    expect(world.claims).toHaveLength(1);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('gives nodes back while a claim cannot launch', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const pods = world.pending(1, '1');
+    await world.pass(20);
+    expect(world.nodes).toHaveLength(1);
+    world.cloud.beforeCreate = () => {
+      throw new Error('Cannot read quantity "Ti"');
+    };
+    world.pending(1, '7', 'stuck');
+    await world.pass(5);
+    world.removePods(...pods);
+    await world.pass(120);
+    expect(world.nodes).toHaveLength(0);
+    expect(world.claims.filter(({ status }) => status?.providerID)).toHaveLength(0);
   });
 
   it('says why a pod stays pending, once in five minutes', async () => {

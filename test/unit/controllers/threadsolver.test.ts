@@ -6,6 +6,7 @@ import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
 import type { HoldMessage } from '../../../src/controllers/enginemessages.ts';
 import { HeldCluster } from '../../../src/controllers/engineworker.ts';
+import { ShownTypes } from '../../../src/controllers/instance-type-lists.ts';
 import { localSolver } from '../../../src/controllers/solver.ts';
 import { threadSolver } from '../../../src/controllers/threadsolver.ts';
 import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
@@ -61,8 +62,8 @@ const relisted = (snapshot: Snapshot): Snapshot => ({
 function listsHeld(messages: readonly HoldMessage[]): readonly number[] {
   const held = new Set<number>();
   return messages.map((message) => {
-    if (message.kind === 'types') held.add(message.id);
-    if (message.kind === 'forget') held.delete(message.id);
+    if (message.kind === 'types') for (const [id, { kind }] of message.parts) if (kind === 'list') held.add(id);
+    if (message.kind === 'forget') for (const id of message.ids) held.delete(id);
     return held.size;
   });
 }
@@ -134,8 +135,10 @@ describe('the solver in a thread', () => {
       return sent.mock.calls.slice(before).map(([message]) => (message as HoldMessage).kind);
     };
     await own.solve(snapshot, OPTIONS);
-    expect(await kindsOf({ ...snapshot, pools: snapshot.pools.slice(0, 1) })).toEqual(['solve']);
     expect(await kindsOf(snapshot)).toEqual(['solve']);
+    const fewer = { ...snapshot, pools: snapshot.pools.slice(0, 39) };
+    expect(await kindsOf(fewer)).toEqual(['solve', 'forget']);
+    expect(await kindsOf(snapshot)).toEqual(['types', 'solve']);
     for (let round = 0; round < 4; round++) await own.solve(relisted(snapshot), OPTIONS);
     const held = listsHeld(sent.mock.calls.map(([message]) => message as HoldMessage));
     sent.mockRestore();
@@ -153,16 +156,25 @@ describe('the solver in a thread', () => {
     expect(claims).toHaveLength(1);
   });
 
-  it('takes a list that is not there for an error', () => {
+  it('takes a list that is not there for an error', async () => {
     const held = new HeldCluster();
     const [pool] = snapshotOfPools(1).pools;
     if (pool === undefined) throw new Error('there is no NodePool');
-    const pools = [{ nodePool: pool.nodePool, types: 3 }];
-    expect(() => held.withTypes(pools)).toThrow('NodePool "pool-0": its list 3 of instance types is not here');
-    held.receive({ kind: 'types', id: 3, types: pool.instanceTypes });
-    expect(held.withTypes(pools)).toEqual([pool]);
-    held.receive({ kind: 'forget', id: 3 });
-    expect(() => held.withTypes(pools)).toThrow('is not here');
+    const withTypes = (types: number) => held.withTypes([{ nodePool: pool.nodePool, types }]);
+    expect(() => withTypes(3)).toThrow('NodePool "pool-0": its list 3 of instance types is not here');
+    const shown = new ShownTypes((message) => held.receive(message));
+    const id = await shown.show(pool.instanceTypes);
+    expect(withTypes(id)).toEqual([pool]);
+    shown.keep(new Set());
+    expect(() => withTypes(id)).toThrow('is not here');
+  });
+
+  it('ends its thread, and not the process, when the thread needs more heap than it may have', async () => {
+    const own = threadSolver({ resourceLimits: { maxOldGenerationSizeMb: 32 } });
+    const numbers = Array.from({ length: 100 }, () => Array.from({ length: 100_000 }, (_, at) => at / 3));
+    const large = { ...snapshotOf(1), nowMs: numbers } as unknown as Snapshot;
+    await expect(own.solve(large, OPTIONS)).rejects.toThrow(/out of memory/);
+    await own.close();
   });
 
   it('starts anew after its thread ended', async () => {

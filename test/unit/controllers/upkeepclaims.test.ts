@@ -4,6 +4,7 @@ import { NODE, NODE_CLAIM, POD, RESOURCE_SLICE } from '../../../src/api/kinds.ts
 import type { Pod, ResourceSlice } from '../../../src/api/kubernetes.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
 import { consistency } from '../../../src/controllers/nodeclaim/consistency.ts';
 import { deviceDrivers } from '../../../src/controllers/nodeclaim/devices.ts';
 import { expiration } from '../../../src/controllers/nodeclaim/expiration.ts';
@@ -321,6 +322,25 @@ describe('expiration', () => {
     expect(text).toContain(`karpenter_pods_disruption_initiated_total{${labels}} 1`);
   });
 
+  it('reports an expireAfter that cannot be read once, and neither expires the claim nor tries again', async () => {
+    const b = start();
+    b.put(NODE_CLAIM, aged('99999999h'));
+    await b.clock.advance(60 * MINUTE);
+    b.put(NODE_CLAIM, aged('99999999h', { annotations: { a: 'b' } }));
+    await b.clock.advance(10_000 * 60 * MINUTE);
+    expect(b.calls).toEqual([]);
+    expect(b.events.map(({ reason, message }) => [reason, message])).toEqual([
+      [
+        'UnreadableField',
+        'Cannot use spec.expireAfter of the NodeClaim, so the claim does not expire: Cannot read duration "99999999h": ' +
+          'longer than 292 years; correct it in the NodePool, or delete the NodeClaim',
+      ],
+    ]);
+    expect(b.lines.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
+      'unreadable field of nodeclaim',
+    ]);
+  });
+
   it.each([
     { what: 'that never expires', claim: aged('Never') },
     { what: 'without an age', claim: aged(undefined) },
@@ -338,9 +358,10 @@ describe('expiration', () => {
 });
 
 describe('garbage collection', () => {
+  const isGone = () => Promise.reject(new NodeClaimNotFound('it does not exist'));
   const start = (list: (b: Bench) => Promise<readonly NodeClaim[]>): Bench => {
     const b: Bench = bench([], (deps) => [
-      garbageCollection({ ...deps, cloud: Object.assign(deps.cloud, { list: () => list(b) }) }),
+      garbageCollection({ ...deps, cloud: Object.assign(deps.cloud, { list: () => list(b), get: isGone }) }),
     ]);
     return b;
   };
@@ -379,6 +400,23 @@ describe('garbage collection', () => {
     for (const each of nodes) b.put(NODE, each);
     await b.clock.advance(SECOND);
     expect(b.calls).toEqual(collected ? ['delete NodeClaim claim-1'] : []);
+  });
+
+  it('does not take the word of a list for it', async () => {
+    const claim = numbered(1);
+    const ask = async (get: () => Promise<NodeClaim>): Promise<readonly string[]> => {
+      const b: Bench = bench([], (deps) => [
+        garbageCollection({ ...deps, cloud: Object.assign(deps.cloud, { list: async () => [], get }) }),
+      ]);
+      b.put(NODE_CLAIM, claim);
+      b.put(NODE, node('a', 'False'));
+      await b.clock.advance(SECOND);
+      return b.calls;
+    };
+    expect(await ask(async () => claim)).toEqual([]);
+    expect(await ask(() => Promise.reject(new Error('throttled')))).toEqual([]);
+    const ending = { ...claim, metadata: { ...claim.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    expect(await ask(async () => ending)).toEqual(['delete NodeClaim claim-1']);
   });
 
   it('spares a claim that came while the cloud was listing, and is at work every two minutes', async () => {

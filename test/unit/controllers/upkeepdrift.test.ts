@@ -133,11 +133,15 @@ describe('driftCheck', () => {
 
     cloud.types = [instanceType('m.large', 2, 1)];
     expect(await check(young, poolOf())).toBeUndefined();
-    cloud.types = [];
+    cloud.types = [instanceType('other', 2, 1)];
     await clock.advance(30 * MINUTE - SECOND);
     expect(await check(young, poolOf())).toBeUndefined();
     await clock.advance(SECOND);
     expect(await check(young, poolOf())).toBe('InstanceTypeNotFound');
+  });
+
+  it('does not take a pool of whose types nothing is known for one that lost them', async () => {
+    expect(await setUpWith([]).check(claim(), poolOf())).toBeUndefined();
   });
 
   it('asks the provider last, and nobody before the launch', async () => {

@@ -48,6 +48,6 @@ describe('a catalogue that is told', () => {
     );
     const read = catalogueIn(JSON.parse(JSON.stringify(told)), 'operator');
     expect(read).toEqual({ instanceTypes: [small], nodePools: new Map([['gpu', [large]]]) });
-    expect(toldCatalogue(new Map())).toEqual({ instanceTypes: [] });
+    expect(JSON.stringify(toldCatalogue(new Map()))).toBe('{"instanceTypes":[]}');
   });
 });

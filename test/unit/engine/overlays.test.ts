@@ -60,7 +60,7 @@ describe('an overlay', () => {
     const [small] = under([overlay('dongle', { requirements, capacity: { 'example.com/dongle': '2' } })]);
     expect(small?.capacity).toMatchObject({ cpu: 2000, 'example.com/dongle': 2 });
     expect(small?.capacityOverlaid).toBe(true);
-    expect(small?.offerings).toBe(types[0]?.offerings);
+    expect(small?.offerings).toEqual(types[0]?.offerings);
   });
 
   it('drops what a repriced offering said of its own size', () => {

@@ -111,6 +111,15 @@ describe('requirements', () => {
     expect(String(requirements)).toBe('team In [a], tier In [b]');
   });
 
+  it('write bounds beyond 2^53 exactly', () => {
+    const bound = (operator: 'Gt' | 'Lt', value: string) =>
+      Requirements.fromRequirements([{ key: 'size', operator, values: [value] }]).toApi();
+    expect(bound('Gt', '9007199254740992')).toEqual([{ key: 'size', operator: 'Gte', values: ['9007199254740993'] }]);
+    expect(bound('Lt', '9223372036854775807')).toEqual([
+      { key: 'size', operator: 'Lte', values: ['9223372036854775806'] },
+    ]);
+  });
+
   it('write two bounds as two entries that share minValues', () => {
     const both = Requirements.fromRequirements([
       { key: 'cpu', operator: 'Gt', values: ['3'], minValues: 2 },

@@ -296,3 +296,43 @@ describe('a hostname', () => {
     expect(refusalText(plan, 'p')).toMatch(/^using label kubernetes\.io\/hostname is not allowed/);
   });
 });
+
+describe('a rule of other pods over a label that hardly any node has', () => {
+  const ROOM = { allocatable: { cpu: '4', memory: '8Gi', pods: '100' } };
+  const everybody = away({ topologyKey: 'example.com/nowhere', labelSelector: {}, namespaceSelector: {} });
+
+  it('closes no new node while its pod waits', () => {
+    const plan = planOf({
+      pools: [nodePool('default')],
+      pendingPods: [pod('hermit', { cpu: '4', affinity: everybody }), pod('web', { cpu: '1' })],
+      namespaces: [namespace('default')],
+    });
+    expect(refusalText(plan, 'web')).toBeUndefined();
+    expect(plan.claims.flatMap(({ pods }) => pods)).toContain('default/web');
+  });
+
+  it('closes neither new nor existing nodes without the label while its pod runs', () => {
+    const hermit = pod('hermit', { nodeName: 'n', affinity: everybody });
+    for (const allocatable of [ROOM, full]) {
+      const plan = planOf({
+        pendingPods: [pod('web', { cpu: '1' })],
+        nodes: [nodeIn('a', [hermit]), nodeIn('b', [], allocatable)],
+        namespaces: [namespace('default')],
+      });
+      expect(refusalText(plan, 'web')).toBeUndefined();
+      expect(plan.placements).toHaveLength(allocatable === ROOM ? 1 : 0);
+    }
+  });
+
+  it('closes the domain in which its pod runs', () => {
+    const hermit = pod('hermit', { nodeName: 'n', affinity: everybody });
+    const here = { 'example.com/nowhere': 'here' };
+    const plan = planOf({
+      pools: [nodePool('default', { labels: here })],
+      pendingPods: [pod('web', { cpu: '1' })],
+      nodes: [nodeIn('a', [hermit], { labels: here }), nodeIn('b', [], { ...ROOM, labels: here })],
+      namespaces: [namespace('default')],
+    });
+    expect(refusalText(plan, 'web')).toMatch(/anti-affinity, key=example.com\/nowhere/);
+  });
+});

@@ -237,3 +237,39 @@ describe('a volume', () => {
     expect(plan.claims.map(({ pods }) => pods)).toEqual([['default/b']]);
   });
 });
+
+describe('volumes in very many places', () => {
+  const placed = (name: string, terms: readonly (readonly ReturnType<typeof oneOf>[])[]): PersistentVolume =>
+    volume(name, '', {
+      nodeAffinity: { required: { nodeSelectorTerms: terms.map((matchExpressions) => ({ matchExpressions })) } },
+    });
+  const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+  const world = (volumes: readonly PersistentVolume[]) => ({
+    persistentVolumeClaims: volumes.map(({ metadata: { name } }) => claim(name, { bound: name })),
+    persistentVolumes: volumes,
+    pendingPods: [using('db', ...volumes.map(({ metadata: { name } }) => name))],
+  });
+
+  it('of which the last is the only one that there is still has it', () => {
+    const zones = [...many(999, (i) => `nowhere-${i}`), 'zone-c'];
+    const places = zones.map((zone) => [oneOf(ZONE_LABEL, zone)]);
+    const plan = planOf(world(many(3, (i) => placed(`pv-${i}`, places))));
+    expect(zonesOf(plan).map((zones) => zones?.includes('zone-c'))).toEqual([true]);
+  });
+
+  it.each([
+    {
+      what: 'that hardly meet',
+      of: (at: number) => many(1_000, (i) => [oneOf('a', `v${i * (at + 1)}`), oneOf('b', `v${i}`)]),
+    },
+    { what: 'that all meet', of: (at: number) => many(1_000, (i) => [oneOf(`a${at}-${i}`, 'v'), oneOf('b', 'v')]) },
+    { what: 'that never meet', of: (at: number) => many(1_000, (i) => [oneOf('a', `v${at}`), oneOf('b', `v${i}`)]) },
+  ])('$what are looked at in little time', ({ of }) => {
+    const input = world(many(200, (at) => placed(`pv-${at}`, of(at))));
+    const startedMs = performance.now();
+    const plan = planOf(input);
+    expect(plan.claims).toEqual([]);
+    expect(refusalText(plan, 'db')).not.toBe('');
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
+  });
+});

@@ -29,4 +29,30 @@ describe('the CloudFormation template', () => {
       'EC2 Spot Instance Interruption Warning',
     ]);
   });
+
+  it('takes messages into the queue from its own rules alone, without a circle of references', () => {
+    const resources = templateResources();
+    const policy = resources.KarpenterInterruptionQueuePolicy?.Properties.PolicyDocument as {
+      readonly Statement: readonly {
+        readonly Effect: string;
+        readonly Condition?: unknown;
+        readonly Principal: unknown;
+      }[];
+    };
+    const rules = Object.keys(resources).filter((name) => resources[name]?.Type === 'AWS::Events::Rule');
+    expect(policy.Statement.filter(({ Effect }) => Effect === 'Allow')).toEqual([
+      expect.objectContaining({
+        Principal: { Service: 'events.amazonaws.com' },
+        Condition: { ArnEquals: { 'aws:SourceArn': rules.map((rule) => `${rule}.Arn`) } },
+      }),
+    ]);
+    const mentions = (name: string): readonly string[] => {
+      const text = JSON.stringify(resources[name]?.Properties);
+      return Object.keys(resources).filter((other) => new RegExp(`["{]${other}[".}]`).test(text));
+    };
+    const reaches = (name: string, seen: readonly string[] = []): boolean =>
+      mentions(name).some((next) => seen.includes(next) || reaches(next, [...seen, next]));
+    expect(mentions('KarpenterInterruptionQueuePolicy')).toEqual(['KarpenterInterruptionQueue', ...rules]);
+    expect(Object.keys(resources).filter((name) => reaches(name, [name]))).toEqual([]);
+  });
 });

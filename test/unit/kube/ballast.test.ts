@@ -76,4 +76,21 @@ describe('withoutBallast', () => {
     expect(one.spec.containers).toBe(other.spec.containers);
     expect(one.metadata.labels).toBe(other.metadata.labels);
   });
+
+  it('remembers no text that is long, nor more of them than some megabytes: they would outlive their pods', () => {
+    const podOf = (name: string, value: string) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name },
+      spec: { tolerations: [{ key: 'a', value }], containers: [{ name: 'app' }] },
+    });
+    const tolerationsOf = (value: string) => withoutBallast(POD, podOf('one', value)).spec.tolerations;
+    const long = 'x'.repeat(20_000);
+    expect(tolerationsOf(long)).toEqual([{ key: 'a', value: long }]);
+    expect(tolerationsOf(long)).not.toBe(tolerationsOf(long));
+    const first = tolerationsOf('first');
+    expect(tolerationsOf('first')).toBe(first);
+    for (let n = 0; n < 500; n++) tolerationsOf(`${n}${'x'.repeat(10_000)}`);
+    expect(tolerationsOf('first')).not.toBe(first);
+  });
 });

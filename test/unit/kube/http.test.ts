@@ -90,7 +90,7 @@ describe('requests', () => {
       run: () => client.evict(pod, { uid: 'u' }),
     },
   ])('$call goes to $method $path', async ({ run, method, path, body, type }) => {
-    server.script(json({}));
+    server.script(json(widget('a', 1)));
     await run();
     expect(server.seen[0]).toMatchObject({ method, path, ...(body && { body }) });
     expect(server.seen[0]?.headers['user-agent']).toBe('karpenter/test');
@@ -129,9 +129,9 @@ describe('requests', () => {
 
   it('reads everything at once when the pages expire', async () => {
     server.script(
-      json({ metadata: { continue: 'next' }, items: [widget('a', 1)] }),
+      json({ metadata: { resourceVersion: '7', continue: 'next' }, items: [widget('a', 1)] }),
       status(410, 'Expired', 'the continue token is too old'),
-      json({ metadata: {}, items: [widget('a', 1), widget('b', 2)] }),
+      json({ metadata: { resourceVersion: '8' }, items: [widget('a', 1), widget('b', 2)] }),
     );
     expect(await client.listAll(WIDGET, { labelSelector: 'x=y' })).toHaveLength(2);
     expect(Object.fromEntries(server.seen[2]?.query ?? [])).toEqual({ labelSelector: 'x=y' });
@@ -140,7 +140,7 @@ describe('requests', () => {
   it('counts what it asks', async () => {
     const metrics = createMetrics();
     const counted = connect({ url: server.url, clock, metrics });
-    server.script(json({}), status(404, 'NotFound', 'gone'));
+    server.script(json(widget('a', 1)), status(404, 'NotFound', 'gone'));
     await counted.get(WIDGET, { name: 'a' });
     await counted.find(WIDGET, { name: 'a' });
     counted.close();
@@ -153,8 +153,16 @@ describe('requests', () => {
 describe('retries', () => {
   it.each([429, 503])('comes back after a %d that says when', async (code) => {
     server.script(status(code, 'Busy', 'later', { 'retry-after': '1' }), json(widget('a', 1)));
-    expect(await client.create(WIDGET, widget('a', 1))).toEqual(widget('a', 1));
+    expect(await client.get(WIDGET, { name: 'a' })).toEqual(widget('a', 1));
     expect(server.seen).toHaveLength(2);
+  });
+
+  it('repeats no creation of which it is not known whether it took effect', async () => {
+    server.script(status(429, 'Busy', 'later', { 'retry-after': '1' }), json(widget('a', 1)));
+    expect(await client.create(WIDGET, widget('a', 1))).toEqual(widget('a', 1));
+    server.script(status(503, 'Busy', 'later', { 'retry-after': '1' }), json(widget('a', 1)));
+    await expect(client.create(WIDGET, widget('a', 1))).rejects.toMatchObject({ status: 503 });
+    expect(server.seen).toHaveLength(3);
   });
 
   it('passes a refused eviction on at once, whatever the server says', async () => {
@@ -178,7 +186,7 @@ describe('retries', () => {
   });
 
   it('asks for its credentials again, once, when they are refused', async () => {
-    server.script(status(401, 'Unauthorized', 'who'), json({}));
+    server.script(status(401, 'Unauthorized', 'who'), json(widget('a', 1)));
     await client.get(WIDGET, { name: 'a' });
     server.script(status(401, 'Unauthorized', 'who'));
     await expect(client.get(WIDGET, { name: 'a' })).rejects.toMatchObject({ status: 401 });
@@ -204,7 +212,7 @@ describe('kubeconfig', () => {
     try {
       writeFileSync(join(folder, 'token'), 'secret');
       writeFileSync(join(folder, 'config'), kubeconfig({ tokenFile: 'token' }));
-      server.script(json({}));
+      server.script(json(widget('a', 1)));
       const fromFile = connect({ kubeconfig: join(folder, 'config'), clock });
       await fromFile.get(WIDGET, { name: 'a' });
       const fromText = connect({ kubeconfig: kubeconfig({ token: 'other' }), clock });
@@ -229,7 +237,7 @@ describe('kubeconfig', () => {
         `console.log(JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token } }));`;
       const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: process.execPath, args: ['-e', script] };
       const plugged = connect({ kubeconfig: kubeconfig({ exec }), clock });
-      server.script(json({}), status(401, 'Unauthorized', 'expired'), json({}));
+      server.script(json(widget('a', 1)), status(401, 'Unauthorized', 'expired'), json(widget('a', 1)));
       await plugged.get(WIDGET, { name: 'a' });
       await plugged.get(WIDGET, { name: 'a' });
       plugged.close();

@@ -114,6 +114,15 @@ describe('eventRecorder', () => {
     expect(posted.length + counted.length).toBe(3);
   });
 
+  it('names events of objects whose own name is as long as names may be', async () => {
+    const { clock, events, posted } = recorder();
+    events.publish({ ...note, object: widget(`${'a.'.repeat(126)}b`, 1) });
+    await clock.settle();
+    const name = posted[0]?.metadata.name ?? '';
+    expect(name.length).toBeLessThanOrEqual(253);
+    expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+  });
+
   it('drops them for no longer when the time is put back meanwhile', async () => {
     const { clock, events, posted, counted } = recorder();
     const say = async (): Promise<number> => {

@@ -89,7 +89,17 @@ describe('writes', () => {
 
   it('says whether an object was still there to delete', async () => {
     expect(await deleteExactly(failing(404, 'NotFound'), WIDGET, versions.before)).toBe(false);
-    expect(await deleteExactly(failing(409, 'Conflict'), WIDGET, versions.before)).toBe(false);
     await expect(deleteExactly(failing(403, 'Forbidden'), WIDGET, versions.before)).rejects.toThrow(ApiError);
+  });
+
+  it.each([
+    { what: 'there is a later one of its name', now: widget('a', 9, 'red', 'successor'), gone: true },
+    { what: 'there is none', now: undefined, gone: true },
+    { what: 'it is there', now: widget('a', 9), gone: false },
+  ])('after a conflict looks whether it is gone: $what', async ({ now, gone }) => {
+    const client = { ...failing(409, 'Conflict'), find: async () => now } as KubeClient;
+    const deleted = deleteExactly(client, WIDGET, widget('a', 1));
+    if (gone) expect(await deleted).toBe(false);
+    else await expect(deleted).rejects.toThrow(ApiError);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { UnreadableAnswer } from '../../../src/kube/answers.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import {
   after as again,
@@ -10,6 +11,7 @@ import {
   settled,
 } from '../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
+import { ConnectionError } from '../../../src/kube/transport.ts';
 import { currentController } from '../../../src/observe/controller.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { virtualClock } from '../virtualclock.ts';
@@ -116,6 +118,57 @@ describe('runControllers', () => {
     expect(await metrics.text()).toContain(
       `controller_runtime_reconcile_total{controller="widget.paint",result="${result}"} 2`,
     );
+  });
+
+  it.each([
+    { when: 'the API server cannot be reached', error: new ConnectionError('gone', false), isSoon: true },
+    {
+      when: 'it refuses',
+      error: new Error('step', { cause: new ApiError(429, 'TooManyRequests', 'no') }),
+      isSoon: true,
+    },
+    { when: 'it forbids', error: new AggregateError([new ApiError(403, 'Forbidden', 'no')]), isSoon: true },
+    { when: 'it fails', error: new ApiError(500, 'InternalError', 'no'), isSoon: true },
+    {
+      when: 'writes conflict',
+      error: new Requeue('changed', { cause: new ApiError(409, 'Conflict', 'no') }),
+      isSoon: true,
+    },
+    { when: 'it cannot be understood', error: new UnreadableAnswer('no'), isSoon: true },
+    { when: 'the request is wrong', error: new ApiError(422, 'Invalid', 'no'), isSoon: false },
+    { when: 'there is a defect', error: new Error('boom'), isSoon: false },
+  ])('is soon at work again when it is well after an hour in which $when: $isSoon', async ({ error, isSoon }) => {
+    const done: string[] = [];
+    let isWell = false;
+    const step = (what: string) => async (): Promise<Outcome> => {
+      if (!isWell) throw error;
+      done.push(what);
+      return again(3_600_000);
+    };
+    const singleton: Controller = { name: 'loop', singleton: true, reconcile: step('loop') };
+    const { clock, store } = world({ name: 'widget.paint', watches: WIDGET, reconcile: step('widget') }, singleton);
+    store.put(widget('a', 1));
+    await clock.advance(3_600_000);
+    isWell = true;
+    await clock.advance(6_000);
+    expect(done.length).toBe(isSoon ? 2 : 0);
+  });
+
+  it('tells conflicts that do not end, and not each', async () => {
+    const conflict = new ApiError(409, 'Conflict', 'the object has been modified');
+    const { clock, store, lines } = world({
+      ...NAMED,
+      reconcile: async () => {
+        throw new Requeue('changed', { cause: conflict });
+      },
+    });
+    store.put(widget('a', 1));
+    await clock.advance(2_000);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+    await clock.advance(100_000);
+    const errors = lines.filter(({ level }) => level === 'error');
+    expect(errors.map(({ fields }) => fields.failures)).toEqual([8, 16, 32, 64]);
+    expect(errors[0]).toMatchObject({ message: 'writes conflict again and again, retrying', fields: { name: 'a' } });
   });
 
   it('wakes keys through triggers and skips those that do not exist', async () => {

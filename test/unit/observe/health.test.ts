@@ -1,7 +1,15 @@
+import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type Check, type Endpoints, serveEndpoints, Unavailable } from '../../../src/observe/health.ts';
+import {
+  type Check,
+  type EndpointOptions,
+  type Endpoints,
+  serveEndpoints,
+  Unavailable,
+} from '../../../src/observe/health.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
+import type { Settings } from '../../../src/observe/settings.ts';
 
 let endpoints: Endpoints | undefined;
 afterEach(() => endpoints?.close());
@@ -14,8 +22,8 @@ async function start(ready: Readonly<Record<string, Check>> = {}, profiling = fa
   return endpoints;
 }
 
-async function get(port: number, path: string): Promise<{ status: number; text: string }> {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`);
+async function get(port: number, path: string, host = '127.0.0.1'): Promise<{ status: number; text: string }> {
+  const response = await fetch(`http://${host}:${port}${path}`);
   return { status: response.status, text: await response.text() };
 }
 
@@ -59,6 +67,107 @@ describe('serveEndpoints', () => {
     expect(await get(endpoints.metricsPort, '/debug/moves')).toEqual({ status: 503, text: 'this replica stands by\n' });
   });
 
+  it('gives an answer again until it is old by the clock that it is given', async () => {
+    let [ms, made] = [0, 0];
+    const debug = {
+      '/debug/moves': () => {
+        ms += 1;
+        made += 1;
+        return made;
+      },
+    };
+    const ports = { metricsPort: 0, healthProbePort: 0, host: '127.0.0.1' };
+    const common = { metrics: createMetrics(), profiling: false, ready: {}, log: silent };
+    endpoints = await serveEndpoints({ ...ports, ...common, debug, now: () => ms });
+    const { metricsPort } = endpoints;
+    const ask = async (): Promise<string> => (await get(metricsPort, '/debug/moves')).text;
+    expect([await ask(), await ask()]).toEqual(['1', '1']);
+    ms += 100;
+    expect(await ask()).toBe('2');
+  });
+
+  describe('what shows the inside', () => {
+    const inside = (debugEndpoints: Settings['debugEndpoints'], host = '127.0.0.1'): EndpointOptions => {
+      const ports = { metricsPort: 0, healthProbePort: 0, host };
+      const common = { metrics: createMetrics(), profiling: true, ready: {}, log: silent };
+      return { ...ports, ...common, debug: { '/debug/moves': () => [] }, debugEndpoints };
+    };
+    const statuses = async (host = '127.0.0.1'): Promise<readonly number[]> => {
+      const paths = ['/metrics', '/debug/moves', '/debug/pprof/cmdline'];
+      return Promise.all(paths.map(async (path) => (await get(endpoints?.metricsPort ?? 0, path, host)).status));
+    };
+
+    it.each([
+      { debugEndpoints: 'loopback', is: [200, 200, 200] },
+      { debugEndpoints: 'all', is: [200, 200, 200] },
+      { debugEndpoints: 'off', is: [200, 404, 404] },
+    ] as const)('is answered $is on loopback when it is set to $debugEndpoints', async ({ debugEndpoints, is }) => {
+      endpoints = await serveEndpoints(inside(debugEndpoints));
+      expect(await statuses()).toEqual(is);
+    });
+
+    const elsewhere = Object.values(networkInterfaces())
+      .flatMap((addresses) => addresses ?? [])
+      .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+    (elsewhere === undefined ? it.skip : it)('is refused to those from elsewhere, unless they are let in', async () => {
+      endpoints = await serveEndpoints(inside('loopback', elsewhere));
+      expect(await statuses(elsewhere)).toEqual([200, 403, 403]);
+      expect((await get(endpoints.metricsPort, '/debug/moves', elsewhere)).text).toContain('DEBUG_ENDPOINTS=all');
+      await endpoints.close();
+      endpoints = await serveEndpoints(inside('all', elsewhere));
+      expect(await statuses(elsewhere)).toEqual([200, 200, 200]);
+    });
+
+    it('keeps nobody from being answered while many ask for it', async () => {
+      let made = 0;
+      let probed = 0;
+      let probedMeanwhile = 0;
+      const types = function* (): Generator<string> {
+        const probedBefore = probed;
+        made += 1;
+        for (let type = 0; type < 250; type += 1) {
+          const endMs = performance.now() + 1;
+          while (performance.now() < endMs);
+          yield 'x'.repeat(2_000);
+        }
+        probedMeanwhile += probed - probedBefore;
+      };
+      const debug = { '/debug/instancetypes': () => ({ instanceTypes: { [Symbol.iterator]: types } }) };
+      const present = await serveEndpoints({ ...inside('loopback'), debug });
+      endpoints = present;
+      let isOver = false;
+      const attack = Array.from({ length: 25 }, async () => {
+        for (let times = 0; times < 2; times += 1) await get(present.metricsPort, '/debug/instancetypes');
+      });
+      const probing = (async () => {
+        for (; !isOver; probed += 1) expect((await get(present.healthProbePort, '/readyz')).status).toBe(200);
+      })();
+      await Promise.all(attack);
+      isOver = true;
+      await probing;
+      expect(made).toBeLessThan(4);
+      expect(probedMeanwhile).toBeGreaterThan(3);
+    });
+
+    it('makes one profile at a time', async () => {
+      endpoints = await serveEndpoints(inside('loopback'));
+      const { metricsPort } = endpoints;
+      const leaving = new AbortController();
+      const first = fetch(`http://127.0.0.1:${metricsPort}/debug/pprof/profile?seconds=300`, {
+        signal: leaving.signal,
+      });
+      first.catch(() => undefined);
+      const path = '/debug/pprof/allocs?seconds=0';
+      const until = async (status: number): Promise<void> => {
+        while ((await get(metricsPort, path)).status !== status) await new Promise((resolve) => setTimeout(resolve, 5));
+      };
+      await until(503);
+      // the profile ends with the one who asked for it
+      leaving.abort();
+      await until(200);
+    });
+  });
+
   it.each([
     { path: '/healthz', status: 200, text: 'ok' },
     { path: '/readyz', status: 200, text: 'ok' },
@@ -78,6 +187,23 @@ describe('serveEndpoints', () => {
       text: '[-]manager failed: caches are not synced\n[+]crd ok\n[+]readyz ok\nreadyz check failed\n',
     });
     expect((await get(healthProbePort, '/healthz')).status).toBe(200);
+  });
+
+  it('makes a check once for all who probe at the same time', async () => {
+    let runs = 0;
+    const ended = Promise.withResolvers<void>();
+    const { healthProbePort } = await start({
+      crd: () => {
+        runs += 1;
+        return ended.promise;
+      },
+    });
+    const probing = Array.from({ length: 30 }, () => get(healthProbePort, '/readyz'));
+    while (runs === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await Promise.race([Promise.all(probing), new Promise((resolve) => setTimeout(resolve, 200))]);
+    ended.resolve();
+    expect(new Set((await Promise.all(probing)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(runs).toBe(1);
   });
 
   it('waits for a check that waits, and tells it when the prober has gone', async () => {

@@ -51,6 +51,17 @@ describe('createLogger', () => {
     expect(lines()[0]).not.toHaveProperty('aws-operation-name');
   });
 
+  it('names the request to the API server that failed, also below others', () => {
+    const { log, lines } = logger();
+    const failed = Object.assign(new Error('no'), { request: 'PATCH /api/v1/nodes/a' });
+    log.error('Reconciler error', { error: failed });
+    log.error('Reconciler error', { error: new Error('tainting', { cause: failed }) });
+    log.error('Reconciler error', { error: new AggregateError([failed, new Error('other')], 'both') });
+    expect(lines().map((line) => line['kube-request'])).toEqual(Array(3).fill('PATCH /api/v1/nodes/a'));
+    log.error('Reconciler error', { error: new Error('boom') });
+    expect(lines()[3]).not.toHaveProperty('kube-request');
+  });
+
   it.each([
     { level: 'debug', written: ['DEBUG', 'INFO', 'ERROR'] },
     { level: 'info', written: ['INFO', 'ERROR'] },

@@ -350,7 +350,8 @@ describe('takeSnapshot', () => {
       }),
     );
   const daemonPods = (): readonly Pod[] =>
-    takeSnapshot(cluster, { nowMs: clock.now(), pools: [], nodes: cluster.nodes(), pendingPods: [] }).daemonPods;
+    takeSnapshot(cluster, { nowMs: clock.now(), pools: [], nodes: cluster.nodes(), overdue: [], pendingPods: [] })
+      .daemonPods;
   const pinned = (term: NonNullable<NonNullable<Pod['spec']['affinity']>['nodeAffinity']>): Pod =>
     versioned<Pod>({
       apiVersion: 'v1',

@@ -20,7 +20,7 @@ export const resourceTypeOf = (prefix: IdPrefix): string => KINDS[prefix].type;
 
 export function prefixOf(id: string): IdPrefix | undefined {
   const prefix = id.slice(0, id.lastIndexOf('-')) as IdPrefix;
-  return prefix in KINDS ? prefix : undefined;
+  return Object.hasOwn(KINDS, prefix) ? prefix : undefined;
 }
 
 /** The error for an id of the kind that does not exist, or is not one at all. */

@@ -1,4 +1,5 @@
 /** Tags: on creation and afterwards, on everything that carries them. */
+
 import type {
   CreateTagsRequest,
   DeleteTagsRequest,
@@ -7,6 +8,7 @@ import type {
   Tag,
   TagSpecification,
 } from '@aws-sdk/client-ec2';
+import { put } from '../../../api/own.ts';
 import { applyFilters, page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
 import type { Machine } from '../state/machines.ts';
@@ -37,7 +39,7 @@ export function tagRecord(tags: readonly Tag[] | undefined): Tags {
         `Tag keys starting with 'aws:' are reserved for internal use: '${key}'`,
       );
     }
-    record[key] = value;
+    put(record, key, value);
   }
   if (Object.keys(record).length > MAX_TAGS) {
     throw new AwsError('TagLimitExceeded', `More than ${MAX_TAGS} tags specified`);
@@ -48,7 +50,7 @@ export function tagRecord(tags: readonly Tag[] | undefined): Tags {
 /** The tags that a request's tag specifications give to one resource type. Later specifications win. */
 export function specifiedTags(specifications: readonly TagSpecification[] | undefined, resourceType: string): Tags {
   const wanted = (specifications ?? []).filter((each) => each.ResourceType === resourceType);
-  return Object.assign({}, ...wanted.map((each) => tagRecord(each.Tags))) as Tags;
+  return Object.fromEntries(wanted.flatMap((each) => Object.entries(tagRecord(each.Tags))));
 }
 
 interface Taggable {

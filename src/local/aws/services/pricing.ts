@@ -2,6 +2,7 @@
 
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { Filter, GetProductsRequest, GetProductsResponse } from '@aws-sdk/client-pricing';
+import { own } from '../../../api/own.ts';
 import { page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
@@ -85,7 +86,7 @@ function filterTest({ Type: type, Field: field = '', Value: value = '' }: Filter
     if (key === 'productfamily') return product.family;
     // every product has the same attributes
     name ??= Object.keys(product.attributes).find((each) => each.toLowerCase() === key) ?? '';
-    return product.attributes[name];
+    return own(product.attributes, name);
   };
   switch (type) {
     case 'TERM_MATCH':

@@ -1,4 +1,5 @@
 /** Reads the form-encoded requests of EC2 (`Filter.1.Value.2=x`) and of the older query services (`Tags.member.1.Key`). */
+import { put } from '../../../api/own.ts';
 import { AwsError, missingParameter } from './error.ts';
 import type { Member, Shape } from './shape.ts';
 
@@ -93,7 +94,7 @@ function readMap(
     const key = entry.children.get(shape.key.xmlName ?? 'key')?.value;
     const value = entry.children.get(shape.value.xmlName ?? 'value');
     if (key === undefined || !value) throw unknownParameter(`${path}.${index}`);
-    answer[key] = read(shape.value.shape, value, `${path}.${index}`, dialect);
+    put(answer, key, read(shape.value.shape, value, `${path}.${index}`, dialect));
   }
   return answer;
 }

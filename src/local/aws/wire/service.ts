@@ -1,4 +1,5 @@
 /** A service: its protocol, its handlers, and how a call goes through it. */
+import { own, put } from '../../../api/own.ts';
 import { AwsError } from './error.ts';
 import { decodeJson, encodeJson } from './json.ts';
 import { decodeQuery } from './query.ts';
@@ -101,14 +102,14 @@ function matchPath(pattern: string, path: string): Record<string, string> | unde
   const labels: Record<string, string> = {};
   for (const [index, part] of wanted.entries()) {
     const value = given[index] ?? '';
-    if (part.startsWith('{')) labels[part.slice(1, -1)] = decodeURIComponent(value);
+    if (part.startsWith('{')) put(labels, part.slice(1, -1), decodeURIComponent(value));
     else if (part !== value) return undefined;
   }
   return labels;
 }
 
 async function shapeOf(service: Service, action: string): Promise<OperationShape> {
-  if (!service.handlers[action]) {
+  if (own(service.handlers, action) === undefined) {
     throw new AwsError(
       'InvalidAction',
       `The action ${action || '(none)'} is not valid for this web service: the local AWS does not have it.`,

@@ -1,4 +1,5 @@
 /** Defaults of pods and pod templates. */
+import { own } from '../../../api/own.ts';
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
 import { missing } from './fill.ts';
 
@@ -84,7 +85,7 @@ function qosClass(spec: Json): string {
   const sets = (quantities: Json): boolean => quantities.cpu !== undefined || quantities.memory !== undefined;
   if (!containers.some(({ requests, limits }) => sets(requests) || sets(limits))) return 'BestEffort';
   const guaranteed = containers.every(({ requests, limits }) =>
-    ['cpu', 'memory'].every((name) => limits[name] !== undefined && requests[name] === limits[name]),
+    ['cpu', 'memory'].every((name) => own(limits, name) !== undefined && own(requests, name) === own(limits, name)),
   );
   return guaranteed ? 'Guaranteed' : 'Burstable';
 }

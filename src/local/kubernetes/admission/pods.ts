@@ -1,4 +1,5 @@
 /** Admission that looks beyond the object: the pod's priority from its class, the claim's storage class. */
+import { own } from '../../../api/own.ts';
 import type { ApiObject } from '../json.ts';
 import { record, text } from '../json.ts';
 import { forbidden } from '../status.ts';
@@ -32,7 +33,9 @@ const TOPOLOGY = ['topology.kubernetes.io/region', 'topology.kubernetes.io/zone'
 /** The pod's labels with where its node stands; undefined when the pod has no node or its node says nothing. */
 export function topologyLabels(pod: ApiObject, node: string, store: ObjectStore): Record<string, string> | undefined {
   const labels = node === '' ? undefined : store.get('nodes', undefined, node)?.object.metadata.labels;
-  const found = TOPOLOGY.flatMap((key): [string, string][] => (labels?.[key] ? [[key, labels[key]]] : []));
+  const found = TOPOLOGY.flatMap((key): [string, string][] =>
+    own(labels, key) ? [[key, own(labels, key) ?? '']] : [],
+  );
   return found.length === 0 ? undefined : { ...pod.metadata.labels, ...Object.fromEntries(found) };
 }
 

@@ -1,4 +1,5 @@
 /** Checks of pod specs, in pods and in templates. */
+import { own } from '../../../api/own.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
 import { isRecord, type Json, record, records, text } from '../json.ts';
 import { type Cause, duplicate, fieldForbidden, invalidValue, required } from '../status.ts';
@@ -33,7 +34,7 @@ function containerCauses(container: Json, path: string, seen: Set<string>): Caus
 function resourceCauses(resources: Json, path: string): Cause[] {
   const [requests, limits] = [record(resources.requests), record(resources.limits)];
   const causes = Object.entries(requests).flatMap(([name, request]) => {
-    const cause = requestCause(name, String(request), limits[name], path);
+    const cause = requestCause(name, String(request), own(limits, name), path);
     return cause === undefined ? [] : [cause];
   });
   const names = Object.keys({ ...requests, ...limits });

@@ -1,4 +1,5 @@
 /** Requests on subresources other than status. */
+import { own } from '../../../api/own.ts';
 import { bind } from '../binding.ts';
 import { evict } from '../eviction.ts';
 import { at, clone, record } from '../json.ts';
@@ -84,8 +85,10 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 export function serveSubresource(call: Call, target: Target, name: string): undefined {
   const { resource } = target;
   const has =
-    (name === 'status' && resource.status) || (name === 'scale' && resource.scale) || name in resource.subresources;
-  const handler = HANDLERS[name];
+    (name === 'status' && resource.status) ||
+    (name === 'scale' && resource.scale) ||
+    Object.hasOwn(resource.subresources, name);
+  const handler = own(HANDLERS, name);
   if (!has || !handler) throw resource.model === undefined ? notFound(resource, target.name) : unknownPath();
   handler(call, target);
 }

@@ -1,4 +1,5 @@
 /** What a machine has and what it offers to pods, as EC2's images and the kubelet work it out. */
+import { own } from '../../../api/own.ts';
 import { formatQuantity, parseQuantity } from '../../../api/quantity.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import type { KubeletConfig } from './userdata/index.ts';
@@ -63,7 +64,7 @@ export function devices({ GpuInfo, NeuronInfo }: LocalInstance['hardware']): Res
   };
   for (const { Manufacturer = '', Count = 0 } of GpuInfo?.Gpus ?? []) {
     const name = names[Manufacturer];
-    if (name) counts[name] = (counts[name] ?? 0) + Count;
+    if (name) counts[name] = (own(counts, name) ?? 0) + Count;
   }
   for (const { Count = 0, CoreInfo } of NeuronInfo?.NeuronDevices ?? []) {
     counts['aws.amazon.com/neuron'] = (counts['aws.amazon.com/neuron'] ?? 0) + Count;
@@ -95,7 +96,7 @@ export function resourcesOf(instance: LocalInstance, config: KubeletConfig, memo
     ...config.kubeReserved,
   };
   const kept = (name: string): number =>
-    parseQuantity(reserved[name] ?? 0) + parseQuantity(config.systemReserved[name] ?? 0);
+    parseQuantity(own(reserved, name) ?? 0) + parseQuantity(own(config.systemReserved, name) ?? 0);
   const free = (name: string, capacity: number, evicted: number): number =>
     Math.max(0, capacity - kept(name) - evicted);
 

@@ -1,4 +1,5 @@
 /** Fields of objects: which an object sets, which changed between two, and an object without some or with more. */
+import { own, put } from '../../../api/own.ts';
 import { equal, isRecord, type Json, list } from '../json.ts';
 import { ANY, fieldShape, type Shape } from '../shape.ts';
 import { type FieldSet, isEmptySet } from './fieldset.ts';
@@ -93,7 +94,7 @@ export function removeFields(value: unknown, set: FieldSet, shape: Shape): unkno
   const out: Json = { ...value };
   for (const [path, inner] of Object.entries(set)) {
     const name = path.slice(2);
-    if (!path.startsWith('f:') || !(name in out)) continue;
+    if (!path.startsWith('f:') || !Object.hasOwn(out, name)) continue;
     const rest = removeFields(out[name], inner, fieldShape(shape, name));
     if (rest === undefined || isEmptied(rest, out[name])) delete out[name];
     else out[name] = rest;
@@ -108,7 +109,7 @@ function removeItems(value: readonly unknown[], set: FieldSet, shape: Shape): un
   const { keys, items = ANY } = shape;
   return value.flatMap((item) => {
     const id = keys ? itemKey(item, keys) : `v:${JSON.stringify(item)}`;
-    const inner = set[id];
+    const inner = own(set, id);
     if (!inner) return [item];
     // the mark "." is in the set only when the item as a whole was owned and is no more
     if (!keys || '.' in inner) return [];
@@ -122,7 +123,7 @@ export function mergeApplied(live: unknown, applied: unknown, shape: Shape): unk
   if (isRecord(applied) && shape.atomic !== true) {
     const out: Json = isRecord(live) ? { ...live } : {};
     for (const [name, value] of Object.entries(applied)) {
-      out[name] = mergeApplied(out[name], value, fieldShape(shape, name));
+      put(out, name, mergeApplied(own(out, name), value, fieldShape(shape, name)));
     }
     return out;
   }

@@ -3,6 +3,8 @@
  * nothing is under it, or when the mark "." is.
  */
 
+import { own } from '../../../api/own.ts';
+
 export interface FieldSet {
   readonly [path: string]: FieldSet;
 }
@@ -11,7 +13,7 @@ const MARK = '.';
 
 export const isEmptySet = (set: FieldSet): boolean => Object.keys(set).length === 0;
 
-const isMember = (node: FieldSet): boolean => isEmptySet(node) || MARK in node;
+const isMember = (node: FieldSet): boolean => isEmptySet(node) || Object.hasOwn(node, MARK);
 
 const inside = (node: FieldSet): [string, FieldSet][] => Object.entries(node).filter(([name]) => name !== MARK);
 
@@ -32,7 +34,7 @@ function combined(left: FieldSet, rule: (name: string, field: FieldSet) => Field
 /** Fields of `left` that `right` does not have. */
 export function difference(left: FieldSet, right: FieldSet): FieldSet {
   return combined(left, (name, field) => {
-    const other = right[name];
+    const other = own(right, name);
     return other ? node(isMember(field) && !isMember(other), difference(field, other)) : field;
   });
 }
@@ -40,7 +42,7 @@ export function difference(left: FieldSet, right: FieldSet): FieldSet {
 /** Fields that both have. */
 export function intersection(left: FieldSet, right: FieldSet): FieldSet {
   return combined(left, (name, field) => {
-    const other = right[name];
+    const other = own(right, name);
     return other && node(isMember(field) && isMember(other), intersection(field, other));
   });
 }
@@ -48,10 +50,10 @@ export function intersection(left: FieldSet, right: FieldSet): FieldSet {
 /** Fields that either has. */
 export function union(left: FieldSet, right: FieldSet): FieldSet {
   const both = combined(left, (name, field) => {
-    const other = right[name];
+    const other = own(right, name);
     return other ? node(isMember(field) || isMember(other), union(field, other)) : field;
   });
-  return { ...both, ...Object.fromEntries(inside(right).filter(([name]) => !(name in both))) };
+  return { ...both, ...Object.fromEntries(inside(right).filter(([name]) => !Object.hasOwn(both, name))) };
 }
 
 /** The set with everything that something of it stands in. */

@@ -1,4 +1,5 @@
 /** JSON merge patch, RFC 7386. */
+import { own, put } from '../../../api/own.ts';
 import { isRecord, type Json } from '../json.ts';
 
 /** The target with the patch applied; neither is changed. */
@@ -7,7 +8,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   const out: Json = isRecord(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) delete out[name];
-    else out[name] = mergePatch(out[name], value);
+    else put(out, name, mergePatch(own(out, name), value));
   }
   return out;
 }

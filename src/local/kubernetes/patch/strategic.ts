@@ -1,4 +1,5 @@
 /** Strategic merge patch: merges lists by the key of their type, and obeys `$patch` and its kin. */
+import { own, put } from '../../../api/own.ts';
 import { equal, isRecord, type Json, list, records } from '../json.ts';
 import { ANY, fieldShape, type Shape } from '../shape.ts';
 import { badRequest } from '../status.ts';
@@ -30,7 +31,7 @@ function mergeObject(target: Json, patch: Json, shape: Shape): Json {
   for (const [name, value] of Object.entries(patch)) {
     if (name.startsWith('$')) continue;
     if (value === null) delete out[name];
-    else out[name] = mergeField(out[name], value, fieldShape(shape, name));
+    else put(out, name, mergeField(own(out, name), value, fieldShape(shape, name)));
   }
   deleteItems(out, patch);
   orderItems(out, patch, shape, target);

@@ -1,5 +1,7 @@
 /** Resource amounts as whole numbers, so that sums stay exact: CPU in thousandths, everything else in base units. */
+
 import type { Container, Pod, QuantityList } from '../../../api/kubernetes.ts';
+import { own } from '../../../api/own.ts';
 import { milliValue, parseQuantity } from '../../../api/quantity.ts';
 
 export type Amounts = Readonly<Record<string, number>>;
@@ -13,11 +15,11 @@ export function amountsOf(list: QuantityList | undefined): Amounts {
 }
 
 export function add(sum: Sum, amounts: Amounts, sign: 1 | -1 = 1): void {
-  for (const [name, amount] of Object.entries(amounts)) sum[name] = (sum[name] ?? 0) + sign * amount;
+  for (const [name, amount] of Object.entries(amounts)) sum[name] = (own(sum, name) ?? 0) + sign * amount;
 }
 
 function raiseTo(sum: Sum, amounts: Amounts): void {
-  for (const [name, amount] of Object.entries(amounts)) sum[name] = Math.max(sum[name] ?? 0, amount);
+  for (const [name, amount] of Object.entries(amounts)) sum[name] = Math.max(own(sum, name) ?? 0, amount);
 }
 
 /** A container that only sets a limit requests as much. */

@@ -1,3 +1,4 @@
+import { own } from '../../../api/own.ts';
 import { podRequests } from './amounts.ts';
 import type { Filter } from './view.ts';
 
@@ -6,7 +7,7 @@ export const resourcesFit: Filter = (pod) => {
   const requests = Object.entries(podRequests(pod)).filter(([, amount]) => amount > 0);
   return ({ allocatable, requested }) => {
     const short = requests
-      .filter(([name, amount]) => amount > (allocatable[name] ?? 0) - (requested[name] ?? 0))
+      .filter(([name, amount]) => amount > (own(allocatable, name) ?? 0) - (own(requested, name) ?? 0))
       .map(([name]) => (name === 'pods' ? 'Too many pods' : `Insufficient ${name}`));
     return short.length > 0 ? short : undefined;
   };

@@ -1,4 +1,5 @@
 import type { Pod, PodAffinityTerm } from '../../../api/kubernetes.ts';
+import { own } from '../../../api/own.ts';
 import { matchesLabels, withLabelKeys } from './selectors.ts';
 import type { Check, ClusterView, Filter } from './view.ts';
 
@@ -38,7 +39,7 @@ function forbiddenByOthers(pod: Pod, cluster: ClusterView): Places {
   for (const { labels, pods } of cluster.nodes)
     for (const other of pods)
       for (const raw of antiTerms(other)) {
-        const value = labels[raw.topologyKey];
+        const value = own(labels, raw.topologyKey);
         if (value !== undefined && termOf(raw, other, cluster).matches(pod))
           places.add(placeOf(raw.topologyKey, value));
       }
@@ -52,7 +53,7 @@ function placesOf(terms: readonly Term[], cluster: ClusterView, mode: 'some' | '
     for (const other of pods) {
       if (mode === 'every' && !terms.every((term) => term.matches(other))) continue;
       for (const term of terms) {
-        const value = labels[term.topologyKey];
+        const value = own(labels, term.topologyKey);
         if (value !== undefined && (mode === 'every' || term.matches(other)))
           places.add(placeOf(term.topologyKey, value));
       }
@@ -76,10 +77,10 @@ export const interPodAffinity: Filter = (pod, cluster): Check | undefined => {
 
   return ({ labels }) => {
     const has = (places: Places, { topologyKey }: Term): boolean => {
-      const value = labels[topologyKey];
+      const value = own(labels, topologyKey);
       return value !== undefined && places.has(placeOf(topologyKey, value));
     };
-    const attracted = wanted.every((term) => (first ? labels[term.topologyKey] !== undefined : has(near, term)));
+    const attracted = wanted.every((term) => (first ? own(labels, term.topologyKey) !== undefined : has(near, term)));
     if (!attracted) return ["node(s) didn't match pod affinity rules"];
     if (avoided.some((term) => has(far, term))) return ["node(s) didn't match pod anti-affinity rules"];
     for (const [key, value] of Object.entries(labels))

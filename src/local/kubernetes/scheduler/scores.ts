@@ -1,5 +1,7 @@
 /** How much the scheduler likes each feasible node: kube-scheduler's scores and weights, in short form. */
+
 import type { Pod } from '../../../api/kubernetes.ts';
+import { own } from '../../../api/own.ts';
 import { podRequests } from './amounts.ts';
 import { termOf } from './podaffinity.ts';
 import { matchesTerm } from './selectors.ts';
@@ -14,8 +16,8 @@ const leastAllocated: Score = (pod) => {
   const requests = podRequests(pod);
   return ({ allocatable, requested }) => {
     const free = ['cpu', 'memory'].map((name) => {
-      const all = allocatable[name] ?? 0;
-      return all > 0 ? (all - (requested[name] ?? 0) - (requests[name] ?? 0)) / all : 0;
+      const all = own(allocatable, name) ?? 0;
+      return all > 0 ? (all - (own(requested, name) ?? 0) - (own(requests, name) ?? 0)) / all : 0;
     });
     return (100 * free.reduce((sum, share) => sum + share, 0)) / free.length;
   };
@@ -51,7 +53,7 @@ const preferredPods: Score = (pod, cluster) => {
   for (const { weight, podAffinityTerm, sign } of weighted) {
     const term = termOf(podAffinityTerm, pod, cluster);
     for (const { labels, pods } of cluster.nodes) {
-      const value = labels[term.topologyKey];
+      const value = own(labels, term.topologyKey);
       if (value === undefined) continue;
       const place = `${term.topologyKey}=${value}`;
       const matching = pods.filter((other) => term.matches(other)).length;
@@ -60,7 +62,7 @@ const preferredPods: Score = (pod, cluster) => {
   }
   return ({ labels }) => {
     const keys = new Set(weighted.map(({ podAffinityTerm }) => podAffinityTerm.topologyKey));
-    return [...keys].reduce((sum, key) => sum + (sums.get(`${key}=${labels[key]}`) ?? 0), 0);
+    return [...keys].reduce((sum, key) => sum + (sums.get(`${key}=${own(labels, key)}`) ?? 0), 0);
   };
 };
 
@@ -72,7 +74,7 @@ const preferredSpread: Score = (pod, cluster) => {
     key: constraint.topologyKey,
     ...domainsOf(constraint, constraints, pod, cluster),
   }));
-  return ({ labels }) => -counted.reduce((sum, { key, counts }) => sum + (counts.get(labels[key] ?? '') ?? 0), 0);
+  return ({ labels }) => -counted.reduce((sum, { key, counts }) => sum + (counts.get(own(labels, key) ?? '') ?? 0), 0);
 };
 
 const SCORES: readonly (readonly [weight: number, score: Score])[] = [

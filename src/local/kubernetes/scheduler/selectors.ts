@@ -1,4 +1,5 @@
 /** Label selectors and node selectors, as Kubernetes matches them. */
+
 import type {
   LabelSelector,
   Node,
@@ -7,12 +8,13 @@ import type {
   Pod,
   StringMap,
 } from '../../../api/kubernetes.ts';
+import { own } from '../../../api/own.ts';
 
 /** An absent selector matches nothing, an empty one everything. */
 export function matchesLabels(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
   if (selector === undefined) return false;
-  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labels[key] !== value) return false;
-  return (selector.matchExpressions ?? []).every((expression) => meets(expression, labels[expression.key]));
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (own(labels, key) !== value) return false;
+  return (selector.matchExpressions ?? []).every((expression) => meets(expression, own(labels, expression.key)));
 }
 
 function meets({ operator, values = [] }: Omit<NodeSelectorRequirement, 'key'>, value: string | undefined): boolean {
@@ -48,7 +50,7 @@ export function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSel
   if (matchExpressions.length + matchFields.length === 0) return false;
   const labels = node.metadata.labels ?? {};
   return (
-    matchExpressions.every((expression) => meets(expression, labels[expression.key])) &&
+    matchExpressions.every((expression) => meets(expression, own(labels, expression.key))) &&
     matchFields.every((field) => field.key === 'metadata.name' && meets(field, node.metadata.name))
   );
 }
@@ -59,7 +61,7 @@ export const matchesAnyTerm = (terms: readonly NodeSelectorTerm[], node: Node): 
 /** Whether the node meets the pod's nodeSelector and required node affinity. */
 export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
-  for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) if (labels[key] !== value) return false;
+  for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) if (own(labels, key) !== value) return false;
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return required === undefined || matchesAnyTerm(required.nodeSelectorTerms, node);
 }
@@ -74,7 +76,10 @@ export function withLabelKeys(
   if (selector === undefined || matchLabelKeys.length + mismatchLabelKeys.length === 0) return selector;
   const labels = pod.metadata.labels ?? {};
   const expressions = (keys: readonly string[], operator: 'In' | 'NotIn') =>
-    keys.flatMap((key) => (labels[key] === undefined ? [] : [{ key, operator, values: [labels[key]] }]));
+    keys.flatMap((key) => {
+      const value = own(labels, key);
+      return value === undefined ? [] : [{ key, operator, values: [value] }];
+    });
   return {
     ...selector,
     matchExpressions: [

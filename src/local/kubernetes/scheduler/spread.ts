@@ -1,4 +1,5 @@
 import type { Pod, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
+import { own } from '../../../api/own.ts';
 import { matchesLabels, matchesNodeSelection, withLabelKeys } from './selectors.ts';
 import { toleratesNode } from './taints.ts';
 import type { Check, ClusterView, Filter, NodeView } from './view.ts';
@@ -39,8 +40,8 @@ export function domainsOf(
     matchesLabels(selector, other.metadata.labels);
   const found = new Map<string, number>();
   for (const view of cluster.nodes) {
-    const domain = view.labels[constraint.topologyKey];
-    if (domain === undefined || all.some((one) => view.labels[one.topologyKey] === undefined)) continue;
+    const domain = own(view.labels, constraint.topologyKey);
+    if (domain === undefined || all.some((one) => own(view.labels, one.topologyKey) === undefined)) continue;
     if (!counts(constraint, pod, view)) continue;
     found.set(domain, (found.get(domain) ?? 0) + view.pods.filter(isSpread).length);
   }
@@ -59,7 +60,7 @@ export const topologySpread: Filter = (pod, cluster): Check | undefined => {
   });
   return ({ labels }) => {
     for (const { key, maxSkew, found, self, least } of compiled) {
-      const domain = labels[key];
+      const domain = own(labels, key);
       if (domain === undefined)
         return ["node(s) didn't match pod topology spread constraints (missing required label)"];
       // A domain that no counted node has holds nothing yet.

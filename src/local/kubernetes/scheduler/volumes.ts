@@ -1,4 +1,5 @@
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../../api/kubernetes.ts';
+import { own } from '../../../api/own.ts';
 import { parseQuantity } from '../../../api/quantity.ts';
 import { matchesAnyTerm } from './selectors.ts';
 import type { Check, ClusterView, Filter, PodRefusal } from './view.ts';
@@ -34,7 +35,7 @@ export function allowsTopology(storageClass: StorageClass, node: Node): boolean 
   return (
     terms.length === 0 ||
     terms.some((term) =>
-      (term.matchLabelExpressions ?? []).every(({ key, values }) => values.includes(labels[key] ?? '')),
+      (term.matchLabelExpressions ?? []).every(({ key, values }) => values.includes(own(labels, key) ?? '')),
     )
   );
 }

@@ -1,4 +1,5 @@
 /** The columns of what governs other objects: roles, quotas, autoscalers, webhooks, devices. */
+import { own } from '../../../api/own.ts';
 import { type ApiObject, at, isRecord, type Json, list, record, records, text } from '../json.ts';
 import { AGE, type Column, CREATED_AT, column, field, NAME, optional, orNone, wide } from './columns.ts';
 
@@ -30,7 +31,7 @@ const quota =
     return Object.entries(record(at(object, 'status', 'hard')))
       .filter(([name]) => name.startsWith('limits') === limits)
       .sort(([left], [right]) => (left < right ? -1 : 1))
-      .map(([name, hard]) => `${name}: ${text(used[name]) || '0'}/${text(hard)}`)
+      .map(([name, hard]) => `${name}: ${text(own(used, name)) || '0'}/${text(hard)}`)
       .join(', ');
   };
 

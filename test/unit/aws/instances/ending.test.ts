@@ -11,7 +11,7 @@ const ID = 'i-1';
 const HOUR = 3_600_000;
 
 /** Instances of an EC2 that answers what it is told to, and throws what is an Error. */
-function reading(answer: () => Instance | Error) {
+function reading(answer: () => Instance | Error | undefined) {
   const clock = settableClock();
   let calls = 0;
   const send = async (command: object): Promise<object> => {
@@ -19,7 +19,7 @@ function reading(answer: () => Instance | Error) {
     calls += 1;
     const found = answer();
     if (found instanceof Error) throw found;
-    return { Reservations: [{ Instances: [found] }] };
+    return { Reservations: found === undefined ? [] : [{ Instances: [found] }] };
   };
   const instances = new Instances({
     ec2: { send } as unknown as EC2Client,
@@ -40,7 +40,7 @@ function reading(answer: () => Instance | Error) {
   return { clock, get, calls: () => calls };
 }
 
-const described = (state: 'running' | 'shutting-down', launched: number): Instance => ({
+const described = (state: 'running' | 'shutting-down' | 'terminated', launched: number): Instance => ({
   InstanceId: ID,
   State: { Name: state },
   LaunchTime: new Date(launched),
@@ -81,5 +81,22 @@ describe('a new instance', () => {
     expect(await get()).toBe('Error');
     await clock.advance(2_000);
     expect(await get()).toBe('NodeClaimNotFound');
+  });
+});
+
+describe('an instance', () => {
+  it('is gone when EC2 says so, and not when EC2 says nothing', async () => {
+    let answer: Instance | undefined;
+    const { get, calls } = reading(() => answer);
+    expect(await get()).toBe('Error');
+    answer = described('running', -HOUR);
+    expect(await get()).toBe('running');
+    answer = undefined;
+    expect(await get()).toBe('Error');
+    answer = described('terminated', -HOUR);
+    expect(await get()).toBe('NodeClaimNotFound');
+    const before = calls();
+    expect(await get()).toBe('NodeClaimNotFound');
+    expect(calls()).toBe(before);
   });
 });

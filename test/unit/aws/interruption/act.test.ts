@@ -14,7 +14,7 @@ import { FakeKube } from '../support/kube.ts';
 const clock = { now: () => Date.UTC(2026, 5, 3), sleep: async () => undefined, after: () => () => undefined };
 const STAMP = 'karpenter.sh/nodeclaim-termination-timestamp';
 
-function world({ labels = {}, finalizers = [] as string[], withNode = true } = {}) {
+function world({ labels = {}, finalizers = [] as string[], withNode = true, hasInstance = true } = {}) {
   const kube = new FakeKube();
   kube.put(NODE_CLAIM, {
     apiVersion: 'karpenter.sh/v1',
@@ -31,7 +31,7 @@ function world({ labels = {}, finalizers = [] as string[], withNode = true } = {
       },
     },
     spec: { nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' }, requirements: [] },
-    status: { providerID: 'aws:///us-west-2a/i-1' },
+    status: hasInstance ? { providerID: 'aws:///us-west-2a/i-1' } : {},
   });
   const node: Node = {
     apiVersion: 'v1',
@@ -148,4 +148,11 @@ describe('an interruption', () => {
     expect(told()).toEqual([]);
     expect(kube.find(NODE_CLAIM, 'claim')).toBeDefined();
   });
+});
+
+it.each(['', 'undefined'])('leaves claims alone that have no instance yet, though the instance is "%s"', async (id) => {
+  const { kube, run, told } = world({ hasInstance: false, withNode: false });
+  await run('spot_interrupted', [id]);
+  expect(kube.find(NODE_CLAIM, 'claim')).toBeDefined();
+  expect(told()).toEqual([]);
 });

@@ -44,6 +44,15 @@ describe('parseMessage', () => {
     });
   });
 
+  it('leaves entities of a scheduled change out that are no instances', () => {
+    const detail = {
+      service: 'EC2',
+      eventTypeCategory: 'scheduledChange',
+      affectedEntities: [{ entityValue: 'h-0123456789abcdef0' }, {}, null, { entityValue: '' }, { entityValue: 'i-2' }],
+    };
+    expect(parseMessage(event('aws.health', 'AWS Health Event', detail)).instanceIds).toEqual(['i-2']);
+  });
+
   it.each([
     ['an empty body', ''],
     ['an unknown source', event('acme', STATE, { 'instance-id': ID, state: 'stopped' })],
@@ -63,6 +72,9 @@ describe('parseMessage', () => {
     ['no JSON', '{'],
     ['a list', '[]'],
     ['a detail of another shape', event('aws.ec2', STATE, { 'instance-id': 7, state: 'stopped' })],
+    ['a detail without instance', event('aws.ec2', STATE, { state: 'stopped' })],
+    ['an empty instance', event('aws.ec2', STATE, { 'instance-id': '', state: 'stopped' })],
+    ['what is no ID of an instance', event('aws.ec2', STATE, { 'instance-id': 'aws:///a/i-1', state: 'stopped' })],
   ])('refuses %s', (_, body) => {
     expect(() => parseMessage(body)).toThrow();
   });

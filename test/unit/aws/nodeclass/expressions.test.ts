@@ -29,6 +29,11 @@ describe('an expression for maxPods', () => {
     ['memory_mib / 1000', 8],
     ["instance_type.startsWith('m5.') ? 12 : 20", 12],
     ['int(double(vcpus) * 1.75)', 3],
+    ["['m5.large', 'm5.xlarge'].exists(type, type == instance_type) ? 12 : 20", 12],
+    ["(instance_type) // matches\n . matches // matches\n('(?i)^M5') ? 12 : 20", 12],
+    // on RE2: JavaScript's expressions have no such flag, and try the second for longer than anybody waits
+    ["instance_type.matches('(?i)^M5[.]') ? 12 : 20", 12],
+    [`'${'a'.repeat(60)}!'.matches('^(a+)+$') && instance_type.matches('m5') ? 12 : 20`, 20],
   ])('%s is %i', (maxPods, pods) => {
     expect(compileFailure({ maxPods })).toBeUndefined();
     expect(withMaxPods({ maxPods }, M5_LARGE)).toEqual({ maxPods: pods });
@@ -41,6 +46,29 @@ describe('an expression for maxPods', () => {
     ['double(vcpus) / 0.0', 'evaluating expression, its value is Infinity (field=spec.kubelet.maxPods)'],
   ])('%s has no usable value', (maxPods, error) => {
     expect(() => withMaxPods({ maxPods }, M5_LARGE)).toThrow(error);
+  });
+});
+
+describe('an expression that could take long', () => {
+  const list = `[${Array.from({ length: 90 }, (_, at) => at % 10).join()}]`;
+
+  it.each([
+    [
+      'goes through a list within another',
+      `[1].map(a, [2].map(b, a + b).size()).size()`,
+      'it goes through a list within another',
+    ],
+    [
+      'goes through one within the condition',
+      `[1].filter(a, [2].all(b, a > b)).size()`,
+      'it goes through a list within another',
+    ],
+    ['uses one list many times', `cel.bind(l, ${list}, (l + l).size())`, 'cel.bind is not supported'],
+    ['is long', `${'1 + '.repeat(300)}1`, 'it has 1201 characters, and may have 1000'],
+    ['has many parts', `${'1+'.repeat(200)}1`, 'Exceeded maxAstNodes'],
+  ])('because it %s is refused with the remedy', (_, maxPods, error) => {
+    expect(compileFailure({ maxPods })).toContain(`compiling expression, ${error}`);
+    expect(compileFailure({ maxPods })).toContain('(field=spec.kubelet.maxPods)');
   });
 });
 

@@ -60,6 +60,37 @@ describe('a NodeClass is looked at again', () => {
   });
 });
 
+describe('a field that the API server takes and nobody can use', () => {
+  const mapping = (volumeSize: string) => ({ blockDeviceMappings: [{ deviceName: '/dev/xvda', ebs: { volumeSize } }] });
+
+  it.each<[string, Spec, string]>([
+    [
+      'sizeless',
+      mapping('Ti'),
+      'spec.blockDeviceMappings[0].ebs.volumeSize: "Ti" must be a number with Gi, G, Ti or T',
+    ],
+    ['unitless', mapping('T'), 'spec.blockDeviceMappings[0].ebs.volumeSize: "T" must be a number'],
+    ['volumeless', { blockDeviceMappings: [{ deviceName: '/dev/xvda' }] }, 'spec.blockDeviceMappings[0].ebs: must be'],
+    [`${'n'.repeat(64)}`, {}, 'metadata.name: "n'],
+  ])('is named, and AWS is asked for nothing (%s)', async (name, spec, text) => {
+    make(name, spec);
+    account.aws.calls.clear();
+    expect(await account.reconcileNodeClass(name)).toEqual(settled);
+    expect(await account.reconcileHash(name)).toEqual(settled);
+    expect(condition(name, 'ValidationSucceeded')).toMatchObject({ status: 'False', reason: 'InvalidFields' });
+    expect(condition(name, 'ValidationSucceeded')?.message).toContain(text);
+    expect(condition(name, 'Ready')?.status).toBe('False');
+    expect(account.aws.calls.recorded()).toEqual([]);
+  });
+
+  it('may be all of them', async () => {
+    account.kube.put(EC2_NODE_CLASS, { ...plain, metadata: { name: 'empty' }, spec: undefined as never, status: {} });
+    expect(await account.reconcileNodeClass('empty')).toEqual(settled);
+    expect(await account.reconcileHash('empty')).toEqual(settled);
+    expect(condition('empty', 'ValidationSucceeded')?.message).toBe('spec: must be set');
+  });
+});
+
 describe('images', () => {
   it.each<[string, Spec, string]>([
     ['al2', { amiSelectorTerms: [{ alias: 'al2@latest' }] }, 'AL2 aliases are no longer supported on EKS 1.33+'],
@@ -92,7 +123,7 @@ describe('images', () => {
     account.aws.faults.add({ kind: 'error', action: 'GetParameter', code: 'AccessDeniedException', status: 400 });
     make('nossm', { amiSelectorTerms: [{ alias: 'al2023@v20200101' }] });
     await expect(account.reconcileNodeClass('nossm')).rejects.toThrow(
-      'getting amis, getting AMI queries, failed to discover any AMIs for alias (alias=al2023@v20200101)',
+      'getting amis, getting AMI queries, failed to read SSM parameters of the alias (alias=al2023@v20200101)',
     );
     expect(condition('nossm', 'AMIsReady')).toEqual({
       status: 'Unknown',

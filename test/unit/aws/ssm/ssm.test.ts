@@ -45,6 +45,15 @@ describe('a parameter', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('of an alias that holds no image id is asked for again', async () => {
+    const values: Record<string, string> = { latest: '-1e999', custom: 'none' };
+    const { parameters } = store(values);
+    await expect(parameters.get(latest)).rejects.toThrow('to GetParameter cannot be used: the value is no image id');
+    values.latest = 'ami-2';
+    expect(await parameters.get(latest)).toBe('ami-2');
+    expect(await parameters.get(custom)).toBe('none');
+  });
+
   it('that cannot be read is asked for again', async () => {
     const values: Record<string, string> = {};
     const { parameters } = store(values);

@@ -7,6 +7,7 @@ import type { Clock } from '../../../../src/kube/clock.ts';
 import { realClock } from '../../../../src/kube/clock.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import type { Controller, Outcome } from '../../../../src/kube/reconciler.ts';
+import type { Catalogue } from '../../../../src/local/aws/options.ts';
 import { type LocalAws, startAws } from '../../../../src/local/aws/server.ts';
 import type { Logger } from '../../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
@@ -56,6 +57,8 @@ export interface AccountOptions {
   readonly flags?: readonly string[];
   /** Whether EC2 throttles as AWS does. Default false. */
   readonly rateLimits?: boolean;
+  /** Default: several hundred types. */
+  readonly catalogue?: Catalogue;
 }
 
 export class Account {
@@ -78,9 +81,21 @@ export class Account {
     this.#flags = flags;
   }
 
-  static async open({ stopDelayMs = 10, flags = [], rateLimits = false }: AccountOptions = {}): Promise<Account> {
+  static async open({
+    stopDelayMs = 10,
+    flags = [],
+    rateLimits = false,
+    catalogue,
+  }: AccountOptions = {}): Promise<Account> {
     const clock = shiftedClock();
-    const aws = await startAws({ clock, clusterName: CLUSTER, startDelayMs: 10, stopDelayMs, rateLimits });
+    const aws = await startAws({
+      clock,
+      clusterName: CLUSTER,
+      startDelayMs: 10,
+      stopDelayMs,
+      rateLimits,
+      ...(catalogue && { catalogue }),
+    });
     const account = new Account(aws, clock, flags);
     Object.assign(process.env, aws.env());
     account.kube.put(EC2_NODE_CLASS, nodeClassOf(CLUSTER));

@@ -44,12 +44,13 @@ describe('an operator that heeds zonal shifts', () => {
   let account: Account;
   const asked: { path: string | undefined; authorization: string | undefined }[] = [];
   let status = 200;
-  let zonalShifts: object[] = [];
+  let zonalShifts: unknown = [];
+  let raw: string | undefined;
 
   beforeAll(async () => {
     server = createServer((request, response) => {
       asked.push({ path: request.url, authorization: request.headers.authorization });
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ zonalShifts }));
+      response.writeHead(status, { 'content-type': 'application/json' }).end(raw ?? JSON.stringify({ zonalShifts }));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -106,6 +107,30 @@ describe('an operator that heeds zonal shifts', () => {
     const named = account.kube.put(NODE_CLAIM, { ...claim, status: { ...claim.status, nodeName: 'node' } });
     await expect(account.reconcileClaim('nodeclaim.tagging', named)).rejects.toThrow('skipping tagging');
     expect(account.aws.calls.counts()).toEqual({});
+  });
+
+  it.each([
+    ['nothing', '{}', 'zonalShifts is missing'],
+    ['null', '{"zonalShifts":null}', 'zonalShifts is missing'],
+    ['no JSON', '<a/>', 'it is no JSON object'],
+    ['a text', '{"zonalShifts":"none"}', 'zonalShifts is not a list'],
+    ['no zone', '{"zonalShifts":[{"expiryTime":1,"appliedStatus":"APPLIED"}]}', 'zonalShifts[0].awayFrom is missing'],
+    [
+      'an end before all time',
+      '{"zonalShifts":[{"awayFrom":"usw2-az1","expiryTime":-1e999,"appliedStatus":"APPLIED"}]}',
+      'zonalShifts[0].expiryTime is -Infinity',
+    ],
+    [
+      'no word of whether it applies',
+      '{"zonalShifts":[{"awayFrom":"usw2-az1","expiryTime":1}]}',
+      'zonalShifts[0].appliedStatus is missing',
+    ],
+  ])('goes on keeping away when the answer has %s', async (_, body, problem) => {
+    const before = await account.offerings();
+    raw = body;
+    await expect(account.reconcile('providers.zonalshift')).rejects.toThrow(problem);
+    raw = undefined;
+    expect(await account.offerings()).toEqual(before);
   });
 
   it('goes back once the shift is over', async () => {

@@ -15,9 +15,11 @@ const complaints = (): number =>
 describe('cluster state', () => {
   it('is synced until a claim waits for its instance, and again once it has one', async () => {
     world.nodePool();
-    let failing = true;
-    world.cloud.beforeCreate = () => {
-      if (failing) throw new Error('throttled');
+    const answered = Promise.withResolvers<void>();
+    const { create } = world.cloud;
+    world.cloud.create = async (...args) => {
+      await answered.promise;
+      return create.apply(world.cloud, args);
     };
     world.start();
     await world.pass(10);
@@ -29,12 +31,12 @@ describe('cluster state', () => {
     expect(await gauge('unsynced_time_seconds')).toBeGreaterThan(10);
     expect(complaints()).toBe(0);
 
-    await world.pass(40);
+    await world.pass(30);
     // after thirty seconds without, and every ten seconds from then on
     expect(complaints()).toBeGreaterThanOrEqual(2);
     expect(complaints()).toBeLessThanOrEqual(5);
 
-    failing = false;
+    answered.resolve();
     await world.pass(90);
     expect([await gauge('synced'), await gauge('unsynced_time_seconds')]).toEqual([1, 0]);
     expect(await gauge('node_count')).toBe(1);

@@ -45,10 +45,17 @@ describe('the cost of a NodePool', () => {
     expect(await tracker.usdPerHour(POOL, [claim('cheap'), unlaunched, claim('unheard-of')])).toBe(1);
   });
 
+  it('remembers the prices of the offerings that it is about alone', async () => {
+    const { cloud, tracker } = tracking();
+    await tracker.usdPerHour(POOL, [claim('cheap')]);
+    cloud.types = [instanceType('cheap', 2, 3), instanceType('dear', 8, 12)];
+    expect(await tracker.usdPerHour(POOL, [claim('dear')])).toBe(12);
+  });
+
   it('asks for prices once an hour, and keeps those of offerings that are gone', async () => {
     const { cloud, tracker, asked } = tracking();
+    await tracker.usdPerHour(POOL, [claim('cheap'), claim('dear')]);
     await tracker.usdPerHour(POOL, [claim('cheap')]);
-    await tracker.usdPerHour(POOL, [claim('dear')]);
     expect(asked()).toBe(1);
     cloud.types = [instanceType('dear', 8, 12)];
     await clock.advance(3_600_000);

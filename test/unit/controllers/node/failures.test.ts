@@ -201,7 +201,7 @@ describe('volumes', () => {
 describe('eviction', () => {
   it('is given up for a pod that somebody else deletes', async () => {
     const b = bench();
-    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a budget');
+    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a disruption budget');
     b.put(POD, podOf('web'));
     leaving(b);
     await b.clock.advance(2 * SECOND);
@@ -216,7 +216,7 @@ describe('eviction', () => {
 
   it('is asked for anew for a pod of the same name', async () => {
     const b = bench();
-    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a budget');
+    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a disruption budget');
     b.put(POD, podOf('db-0'));
     leaving(b);
     await b.clock.advance(2 * SECOND);
@@ -399,7 +399,7 @@ describe('events of a node that ends', () => {
     const b = bench();
     const busy = (name: string): Pod => podOf(name, { terminationGracePeriodSeconds: 1 });
     b.world.refuse = ({ metadata }) =>
-      metadata.name === 'held' ? new ApiError(429, 'TooManyRequests', 'a budget') : undefined;
+      metadata.name === 'held' ? new ApiError(429, 'TooManyRequests', 'a disruption budget') : undefined;
     for (const name of ['held', 'free']) b.put(POD, busy(name));
     leaving(b, b.time(3 * SECOND));
     await b.clock.advance(4 * SECOND);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../src/api/kinds.ts';
 import { EC2_NODECLASS_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
-import { bench, claimOf, daemonOf, nodeOf, PROVIDER_ID, podOf } from './bench.ts';
+import { bench, claimOf, daemonOf, errors, nodeOf, PROVIDER_ID, podOf } from './bench.ts';
 
 const SECOND = 1_000;
 const budget = new ApiError(
@@ -230,15 +230,32 @@ describe('eviction-queue', () => {
     expect(b.calls[0]).toBe('delete Pod web 1s');
   });
 
-  it.each([404, 409])('takes a %d for a pod that is gone', async (code) => {
+  it.each([
+    { code: 404, reason: 'NotFound' },
+    { code: 409, reason: 'Conflict' },
+  ])('takes a $code of the API server for a pod that is gone', async ({ code, reason }) => {
     const b = bench();
-    b.world.refuse = () => new ApiError(code, 'Whatever', 'gone');
+    b.world.refuse = () => new ApiError(code, reason, 'gone');
     b.put(POD, podOf('web'));
     leaving(b);
     await b.clock.advance(500);
     expect(b.evictions()).toEqual(['web']);
     expect(b.reasons()).not.toContain('Evicted');
     expect(await b.metrics.text()).toContain(`karpenter_pods_eviction_requests_total{code="${code}"} 1`);
+  });
+
+  it.each([
+    { what: "a proxy's page", error: new ApiError(404, 'Unknown', 'the API server answered 404') },
+    { what: "a proxy's conflict", error: new ApiError(409, 'Unknown', 'the API server answered 409') },
+    { what: 'a server that is busy', error: new ApiError(429, 'TooManyRequests', 'too many requests') },
+  ])('asks again after $what, which says nothing of the pod', async ({ error }) => {
+    const b = bench();
+    b.world.refuse = () => error;
+    b.put(POD, podOf('web'));
+    leaving(b);
+    await b.clock.advance(5 * SECOND);
+    expect(b.evictions().length).toBeGreaterThan(2);
+    expect(errors(b)).toContain(String(error));
   });
 });
 

@@ -34,6 +34,16 @@ const protectedPod = pod('db', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNO
 const web = pod('web', { metadata: { labels: { app: 'web' } } });
 const webBudget = budget('web', { selector: { matchLabels: { app: 'web' } } }, 0);
 
+describe('a node that cannot be judged', () => {
+  it('is left alone, with what is wrong', () => {
+    const broken = stateNode('a', { pods: [pod('web', { spec: { tolerations: 5 as never } as never })] });
+    expect(candidateOf(broken, context({ podDisruptionBudgets: [webBudget] }))).toEqual({
+      code: 'unreadable',
+      text: expect.stringMatching(/^node cannot be judged, /),
+    });
+  });
+});
+
 describe('candidateOf', () => {
   const without = (key: 'node' | 'nodeClaim'): StateNode => {
     const { [key]: _, ...rest } = stateNode('a');

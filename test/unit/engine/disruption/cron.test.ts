@@ -1,6 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { Cron } from 'croner';
 import fc from 'fast-check';
-import { parseCron } from '../../../../src/engine/disruption/cron.ts';
+import { nextHitMs, parseCron } from '../../../../src/engine/disruption/cron.ts';
 
 /** A Wednesday. */
 const FROM = new Date('2026-06-03T10:31:00Z');
@@ -103,5 +104,31 @@ describe('parseCron', () => {
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe('the next hit', () => {
+  it('is that of the schedule, whatever was asked before', () => {
+    const schedule = '*/20 9 * * *';
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 3 * 24 * 3_600 }), { minLength: 1 }), (seconds) => {
+        for (const each of seconds) {
+          const fromMs = FROM.getTime() + each * 1_000;
+          const expected = parseCron(schedule).nextRun(new Date(fromMs))?.getTime();
+          expect(nextHitMs(schedule, fromMs)).toBe(expected);
+          expect(nextHitMs(schedule, (expected ?? 0) - 1_000)).toBe(expected);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('is looked for once where there is none', () => {
+    const searches = jest.spyOn(Cron.prototype, 'nextRun');
+    const before = searches.mock.calls.length;
+    for (let minute = 0; minute < 500; minute++)
+      expect(nextHitMs('0 0 30 2 *', FROM.getTime() + minute * 60_000)).toBe(Number.POSITIVE_INFINITY);
+    expect(searches.mock.calls.length - before).toBe(1);
+    searches.mockRestore();
   });
 });

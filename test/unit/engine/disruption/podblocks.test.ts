@@ -33,6 +33,24 @@ describe('blockingBudgets', () => {
     expect(now([{ ...budget('b', everything, 0), metadata: { name: 'b', namespace: 'other' } }])).toEqual([]);
   });
 
+  it.each<{ what: string; spec: Partial<PodDisruptionBudget['spec']> }>([
+    { what: 'a share that is no number', spec: { ...everything, maxUnavailable: 'abc%' } },
+    { what: 'an amount below zero', spec: { ...everything, minAvailable: -1 } },
+    {
+      what: 'an operator that nobody knows',
+      spec: { selector: { matchExpressions: [{ key: 'app', operator: 'Like' as never, values: ['x'] }] } },
+    },
+  ])('lets no pod go that a budget with $what might select', ({ spec }) => {
+    expect(now([budget('b', spec, 5)])).toEqual(['default/b']);
+    expect(never(spec)).toEqual(['default/b']);
+    expect(currentlyReschedulable(pod('a'), [budget('b', spec, 5)], NOW)).toBe(false);
+  });
+
+  it('takes what can be read of a selector to tell which pods it cannot select', () => {
+    const matchExpressions = [{ key: 'app', operator: 'Like' as never, values: ['x'] }];
+    expect(now([budget('b', { selector: { matchLabels: { app: 'other' }, matchExpressions } }, 5)])).toEqual([]);
+  });
+
   it('takes a missing namespace for the default one', () => {
     const unplaced = { ...budget('b', everything, 0), metadata: { name: 'b' } };
     expect(now([unplaced])).toEqual(['default/b']);

@@ -5,7 +5,7 @@ import { type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts
 
 type Table = Readonly<Record<string, unknown>>;
 
-export const isBottlerocket = (text: string): boolean => /^\s*\[settings(\.|\])/m.test(text);
+export const isBottlerocket = (text: string): boolean => /^[ \t]*\[settings[.\]]/m.test(text);
 
 const tableOf = (value: unknown): Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Table) : {};

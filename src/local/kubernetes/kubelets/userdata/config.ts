@@ -1,5 +1,7 @@
 /** What a machine's user data tells its kubelet. */
+
 import type { Taint, TaintEffect } from '../../../../api/kubernetes.ts';
+import { put } from '../../../../api/own.ts';
 
 export interface KubeletConfig {
   /** Absent when the user data leaves it to the image, as kOps does. */
@@ -33,8 +35,8 @@ export function parsePairs(text: string, mark = '='): Record<string, string> {
   const pairs: Record<string, string> = {};
   for (const pair of text.split(',')) {
     const at = pair.indexOf(mark);
-    if (at > 0) pairs[pair.slice(0, at).trim()] = pair.slice(at + mark.length).trim();
-    else if (pair.trim() !== '') pairs[pair.trim()] = '';
+    if (at > 0) put(pairs, pair.slice(0, at).trim(), pair.slice(at + mark.length).trim());
+    else if (pair.trim() !== '') put(pairs, pair.trim(), '');
   }
   return pairs;
 }

@@ -1,6 +1,8 @@
 /** The NodeConfig of AL2023's nodeadm. */
+
 import { parse } from 'yaml';
 import type { Taint } from '../../../../api/kubernetes.ts';
+import { own, put } from '../../../../api/own.ts';
 import { type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
 import { configOfFlags, options, words } from './flags.ts';
 
@@ -24,9 +26,9 @@ function merge(left: unknown, right: unknown): unknown {
   if (!isMap(left) || !isMap(right)) return right ?? left;
   const merged: Record<string, unknown> = { ...left };
   for (const [key, value] of Object.entries(right)) {
-    const before = merged[key];
-    merged[key] =
-      key === 'flags' && Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : merge(before, value);
+    const before = own(merged, key);
+    const isAdded = key === 'flags' && Array.isArray(before) && Array.isArray(value);
+    put(merged, key, isAdded ? [...before, ...value] : merge(before, value));
   }
   return merged;
 }

@@ -1,0 +1,57 @@
+/** The bodies of answers: bounded, and of the form that their protocol gives them. */
+import { type Call, UnusableAnswer } from './unusable.ts';
+
+/** Several times the largest page of any call. */
+export const MAX_BODY_BYTES = 32 * 2 ** 20;
+
+const XML_SERVICES: ReadonlySet<string> = new Set(['EC2', 'IAM', 'STS']);
+
+/**
+ * A list in XML that holds something else than items: the SDK takes it for an empty one. EC2's have names such as
+ * `imagesSet`.
+ */
+const NO_LIST = /<(\w+Set|securityGroupInfo|launchTemplates|Roles|InstanceProfiles)>\s*(?=\S)(?!<item|<member|<\/)/;
+/** What is neither true nor false the SDK takes for false. */
+const NO_FLAG = /<(bareMetal|interruptible|encryptionInTransitSupported|isTruncated|IsTruncated)>(?!true<|false<)/;
+
+type Stream = AsyncIterable<Uint8Array> & { destroy?(): void };
+
+const isStream = (body: unknown): body is Stream =>
+  typeof body === 'object' && body !== null && Symbol.asyncIterator in body && !(body instanceof Uint8Array);
+
+/** @throws UnusableAnswer when there is no end to it, or what the connection ended with */
+export async function wholeBody(call: Call, body: unknown, most = MAX_BODY_BYTES): Promise<unknown> {
+  if (!isStream(body)) return body;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > most) {
+      body.destroy?.();
+      throw new UnusableAnswer(call, `it is longer than ${most} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** @throws UnusableAnswer for what the SDK would take for an answer with nothing in it */
+export function checkForm(call: Call, body: unknown): void {
+  if (!(body instanceof Uint8Array)) return;
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  const problem = XML_SERVICES.has(call.service) ? xmlProblem(text, call) : jsonProblem(text);
+  if (problem !== undefined) throw new UnusableAnswer(call, problem);
+}
+
+function xmlProblem(text: string, { operation }: Call): string | undefined {
+  const root = `<${operation}Response`;
+  // what comes before is a declaration at most
+  if (!text.slice(0, 500 + root.length).includes(root)) return `it is no ${operation}Response`;
+  const noList = NO_LIST.exec(text)?.[1];
+  if (noList !== undefined) return `${noList} is not a list`;
+  const noFlag = NO_FLAG.exec(text)?.[1];
+  return noFlag === undefined ? undefined : `${noFlag} is not true or false`;
+}
+
+const jsonProblem = (text: string): string | undefined =>
+  text.trimStart().startsWith('{') ? undefined : 'it is no JSON object';

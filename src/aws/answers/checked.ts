@@ -1,0 +1,84 @@
+/** Lets through only answers of AWS that can be used, and names the call in what goes wrong otherwise. */
+import { checkForm, wholeBody } from './body.ts';
+import { NEEDS } from './needs.ts';
+import { type Call, isParseError, nameCall, UnusableAnswer, unreadable } from './unusable.ts';
+
+interface Context {
+  readonly clientName?: string;
+  readonly commandName?: string;
+}
+
+interface Received {
+  readonly response: unknown;
+  readonly output?: unknown;
+}
+
+type Step<Result> = (next: (args: never) => Promise<Result>, context: Context) => (args: never) => Promise<Result>;
+
+interface Position<Name extends string> {
+  readonly step: Name;
+  readonly name: string;
+  readonly priority: 'high' | 'low';
+}
+
+/** What is needed of any SDK client. */
+export interface Stacked {
+  readonly middlewareStack: {
+    add(middleware: Step<{ readonly output: object }>, at: Position<'initialize'>): void;
+    add(middleware: Step<Received>, at: Position<'deserialize'>): void;
+  };
+}
+
+export const callOf = ({ clientName = '', commandName = '' }: Context): Call => ({
+  service: clientName.replace(/Client$/, ''),
+  operation: commandName.replace(/Command$/, ''),
+});
+
+const checkOf = ({ service, operation }: Call) => NEEDS[service]?.[operation];
+
+interface HttpResponse {
+  readonly statusCode: number;
+  body: unknown;
+}
+
+/** Before the SDK reads it. */
+const wholeAndFormed: Step<Received> = (next, context) => async (args) => {
+  const call = callOf(context);
+  const result = await next(args);
+  const response = result.response as HttpResponse;
+  response.body = await wholeBody(call, response.body);
+  if (response.statusCode < 300 && checkOf(call) !== undefined) checkForm(call, response.body);
+  return result;
+};
+
+/** After the SDK has read it. */
+const usable: Step<Received> = (next, context) => async (args) => {
+  const call = callOf(context);
+  let result: Received;
+  try {
+    result = await next(args);
+  } catch (error) {
+    throw isParseError(error) ? unreadable(call, error) : error;
+  }
+  const problem = checkOf(call)?.(result.output, '');
+  if (problem !== undefined) throw new UnusableAnswer(call, problem);
+  return result;
+};
+
+/** Around all attempts. */
+const named: Step<{ readonly output: object }> = (next, context) => async (args) => {
+  try {
+    return await next(args);
+  } catch (error) {
+    nameCall(error, callOf(context));
+    throw error;
+  }
+};
+
+export function checked<C extends Stacked>(client: C): C {
+  const { middlewareStack: stack } = client;
+  stack.add(wholeAndFormed, { step: 'deserialize', name: 'wholeAndFormed', priority: 'low' });
+  stack.add(usable, { step: 'deserialize', name: 'usable', priority: 'high' });
+  stack.add(named, { step: 'initialize', name: 'named', priority: 'high' });
+  return client;
+}

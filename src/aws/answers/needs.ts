@@ -1,0 +1,264 @@
+/**
+ * What the operator needs of each answer, by operation. An answer that lacks any of it is not an answer: taken for one, a
+ * missing set would read as "there are none", and all that follows from that would be done.
+ */
+import type {
+  CapacityReservation,
+  CreateFleetCommandOutput,
+  CreateFleetInstance,
+  CreateLaunchTemplateCommandOutput,
+  DescribeCapacityReservationsCommandOutput,
+  DescribeImagesCommandOutput,
+  DescribeInstanceStatusCommandOutput,
+  DescribeInstancesCommandOutput,
+  DescribeInstanceTypeOfferingsCommandOutput,
+  DescribeInstanceTypesCommandOutput,
+  DescribeLaunchTemplatesCommandOutput,
+  DescribePlacementGroupsCommandOutput,
+  DescribeSecurityGroupsCommandOutput,
+  DescribeSpotPriceHistoryCommandOutput,
+  DescribeSubnetsCommandOutput,
+  FleetLaunchTemplateOverrides,
+  GroupIdentifier,
+  Image,
+  Instance,
+  InstanceNetworkInterface,
+  InstanceState,
+  InstanceStateChange,
+  InstanceStatus,
+  InstanceStatusDetails,
+  InstanceStatusEvent,
+  InstanceStatusSummary,
+  InstanceTypeOffering,
+  LaunchTemplate,
+  LaunchTemplateAndOverridesResponse,
+  Placement,
+  PlacementGroup,
+  Reservation,
+  SecurityGroup,
+  Subnet,
+  Tag,
+  TerminateInstancesCommandOutput,
+} from '@aws-sdk/client-ec2';
+import type { Cluster, DescribeClusterCommandOutput, KubernetesNetworkConfigResponse } from '@aws-sdk/client-eks';
+import type {
+  GetInstanceProfileCommandOutput,
+  InstanceProfile,
+  ListInstanceProfilesCommandOutput,
+  Role,
+} from '@aws-sdk/client-iam';
+import type { GetProductsCommandOutput } from '@aws-sdk/client-pricing';
+import type { GetQueueUrlCommandOutput, Message, ReceiveMessageCommandOutput } from '@aws-sdk/client-sqs';
+import type { GetParameterCommandOutput, Parameter } from '@aws-sdk/client-ssm';
+import {
+  amount,
+  anyText,
+  anything,
+  both,
+  type Check,
+  flag,
+  list,
+  moment,
+  momentText,
+  optional,
+  some,
+  structure,
+  text,
+  textThat,
+} from './checks.ts';
+
+const ID = /^[a-z]+-[0-9a-zA-Z-]{1,64}$/;
+/** EC2's ids, of which each begins with what it is of. */
+const idOf = (prefix: string): Check =>
+  textThat((value) => value.startsWith(`${prefix}-`) && ID.test(value), `an id such as ${prefix}-0123`);
+const instanceId = idOf('i');
+const STATE = /^(pending|running|stopping|stopped|shutting-down|terminated)$/;
+const state = textThat((value) => STATE.test(value), 'the state of an instance');
+const COUNT = 1e6;
+
+const image = structure<Image>({
+  ImageId: idOf('ami'),
+  Name: optional(anyText),
+  Architecture: text,
+  // old images have none, and count as the oldest
+  CreationDate: optional(momentText),
+  DeprecationTime: optional(momentText),
+});
+
+const subnet = structure<Subnet>({
+  SubnetId: idOf('subnet'),
+  AvailabilityZone: text,
+  AvailabilityZoneId: optional(text),
+  AvailableIpAddressCount: amount(),
+});
+
+const reservation = structure<CapacityReservation>({
+  CapacityReservationId: idOf('cr'),
+  OwnerId: text,
+  InstanceType: text,
+  AvailabilityZone: text,
+  InstanceMatchCriteria: text,
+  ReservationType: optional(text),
+  AvailableInstanceCount: amount(COUNT),
+  EndDate: optional(moment),
+  Interruptible: optional(flag),
+});
+
+const group = both(
+  structure<PlacementGroup>({ GroupId: idOf('pg'), GroupName: text, Strategy: text }),
+  (value, path) =>
+    (value as PlacementGroup).Strategy === 'partition'
+      ? structure<PlacementGroup>({ PartitionCount: some(COUNT) })(value, path)
+      : undefined,
+);
+
+/** Instances that have ended have neither a network nor, after a while, tags. */
+const instance = structure<Instance>({
+  InstanceId: instanceId,
+  ImageId: idOf('ami'),
+  InstanceType: text,
+  State: structure<InstanceState>({ Name: state }),
+  LaunchTime: moment,
+  Placement: structure<Placement>({
+    AvailabilityZone: text,
+    AvailabilityZoneId: optional(text),
+    Tenancy: optional(text),
+    GroupId: optional(text),
+    PartitionNumber: optional(amount(COUNT)),
+  }),
+  SubnetId: optional(idOf('subnet')),
+  SecurityGroups: optional(list(structure<GroupIdentifier>({ GroupId: idOf('sg') }))),
+  NetworkInterfaces: optional(list(structure<InstanceNetworkInterface>({ InterfaceType: optional(text) }))),
+  Tags: optional(list(structure<Tag>({ Key: text, Value: optional(anyText) }))),
+  SpotInstanceRequestId: optional(text),
+  CapacityReservationId: optional(text),
+});
+
+const statusSummary = structure<InstanceStatusSummary>({
+  Details: optional(list(structure<InstanceStatusDetails>({ Status: text, ImpairedSince: optional(moment) }))),
+});
+
+/** Without its zone an instance has no provider id. */
+const fleetInstance = structure<CreateFleetInstance>({
+  InstanceIds: list(instanceId, { atLeast: 1 }),
+  InstanceType: text,
+  LaunchTemplateAndOverrides: structure<LaunchTemplateAndOverridesResponse>({
+    Overrides: structure<FleetLaunchTemplateOverrides>({
+      AvailabilityZone: text,
+      SubnetId: text,
+      ImageId: optional(text),
+    }),
+  }),
+});
+
+/** A fleet of type instant says what it bought, and where that is nothing, why. */
+const fleet = both(
+  structure<CreateFleetCommandOutput>({
+    FleetId: text,
+    Instances: list(fleetInstance),
+    Errors: optional(list(anything)),
+  }),
+  (value, path) =>
+    (value as CreateFleetCommandOutput).Instances?.length === 0
+      ? structure<CreateFleetCommandOutput>({ Errors: list(anything, { atLeast: 1 }) })(value, path)
+      : undefined,
+);
+
+const template = structure<LaunchTemplate>({ LaunchTemplateId: idOf('lt'), LaunchTemplateName: text });
+
+const profile = structure<InstanceProfile>({
+  InstanceProfileName: text,
+  Roles: list(structure<Role>({ RoleName: text })),
+});
+
+const EC2: Readonly<Record<string, Check>> = {
+  DescribeImages: structure<DescribeImagesCommandOutput>({ Images: list(image) }),
+  DescribeSubnets: structure<DescribeSubnetsCommandOutput>({ Subnets: list(subnet) }),
+  DescribeSecurityGroups: structure<DescribeSecurityGroupsCommandOutput>({
+    SecurityGroups: list(structure<SecurityGroup>({ GroupId: idOf('sg'), GroupName: text })),
+  }),
+  // One type that cannot be used does not spoil the others: see instancetypes/discovery.ts.
+  DescribeInstanceTypes: structure<DescribeInstanceTypesCommandOutput>({ InstanceTypes: list(anything) }),
+  DescribeInstanceTypeOfferings: structure<DescribeInstanceTypeOfferingsCommandOutput>({
+    InstanceTypeOfferings: list(structure<InstanceTypeOffering>({ InstanceType: text, Location: text })),
+  }),
+  // One price that cannot be used does not spoil the others: see pricing/spot.ts.
+  DescribeSpotPriceHistory: structure<DescribeSpotPriceHistoryCommandOutput>({ SpotPriceHistory: list(anything) }),
+  DescribeCapacityReservations: structure<DescribeCapacityReservationsCommandOutput>({
+    CapacityReservations: list(reservation),
+  }),
+  DescribePlacementGroups: structure<DescribePlacementGroupsCommandOutput>({ PlacementGroups: list(group) }),
+  DescribeInstances: structure<DescribeInstancesCommandOutput>({
+    Reservations: list(structure<Reservation>({ Instances: list(instance) })),
+  }),
+  DescribeInstanceStatus: structure<DescribeInstanceStatusCommandOutput>({
+    InstanceStatuses: list(
+      structure<InstanceStatus>({
+        InstanceId: instanceId,
+        InstanceStatus: optional(statusSummary),
+        SystemStatus: optional(statusSummary),
+        Events: optional(list(structure<InstanceStatusEvent>({ Code: text }))),
+      }),
+    ),
+  }),
+  DescribeLaunchTemplates: structure<DescribeLaunchTemplatesCommandOutput>({ LaunchTemplates: list(template) }),
+  CreateLaunchTemplate: structure<CreateLaunchTemplateCommandOutput>({ LaunchTemplate: template }),
+  CreateFleet: fleet,
+  TerminateInstances: structure<TerminateInstancesCommandOutput>({
+    TerminatingInstances: list(
+      structure<InstanceStateChange>({
+        InstanceId: instanceId,
+        CurrentState: structure<InstanceState>({ Name: state }),
+      }),
+    ),
+  }),
+  CreateTags: anything,
+  DeleteLaunchTemplate: anything,
+};
+
+const IAM: Readonly<Record<string, Check>> = {
+  GetInstanceProfile: structure<GetInstanceProfileCommandOutput>({ InstanceProfile: profile }),
+  ListInstanceProfiles: structure<ListInstanceProfilesCommandOutput>({
+    InstanceProfiles: list(structure<InstanceProfile>({ InstanceProfileName: text })),
+    IsTruncated: optional(flag),
+  }),
+  CreateInstanceProfile: anything,
+  AddRoleToInstanceProfile: anything,
+  RemoveRoleFromInstanceProfile: anything,
+  DeleteInstanceProfile: anything,
+};
+
+const network = structure<KubernetesNetworkConfigResponse>({
+  serviceIpv4Cidr: optional(text),
+  serviceIpv6Cidr: optional(text),
+});
+
+/** By service and operation. Answers to all others are not looked at. */
+export const NEEDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
+  EC2,
+  IAM,
+  SSM: {
+    GetParameter: structure<GetParameterCommandOutput>({ Parameter: structure<Parameter>({ Value: text }) }),
+  },
+  EKS: {
+    DescribeCluster: structure<DescribeClusterCommandOutput>({
+      cluster: structure<Cluster>({
+        arn: optional(text),
+        endpoint: optional(text),
+        version: optional(text),
+        kubernetesNetworkConfig: network,
+      }),
+    }),
+  },
+  Pricing: {
+    // One price that cannot be used does not spoil the others: see pricing/ondemand.ts.
+    GetProducts: structure<GetProductsCommandOutput>({ PriceList: list(anything) }),
+  },
+  SQS: {
+    GetQueueUrl: structure<GetQueueUrlCommandOutput>({ QueueUrl: text }),
+    // A queue without messages says nothing of them.
+    ReceiveMessage: structure<ReceiveMessageCommandOutput>({
+      Messages: optional(list(structure<Message>({ MessageId: text, ReceiptHandle: text, Body: optional(anyText) }))),
+    }),
+  },
+};

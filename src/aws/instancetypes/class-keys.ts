@@ -1,0 +1,34 @@
+/** Texts that stand for what of a NodeClass its instance types depend on. */
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { familyOf } from '../amis/families.ts';
+import { fingerprint, setFingerprint } from '../fingerprint.ts';
+import { zonesOf } from './zones.ts';
+
+/** Fingerprints of lists of images: a list is asked about once for every instance type. */
+const imageSets = new WeakMap<object, string>();
+
+function imageSetOf({ status }: EC2NodeClass): string {
+  const images = status?.amis ?? [];
+  const known = imageSets.get(images);
+  if (known !== undefined) return known;
+  const made = setFingerprint(images);
+  imageSets.set(images, made);
+  return made;
+}
+
+/** Of the memory that nodes of a type reported with the images of a NodeClass. */
+export const memoryKey = (instanceType: string, nodeClass: EC2NodeClass): string =>
+  `${instanceType}:${imageSetOf(nodeClass)}`;
+
+/** What of a NodeClass its instance types depend on. */
+export const classKey = ({ spec, status, ...nodeClass }: EC2NodeClass): string =>
+  fingerprint([
+    setFingerprint(status?.amis ?? []),
+    setFingerprint(zonesOf({ spec, status: status ?? {}, ...nodeClass })),
+    spec.kubelet,
+    setFingerprint(spec.blockDeviceMappings),
+    (status?.capacityReservations ?? []).map(({ endTime: _, ...reservation }) => reservation),
+    setFingerprint(spec.networkInterfaces),
+    spec.instanceStorePolicy,
+    familyOf({ spec, ...nodeClass }).name,
+  ]);

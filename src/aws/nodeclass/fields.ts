@@ -1,0 +1,47 @@
+/** The first step of a NodeClass: what the API server takes although nobody can read or use it. */
+import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import { labelValueErrors } from '../../api/names.ts';
+import { parseQuantity } from '../../api/quantity.ts';
+import type { Step, StepTools } from './step.ts';
+
+const TYPE = 'ValidationSucceeded';
+
+/** Everything that keeps the other steps, and launches, from reading the NodeClass; empty when it is sound. */
+export function fieldErrors({ metadata, spec }: EC2NodeClass): readonly string[] {
+  const names = labelValueErrors(metadata.name).map(
+    (detail) =>
+      `metadata.name: "${metadata.name}" ${detail}, as it is the value of a label on every node; create the EC2NodeClass under another name`,
+  );
+  // the API server lets it be left out
+  if (spec === undefined) return [...names, 'spec: must be set'];
+  const { blockDeviceMappings = [] } = spec;
+  return [
+    ...names,
+    ...blockDeviceMappings.flatMap(({ ebs }, index) => {
+      const path = `spec.blockDeviceMappings[${index}].ebs`;
+      if (ebs === undefined) return [`${path}: must be set, or the mapping left out`];
+      return ebs.volumeSize === undefined || isReadable(ebs.volumeSize)
+        ? []
+        : [`${path}.volumeSize: "${ebs.volumeSize}" must be a number with Gi, G, Ti or T, such as 100Gi`];
+    }),
+  ];
+}
+
+function isReadable(quantity: string): boolean {
+  try {
+    return parseQuantity(quantity) > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Ends the reconciliation before anything is asked of AWS. */
+export const fieldsStep =
+  ({ setCondition }: StepTools): Step =>
+  async (nodeClass) => {
+    const errors = fieldErrors(nodeClass);
+    if (errors.length === 0) return { nodeClass };
+    const message = errors.join('; ');
+    const failed = setCondition(nodeClass, { type: TYPE, status: 'False', reason: 'InvalidFields', message });
+    return { nodeClass: failed, error: new Error(message), terminal: true, last: true };
+  };

@@ -1,0 +1,12 @@
+import { type Check, text } from '../answers/checks.ts';
+
+/** Dollars an hour, far above any price. */
+const HIGHEST = 1e6;
+
+/** A price as AWS writes it. What costs nothing, less, or more than anything could would be bought first, or never. */
+export const priceText: Check = (value, path) => {
+  const problem = text(value, path);
+  if (problem !== undefined) return problem;
+  const price = Number(value);
+  return price > 0 && price <= HIGHEST ? undefined : `${path} is no price`;
+};

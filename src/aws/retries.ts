@@ -1,0 +1,58 @@
+/**
+ * The SDK's standard retries, by the operator's clock: the SDK's own pauses follow the machine's timers, so that wherever
+ * time runs faster than those a call would seem to take minutes.
+ */
+import type { EC2ClientConfig } from '@aws-sdk/client-ec2';
+import type { Clock } from '../kube/clock.ts';
+
+/** What a client is given as its `retryStrategy`. */
+export type Retries = Extract<
+  NonNullable<EC2ClientConfig['retryStrategy']>,
+  { readonly refreshRetryTokenForRetry: unknown }
+>;
+type Token = Awaited<ReturnType<Retries['acquireInitialRetryToken']>>;
+type Kind = Parameters<Retries['refreshRetryTokenForRetry']>[1]['errorType'];
+
+const FIRST_PAUSE_MS: Readonly<Record<'TRANSIENT' | 'THROTTLING', number>> = { TRANSIENT: 50, THROTTLING: 1_000 };
+const LONGEST_PAUSE_MS = 20_000;
+/** How much longer than by itself a client waits where the service says when to come back. */
+const MOST_MORE_MS = 5_000;
+/** What a client may spend on retries. Successes bring it back, so that an outage is not made worse by retries. */
+const CAPACITY = 500;
+const COST: Readonly<Record<'TRANSIENT' | 'THROTTLING', number>> = { TRANSIENT: 14, THROTTLING: 5 };
+
+const isWorthRetrying = (kind: Kind): kind is 'TRANSIENT' | 'THROTTLING' =>
+  kind === 'TRANSIENT' || kind === 'THROTTLING';
+
+interface Attempt extends Token {
+  readonly cost: number;
+}
+
+const attempt = (count: number, cost: number): Attempt => ({
+  cost,
+  getRetryCount: () => count,
+  // the pause is over when the token is handed out
+  getRetryDelay: () => 0,
+});
+
+/** Of one client. @throws when a call is not to be tried again; the SDK then reports the call's own error */
+export function standardRetries(clock: Clock, maxAttempts: number, random: () => number = Math.random): Retries {
+  let capacity = CAPACITY;
+  return {
+    acquireInitialRetryToken: async () => attempt(0, 0),
+    async refreshRetryTokenForRetry(token, { errorType, retryAfterHint }) {
+      const count = token.getRetryCount();
+      if (!isWorthRetrying(errorType) || count + 1 >= maxAttempts || capacity < COST[errorType])
+        throw new Error('the call is not tried again');
+      capacity -= COST[errorType];
+      const ownMs = random() * Math.min(FIRST_PAUSE_MS[errorType] * 2 ** count, LONGEST_PAUSE_MS);
+      // the header's moment is one of the machine's time
+      const hintMs = retryAfterHint === undefined ? 0 : retryAfterHint.getTime() - Date.now();
+      await clock.sleep(Math.max(ownMs, Math.min(hintMs, ownMs + MOST_MORE_MS)));
+      return attempt(count + 1, COST[errorType]);
+    },
+    recordSuccess(token) {
+      capacity = Math.min(CAPACITY, capacity + ((token as Attempt).cost || 1));
+    },
+  };
+}

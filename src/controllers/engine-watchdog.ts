@@ -1,0 +1,75 @@
+/** Ends a thread of the engine that does not answer in time, and tells what it was working on when it ended. */
+import type { Clock } from '../kube/clock.ts';
+import { podOnBoard, type SharedBoard } from './progress-board.ts';
+
+/** Codes are public: values of a metric's label. */
+export type DeathReason = 'hung' | 'out-of-memory' | 'failed';
+
+/** The end of a thread that nobody asked for. */
+export class EngineDeath extends Error {
+  readonly worker: string;
+  readonly reason: DeathReason;
+  /** Namespaced name of the pod that was being worked on, where one was. */
+  readonly pod: string | undefined;
+
+  constructor(
+    worker: string,
+    reason: DeathReason,
+    details: { readonly text: string; readonly pod?: string | undefined },
+  ) {
+    const { text, pod } = details;
+    super(`The thread of the ${worker} ${text}${pod === undefined ? '' : `, while it worked on pod ${pod}`}`);
+    this.name = 'EngineDeath';
+    this.worker = worker;
+    this.reason = reason;
+    this.pod = pod;
+  }
+}
+
+/** What a thread ended of: by the error that it ended with, or without one. */
+export function deathOf(worker: string, board: SharedBoard, error?: unknown): EngineDeath {
+  const isMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  const why = error instanceof Error ? error.message : String(error);
+  return new EngineDeath(worker, isMemory ? 'out-of-memory' : 'failed', {
+    text: error === undefined ? 'ended' : `ended: ${why}`,
+    pod: podOnBoard(board),
+  });
+}
+
+/**
+ * Watches questions that a thread answers one after the other: each has its time from when those before it have been
+ * answered. `fire` is called once, for the first that is late.
+ */
+export class Watchdog {
+  readonly #clock: Pick<Clock, 'after'>;
+  readonly #fire: (mostMs: number) => void;
+  /** Longest times of the questions without an answer, in their order. */
+  readonly #waiting = new Map<number, number>();
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Pick<Clock, 'after'>, fire: (mostMs: number) => void) {
+    this.#clock = clock;
+    this.#fire = fire;
+  }
+
+  asked(job: number, mostMs: number): void {
+    this.#waiting.set(job, mostMs);
+    if (this.#waiting.size === 1) this.#arm();
+  }
+
+  answered(job: number): void {
+    if (this.#waiting.delete(job)) this.#arm();
+  }
+
+  stop(): void {
+    this.#waiting.clear();
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    const [mostMs] = this.#waiting.values();
+    if (mostMs !== undefined) this.#cancel = this.#clock.after(mostMs, () => this.#fire(mostMs));
+  }
+}

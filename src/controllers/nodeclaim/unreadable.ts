@@ -1,0 +1,51 @@
+/** Durations of a NodeClaim that cannot be read: reported once each, as a NodeClaim's spec never changes. */
+import { durationOrNever } from '../../api/duration.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+import { messageOf } from './step.ts';
+
+export interface UnreadableField {
+  readonly field: 'expireAfter' | 'terminationGracePeriod';
+  /** What the operator does instead of what the field was to say. */
+  readonly consequence: string;
+}
+
+export interface UnreadableFields {
+  report(claim: NodeClaim, field: UnreadableField, log: Logger): void;
+  /** Once the claim is gone. */
+  forget(name: string): void;
+}
+
+export function unreadableFields({ events }: Pick<Deps, 'events'>): UnreadableFields {
+  /** Uids by name: no more than there are claims. */
+  const reported = new Map<string, string | undefined>();
+  return {
+    report(claim, { field, consequence }, log) {
+      const { name, uid } = claim.metadata;
+      if (reported.has(name) && reported.get(name) === uid) return;
+      reported.set(name, uid);
+      const message =
+        `Cannot use spec.${field} of the NodeClaim, so ${consequence}: ${reasonOf(claim.spec[field])}; ` +
+        'correct it in the NodePool, or delete the NodeClaim';
+      log.error('unreadable field of nodeclaim', { NodeClaim: { name }, error: message });
+      events.publish({
+        object: claim,
+        type: 'Warning',
+        reason: 'UnreadableField',
+        message,
+        dedupe: [uid ?? name, field],
+      });
+    },
+    forget: (name) => void reported.delete(name),
+  };
+}
+
+function reasonOf(text: string | undefined): string {
+  try {
+    durationOrNever(text);
+    return '';
+  } catch (error) {
+    return messageOf(error);
+  }
+}

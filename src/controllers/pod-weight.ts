@@ -1,0 +1,63 @@
+/**
+ * How much work copying a pod to a thread is, in pods of the usual size. An API server takes pods of a megabyte and a half,
+ * so that what is copied at a stretch is bounded by size and not by number. Of the usual pod only lengths are looked at.
+ */
+import type { Pod, PodSpec } from '../api/kubernetes.ts';
+
+/** About what the usual pod has. */
+const USUAL_BYTES = 4_096;
+/** Parts of a pod of which it usually has no more. */
+const FEW = 16;
+const BYTES_OF_MEMBER = 8;
+
+/** A pod that cannot be read is left to those who say so. */
+export function weightOfPod(pod: Pod): number {
+  try {
+    return weightOf(pod);
+  } catch {
+    return 1;
+  }
+}
+
+const weightOf = ({ metadata, spec }: Pod): number =>
+  1 +
+  (bytesOf(metadata.annotations) +
+    (isMany(metadata.labels) ? bytesOf(metadata.labels) : 0) +
+    (metadata.ownerReferences !== undefined && metadata.ownerReferences.length > FEW
+      ? bytesOf(metadata.ownerReferences)
+      : 0) +
+    bytesOfSpec(spec)) /
+    USUAL_BYTES;
+
+/** Of what holds lists of any length: all of it. Of the rest: what there are many of. */
+function bytesOfSpec(spec: PodSpec): number {
+  const { affinity, topologySpreadConstraints, tolerations, volumes, nodeSelector, containers, initContainers } = spec;
+  let bytes = bytesOf(affinity) + bytesOf(topologySpreadConstraints);
+  for (const list of [tolerations, containers, initContainers]) if (isLong(list)) bytes += bytesOf(list);
+  if (isMany(nodeSelector)) bytes += bytesOf(nodeSelector);
+  for (const each of [containers, initContainers])
+    for (const { ports, resources } of each ?? []) {
+      if (isLong(ports)) bytes += bytesOf(ports);
+      if (isMany(resources?.requests) || isMany(resources?.limits)) bytes += bytesOf(resources);
+    }
+  if (isLong(volumes) || volumes?.some(({ ephemeral }) => ephemeral !== undefined)) bytes += bytesOf(volumes);
+  return bytes;
+}
+
+const isLong = (list: readonly unknown[] | undefined): boolean => list !== undefined && list.length > FEW;
+
+function isMany(map: object | undefined): boolean {
+  let count = 0;
+  for (const _ in map) if (++count > FEW) return true;
+  return false;
+}
+
+function bytesOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return value === undefined ? 0 : BYTES_OF_MEMBER;
+  let bytes = 0;
+  if (Array.isArray(value)) for (const item of value) bytes += bytesOf(item);
+  else
+    for (const key in value) bytes += key.length + BYTES_OF_MEMBER + bytesOf((value as Record<string, unknown>)[key]);
+  return bytes;
+}

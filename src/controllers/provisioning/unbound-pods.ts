@@ -1,0 +1,58 @@
+/** Pods that runs find a place for on an initialized node, again and again, although nothing holds their scheduler up. */
+import type { Pod } from '../../api/kubernetes.ts';
+import type { Plan, StateNode } from '../../engine/model.ts';
+import { isScheduled, podKey } from '../../engine/pods.ts';
+import { monotonicMs } from '../../kube/clock.ts';
+import type { Deps } from '../deps.ts';
+import { suitability, unexplained } from './lacks.ts';
+import { publishNotBound } from './not-bound.ts';
+import { volumeReader } from './volume-reader.ts';
+
+/** After this long it is reported on the pod. */
+const UNBOUND_MS = 2 * 60_000;
+
+interface Placed {
+  readonly sinceMs: number;
+  readonly providerId: string;
+}
+
+export class UnboundPods {
+  readonly #deps: Deps;
+  /** When pods were first found a place on the node where they still are not, by uid. */
+  #known: ReadonlyMap<string, Placed> = new Map();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** A run has found these places on nodes that exist. */
+  placed(placements: Plan['placements'], pods: ReadonlyMap<string, Pod>): void {
+    const nowMs = monotonicMs(this.#deps.clock);
+    const volumes = volumeReader(this.#deps.cluster);
+    const now = new Map<string, Placed>();
+    for (const { pod, node } of this.#onInitialized(placements, pods)) {
+      const uid = pod.metadata.uid ?? podKey(pod);
+      const known = this.#known.get(uid);
+      const entry = known?.providerId === node.providerId ? known : { sinceMs: nowMs, providerId: node.providerId };
+      now.set(uid, entry);
+      if (nowMs - entry.sinceMs < UNBOUND_MS) continue;
+      const found = suitability(pod, node, volumes);
+      publishNotBound(this.#deps, pod, node, found.kind === 'lacking' ? found.text : unexplained(pod));
+    }
+    this.#known = now;
+  }
+
+  *#onInitialized(
+    placements: Plan['placements'],
+    pods: ReadonlyMap<string, Pod>,
+  ): Iterable<{ readonly pod: Pod; readonly node: StateNode }> {
+    for (const { providerId, pods: keys } of placements) {
+      const node = this.#deps.cluster.nodeByProviderId(providerId);
+      if (!node?.initialized) continue;
+      for (const key of keys) {
+        const pod = pods.get(key);
+        if (pod !== undefined && !isScheduled(pod)) yield { pod, node };
+      }
+    }
+  }
+}

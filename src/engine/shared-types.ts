@@ -1,0 +1,164 @@
+/**
+ * One object for all that are equal: of instance types as every NodeClass and every NodePool sees them, and of what
+ * they are made of. Objects that nobody holds any more are forgotten.
+ */
+import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from './model.ts';
+
+type Requirements = readonly Requirement[];
+
+/** Objects by a text that is the same for equal ones. */
+class ByText<T extends object> {
+  readonly #known = new Map<string, WeakRef<T>>();
+  readonly #gone = new FinalizationRegistry<string>((text) => {
+    if (this.#known.get(text)?.deref() === undefined) this.#known.delete(text);
+  });
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  of(text: string, make: () => T): T {
+    const known = this.#known.get(text)?.deref();
+    if (known !== undefined) return known;
+    const made = make();
+    this.#known.set(text, new WeakRef(made));
+    this.#gone.register(made, text);
+    return made;
+  }
+}
+
+const requirements = new ByText<Requirement>();
+const lists = new ByText<Requirements>();
+/** Types by name, as different NodeClasses and NodePools see them. */
+const variants = new Map<string, readonly WeakRef<InstanceType>[]>();
+/** Lists by their first type. */
+const listsFrom = new WeakMap<InstanceType, readonly WeakRef<readonly InstanceType[]>[]>();
+
+const inUse = <T extends object>(references: readonly WeakRef<T>[] = []): readonly T[] =>
+  references.map((reference) => reference.deref()).filter((object) => object !== undefined);
+
+/** Numbers stand for requirements in the text of a list. */
+const numbers = new WeakMap<Requirement, number>();
+let lastNumber = 0;
+
+function sharedRequirement(requirement: Requirement): Requirement {
+  if (numbers.has(requirement)) return requirement;
+  const { key, operator, values, minValues } = requirement;
+  // no value has a line break in it
+  const text = `${key} ${operator} ${values === undefined ? '' : `${values.length} ${values.join('\n')}`} ${minValues ?? ''}`;
+  return requirements.of(text, () => {
+    numbers.set(requirement, ++lastNumber);
+    return requirement;
+  });
+}
+
+/** Themselves, for those that are shared. */
+const sharedOf = new WeakMap<Requirements, Requirements>();
+
+/** The list itself, or the equal one that is in use. */
+export function sharedRequirements(list: Requirements): Requirements {
+  const known = sharedOf.get(list);
+  if (known !== undefined) return known;
+  const made = list.map(sharedRequirement);
+  const shared = lists.of(made.map((each) => numbers.get(each)).join(), () => made);
+  sharedOf.set(shared, shared);
+  sharedOf.set(list, shared);
+  return shared;
+}
+
+/**
+ * The type itself, or the equal one that is in use. Its parts are those of other types of the name where they are equal.
+ * Neither may be changed from then on.
+ */
+export function sharedType(type: InstanceType): InstanceType {
+  const others = inUse(variants.get(type.name));
+  const made: InstanceType = {
+    ...type,
+    requirements: sharedRequirements(type.requirements),
+    capacity: firstEqual(
+      type.capacity,
+      others.map(({ capacity }) => capacity),
+      sameAmounts,
+    ),
+    overhead: firstEqual(
+      type.overhead,
+      others.map(({ overhead }) => overhead),
+      sameOverhead,
+    ),
+    offerings: sharedOfferings(type.offerings, others),
+  };
+  const equal = others.find((other) => sameType(made, other));
+  if (equal !== undefined) return equal;
+  variants.set(
+    type.name,
+    [...others, made].map((each) => new WeakRef(each)),
+  );
+  return made;
+}
+
+/** The list itself, or the one that is in use and has the same types in the same order. */
+export function sharedTypeList(types: readonly InstanceType[]): readonly InstanceType[] {
+  const [first] = types;
+  if (first === undefined) return types;
+  const others = inUse(listsFrom.get(first));
+  const equal = others.find((other) => sameItems(types, other));
+  if (equal !== undefined) return equal;
+  listsFrom.set(
+    first,
+    [...others, types].map((each) => new WeakRef(each)),
+  );
+  return types;
+}
+
+function sharedOfferings(offerings: readonly Offering[], others: readonly InstanceType[]): readonly Offering[] {
+  const made = offerings.every((offering) => sharedOf.get(offering.requirements) === offering.requirements)
+    ? offerings
+    : offerings.map((offering) => ({ ...offering, requirements: sharedRequirements(offering.requirements) }));
+  for (const other of others) {
+    if (other.offerings.length !== made.length) continue;
+    if (made.every((offering, at) => sameOffering(offering, other.offerings[at]))) return other.offerings;
+  }
+  return made;
+}
+
+function firstEqual<T>(made: T, others: Iterable<T>, isSame: (a: T, b: T) => boolean): T {
+  for (const other of others) if (isSame(made, other)) return other;
+  return made;
+}
+
+/** Parts are shared already, so that equal ones are the same objects. */
+const sameType = (a: InstanceType, b: InstanceType): boolean =>
+  a.requirements === b.requirements &&
+  a.capacity === b.capacity &&
+  a.overhead === b.overhead &&
+  a.offerings === b.offerings &&
+  a.capacityOverlaid === b.capacityOverlaid;
+
+const sameOffering = (a: Offering, b: Offering | undefined): boolean =>
+  b !== undefined &&
+  a.requirements === b.requirements &&
+  a.usdPerHour === b.usdPerHour &&
+  a.available === b.available &&
+  a.reservationCapacity === b.reservationCapacity &&
+  a.priceOverlaid === b.priceOverlaid &&
+  sameOptional(a.capacityOverride, b.capacityOverride, sameAmounts) &&
+  sameOptional(a.overheadOverride, b.overheadOverride, sameOverhead);
+
+const sameOptional = <T>(a: T | undefined, b: T | undefined, isSame: (a: T, b: T) => boolean): boolean =>
+  a === b || (a !== undefined && b !== undefined && isSame(a, b));
+
+const sameOverhead = (a: InstanceTypeOverhead, b: InstanceTypeOverhead): boolean =>
+  a === b ||
+  (sameAmounts(a.kubeReserved, b.kubeReserved) &&
+    sameAmounts(a.systemReserved, b.systemReserved) &&
+    sameAmounts(a.evictionThreshold, b.evictionThreshold));
+
+function sameAmounts(a: Resources, b: Resources): boolean {
+  if (a === b) return true;
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  return names.every((name) => Object.hasOwn(b, name) && a[name] === b[name]);
+}
+
+const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a === b || (a.length === b.length && a.every((item, at) => item === b[at]));

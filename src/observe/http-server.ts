@@ -1,0 +1,206 @@
+/**
+ * An HTTP server for anybody who reaches its port: it reads GET and HEAD requests without a body and nothing else,
+ * answers 4xx to what it cannot read, and bounds what one caller can hold: connections, time, headers, answers at work.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { errorText } from './errortext.ts';
+import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface Target {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+export type Handler = (request: IncomingMessage, response: ServerResponse, target: Target) => Promise<void> | void;
+
+export interface HttpServerOptions {
+  /** What the port is for, in logs and metrics. */
+  readonly name: string;
+  readonly handler: Handler;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly limits?: Partial<HttpLimits>;
+}
+
+export interface HttpLimits {
+  /** Beyond these the connection that has been open longest without a request at work is closed, else the oldest. */
+  readonly connections: number;
+  /** Requests of one connection that are at work together; pipelined ones beyond them are answered 503. */
+  readonly pipelined: number;
+  /** A connection that keeps alive is closed after so many requests. */
+  readonly requestsPerConnection: number;
+  readonly headerBytes: number;
+  /** For all headers, and for the whole request, to arrive. */
+  readonly headersMs: number;
+  readonly requestMs: number;
+  /** How often both are looked at. */
+  readonly checkMs: number;
+  /** Without a byte in either direction. Longer than a readiness probe waits. */
+  readonly silenceMs: number;
+  readonly keepAliveMs: number;
+}
+
+const LIMITS: HttpLimits = {
+  connections: 256,
+  pipelined: 4,
+  requestsPerConnection: 100,
+  headerBytes: 8 * 1024,
+  headersMs: 5_000,
+  requestMs: 10_000,
+  checkMs: 1_000,
+  silenceMs: 60_000,
+  // Prometheus scrapes every 15 to 60 s and opens another connection when it finds this one closed
+  keepAliveMs: 20_000,
+};
+
+/** Why a request or a connection is turned away; label values of a metric. */
+type Refusal = 'target' | 'method' | 'body' | 'pipelining' | 'connections' | 'unreadable';
+
+/** Not yet listening; see `listen`. */
+export function boundedServer({ name, handler, log, metrics, limits: given }: HttpServerOptions): Server {
+  const limits = { ...LIMITS, ...given };
+  const refused = metrics.counter('http_refused_total', 'Requests and connections turned away, by port and reason', [
+    'port',
+    'reason',
+  ]);
+  const refuse = (reason: Refusal): void => refused.inc({ port: name, reason });
+  const atWork = new Map<Socket, number>();
+
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      connectionsCheckingInterval: limits.checkMs,
+      keepAliveTimeout: limits.keepAliveMs,
+    },
+    (request, response) => {
+      const turnAway = (reason: Refusal, status: number, text: string): void => {
+        refuse(reason);
+        // what follows on the connection may be a body that never ends
+        response.setHeader('connection', 'close');
+        answer(response, status, text);
+      };
+      const { method = '', socket } = request;
+      if (method !== 'GET' && method !== 'HEAD') {
+        response.setHeader('allow', 'GET, HEAD');
+        return turnAway('method', 405, `method ${method} is not allowed, use GET\n`);
+      }
+      if (hasBody(request)) return turnAway('body', 413, 'requests with a body are not served\n');
+      const target = targetOf(request.url);
+      if (target === undefined) return turnAway('target', 400, 'the target of the request is not a path\n');
+      const busy = atWork.get(socket) ?? 0;
+      if (busy >= limits.pipelined) return turnAway('pipelining', 503, 'too many requests on one connection\n');
+      if (atWork.has(socket)) atWork.set(socket, busy + 1);
+      response.once('close', () => {
+        if (atWork.has(socket)) atWork.set(socket, Math.max(0, (atWork.get(socket) ?? 0) - 1));
+      });
+      void serve(handler, request, response, target, log);
+    },
+  );
+  server.maxRequestsPerSocket = limits.requestsPerConnection;
+  server.setTimeout(limits.silenceMs);
+  server.on('connection', (socket: Socket) => {
+    atWork.set(socket, 0);
+    socket.once('close', () => atWork.delete(socket));
+    if (atWork.size <= limits.connections) return;
+    refuse('connections');
+    oldest(atWork).destroy();
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code !== 'ECONNRESET') refuse('unreadable');
+    if (socket.writable && error.code !== 'ECONNRESET') socket.end(refusalOf(error.code));
+    // the other end may never close its side
+    socket.destroySoon();
+  });
+  server.on('connect', (_request, socket) => {
+    refuse('method');
+    socket.end(statusLine('405 Method Not Allowed'));
+    (socket as Socket).destroySoon();
+  });
+  // such as too many open files when a connection comes in: others may be served later
+  server.on('error', (error) => log.error('failed accepting a connection', { port: name, error }));
+  return server;
+}
+
+async function serve(
+  handler: Handler,
+  request: IncomingMessage,
+  response: ServerResponse,
+  target: Target,
+  log: Logger,
+): Promise<void> {
+  try {
+    await handler(request, response, target);
+  } catch (error) {
+    log.error('failed serving request', { path: target.path, error });
+    if (!response.headersSent) answer(response, 500, `${errorText(error)}\n`);
+    else response.destroy();
+  }
+}
+
+/** Of a path, or of a whole URL as proxies send it; undefined for anything else. Percent signs stay as they are. */
+export function targetOf(url: string | undefined): Target | undefined {
+  if (url === undefined) return undefined;
+  const own = url.startsWith('/') ? url : /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1];
+  if (own === undefined) return undefined;
+  const end = own.search(/[?#]/);
+  if (end === -1) return { path: own, query: new URLSearchParams() };
+  return { path: own.slice(0, end), query: new URLSearchParams(own[end] === '?' ? own.slice(end + 1) : '') };
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+
+/** Maps list their keys in order of insertion. */
+function oldest(connections: ReadonlyMap<Socket, number>): Socket {
+  const [first, ...others] = connections;
+  const idle = [first, ...others.slice(0, -1)].find((connection) => connection?.[1] === 0) ?? first;
+  if (idle === undefined) throw new RangeError('Cannot choose a connection: there is none');
+  return idle[0];
+}
+
+const statusLine = (status: string): string => `HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`;
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+const refusalOf = (code: string | undefined): string => statusLine(REFUSALS[code ?? ''] ?? '400 Bad Request');
+
+export function answer(
+  response: ServerResponse,
+  status: number,
+  body: string | Buffer,
+  type = 'text/plain; charset=utf-8',
+): void {
+  response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(body);
+}
+
+/** Answers the port. @throws Error that names the setting when the port cannot be taken */
+export function listen(
+  server: Server,
+  { port, setting }: { readonly port: number; readonly setting: string },
+  host: string | undefined,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: Error): void =>
+      reject(new Error(`Cannot listen on port ${port}, choose another by ${setting}`, { cause: error }));
+    server.prependOnceListener('error', failed);
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
+      server.off('error', failed);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+export function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

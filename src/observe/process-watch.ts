@@ -1,0 +1,66 @@
+/** What concerns the process as a whole, whatever runs in it: its memory, its threads, and the metrics of both. */
+import { totalmem } from 'node:os';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import type { Worker } from 'node:worker_threads';
+import { shareGcCounts } from './gc-seconds.ts';
+import type { Logger } from './logger.ts';
+import { type HeapLimits, type MemoryLimit, memoryBudget, memoryLimit } from './memory-budget.ts';
+import { memoryWatch } from './memory-watch.ts';
+import type { Metrics } from './metrics.ts';
+import { runtimeMetrics } from './runtime-metrics.ts';
+
+const LOOK_MS = 5_000;
+
+export interface ProcessWatch {
+  /** What each worker may take. */
+  readonly workerLimits: HeapLimits;
+  /** Begins to measure, once there is where to tell of it. */
+  start(metrics: Metrics, log: Logger): void;
+}
+
+/**
+ * Divides the memory. To be called before the first worker starts.
+ * @param memorySetting `MEMORY_LIMIT` in bytes; none when it is not above 0
+ */
+export function watchProcess(memorySetting: number): ProcessWatch {
+  const limit = memoryLimit(memorySetting, process.constrainedMemory(), totalmem());
+  const budget = memoryBudget(limit.bytes, getHeapStatistics().heap_size_limit);
+  // The main thread's heap keeps the limit that it was given on the command line; a worker's would be the same one
+  // otherwise, whatever its own limits say.
+  for (const flag of ['max-old-space-size', 'max-semi-space-size', 'max-heap-size']) setFlagsFromString(`--${flag}=0`);
+
+  const workers = new Map<string, Worker>();
+  process.on('worker', (worker) => {
+    const name = worker.threadName ?? 'worker';
+    workers.set(name, worker);
+    worker.once('exit', () => {
+      if (workers.get(name) === worker) workers.delete(name);
+    });
+  });
+  const gc = shareGcCounts();
+
+  return {
+    workerLimits: budget.worker,
+    start(metrics, log) {
+      runtimeMetrics({ metrics, threads: () => workers, gc });
+      report(limit, budget, log);
+      const look = memoryWatch({ limit, metrics, log, residentBytes: () => process.memoryUsage.rss() });
+      setInterval(look, LOOK_MS).unref();
+    },
+  };
+}
+
+function report(limit: MemoryLimit, budget: ReturnType<typeof memoryBudget>, log: Logger): void {
+  const { mainMb, worker, reserveMb, excessMb } = budget;
+  const fields = {
+    'limit-mib': Math.round(limit.bytes / 2 ** 20),
+    'limit-of': limit.source,
+    'main-heap-mib': mainMb,
+    'worker-heap-mib': worker.maxOldGenerationSizeMb + worker.maxYoungGenerationSizeMb,
+    'reserve-mib': reserveMb,
+  };
+  log.debug('divided the memory', fields);
+  if (excessMb === 0) return;
+  const remedy = 'start node with --max-old-space-size-percentage=26 --max-semi-space-size=4, or raise the limit';
+  log.error('the heaps together may grow beyond the memory limit', { ...fields, 'excess-mib': excessMb, remedy });
+}

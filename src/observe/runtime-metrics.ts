@@ -1,0 +1,61 @@
+/** Metrics of the process and of V8 in each of its threads, under the names that dashboards of Node.js processes know. */
+import { getHeapStatistics } from 'node:v8';
+import type { Worker } from 'node:worker_threads';
+import type { GcCount } from './gc-seconds.ts';
+import type { Metrics } from './metrics.ts';
+
+/** A busy thread answers between two steps of its loops; one that is stuck in native code never does. */
+const ANSWER_MS = 500;
+
+export interface RuntimeMetricsOptions {
+  readonly metrics: Metrics;
+  /** Threads other than the main one, by name; those that have ended are not among them. */
+  readonly threads: () => ReadonlyMap<string, Worker>;
+  readonly gc: () => readonly GcCount[];
+}
+
+type Heap = Pick<ReturnType<typeof getHeapStatistics>, 'used_heap_size' | 'total_heap_size' | 'heap_size_limit'>;
+
+/** To be called once per process: some of what it measures it measures all the time. */
+export function runtimeMetrics({ metrics, threads, gc }: RuntimeMetricsOptions): void {
+  metrics.processDefaults();
+  const used = metrics.gauge('nodejs_thread_heap_used_bytes', "Used part of the thread's heap", ['thread']);
+  const total = metrics.gauge('nodejs_thread_heap_total_bytes', "Size of the thread's heap", ['thread']);
+  const limit = metrics.gauge('nodejs_thread_heap_limit_bytes', "Largest size of the thread's heap", ['thread']);
+  const busy = metrics.counter(
+    'nodejs_thread_event_loop_active_seconds_total',
+    'Time in which the event loop of the thread was at work',
+    ['thread'],
+  );
+  const collections = metrics.counter('nodejs_thread_gc_total', 'Garbage collections of the thread', ['thread']);
+  const seconds = metrics.counter('nodejs_thread_gc_seconds_total', 'Time in them', ['thread']);
+
+  const show = (thread: string, heap: Heap, activeMs: number): void => {
+    used.set({ thread }, heap.used_heap_size);
+    total.set({ thread }, heap.total_heap_size);
+    limit.set({ thread }, heap.heap_size_limit);
+    busy.inc({ thread }, activeMs / 1_000);
+  };
+  metrics.beforeScrape(async () => {
+    const seen = await Promise.all(
+      [...threads()].map(async ([name, worker]) => ({ name, ...(await measured(worker)) })),
+    );
+    // each is counted elsewhere, and told as it is now
+    for (const metric of [used, total, limit, busy, collections, seconds]) metric.reset();
+    show('main', getHeapStatistics(), performance.eventLoopUtilization().active);
+    for (const { name, heap, activeMs } of seen) if (heap !== undefined) show(name, heap, activeMs);
+    for (const count of gc()) {
+      collections.inc({ thread: count.thread }, count.collections);
+      seconds.inc({ thread: count.thread }, count.seconds);
+    }
+  });
+}
+
+/** Without a heap when the thread has ended, or does not answer. */
+async function measured(worker: Worker): Promise<{ readonly heap: Heap | undefined; readonly activeMs: number }> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => late.resolve(undefined), ANSWER_MS);
+  const heap = await Promise.race([worker.getHeapStatistics().catch(() => undefined), late.promise]);
+  clearTimeout(timer);
+  return { heap, activeMs: worker.performance.eventLoopUtilization().active };
+}

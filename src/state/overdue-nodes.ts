@@ -1,0 +1,51 @@
+/** Claims whose launch is overdue, as the engine counts them. */
+import { NODEPOOL_LABEL } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import { requirementsOf } from '../engine/instancetypes.ts';
+import type { InstanceType, PoolInput, Resources, StateNode } from '../engine/model.ts';
+import { Requirements } from '../engine/requirements.ts';
+import { maxResources, readableResources } from '../engine/resources.ts';
+import type { OverdueClaim } from './unlaunched.ts';
+
+/** Takes no pods. */
+const CLOSED: Resources = { pods: -1 };
+
+/**
+ * Nodes of the largest size that the claims can come to, so that their NodePools' limits hold. Pods are put on none whose
+ * own are known; of the others, which an earlier process made, only the room that was asked for is taken to be there.
+ */
+export function overdueNodes(claims: readonly OverdueClaim[], pools: readonly PoolInput[]): readonly StateNode[] {
+  const typesOf = new Map(pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]));
+  return claims.map(({ claim, pods }) => {
+    const { name, labels = {}, annotations = {}, deletionTimestamp } = claim.metadata;
+    const requests = readableResources(claim.spec.resources?.requests);
+    const types = typesOf.get(labels[NODEPOOL_LABEL] ?? '') ?? [];
+    return {
+      name,
+      providerId: `nodeclaim:///${name}`,
+      nodeClaim: claim,
+      registered: false,
+      initialized: false,
+      labels: { ...singleValues(claim), ...labels },
+      annotations,
+      taints: claim.spec.taints ?? [],
+      capacity: { ...maxResources(requests, largestOf(claim, types)), nodes: 1 },
+      allocatable: pods === undefined ? requests : CLOSED,
+      pods: [],
+      markedForDeletion: deletionTimestamp !== undefined,
+      nominatedUntilMs: 0,
+      bufferPods: 0,
+    };
+  });
+}
+
+function singleValues({ spec }: NodeClaim): Readonly<Record<string, string>> {
+  const single = spec.requirements.filter(({ operator, values = [] }) => operator === 'In' && values.length === 1);
+  return Object.fromEntries(single.map(({ key, values = [] }) => [key, values[0] ?? '']));
+}
+
+function largestOf({ spec }: NodeClaim, types: readonly InstanceType[]): Resources {
+  const wanted = Requirements.fromRequirements(spec.requirements);
+  const possible = types.filter((type) => requirementsOf(type).intersects(wanted));
+  return maxResources({}, ...possible.map(({ capacity }) => capacity));
+}

@@ -1,0 +1,241 @@
+/**
+ * What the operator takes of memory in the course of a scaled day: a process of its own with its threads, bundled and
+ * started with the flags of its image. Fifteen times an hour the types that were bought last are sold out, for the
+ * three minutes for which the operator remembers that, an overlay changes prices, and nodes come and go.
+ */
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { imageEnv, imageOptionsFor } from '../../support/image.ts';
+import { type DayWorld, startDay } from './world.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const HOUR_MS = 3_600_000;
+
+export interface Day {
+  readonly nodes: number;
+  readonly pods: number;
+  /** NodePools besides the first, with NodeClasses of their own. */
+  readonly morePools?: number;
+  readonly hours: number;
+  /** What the operator takes for its container's limit: V8 keeps garbage for as long as it may. */
+  readonly limitMb: number;
+  /** Seconds of the world in one of real time. */
+  readonly factor: number;
+}
+
+export interface DayLine extends Day {
+  readonly workload: string;
+  /** Highest, once the nodes are there; while they are bought; on average in the second hour and in the last. */
+  readonly rssMb: number;
+  readonly setUpMb: number;
+  readonly secondHourMb: number;
+  readonly lastHourMb: number;
+  readonly growth: number;
+  /** Nodes that came in the course of the day. */
+  readonly nodesBought: number;
+  readonly realSeconds: number;
+}
+
+const DAYS: readonly Day[] = [
+  { nodes: 3, pods: 20, hours: 24, limitMb: 512, factor: 360 },
+  { nodes: 3, pods: 20, hours: 3, limitMb: 512, factor: 240, morePools: 20 },
+  { nodes: 500, pods: 5_000, hours: 3, limitMb: 512, factor: 120 },
+  { nodes: 5_000, pods: 50_000, hours: 3, limitMb: 1_536, factor: 60 },
+];
+
+export async function* dayLines(): AsyncGenerator<DayLine> {
+  for (const day of DAYS) yield await dayLine(day);
+}
+
+/** As the image starts Node in a container with this limit. */
+const flagsFor = (limitMb: number): readonly string[] => [
+  ...imageOptionsFor(limitMb * 2 ** 20),
+  ...(process.env.DAY_FLAGS?.split(' ') ?? []),
+];
+
+/** Bundled as the image's, because sources and their compiled forms stay in memory. */
+async function bundled(outdir: string): Promise<string> {
+  execFileSync(process.execPath, ['build.ts', outdir, 'test/bench/day/operator.ts'], { cwd: ROOT });
+  // main.ts starts an operator of its own in the file that the process was started with
+  await writeFile(join(outdir, 'start.mjs'), "await import('./main.js');\n");
+  await writeFile(join(outdir, 'package.json'), '{"type":"module"}');
+  return join(outdir, 'start.mjs');
+}
+
+async function rssMb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s*(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
+}
+
+interface Sample {
+  readonly hour: number;
+  readonly mb: number;
+}
+
+const mean = (samples: readonly Sample[]): number =>
+  samples.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, samples.length);
+const highest = (samples: readonly Sample[]): number => samples.reduce((most, { mb }) => Math.max(most, mb), 0);
+
+export async function dayLine(day: Day): Promise<DayLine> {
+  const folder = await mkdtemp(join(tmpdir(), 'karpenter-day-'));
+  const world = await startDay(day.factor);
+  let operator: ChildProcess | undefined;
+  const startedMs = performance.now();
+  try {
+    const { DAY_KUBECONFIG = '', ...env } = world.env();
+    const kubeconfig = join(folder, 'kubeconfig');
+    await writeFile(kubeconfig, DAY_KUBECONFIG);
+    operator = fork(await bundled(join(folder, 'dist')), {
+      execPath: process.execPath,
+      execArgv: [...flagsFor(day.limitMb)],
+      stdio: ['ignore', process.env.DAY_LOG ? 'inherit' : 'ignore', 'inherit', 'ipc'],
+      env: {
+        ...process.env,
+        ...env,
+        ...OPERATOR_ENV,
+        MEMORY_LIMIT: String(day.limitMb * 2 ** 20),
+        KUBECONFIG: kubeconfig,
+      },
+    });
+    const { pid = 0 } = operator;
+    const ended = once(operator, 'exit').then(([code, signal]): never => {
+      throw new Error(`The operator ended by itself: code ${code}, signal ${signal}`);
+    });
+    const listening = once(operator, 'message').then(([message]) => message as { readonly metricsPort: number });
+    const play = async () => {
+      const { metricsPort } = await listening;
+      const sample = (): Promise<number> => rssMb(pid);
+      return { setUp: await settle(world, day, sample), ...(await live(world, day, { metricsPort, sample })) };
+    };
+    const { setUp, samples, bought } = await Promise.race([ended, play()]);
+    const [second, last] = [1, day.hours - 1].map((from) =>
+      mean(samples.filter(({ hour }) => hour >= from && hour < from + 1)),
+    );
+    return {
+      workload: `day-${day.nodes}-${day.pods}${day.morePools ? `-${day.morePools + 1}-pools` : ''}`,
+      ...day,
+      rssMb: Math.round(highest(samples)),
+      setUpMb: Math.round(setUp),
+      secondHourMb: Math.round(second ?? 0),
+      lastHourMb: Math.round(last ?? 0),
+      growth: Number(((last ?? 0) / (second || 1)).toFixed(3)),
+      nodesBought: bought,
+      realSeconds: Math.round((performance.now() - startedMs) / 1000),
+    };
+  } finally {
+    operator?.kill('SIGKILL');
+    await world.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const OPERATOR_ENV = {
+  ...imageEnv(),
+  DISABLE_LEADER_ELECTION: 'true',
+  METRICS_PORT: '0',
+  HEALTH_PROBE_PORT: '0',
+  FEATURE_GATES: 'NodeOverlay=true',
+  LOG_LEVEL: process.env.DAY_LOG ?? 'error',
+  // time is short in this world
+  KUBE_CLIENT_QPS: '2000',
+  KUBE_CLIENT_BURST: '4000',
+};
+
+type Sampler = () => Promise<number>;
+
+/** Until all nodes are there, and the pods on them. */
+async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, sample: Sampler): Promise<number> {
+  let most = 0;
+  await world.addPools(morePools);
+  await world.wait(nodes);
+  for (let reportedMs = 0; world.nodes() < nodes; await pause(100)) {
+    most = Math.max(most, await sample());
+    if (performance.now() - reportedMs < REPORT_MS) continue;
+    report(`${world.nodes()} of ${nodes} nodes, ${most.toFixed(0)} MB`);
+    reportedMs = performance.now();
+  }
+  await world.run(Math.max(0, pods - nodes));
+  return Math.max(most, await sample());
+}
+
+const REPORT_MS = 10_000;
+/** What a run of half an hour is doing. */
+const report = (text: string): void => void process.stderr.write(`${text}\n`);
+
+interface Watch {
+  readonly metricsPort: number;
+  readonly sample: Sampler;
+}
+
+/** Times in an hour that nodes come and go. */
+const ROUNDS = 15;
+/** Nodes that come, and go again, each time. */
+const PASSING = 2;
+/** Real time after which a round goes on without what it waits for. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Hours are counted by what happens in them, so that a slow machine takes longer for a day and not less happens in it.
+ */
+async function live(
+  world: DayWorld,
+  { hours }: Day,
+  { metricsPort, sample }: Watch,
+): Promise<{ readonly samples: readonly Sample[]; readonly bought: number }> {
+  const { clock, aws } = world;
+  const samples: Sample[] = [];
+  const nodes = world.nodes();
+  let bought = 0;
+  const stop = aws.instances.subscribe(({ state }) => {
+    if (state === 'pending') bought++;
+  });
+  for (let round = 0; round < hours * ROUNDS; round++) {
+    const endMs = clock.now() + HOUR_MS / ROUNDS;
+    const look = async (): Promise<void> => {
+      await scrape(metricsPort);
+      samples.push({ hour: round / ROUNDS, mb: await sample() });
+    };
+    sellOut(aws);
+    await world.reprice(round);
+    const passing = await world.wait(PASSING);
+    await until(() => world.nodes() >= nodes + PASSING);
+    await look();
+    await world.end(passing);
+    await until(() => world.nodes() <= nodes);
+    await look();
+    await clock.sleep(Math.max(0, endMs - clock.now()));
+    report(
+      `hour ${(round / ROUNDS).toFixed(1)} of ${hours}: ${world.nodes()} nodes, ${samples.at(-1)?.mb.toFixed(0)} MB`,
+    );
+  }
+  stop();
+  return { samples, bought };
+}
+
+/** On a connection of its own: Node may be closing the last one just then. */
+async function scrape(port: number): Promise<void> {
+  const [response] = (await once(get({ port, path: '/metrics', agent: false }), 'response')) as [IncomingMessage];
+  for await (const _ of response);
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  const startedMs = performance.now();
+  while (!holds() && performance.now() - startedMs < PATIENCE_MS) await pause(20);
+}
+
+/** Nothing is left of the types that were bought last. */
+function sellOut(aws: DayWorld['aws']): void {
+  aws.faults.clear();
+  const types = new Set(
+    aws.instances
+      .list()
+      .slice(-3)
+      .map(({ type }) => type),
+  );
+  for (const instanceType of types) aws.faults.add({ kind: 'capacity', instanceType });
+}

@@ -1,0 +1,334 @@
+/**
+ * The world of a scaled day: a local API server and a local AWS, and in place of kubelets and kube-scheduler the least
+ * that the operator needs of them, so that thousands of nodes and hours at many times real time are possible. Nodes join
+ * 30 s after their instance runs and take the oldest pods that fit; heartbeats are left out.
+ */
+import { customResourceDefinitions } from '../../../src/api/crds.ts';
+import { EC2_NODE_CLASS, NODE, NODE_OVERLAY, NODE_POOL, POD, REPLICA_SET } from '../../../src/api/kinds.ts';
+import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
+import { steadyClock } from '../../../src/kube/clock.ts';
+import { inBatches } from '../../../src/kube/parallel.ts';
+import { type LocalAws, startAws } from '../../../src/local/aws/server.ts';
+import type { LocalInstance } from '../../../src/local/aws/types.ts';
+import { connect, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
+import type { Clock } from '../../../src/local/clock.ts';
+import { createClusterObjects } from '../../../src/local/clusterobjects.ts';
+import { resourcesOf } from '../../../src/local/kubernetes/kubelets/capacity.ts';
+import { NOT_READY, nodeConditions, nodeObject, stamped } from '../../../src/local/kubernetes/kubelets/nodeobject.ts';
+import { decodeUserData } from '../../../src/local/kubernetes/kubelets/userdata/index.ts';
+import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/server.ts';
+import { nodeClassOf } from '../../support/awsobjects.ts';
+
+const CLUSTER = 'day';
+const BOOT_MS = 30_000;
+const MEMORY_OVERHEAD = 0.075;
+const NAMESPACE = 'default';
+/** Requests to the API server at a time. */
+const AT_ONCE = 50;
+
+/** What pods ask for, in CPUs: most of a node, or next to nothing. */
+const WHOLE_NODE_CPU = 3;
+const SMALL_CPU = 0.02;
+
+export interface DayWorld {
+  readonly clock: Clock;
+  readonly aws: LocalAws;
+  readonly kube: KubeApi;
+  /** Nodes of NodePools that are Ready. */
+  nodes(): number;
+  /** Creates pods that wait for a node each. */
+  wait(count: number): Promise<readonly string[]>;
+  /** Creates pods that run on the nodes that are there, shared out evenly. */
+  run(count: number): Promise<void>;
+  end(pods: readonly string[]): Promise<void>;
+  /** NodePools besides `default`, each with a NodeClass of its own that sees types of its own. */
+  addPools(count: number): Promise<void>;
+  /** A change of some prices, by an overlay. */
+  reprice(step: number): Promise<void>;
+  env(): Record<string, string>;
+  stop(): Promise<void>;
+}
+
+export async function startDay(factor: number): Promise<DayWorld> {
+  const clock = steadyClock(factor);
+  const server = await startApiServer({ clock, host: '127.0.0.1' });
+  for (const crd of customResourceDefinitions()) server.install(crd);
+  const aws = await startAws({ clock, clusterName: CLUSTER, clusterEndpoint: server.url });
+  const kube = connect(server.url);
+  await createClusterObjects(kube);
+  await kube.create(EC2_NODE_CLASS, nodeClassOf(CLUSTER));
+  await kube.create(NODE_POOL, nodePool('default'));
+  const { metadata } = await kube.create(REPLICA_SET, OWNER);
+  return new World({ factor, clock, server, aws, kube, owner: metadata.uid ?? '' });
+}
+
+/** Four CPUs, on demand or spot. Empty nodes go; others stay, so that the cluster keeps its size. */
+const nodePool = (name: string): never =>
+  ({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name },
+    spec: {
+      template: {
+        spec: {
+          nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name },
+          requirements: [
+            { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spot', 'on-demand'] },
+            { key: 'karpenter.k8s.aws/instance-category', operator: 'In', values: ['c', 'm', 'r'] },
+            { key: 'karpenter.k8s.aws/instance-cpu', operator: 'In', values: ['4'] },
+          ],
+          expireAfter: 'Never',
+        },
+      },
+      disruption: { consolidationPolicy: 'WhenEmptyOrUnderutilized', consolidateAfter: '2m' },
+      ...(name === 'default' ? {} : { weight: 1 }),
+    },
+  }) as never;
+
+const isWaiting = ({ spec, metadata }: Pod): boolean => !spec.nodeName && metadata.deletionTimestamp === undefined;
+
+interface Parts {
+  readonly factor: number;
+  readonly clock: Clock;
+  readonly server: LocalApiServer;
+  readonly aws: LocalAws;
+  readonly kube: KubeApi;
+  /** Uid of the pods' owner. */
+  readonly owner: string;
+}
+
+class World implements DayWorld {
+  readonly clock: Clock;
+  readonly aws: LocalAws;
+  readonly kube: KubeApi;
+  readonly #server: LocalApiServer;
+  readonly #factor: number;
+  readonly #startedMs = Date.now();
+  readonly #originMs: number;
+  readonly #nodes = new Map<string, string>();
+  /** CPUs by name of the pods that there are to be. */
+  readonly #wanted = new Map<string, number>();
+  /** Names of pods that wait, the oldest first. */
+  readonly #waiting = new Set<string>();
+  /** Nodes by name of the pods on them. */
+  readonly #boundTo = new Map<string, string>();
+  readonly #owner: string;
+  readonly #life = new AbortController();
+  #pods = 0;
+
+  constructor({ factor, clock, server, aws, kube, owner }: Parts) {
+    this.#factor = factor;
+    this.clock = clock;
+    this.#server = server;
+    this.aws = aws;
+    this.kube = kube;
+    this.#owner = owner;
+    this.#originMs = clock.now();
+    void this.#replacePods().catch((error) => this.#life.signal.aborted || report(error));
+    aws.instances.subscribe((instance) => {
+      if (instance.state === 'running') clock.after(BOOT_MS, () => void this.#join(instance).catch(report));
+      else if (instance.state === 'terminated') void this.#leave(instance).catch(report);
+    });
+  }
+
+  nodes(): number {
+    return this.#nodes.size;
+  }
+
+  async wait(count: number): Promise<readonly string[]> {
+    const names = Array.from({ length: count }, () => `pod-${this.#pods++}`);
+    await inBatches(names, AT_ONCE, (name) => this.#create(name, WHOLE_NODE_CPU));
+    return names;
+  }
+
+  async run(count: number): Promise<void> {
+    const nodes = [...this.#nodes.keys()];
+    const names = Array.from({ length: count }, () => `pod-${this.#pods++}`);
+    const nodeOf = new Map(names.map((name, at) => [name, nodes[at % nodes.length]]));
+    await inBatches(names, AT_ONCE, (name) => this.#create(name, SMALL_CPU, nodeOf.get(name)));
+  }
+
+  async end(pods: readonly string[]): Promise<void> {
+    for (const name of pods) {
+      this.#wanted.delete(name);
+      this.#waiting.delete(name);
+      await this.#remove(name);
+    }
+  }
+
+  async #remove(name: string): Promise<void> {
+    this.#boundTo.delete(name);
+    if ((await this.kube.find(POD, { name, namespace: NAMESPACE })) === undefined) return;
+    await this.kube.delete(POD, { name, namespace: NAMESPACE }, { gracePeriodSeconds: 0 });
+  }
+
+  async #create(name: string, cpu: number, nodeName?: string): Promise<void> {
+    this.#wanted.set(name, cpu);
+    const pod = podOf(name, cpu, this.#owner);
+    if (nodeName === undefined) this.#waiting.add(name);
+    else this.#boundTo.set(name, nodeName);
+    await this.kube.create(POD, nodeName === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName } });
+    const status = nodeName === undefined ? UNSCHEDULABLE : RUNNING;
+    await this.kube.patch(POD, { name, namespace: NAMESPACE }, { status }, { subresource: 'status' });
+  }
+
+  /** Makes pods anew that were evicted, as their ReplicaSet would. */
+  async #replacePods(): Promise<void> {
+    const { signal } = this.#life;
+    while (!signal.aborted) {
+      const { metadata } = await this.kube.list(POD, { limit: '1' });
+      for await (const { type, object } of this.kube.watch(POD, metadata.resourceVersion ?? '', signal)) {
+        const { name } = object.metadata;
+        const cpu = this.#wanted.get(name);
+        if (type !== 'DELETED' || cpu === undefined) continue;
+        const [node] = this.#nodes.keys();
+        await this.#create(name, cpu, cpu === SMALL_CPU ? node : undefined);
+      }
+    }
+  }
+
+  async addPools(count: number): Promise<void> {
+    for (let at = 1; at <= count; at++) {
+      const name = `pool-${at}`;
+      const kubelet = { maxPods: 20 + at, systemReserved: { memory: `${100 + at}Mi` } };
+      const nodeClass = nodeClassOf(CLUSTER, { kubelet });
+      await this.kube.create(EC2_NODE_CLASS, { ...nodeClass, metadata: { name } });
+      await this.kube.create(NODE_POOL, nodePool(name));
+    }
+  }
+
+  async reprice(step: number): Promise<void> {
+    const name = 'discount';
+    const families = [`c${5 + (step % 3)}i`, `m${5 + (step % 3)}i`, 'r5'];
+    const spec: NodeOverlay['spec'] = {
+      requirements: [{ key: 'karpenter.k8s.aws/instance-family', operator: 'In', values: families }],
+      priceAdjustment: `-${10 + (step % 7)}%`,
+    };
+    const found = await this.kube.find(NODE_OVERLAY, { name });
+    if (found !== undefined) await this.kube.patch(NODE_OVERLAY, { name }, { spec });
+    else
+      await this.kube.create(NODE_OVERLAY, {
+        apiVersion: 'karpenter.sh/v1alpha1',
+        kind: 'NodeOverlay',
+        metadata: { name },
+        spec,
+      });
+  }
+
+  /** Registers the node of an instance, Ready at once, and gives it the pods that have waited longest. */
+  async #join(instance: LocalInstance): Promise<void> {
+    if (instance.state !== 'running') return;
+    const config = decodeUserData(instance.userData);
+    const resources = resourcesOf(instance, config, MEMORY_OVERHEAD);
+    const now = this.clock.now();
+    const { region } = this.aws;
+    const node = nodeObject({ instance, config, resources, region, kubeletVersion: 'v1.34.0', now });
+    const { name } = node.metadata;
+    await this.kube.create(NODE, node);
+    // first of all: a node that looks empty for a moment is given back
+    const [pod] = this.#waiting;
+    if (pod !== undefined) await this.#bind(pod, name);
+    const conditions = stamped(nodeConditions(true, ''), now);
+    await this.kube.patch(NODE, { name }, { status: { ...node.status, conditions } }, { subresource: 'status' });
+    await this.#untaint(name);
+    this.#nodes.set(name, instance.id);
+  }
+
+  /** As the node lifecycle controller does it for a node that is Ready; again when somebody else wrote in between. */
+  async #untaint(name: string): Promise<void> {
+    const node = await this.kube.find(NODE, { name });
+    if (node === undefined) return;
+    const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== NOT_READY.key);
+    try {
+      await this.kube.update(NODE, { ...node, spec: { ...node.spec, taints } });
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      await this.#untaint(name);
+    }
+  }
+
+  async #bind(name: string, node: string): Promise<void> {
+    this.#waiting.delete(name);
+    const ref = { name, namespace: NAMESPACE };
+    const pod = await this.kube.find(POD, ref);
+    if (pod === undefined || !isWaiting(pod)) return;
+    this.#boundTo.set(name, node);
+    const target = { apiVersion: 'v1', kind: 'Node', name: node };
+    await this.kube.post(POD, ref, 'binding', { apiVersion: 'v1', kind: 'Binding', metadata: ref, target });
+    await this.kube.patch(POD, ref, { status: RUNNING }, { subresource: 'status' });
+  }
+
+  async #leave({ id, privateDnsName: name }: LocalInstance): Promise<void> {
+    if (this.#nodes.get(name) !== id) return;
+    this.#nodes.delete(name);
+    const pods = [...this.#boundTo].filter(([, node]) => node === name).map(([pod]) => pod);
+    for (const pod of pods) await this.#remove(pod);
+    if ((await this.kube.find(NODE, { name })) !== undefined) await this.kube.delete(NODE, { name });
+  }
+
+  env(): Record<string, string> {
+    return {
+      ...this.aws.env(),
+      CLUSTER_NAME: CLUSTER,
+      CLUSTER_ENDPOINT: this.#server.url,
+      INTERRUPTION_QUEUE: this.aws.queue.name,
+      SYSTEM_NAMESPACE: 'kube-system',
+      DAY_CLOCK: [this.#factor, this.#originMs, this.#startedMs].join(),
+      DAY_KUBECONFIG: this.#server.kubeconfig(),
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#life.abort();
+    await this.aws.close();
+    this.kube.close();
+    await this.#server.close();
+  }
+}
+
+/** What is gone meanwhile needs no more. */
+const report = (error: unknown): void => {
+  if (!isGone(error)) process.stderr.write(`day: ${String(error)}\n`);
+};
+
+const UNSCHEDULABLE = {
+  phase: 'Pending',
+  conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }],
+};
+const RUNNING = {
+  phase: 'Running',
+  conditions: ['PodScheduled', 'Initialized', 'ContainersReady', 'Ready'].map((type) => ({ type, status: 'True' })),
+};
+
+const podOf = (name: string, cpu: number, owner: string): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      labels: { app: 'app' },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'app', uid: owner, controller: true }],
+    },
+    spec: {
+      terminationGracePeriodSeconds: 0,
+      containers: [
+        { name: 'main', image: 'pause', resources: { requests: { cpu: `${cpu * 1000}m`, memory: '64Mi' } } },
+      ],
+    },
+  }) as unknown as Pod;
+
+const OWNER = {
+  apiVersion: 'apps/v1',
+  kind: 'ReplicaSet',
+  metadata: { name: 'app', namespace: NAMESPACE },
+  spec: {
+    replicas: 0,
+    selector: { matchLabels: { app: 'app' } },
+    template: {
+      metadata: { labels: { app: 'app' } },
+      spec: { containers: [{ name: 'main', image: 'pause' }] },
+    },
+  },
+} as never;

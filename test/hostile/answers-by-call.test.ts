@@ -1,0 +1,191 @@
+/** Answers of AWS that are spoilt call by call, each call in another way, against an operator with everything switched on. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isTrue } from '../../src/api/conditions.ts';
+import type { EC2NodeClass } from '../../src/api/ec2nodeclass.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import { healthyNodeClass, smallPod } from './healthy.ts';
+import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
+import { expectBounded } from './memory.ts';
+import { removeOne } from './objects-away.ts';
+import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
+import { isFor, isHarmful, isStuck, KINDS, operationOf, type Spoiling } from './spoilt-answers.ts';
+
+/** In the world's time, with all that a call is tried again. */
+const FAILED_MS = 240_000;
+/** A throttled call comes back within 16 s, a controller that has failed a few times within some more. */
+const RECOVERED_MS = 90_000;
+
+/** Calls that are spoilt together: none keeps another from being made. */
+const GROUPS: readonly { readonly certain: readonly string[]; readonly others: readonly string[] }[] = [
+  {
+    certain: ['DescribeImages', 'DescribeSubnets', 'CreateLaunchTemplate'],
+    others: ['DescribeInstances', 'DescribeInstanceStatus', 'ReceiveMessage', 'GetQueueUrl', 'ListInstanceProfiles'],
+  },
+  {
+    certain: [
+      'GetParameter',
+      'DescribeSecurityGroups',
+      'DescribeCapacityReservations',
+      'DescribePlacementGroups',
+      'DescribeLaunchTemplates',
+    ],
+    others: ['TerminateInstances'],
+  },
+  {
+    certain: ['CreateFleet'],
+    others: [
+      'RunInstances',
+      'CreateTags',
+      'DeleteLaunchTemplate',
+      'DeleteMessage',
+      'GetInstanceProfile',
+      'CreateInstanceProfile',
+      'AddRoleToInstanceProfile',
+      'RemoveRoleFromInstanceProfile',
+      'DeleteInstanceProfile',
+      'DescribeCluster',
+    ],
+  },
+];
+
+const NAMES = Object.keys(KINDS);
+
+interface Input {
+  readonly number: number;
+  /** Kinds by call. */
+  readonly kinds: ReadonlyMap<string, string>;
+  readonly certain: readonly string[];
+  readonly name: string;
+}
+
+/** Every call meets every kind once. */
+const INPUTS: readonly Input[] = NAMES.flatMap((_, round) =>
+  GROUPS.map(({ certain, others }, group): Input => {
+    const kinds = new Map([...certain, ...others].map((call, at) => [call, NAMES[(round + at) % NAMES.length] ?? '']));
+    const name = [...kinds].map(([call, kind]) => `${call}: ${kind}`).join(', ');
+    return { number: round * GROUPS.length + group, kinds, certain, name };
+  }),
+);
+
+let proxy: RewritingProxy;
+let hostile: HostileWorld;
+const bought = new Set<string>();
+let pods = 0;
+beforeAll(async () => {
+  hostile = await startHostileWorld({
+    aws: { stateChangeEvents: false },
+    via: async ({ aws }) => {
+      aws.instances.subscribe(({ id }) => void bought.add(id));
+      proxy = await startRewritingProxy(aws.url);
+      return { env: { AWS_ENDPOINT_URL: proxy.url } };
+    },
+  });
+});
+afterAll(async () => {
+  await hostile?.stop();
+  await proxy?.close();
+});
+
+/** Looks everything up that a NodeClass can name, and nothing that is remembered. */
+function nodeClassOf(number: number): EC2NodeClass {
+  const name = `spoilt-${number}`;
+  const { seed } = hostile.world.aws;
+  seed.parameter(`/${name}`, seed.image({ name }));
+  seed.placementGroup({ name, strategy: 'spread' });
+  seed.capacityReservation({ instanceType: 'm5.large', zone: 'us-west-2a', total: 1, tags: { name } });
+  const { spec, ...rest } = healthyNodeClass();
+  return {
+    ...rest,
+    metadata: { name },
+    spec: {
+      ...spec,
+      amiFamily: 'AL2023',
+      amiSelectorTerms: [{ ssmParameter: `/${name}` }],
+      placementGroupSelector: { name },
+      capacityReservationSelectorTerms: [{ tags: { name } }],
+      tags: { name },
+    },
+  };
+}
+
+const isNamed = (operation: string): boolean =>
+  hostile.since().some((line) => line.level === 'ERROR' && JSON.stringify(line).includes(operation));
+
+async function play({ number, kinds, certain }: Input): Promise<void> {
+  const { kube } = hostile;
+  const met = new Set<string>();
+  const unchanged = new Set<string>();
+  const spoilings = new Map<string, Spoiling>(
+    [...kinds].map(([call, kind]) => [call, KINDS[kind]?.() ?? (() => undefined)]),
+  );
+  hostile.mark();
+  proxy.spoil((request) => {
+    const operation = operationOf(request);
+    const spoiled = spoilings.get(operation)?.(request);
+    if (spoiled?.kind !== 'changed') {
+      if (spoiled !== undefined) met.add(operation);
+      return spoiled;
+    }
+    const change = (text: string): string => {
+      const after = spoiled.change(text);
+      (after === text ? unchanged : met).add(operation);
+      return after;
+    };
+    return { kind: 'changed', change };
+  });
+  const nodeClass = nodeClassOf(number);
+  const pod = smallPod(`spoilt-${number}`, { 'karpenter.sh/nodepool': 'healthy', 'example.com/node': `s${number}` });
+  pods += 2;
+  const kindOf = (call: string): string => kinds.get(call) ?? '';
+  const fitting = certain.filter((call) => isFor(kindOf(call), call));
+  // while one call does not end, those after it are not made, nor is there word of those before it
+  const stuck = fitting.filter((call) => isStuck(kindOf(call)));
+  const expected = stuck.length > 0 ? stuck : fitting;
+  const harmful = expected.filter((call) => isHarmful(kindOf(call)));
+  try {
+    hostile.world.aws.queue.send({});
+    await kube.create(EC2_NODE_CLASS, nodeClass);
+    await kube.create(POD, pod);
+    for (const call of expected)
+      await hostile.until(`call of ${call}`, () => met.has(call) || unchanged.has(call), FAILED_MS);
+    for (const call of harmful)
+      await hostile.until(`word about ${call}`, () => !met.has(call) || isNamed(call), FAILED_MS);
+  } finally {
+    proxy.mend();
+  }
+  const mendedMs = hostile.clock.now();
+  await hostile.until('node for the pod', async () => (await nodeOf(pod.metadata.name)) !== undefined, RECOVERED_MS);
+  const boundMs = hostile.clock.now() - mendedMs;
+  await hostile.expectHealthy();
+  await hostile.until('ready NodeClass', () => isReady(nodeClass.metadata.name), RECOVERED_MS);
+  if (process.env.HOSTILE_TIMES) console.log({ number, boundMs, readyMs: hostile.clock.now() - mendedMs, met });
+  // they end while the next answers are spoilt
+  await removeOne(kube, POD, pod);
+  await removeOne(kube, EC2_NODE_CLASS, nodeClass);
+}
+
+const nodeOf = async (name: string): Promise<string | undefined> =>
+  (await hostile.kube.find(POD, { name, namespace: 'default' }))?.spec.nodeName;
+
+async function isReady(name: string): Promise<boolean> {
+  const nodeClass = await hostile.kube.find(EC2_NODE_CLASS, { name });
+  return nodeClass !== undefined && isTrue(nodeClass, 'Ready');
+}
+
+describe('answers of AWS, call by call:', () => {
+  it.each(INPUTS)('$name', play);
+
+  it('buy nothing in vain and leave nothing behind', async () => {
+    await hostile.until(
+      'end of all nodes and NodeClasses',
+      async () =>
+        (await hostile.kube.list(NODE_CLAIM)).items.length === 0 &&
+        (await hostile.kube.list(EC2_NODE_CLASS)).items.length === 1 &&
+        hostile.world.aws.instances.list().every(({ state }) => state === 'terminated'),
+      FAILED_MS,
+    );
+    // one of each input's own, one of its healthy pod's, and one of the start
+    expect(bought.size).toBeLessThanOrEqual(pods + 1);
+    await expectBounded(hostile);
+  });
+});

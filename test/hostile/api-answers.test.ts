@@ -1,0 +1,96 @@
+/** Answers of the API server that nobody expects. The operator says which, and works on when they end. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { DISTURBANCES, type Disturbance } from './api-disturbances.ts';
+import { smallPod } from './healthy.ts';
+import { type HostileWorld, NODE_MS, startHostileWorld } from './hostile-world.ts';
+import { expectBounded } from './memory.ts';
+import { removeOne } from './objects-away.ts';
+import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
+
+/** In the world's time: what is not told lasts for so long. */
+const SILENT_MS = 10_000;
+const PATIENCE_MS = 120_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'hostile-api-'));
+let proxy: RewritingProxy;
+let hostile: HostileWorld;
+/** The Node that must outlive everything. */
+let resident: string | undefined;
+
+const podWithNode = (name: string): KubeObject =>
+  smallPod(name, { 'karpenter.sh/nodepool': 'healthy', 'example.com/node': name });
+
+const nodeNameOf = async (name: string): Promise<string | undefined> =>
+  (await hostile.kube.find(POD, { name, namespace: 'default' }))?.spec.nodeName;
+
+beforeAll(async () => {
+  hostile = await startHostileWorld({
+    via: async ({ kube }) => {
+      proxy = await startRewritingProxy(kube.url);
+      const kubeconfig = join(folder, 'kubeconfig');
+      writeFileSync(kubeconfig, kube.kubeconfig().replaceAll(kube.url, proxy.url));
+      return { env: { KUBECONFIG: kubeconfig } };
+    },
+  });
+  await hostile.kube.create(POD, podWithNode('resident'));
+  resident = await hostile.until('node of the resident pod', () => nodeNameOf('resident'));
+});
+afterAll(async () => {
+  await hostile?.stop();
+  await proxy?.close();
+  rmSync(folder, { recursive: true });
+});
+
+const running = (): readonly string[] =>
+  hostile.world.aws.instances
+    .list()
+    .filter(({ state }) => state === 'running' || state === 'pending')
+    .map(({ id }) => id)
+    .sort();
+
+const everBought = (): number => hostile.world.aws.instances.list().length;
+
+/** Instances that a claim has. */
+const claimed = async (): Promise<readonly string[]> =>
+  (await hostile.kube.list(NODE_CLAIM)).items.flatMap(({ status }) => status?.providerID?.split('/').at(-1) ?? []);
+
+async function untilTold({ told, isAboutLease }: Disturbance): Promise<void> {
+  await hostile.until('request that is disturbed', () => proxy.spoiled > 0, PATIENCE_MS);
+  const endsMs = hostile.clock.now() + SILENT_MS;
+  if (isAboutLease) await hostile.untilEnded(PATIENCE_MS);
+  else if (told === undefined) await hostile.until('time', () => hostile.clock.now() > endsMs);
+  const isTold = (): boolean => told === undefined || hostile.since().some((line) => told.test(JSON.stringify(line)));
+  if (isAboutLease) expect(isTold()).toBe(true);
+  else await hostile.until('word of it', isTold, PATIENCE_MS);
+}
+
+async function disturb(disturbance: Disturbance, number: number): Promise<void> {
+  const pod = podWithNode(`disturbed-${number}`);
+  const before = everBought();
+  hostile.mark();
+  proxy.spoil(disturbance.spoil);
+  proxy.cut();
+  await hostile.kube.create(POD, pod);
+  await untilTold(disturbance).finally(() => proxy.mend());
+  if (disturbance.isAboutLease) await hostile.startAgain();
+  await hostile.until('node for the pod', () => nodeNameOf(pod.metadata.name), NODE_MS);
+  await hostile.expectLeading();
+  expect(await nodeNameOf('resident')).toBe(resident);
+  expect(await hostile.kube.find(NODE, { name: resident ?? '' })).toBeDefined();
+  expect(everBought() - before).toBe(1);
+  const [instances, owned] = [running(), await claimed()];
+  expect(instances.filter((id) => !owned.includes(id))).toEqual([]);
+  await removeOne(hostile.kube, POD, pod);
+}
+
+describe('the API server answers with', () => {
+  it.each(DISTURBANCES.map((disturbance, i) => ({ ...disturbance, i })))('$name', (disturbance) =>
+    disturb(disturbance, disturbance.i));
+
+  it('and leaves nothing behind', () => expectBounded(hostile));
+});

@@ -1,0 +1,113 @@
+/**
+ * One time in two processes: the world's, which leads, and the operator's, which follows over the channel between them.
+ * Time runs at a multiple of real time only while both wait, and at real time while either computes or does not answer.
+ * On a slow or busy machine a test takes longer, but what happens in it stays the same.
+ */
+import { performance } from 'node:perf_hooks';
+import { setImmediate as immediate } from 'node:timers/promises';
+import type { Clock } from '../../src/kube/clock.ts';
+import type { PacedClock } from '../support/pacedclock.ts';
+import { timeline } from '../support/timeline.ts';
+
+/** The other process, as the leading clock sees it. */
+export interface Follower {
+  tell(nowMs: number): void;
+}
+
+export interface LeadingClock extends PacedClock {
+  /** Takes the follower's time along from now on; undefined leads nobody. */
+  lead(follower: Follower | undefined): void;
+  /** The follower has come as far as it was told, having waited for this long since it last answered. */
+  followed(waitedMs: number): void;
+}
+
+const STEP_MS = 5;
+/** Waiting longer than this between two moves means that the machine did not let the process run. */
+const LONGEST_STEP_MS = 2 * STEP_MS;
+
+/** @param initialFactor seconds of this clock in one second of waiting */
+export function leadingClock(initialFactor: number): LeadingClock {
+  const time = timeline(Date.now());
+  let factor = initialFactor;
+  let calmMs = 0;
+  let seen = performance.eventLoopUtilization();
+  let running = true;
+  let follower: Follower | undefined;
+  let isAwaited = false;
+  /** What the follower has waited for and has not been given in time yet. */
+  let creditMs = 0;
+
+  const move = async (): Promise<void> => {
+    const used = performance.eventLoopUtilization();
+    const waitedMs = Math.min(used.idle - seen.idle, LONGEST_STEP_MS);
+    const computedMs = Math.min(used.active - seen.active, LONGEST_STEP_MS);
+    seen = used;
+    calmMs += waitedMs + computedMs;
+    const bothMs = follower === undefined ? waitedMs : Math.min(waitedMs, creditMs);
+    creditMs = Math.max(0, creditMs - bothMs);
+    await time.advance(bothMs * factor + (waitedMs - bothMs) + computedMs, () => immediate());
+    if (follower !== undefined && !isAwaited) {
+      isAwaited = true;
+      follower.tell(time.now());
+    }
+    if (running) setTimeout(() => void move(), STEP_MS).unref();
+  };
+  void move();
+
+  return {
+    now: time.now,
+    after: time.after,
+    sleep: time.sleep,
+    speed(next) {
+      const before = factor;
+      factor = next;
+      return before;
+    },
+    calmMs: () => calmMs,
+    stop() {
+      running = false;
+    },
+    lead(next) {
+      follower = next;
+      isAwaited = false;
+      creditMs = 0;
+    },
+    followed(waitedMs) {
+      isAwaited = false;
+      creditMs = Math.min(LONGEST_STEP_MS, creditMs + waitedMs);
+    },
+  };
+}
+
+export interface FollowingClock extends Clock {
+  /** Comes as far as this; answers how long the process has waited since the last call. */
+  follow(nowMs: number): Promise<number>;
+  /** While `work` is under way elsewhere, the process counts as computing. */
+  computing<T>(work: Promise<T>): Promise<T>;
+}
+
+export function followingClock(startMs: number): FollowingClock {
+  const time = timeline(startMs);
+  let seen = performance.eventLoopUtilization();
+  let computing = 0;
+  return {
+    now: time.now,
+    after: time.after,
+    sleep: time.sleep,
+    async follow(nowMs) {
+      await time.advance(Math.max(0, nowMs - time.now()), () => immediate());
+      const used = performance.eventLoopUtilization();
+      const waitedMs = computing > 0 ? 0 : used.idle - seen.idle;
+      seen = used;
+      return waitedMs;
+    },
+    async computing(work) {
+      computing += 1;
+      try {
+        return await work;
+      } finally {
+        computing -= 1;
+      }
+    },
+  };
+}

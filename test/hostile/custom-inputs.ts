@@ -1,0 +1,42 @@
+/** Inputs made of extremes of the custom kinds: one input for each field, one object for each value of it. */
+import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
+import { bufferBase, nodeClaimBase, nodeClassBase, nodePoolBase, overlayBase } from './bases.ts';
+import { smallPod } from './healthy.ts';
+import type { ObjectsInput } from './play.ts';
+import { fieldsOf } from './schema-extremes.ts';
+
+/** What makes the operator use an object: a pod that asks for it, or a pool that stands on it. */
+type Company = (object: KubeObject) => readonly KubeObject[];
+
+const podOf = (pool: string): Pod => smallPod(pool, { 'karpenter.sh/nodepool': pool });
+
+const COMPANY: Readonly<Record<string, Company>> = {
+  NodePool: ({ metadata }) => [podOf(metadata.name)],
+  EC2NodeClass: ({ metadata }) => [nodePoolBase(metadata.name, metadata.name), podOf(metadata.name)],
+  NodeClaim: () => [],
+  NodeOverlay: () => [],
+  CapacityBuffer: () => [],
+};
+
+const BASES: readonly KubeObject[] = [
+  nodePoolBase('x'),
+  nodeClassBase('x'),
+  nodeClaimBase('x'),
+  overlayBase('x'),
+  bufferBase('x'),
+];
+
+/** @param kind one of the custom kinds */
+export function customInputs(kind: string): readonly ObjectsInput[] {
+  const base = BASES.find((candidate) => candidate.kind === kind);
+  if (base === undefined) throw new Error(`there is no base of kind ${kind}`);
+  return fieldsOf(base).map(({ path, objects }, field) => ({
+    name: `${kind} ${path}`,
+    objects: objects.flatMap((object, value) => {
+      const name = `hostile-${kind.toLowerCase()}-${field}-${value}`;
+      const named = { ...object, metadata: { ...object.metadata, name } };
+      return [named, ...(COMPANY[kind]?.(named) ?? [])];
+    }),
+    explained: [kind, 'Pod'],
+  }));
+}

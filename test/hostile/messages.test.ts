@@ -1,0 +1,54 @@
+/** Messages in the interruption queue that nobody should have sent. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import { smallPod } from './healthy.ts';
+import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
+import { expectBounded } from './memory.ts';
+import { MESSAGE_INPUTS, type MessageInput } from './message-inputs.ts';
+
+let hostile: HostileWorld;
+beforeAll(async () => {
+  hostile = await startHostileWorld({ aws: { stateChangeEvents: false } });
+  // its node must outlive all messages
+  await hostile.kube.create(
+    POD,
+    smallPod('resident', { 'karpenter.sh/nodepool': 'healthy', 'example.com/node': 'kept' }),
+  );
+  await hostile.until('node of the resident pod', async () => {
+    const pod = await hostile.kube.find(POD, { name: 'resident', namespace: 'default' });
+    return pod?.spec.nodeName !== undefined;
+  });
+});
+afterAll(() => hostile.stop());
+
+/** The queue forgets messages after five minutes, which pass in seconds: what is to be answered must not wait for long. */
+const AT_ONCE = 50;
+
+/** Names of claims that are there to stay. */
+const lasting = async (): Promise<readonly string[]> =>
+  (await hostile.kube.list(NODE_CLAIM)).items
+    .filter(({ metadata }) => metadata.labels?.['example.com/node'] === 'kept' && !metadata.deletionTimestamp)
+    .map(({ metadata }) => metadata.name);
+
+async function play({ bodies, isUnreadable }: MessageInput): Promise<void> {
+  hostile.mark();
+  const before = await lasting();
+  const { queue } = hostile.world.aws;
+  for (let from = 0; from < bodies.length; from += AT_ONCE) {
+    for (const body of bodies.slice(from, from + AT_ONCE)) queue.send(body);
+    await hostile.until('empty queue', () => queue.size() === 0, 120_000);
+  }
+  await hostile.expectHealthy();
+  expect(await lasting()).toEqual(before);
+  const complaints = hostile
+    .since()
+    .filter(({ level, message }) => level === 'ERROR' && message === 'failed parsing interruption message');
+  expect(complaints).toHaveLength(isUnreadable ? bodies.length : 0);
+  for (const complaint of complaints) expect(complaint).toMatchObject({ messageId: expect.any(String) });
+}
+
+describe('a message', () => {
+  it.each(MESSAGE_INPUTS)('$name', play);
+
+  it('leaves nothing behind', () => expectBounded(hostile));
+});

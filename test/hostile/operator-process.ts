@@ -1,0 +1,50 @@
+/** The operator in a process of its own, with its engine threads, on the time of the process that started it. */
+import type { Worker } from 'node:worker_threads';
+import { labThread } from '../../src/controllers/disruption/labthread.ts';
+import { threadSolver } from '../../src/controllers/threadsolver.ts';
+import { type Operator, startOperator } from '../../src/main.ts';
+import { errorText } from '../../src/observe/errortext.ts';
+import { followingClock } from './clocks.ts';
+import type { FromOperator, ToOperator } from './operator-messages.ts';
+
+const tell = (message: FromOperator): void => void process.send?.(message);
+
+const workers = new Set<Worker>();
+process.on('worker', (worker) => {
+  workers.add(worker);
+  worker.once('exit', () => workers.delete(worker));
+});
+const heapsOfThreads = (): Promise<readonly number[]> =>
+  Promise.all([...workers].map(async (worker) => (await worker.getHeapStatistics()).used_heap_size));
+
+let operator: Operator | undefined;
+const clock = followingClock(Number(process.env.CLOCK_START_MS));
+const solver = threadSolver();
+
+process.on('message', (message: ToOperator) => {
+  if (message.kind === 'time')
+    return void clock.follow(message.nowMs).then((waitedMs) => tell({ kind: 'time', waitedMs }));
+  if (message.kind === 'memory') {
+    globalThis.gc?.();
+    const { rss, heapUsed } = process.memoryUsage();
+    if (process.env.HOSTILE_TIMES)
+      console.error('operator cpu', process.cpuUsage(), performance.eventLoopUtilization());
+    return void heapsOfThreads().then((threads) => tell({ kind: 'memory', rss, heapUsed, threads }));
+  }
+  return void operator?.stop();
+});
+// without the process that leads the time, there is none
+process.once('disconnect', () => process.exit(2));
+
+operator = await startOperator({
+  argv: process.argv.slice(2),
+  env: process.env,
+  clock,
+  solver: (snapshot, options) => clock.computing(solver.solve(snapshot, options)),
+  laboratory: labThread(),
+}).catch((error: unknown) => {
+  process.stderr.write(`Cannot start: ${errorText(error)}\n`);
+  return process.exit(1);
+});
+tell({ kind: 'started', metricsPort: operator.metricsPort, healthProbePort: operator.healthProbePort });
+process.exit((await operator.done) === 'stopped' ? 0 : 3);

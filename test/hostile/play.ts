@@ -1,0 +1,125 @@
+/** Plays one input: puts its objects into the cluster, waits until each is dealt with, and takes all away again. */
+import type { CapacityBuffer } from '../../src/api/capacitybuffer.ts';
+import { getCondition } from '../../src/api/conditions.ts';
+import { EVENT, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import type { Condition, KubeObject, Pod } from '../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import type { KubeApi } from '../../src/local/client.ts';
+import type { HostileWorld } from './hostile-world.ts';
+import { KINDS, kindOf, removeOne } from './objects-away.ts';
+
+/** Objects that make up one input. */
+export interface ObjectsInput {
+  readonly name: string;
+  readonly objects: readonly KubeObject[];
+  /** Kinds whose objects must be in use, or named with what is wrong with them. */
+  readonly explained: readonly string[];
+}
+
+/** In the world's time. */
+const EXPLAINED_MS = 60_000;
+const GONE_MS = 120_000;
+const AT_ONCE = 50;
+
+/** @throws Error when the operator fails anybody because of the input, or does not say what is wrong with it */
+export async function play(hostile: HostileWorld, { objects, explained }: ObjectsInput): Promise<void> {
+  hostile.mark();
+  try {
+    for (let from = 0; from < objects.length; from += AT_ONCE)
+      await Promise.all(
+        objects.slice(from, from + AT_ONCE).map((object) => hostile.kube.create(kindOf(object), object)),
+      );
+    for (const object of objects.filter(({ kind }) => explained.includes(kind)))
+      await hostile.until(
+        `word about ${object.kind} ${JSON.stringify(object).slice(0, 1_000)}`,
+        () => isExplained(hostile, object),
+        EXPLAINED_MS,
+      );
+    // after what is hostile has had its effect
+    await hostile.expectHealthy();
+    await remove(hostile, objects);
+  } catch (error) {
+    await hostile.restart();
+    throw error;
+  }
+}
+
+/** Whether it is in use, or a condition, an event or a line of the log says why not. */
+async function isExplained(hostile: HostileWorld, object: KubeObject): Promise<boolean> {
+  const { name, namespace } = object.metadata;
+  if (isOfOthers(object)) return true;
+  const present = await hostile.kube.find(kindOf(object), { name, namespace });
+  if (present !== undefined && (isInUse(present) || wrongOf(present) !== undefined)) return true;
+  if (hostile.since().some((line) => line.level === 'ERROR' && JSON.stringify(line).includes(name))) return true;
+  return (await hostile.eventsOf(object)).some(({ source, reportingComponent }) =>
+    [source?.component, reportingComponent].includes('karpenter'),
+  );
+}
+
+/** What another provider, or another way of keeping room, is asked for is somebody else's business. */
+function isOfOthers(object: KubeObject): boolean {
+  if (object.kind === 'CapacityBuffer') {
+    const { provisioningStrategy = ACTIVE } = (object as CapacityBuffer).spec;
+    return provisioningStrategy !== ACTIVE;
+  }
+  if (object.kind !== 'NodeClaim') return false;
+  const { group, kind } = (object as NodeClaim).spec.nodeClassRef;
+  return group !== 'karpenter.k8s.aws' || kind !== 'EC2NodeClass';
+}
+
+const ACTIVE = 'buffer.x-k8s.io/active-capacity';
+
+const isInUse = (object: KubeObject): boolean =>
+  object.kind === 'Pod'
+    ? (object as Pod).spec.nodeName !== undefined
+    : ['Ready', 'Initialized', 'ReadyForProvisioning', 'Provisioning'].some(
+        (type) => getCondition(object, type)?.status === 'True',
+      );
+
+/** Of an object with conditions, as the operator sets them. */
+function wrongOf(object: KubeObject): Condition | undefined {
+  if (object.kind === 'Pod' || object.kind === 'Node') return undefined;
+  const { conditions = [] } = (object as { status?: { conditions?: readonly Condition[] } }).status ?? {};
+  return conditions.find(
+    ({ status, message, reason }) => status !== 'True' && message && reason !== 'AwaitingReconciliation',
+  );
+}
+
+async function remove(hostile: HostileWorld, objects: readonly KubeObject[]): Promise<void> {
+  const { kube } = hostile;
+  for (const kind of KINDS) {
+    const ours = objects.filter((object) => object.kind === kind.kind);
+    if (ours.length > 0) await Promise.all(ours.map((object) => removeOne(kube, kind, object)));
+    // what was bought for them goes with their pool, or was made by hand
+    if (kind === POD) await removeClaims(kube, objects);
+  }
+  await hostile.until(
+    'end of the input',
+    async () => {
+      const left = await remaining(kube, objects);
+      if (left.length > 0) return false;
+      return true;
+    },
+    GONE_MS,
+  );
+}
+
+async function remaining(kube: KubeApi, objects: readonly KubeObject[]): Promise<readonly string[]> {
+  const left: string[] = [];
+  for (const kind of new Set(objects.map(kindOf))) {
+    if (kind === EVENT) continue;
+    const present = new Set((await kube.list(kind)).items.map(({ metadata }) => metadata.name));
+    for (const { kind: name, metadata } of objects)
+      if (name === kind.kind && present.has(metadata.name)) left.push(metadata.name);
+  }
+  return left;
+}
+
+const ofHealthyPool = ({ metadata }: KubeObject): boolean =>
+  metadata.labels?.['karpenter.sh/nodepool'] === 'healthy' && metadata.name.startsWith('healthy-');
+
+async function removeClaims(kube: KubeApi, objects: readonly KubeObject[]): Promise<void> {
+  if (!objects.some(({ kind }) => kind === 'NodePool' || kind === 'NodeClaim' || kind === 'Pod')) return;
+  const { items } = await kube.list(NODE_CLAIM);
+  await Promise.all(items.filter((claim) => !ofHealthyPool(claim)).map((claim) => removeOne(kube, NODE_CLAIM, claim)));
+}

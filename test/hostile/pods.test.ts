@@ -1,0 +1,20 @@
+/** Pods that ask for what nobody should. */
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { NODE_POOL } from '../../src/api/kinds.ts';
+import { openPool } from './healthy.ts';
+import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
+import { expectBounded } from './memory.ts';
+import { play } from './play.ts';
+import { POD_INPUTS } from './pod-inputs.ts';
+
+let hostile: HostileWorld;
+beforeAll(async () => {
+  hostile = await startHostileWorld({ furniture: [[NODE_POOL, openPool()]] });
+});
+afterAll(() => hostile.stop());
+
+describe('the operator survives', () => {
+  it.each(POD_INPUTS)('$name', (input) => play(hostile, input));
+
+  it('and keeps nothing of them', () => expectBounded(hostile));
+});

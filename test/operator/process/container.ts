@@ -1,0 +1,138 @@
+/** The operator as its image runs it: the bundle, Node's options of the Dockerfile, and a limit of the memory. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { imageEnv, imageOptionsFor } from '../../support/image.ts';
+import type { LogLine } from '../harness.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const STOP_MS = 30_000;
+
+export interface Container {
+  readonly metricsPort: number;
+  readonly healthProbePort: number;
+  /** JSON log lines so far. */
+  log(): readonly LogLine[];
+  /** The most memory, in bytes, that it has had so far. */
+  peakBytes(): number;
+  /** Whether the kernel enforces the limit. */
+  readonly isEnforced: boolean;
+  readonly hasEnded: () => boolean;
+  /** The end of what it has written. */
+  tail(): string;
+  /** Answers the exit code, or the name of the signal. */
+  stop(): Promise<number | string | null>;
+}
+
+/** @param env of an operator of the world that it works for */
+export async function startContainer(env: Readonly<Record<string, string>>, limitBytes: number): Promise<Container> {
+  const folder = mkdtempSync(join(tmpdir(), 'container-'));
+  execFileSync(process.execPath, [join(ROOT, 'build.ts'), join(folder, 'dist')], { cwd: ROOT });
+  const [metricsPort, healthProbePort] = [await freePort(), await freePort()];
+  const group = memoryGroup(limitBytes);
+  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), join(folder, 'dist/main.js')], {
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      ...imageEnv(),
+      ...env,
+      METRICS_PORT: String(metricsPort),
+      HEALTH_PROBE_PORT: String(healthProbePort),
+      MEMORY_LIMIT: String(limitBytes),
+      LOG_LEVEL: 'debug',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  group?.take(child.pid ?? 0);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  let peak = 0;
+  const status = (): string => {
+    try {
+      return readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  return {
+    metricsPort,
+    healthProbePort,
+    isEnforced: group !== undefined,
+    log: () => output.split('\n').flatMap(parsed),
+    peakBytes() {
+      peak = Math.max(peak, 1024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(status())?.[1] ?? 0));
+      return peak;
+    },
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    tail: () => output.slice(-2_000),
+    async stop() {
+      const code = await ended(child);
+      group?.remove();
+      rmSync(folder, { recursive: true, force: true });
+      return code;
+    },
+  };
+}
+
+async function ended(child: ChildProcess): Promise<number | string | null> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    await exit;
+    clearTimeout(force);
+  }
+  return child.signalCode ?? child.exitCode;
+}
+
+const parsed = (line: string): readonly LogLine[] => {
+  try {
+    return [JSON.parse(line) as LogLine];
+  } catch {
+    return [];
+  }
+};
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}
+
+interface MemoryGroup {
+  take(pid: number): void;
+  remove(): void;
+}
+
+/** A cgroup within this process's own; undefined where none may be made, as for most who are not root. */
+function memoryGroup(limitBytes: number): MemoryGroup | undefined {
+  try {
+    const own = readFileSync('/proc/self/cgroup', 'utf8');
+    const v1 = /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$/m.exec(own)?.[1];
+    const parent = v1 === undefined ? `/sys/fs/cgroup${/^0::(.*)$/m.exec(own)?.[1]}` : `/sys/fs/cgroup/memory${v1}`;
+    const path = join(parent, `karpenter-test-${process.pid}`);
+    mkdirSync(path);
+    try {
+      writeFileSync(join(path, v1 === undefined ? 'memory.max' : 'memory.limit_in_bytes'), String(limitBytes));
+    } catch (error) {
+      rmdirSync(path);
+      throw error;
+    }
+    return {
+      take: (pid) => writeFileSync(join(path, 'cgroup.procs'), String(pid)),
+      remove: () => rmdirSync(path),
+    };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,98 @@
+/** The operator in a process of its own, as its image runs it, with 512 MiB: the main job at 100 nodes, and an attack. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isTrue } from '../../../src/api/conditions.ts';
+import { NODE_POOL } from '../../../src/api/kinds.ts';
+import { machinesAt } from '../../../src/cli/machines.ts';
+import { scaledClock } from '../../../src/local/clock.ts';
+import { deployment, type Scenario, startScenario } from '../harness.ts';
+import { apart, pool } from '../pools.ts';
+import { type Container, startContainer } from './container.ts';
+
+const MIB = 2 ** 20;
+const LIMIT_MIB = 512;
+const NODES = 100;
+const LEFT = 60;
+/** What is not on a heap. */
+const RESERVE_MIB = 96;
+const CLIENTS = 25;
+/** Of real time: both processes, and those of other tests, share the machine. */
+const PATIENCE_MS = 200_000;
+const LONGEST_MS = 3 * PATIENCE_MS;
+
+describe(`an operator with ${LIMIT_MIB} MiB`, () => {
+  let scenario: Scenario;
+  let operator: Container;
+  beforeAll(async () => {
+    // the operator's process has no other clock than the real one
+    scenario = await startScenario({ operator: false, clock: scaledClock(), ...machinesAt(20) });
+    // whether it keeps its lease would depend on what else the machine does
+    operator = await startContainer({ ...scenario.world.env(), DISABLE_LEADER_ELECTION: 'true' }, LIMIT_MIB * MIB);
+    const web = deployment('web', 0, apart('web'), { cpu: '500m' });
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2, 4, 8] }), web);
+    await until('a ready NodePool', async () => {
+      const found = await scenario.kube.find(NODE_POOL, { name: 'default' });
+      return found !== undefined && isTrue(found, 'Ready');
+    });
+  }, LONGEST_MS);
+  afterAll(async () => {
+    await operator?.stop();
+    await scenario.stop();
+  });
+
+  const until = (what: string, holds: () => Promise<boolean>): Promise<unknown> =>
+    scenario.until(
+      what,
+      async () => {
+        if (operator.hasEnded()) throw new Error(`the operator has ended:\n${operator.tail()}`);
+        return holds();
+      },
+      PATIENCE_MS,
+    );
+  const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${operator.metricsPort}/metrics`)).text();
+
+  it(
+    `buys ${NODES} nodes, and gives those back that are not needed any more`,
+    async () => {
+      await scenario.scale('web', NODES);
+      await until(`${NODES} running pods`, async () => (await scenario.running('web')).length === NODES);
+      expect(await scenario.nodes()).toHaveLength(NODES);
+      await scenario.scale('web', LEFT);
+      await until(`${LEFT} nodes`, async () => (await scenario.nodes()).length === LEFT);
+      await until('a pass of disruption', async () =>
+        /nodejs_thread_heap_used_bytes\{thread="laboratory"\} \d/.test(await metrics()),
+      );
+    },
+    LONGEST_MS,
+  );
+
+  it('answers probes while many ask for all instance types', async () => {
+    let isOver = false;
+    const attack = Array.from({ length: CLIENTS }, async () => {
+      const response = await fetch(`http://127.0.0.1:${operator.metricsPort}/debug/instancetypes`);
+      expect(response.status).toBe(200);
+      return (await response.text()).length;
+    });
+    let probes = 0;
+    const probing = (async () => {
+      for (; !isOver; probes += 1) {
+        expect((await fetch(`http://127.0.0.1:${operator.healthProbePort}/readyz`)).status).toBe(200);
+        expect((await fetch(`http://127.0.0.1:${operator.healthProbePort}/healthz`)).status).toBe(200);
+      }
+    })();
+    const lengths = await Promise.all(attack);
+    isOver = true;
+    await probing;
+    expect(Math.min(...lengths)).toBeGreaterThan(1_000_000);
+    expect(probes).toBeGreaterThan(2);
+  });
+
+  it('has stayed below its limit, beyond which its heaps together cannot grow', async () => {
+    expect(operator.peakBytes()).toBeLessThan(LIMIT_MIB * MIB);
+    const text = await metrics();
+    expect(text).toContain(`karpenter_memory_limit_bytes ${LIMIT_MIB * MIB}`);
+    const limits = [...text.matchAll(/^nodejs_thread_heap_limit_bytes\{thread="(\w+)"\} (\d+)$/gm)];
+    expect(limits.map(([, thread]) => thread).sort()).toEqual(['laboratory', 'main', 'solver']);
+    const heapsMib = limits.reduce((sum, [, , bytes]) => sum + Number(bytes) / MIB, 0);
+    expect(heapsMib).toBeLessThanOrEqual(LIMIT_MIB - RESERVE_MIB);
+  });
+});

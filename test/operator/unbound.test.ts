@@ -1,0 +1,114 @@
+/** Pods that are not bound to the nodes which are bought for them: little is bought, all is said, and a cure works at once. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_POOL, POD } from '../../src/api/kinds.ts';
+import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
+import type { NodePool } from '../../src/api/nodepool.ts';
+import { type Scenario, startScenario } from './harness.ts';
+import { pool } from './pools.ts';
+
+const AGENT = { key: 'agent', effect: 'NoSchedule' } as const;
+
+/** Nodes with a label of their own, on which an agent has something to do before pods may come. */
+function agentPool(): KubeObject {
+  const made = pool({ name: 'agents', labels: { team: 'a' } }) as unknown as NodePool;
+  const spec = { ...made.spec.template.spec, startupTaints: [AGENT] };
+  return { ...made, spec: { ...made.spec, template: { ...made.spec.template, spec } } } as KubeObject;
+}
+
+const podOf = (name: string, spec: Partial<Pod['spec']>): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default' },
+  spec: {
+    terminationGracePeriodSeconds: 0,
+    containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '1' } } }],
+    ...spec,
+  },
+});
+
+describe('pods that are not bound to the nodes which are bought for them', () => {
+  let scenario: Scenario;
+  let stripsLabel = true;
+  let agent: Promise<void>;
+  let isOver = false;
+
+  /** Takes a label away from each new node, then lets pods come. */
+  async function runAgent(): Promise<void> {
+    while (!isOver) {
+      for (const { metadata, spec } of await scenario.nodes()) {
+        const taints = spec?.taints ?? [];
+        if (metadata.labels?.['karpenter.sh/registered'] !== 'true' || !taints.some(({ key }) => key === AGENT.key))
+          continue;
+        const labels = stripsLabel ? { team: null } : {};
+        const rest = taints.filter(({ key }) => key !== AGENT.key);
+        const { resourceVersion } = metadata;
+        const patch = { metadata: { labels, resourceVersion }, spec: { taints: rest } };
+        await scenario.kube.patch(NODE, { name: metadata.name }, patch).catch(() => undefined);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
+  const boughtFor = (nodePool: string): number =>
+    scenario.log.filter(
+      ({ message, NodePool }) =>
+        message === 'created nodeclaim' && (NodePool as { name?: string } | undefined)?.name === nodePool,
+    ).length;
+  const eventsOf = async (reason: string, kind: string, name: string): Promise<readonly string[]> =>
+    (await scenario.events(reason))
+      .filter(({ involvedObject }) => involvedObject.kind === kind && involvedObject.name === name)
+      .map(({ message }) => message);
+  const isRunning = async (name: string): Promise<boolean> =>
+    (await scenario.kube.find(POD, { name, namespace: 'default' }))?.status?.phase === 'Running';
+
+  beforeAll(async () => {
+    scenario = await startScenario();
+    agent = runAgent();
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), agentPool(), pool({ name: 'plain' }));
+    await scenario.kube.create(POD, podOf('choosy', { nodeSelector: { team: 'a' } }));
+    const ignored = podOf('ignored', {
+      schedulerName: 'elsewhere',
+      nodeSelector: { 'karpenter.sh/nodepool': 'plain' },
+    });
+    await scenario.kube.create(POD, ignored);
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }];
+    const status = { phase: 'Pending', conditions };
+    await scenario.kube.patch(POD, { name: 'ignored', namespace: 'default' }, { status }, { subresource: 'status' });
+    await scenario.until('a first node of each NodePool', () => boughtFor('agents') > 0 && boughtFor('plain') > 0);
+    await scenario.pass(10 * 60_000);
+  }, 90_000);
+  afterAll(async () => {
+    isOver = true;
+    await agent;
+    await scenario.stop();
+  }, 60_000);
+
+  it('buy at most two nodes in ten minutes when the nodes lack a label, and say which', async () => {
+    expect(boughtFor('agents')).toBe(2);
+    const lack = 'it has no label team, and the pod selects team In [a]';
+    expect((await eventsOf('NotBound', 'Pod', 'choosy')).join()).toContain(lack);
+    expect((await eventsOf('NotBound', 'NodePool', 'agents')).join()).toContain(lack);
+    expect((await eventsOf('PodHeld', 'Pod', 'choosy')).join()).toContain(lack);
+    expect(await scenario.debug('holds')).toMatchObject([
+      { pod: 'default/choosy', code: 'not-bound', text: expect.stringContaining(lack), times: 1 },
+    ]);
+    await scenario.until('the nodes to be given back', async () =>
+      (await scenario.nodes()).every(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] !== 'agents'),
+    );
+  });
+
+  it('buy one node when their scheduler ignores it, and say so', async () => {
+    expect(boughtFor('plain')).toBe(1);
+    const text = 'the scheduler elsewhere has not bound it';
+    expect((await eventsOf('NotBound', 'Pod', 'ignored')).join()).toContain(text);
+    expect((await eventsOf('NotBound', 'NodePool', 'plain')).join()).toContain(text);
+  });
+
+  it('get a node as soon as the cause is cured', async () => {
+    stripsLabel = false;
+    await scenario.kube.patch(NODE_POOL, { name: 'agents' }, { spec: { weight: 5 } });
+    await scenario.kube.delete(POD, { name: 'ignored', namespace: 'default' });
+    await scenario.kube.create(POD, podOf('scheduled', { nodeSelector: { 'karpenter.sh/nodepool': 'plain' } }));
+    await scenario.until('both to run', async () => (await isRunning('choosy')) && (await isRunning('scheduled')));
+  });
+});

@@ -1,0 +1,149 @@
+/** What could not be asked, or is missing from an answer, never reads as changed. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { EC2NodeClass } from '../../../src/api/ec2nodeclass.ts';
+import { EC2_NODE_CLASS } from '../../../src/api/kinds.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, PLACEMENT_GROUP_ID_LABEL } from '../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import {
+  isImageDrifted,
+  isPlacementGroupDrifted,
+  isSecurityGroupDrifted,
+  isSubnetDrifted,
+} from '../../../src/aws/drift.ts';
+import type { Instance } from '../../../src/aws/instances/instance.ts';
+import type { InstanceType } from '../../../src/engine/model.ts';
+import type { FaultRule } from '../../../src/local/aws/types.ts';
+import { nodeClaimOf, nodeClassOf } from '../../support/awsobjects.ts';
+import { Account, only } from './support/account.ts';
+
+const DAY = 24 * 3_600_000;
+const DENIED = { code: 'UnauthorizedOperation', status: 403 };
+
+describe('a drift check', () => {
+  const nodeClass: EC2NodeClass = {
+    ...nodeClassOf('test'),
+    status: {
+      amis: [
+        {
+          id: 'ami-arm',
+          name: 'arm',
+          requirements: [{ key: 'kubernetes.io/arch', operator: 'In', values: ['arm64'] }],
+        },
+      ],
+      subnets: [{ id: 'subnet-1', zone: 'a' }],
+      securityGroups: [{ id: 'sg-1', name: 'one' }],
+    },
+  };
+  const typeOf = (arch: string): InstanceType => ({
+    name: 'm5.large',
+    requirements: [only('kubernetes.io/arch', arch)],
+    capacity: {},
+    overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+    offerings: [],
+  });
+  const claim: NodeClaim = {
+    ...nodeClaimOf('claim', 0, []),
+    metadata: { name: 'claim', labels: { [INSTANCE_TYPE_LABEL]: 'm5.large', [PLACEMENT_GROUP_ID_LABEL]: 'pg-1' } },
+    status: { imageID: 'ami-1' },
+  };
+  const instance = { id: 'i-1', subnetId: 'subnet-1', securityGroupIds: ['sg-1'] } as unknown as Instance;
+  const group = { id: 'pg-2', name: 'two', strategy: 'spread', partitions: 0 };
+  const selecting = { ...nodeClass, spec: { ...nodeClass.spec, placementGroupSelector: { id: 'pg-1' } } };
+
+  it.each([
+    {
+      of: 'an image that another one replaces',
+      is: true,
+      check: () => isImageDrifted(claim, nodeClass, [typeOf('arm64')]),
+    },
+    { of: 'a type that no image is for', is: false, check: () => isImageDrifted(claim, nodeClass, [typeOf('amd64')]) },
+    { of: 'another placement group', is: true, check: () => isPlacementGroupDrifted(claim, selecting, group) },
+    {
+      of: 'a placement group that EC2 does not have',
+      is: false,
+      check: () => isPlacementGroupDrifted(claim, selecting, undefined),
+    },
+    {
+      of: 'a placement group that is no longer wanted',
+      is: true,
+      check: () => isPlacementGroupDrifted(claim, nodeClass, undefined),
+    },
+  ])('of $of answers $is', ({ check, is }) => {
+    expect(check()).toBe(is);
+  });
+
+  it('refuses an instance of which EC2 leaves out what it compares', () => {
+    expect(() => isSecurityGroupDrifted({ ...instance, securityGroupIds: [] }, nodeClass)).toThrow(
+      'EC2 tells no security groups of instance i-1',
+    );
+    expect(() => isSubnetDrifted({ ...instance, subnetId: '' }, nodeClass)).toThrow(
+      'EC2 tells no subnet of instance i-1',
+    );
+  });
+});
+
+describe('a NodeClass and its claims', () => {
+  let account: Account;
+  let claim: NodeClaim;
+  beforeAll(async () => {
+    account = await Account.open();
+    const created = await account.provider.create(
+      account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'), only(CAPACITY_TYPE_LABEL, 'on-demand')),
+    );
+    claim = account.write(created);
+  });
+  afterAll(() => account.close());
+  afterEach(() => account.aws.faults.clear());
+
+  const lists = ({ status }: EC2NodeClass) =>
+    [status?.amis, status?.subnets, status?.securityGroups].map((list) => (list ?? []).map(({ id }) => id).sort());
+  /** One pass of a process that has just started, or of one whose caches are old. */
+  const look = async (): Promise<unknown> => {
+    account.clock.forward(DAY);
+    return account.reconcileNodeClass().catch((error: Error) => error.message);
+  };
+
+  it.each<FaultRule>([
+    { kind: 'error', action: 'GetParameter', ...DENIED, times: 1 },
+    { kind: 'error', action: 'GetParameter', ...DENIED, times: 3 },
+    { kind: 'error', action: 'DescribeImages', ...DENIED, times: 1 },
+    { kind: 'error', action: 'DescribeSubnets', ...DENIED, times: 1 },
+    { kind: 'error', action: 'DescribeSecurityGroups', ...DENIED, times: 1 },
+    { kind: 'empty', action: 'GetParameter', times: 1 },
+    { kind: 'empty', action: 'DescribeImages', times: 1 },
+    { kind: 'empty', action: 'DescribeSubnets', times: 1 },
+    { kind: 'empty', action: 'DescribeSecurityGroups', times: 1 },
+  ])('stay as they are when AWS answers with $kind to $action $times times', async (fault) => {
+    const before = lists(account.nodeClass());
+    account.aws.faults.add(fault);
+    await look();
+    expect(account.aws.faults.list()).toEqual([]);
+    expect(lists(account.nodeClass())).toEqual(before);
+    expect(await account.provider.isDrifted(claim)).toBeUndefined();
+    await account.reconcileNodeClass();
+    expect(lists(account.nodeClass())).toEqual(before);
+  });
+
+  it('believe that something is gone when EC2 says so twice', async () => {
+    account.aws.faults.add({ kind: 'empty', action: 'DescribeSecurityGroups', times: 2 });
+    await look();
+    expect(account.nodeClass().status).not.toHaveProperty('securityGroups');
+    await expect(account.provider.isDrifted(claim)).rejects.toThrow('no security groups are present in the status');
+  });
+
+  it('are not drifted while the placement group is unknown to a new process', async () => {
+    await look();
+    const { status, ...rest } = account.nodeClass();
+    const spec = { ...rest.spec, placementGroupSelector: { id: 'pg-0123456789abcdef0' } };
+    const labels = { ...claim.metadata.labels, [PLACEMENT_GROUP_ID_LABEL]: 'pg-0123456789abcdef0' };
+    account.kube.put(EC2_NODE_CLASS, { ...rest, spec, status: status ?? {} });
+    await account.restart();
+    account.aws.faults.add({ kind: 'error', action: 'DescribePlacementGroups', ...DENIED });
+    const grouped = { ...claim, metadata: { ...claim.metadata, labels } };
+    await expect(account.provider.isDrifted(grouped)).rejects.toThrow('getting the placement group, ');
+    // Nor is anything bought outside of it.
+    await expect(account.provider.create(account.claim())).rejects.toThrow('Error resolving instance types');
+    expect(account.running()).toHaveLength(1);
+    expect(await account.provider.list()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,293 @@
+/**
+ * Whatever a pod selects by: when a node is bought for it, the node carries a label that kube-scheduler takes. Else the
+ * pod is never bound, and nodes are bought for it for ever.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
+import type { NodeSelectorRequirement, Pod } from '../../../../src/api/kubernetes.ts';
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
+  CAPACITY_RESERVATION_TYPE_LABEL,
+  HOSTNAME_LABEL,
+  INSTANCE_TENANCY_LABEL,
+  PLACEMENT_GROUP_ID_LABEL,
+  PLACEMENT_GROUP_PARTITION_LABEL,
+  WELL_KNOWN_LABELS,
+  WINDOWS_BUILD_LABEL,
+} from '../../../../src/api/labels.ts';
+import { labelValueErrors } from '../../../../src/api/names.ts';
+import type { NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { Requirements, STRICT } from '../../../../src/engine/requirements.ts';
+import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
+import { matchesNodeSelection } from '../../../../src/local/kubernetes/scheduler/selectors.ts';
+import { Account } from '../support/account.ts';
+import { alternatives, type Bought, buy, podThat } from './buying.ts';
+
+const ZONES = ['a', 'b', 'c'].map((zone, index) => ({ name: `us-west-2${zone}`, id: `usw2-az${index + 1}` }));
+/** One type of each kind that differs in its labels. */
+const TYPES = [
+  ['m5.large', 'm5.metal', 'm5d.xlarge', 't3.micro', 't4g.small', 'c6g.medium', 'c7i-flex.large', 'm7a.large'],
+  ['g5.xlarge', 'g4dn.12xlarge', 'g4ad.xlarge', 'p4d.24xlarge', 'inf1.xlarge', 'inf2.xlarge', 'trn1.2xlarge'],
+  ['x2idn.16xlarge', 'u-6tb1.56xlarge', 'i3.large', 'i4i.large', 'd3.xlarge', 'r6i.large', 'hpc6a.48xlarge'],
+].flat();
+
+const catalogue = () => {
+  const all = ruleBuiltCatalogue(ZONES, 1);
+  return { ...all, types: all.types.filter(({ InstanceType = '' }) => TYPES.includes(InstanceType)) };
+};
+
+const poolOf = (requirements: readonly NodeClaimRequirement[] = [], labels: Record<string, string> = {}): NodePool => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name: 'default', uid: 'pool' },
+  spec: {
+    template: {
+      metadata: { labels },
+      spec: { nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' }, requirements },
+    },
+  },
+});
+
+const affinityFor = (...matchExpressions: readonly NodeSelectorRequirement[]): Partial<Pod['spec']> => ({
+  affinity: {
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
+  },
+});
+
+let serial = 0;
+const podWith = (spec: Partial<Pod['spec']>): Pod => podThat(`p${serial++}`, spec);
+
+/** Pods that select by a label in every way there is, around the values that it can have. */
+function selectingBy(key: string, values: readonly string[]): readonly Pod[] {
+  const [first, ...others] = values;
+  const numbers = values.filter((value) => /^\d+$/.test(value)).map(Number);
+  const some = numbers.length > 0 ? [Math.min(...numbers), Math.max(...numbers)] : [];
+  const expressions: readonly NodeSelectorRequirement[][] = [
+    [{ key, operator: 'Exists' }],
+    [{ key, operator: 'DoesNotExist' }],
+    ...(first === undefined ? [] : [[{ key, operator: 'NotIn' as const, values: [first] }]]),
+    ...(others.length === 0 ? [] : [[{ key, operator: 'NotIn' as const, values: others }]]),
+    ...(values.length === 0 ? [] : [[{ key, operator: 'In' as const, values: [...values] }]]),
+    ...some.flatMap((number) => [
+      [{ key, operator: 'Gt' as const, values: [String(number)] }],
+      [{ key, operator: 'Lt' as const, values: [String(number)] }],
+      [
+        { key, operator: 'Gt' as const, values: [String(number)] },
+        { key, operator: 'NotIn' as const, values: [String(number + 1)] },
+      ],
+    ]),
+  ];
+  return [
+    ...values.map((value) => podWith({ nodeSelector: { [key]: value } })),
+    podWith({ nodeSelector: { [key]: 'nowhere' } }),
+    ...expressions.map((expression) => podWith(affinityFor(...expression))),
+  ];
+}
+
+const shown = (pod: Pod): string => {
+  const [term] =
+    pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  return JSON.stringify(pod.spec.nodeSelector ?? term?.matchExpressions);
+};
+
+/** The pods whose node kube-scheduler would not take, with what their node says. */
+function unbindable(bought: readonly Bought[]): readonly string[] {
+  const texts = bought
+    .filter(({ pod, node }) => !matchesNodeSelection(pod, node))
+    .map(({ pod, node }) => {
+      const keys = Object.keys(pod.spec.nodeSelector ?? {}).concat(shown(pod).match(/(?<="key":")[^"]+/g) ?? []);
+      return `${shown(pod)} on ${JSON.stringify(keys.map((key) => node.metadata.labels?.[key] ?? null))}`;
+    });
+  return [...new Set(texts)];
+}
+
+/** Everything that must hold of whatever is bought. */
+function check(bought: readonly Bought[], pool: NodePool): void {
+  expect(unbindable(bought)).toEqual([]);
+  // what its own NodePool requires, or it would drift and be replaced for ever
+  const required = Requirements.fromRequirements(pool.spec.template.spec.requirements);
+  const claims = new Set(bought.map(({ claim }) => claim));
+  const drifted = [...claims].filter(
+    ({ metadata }) => !Requirements.fromLabels(metadata.labels).compatible(required, STRICT),
+  );
+  expect(drifted).toEqual([]);
+  const values = new Set(bought.flatMap(({ node }) => Object.values(node.metadata.labels ?? {})));
+  expect([...values].filter((value) => labelValueErrors(value).length > 0)).toEqual([]);
+}
+
+/** The values of each well-known label that the types and their offerings have. */
+async function valuesOf(account: Account, pool: NodePool): Promise<ReadonlyMap<string, readonly string[]>> {
+  const values = new Map([...WELL_KNOWN_LABELS].map((key) => [key, new Set<string>()]));
+  for (const { requirements, offerings } of await account.provider.instanceTypes(pool))
+    for (const { key, values: own = [] } of [...requirements, ...offerings.flatMap((each) => each.requirements)])
+      for (const value of own) values.get(key)?.add(value);
+  return new Map([...values].map(([key, own]) => [key, [...own].sort()]));
+}
+
+describe('a node that is bought for a pod', () => {
+  let account: Account;
+  beforeAll(async () => {
+    account = await Account.open({ catalogue: catalogue() });
+  });
+  afterAll(() => account.close());
+
+  const pool = poolOf([{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand', 'spot'] }]);
+
+  it('carries what the pod selects by, whatever well-known label and value, and whatever EC2 sells for it', async () => {
+    const values = await valuesOf(account, pool);
+    const served = new Set<Pod>();
+    for (const [key, own] of values) {
+      const possible = await alternatives(account, pool, selectingBy(key, own));
+      check(possible, pool);
+      for (const { pod } of possible) served.add(pod);
+    }
+    expect(served.size).toBeGreaterThan(200);
+  });
+
+  it('carries every label that it was bought for, when it is really bought', async () => {
+    const values = await valuesOf(account, pool);
+    const pods = [...values.keys()].map((key) => podWith(affinityFor({ key, operator: 'Exists' })));
+    const tenancy = INSTANCE_TENANCY_LABEL;
+    const dedicated = [
+      podWith({ nodeSelector: { [tenancy]: 'dedicated' } }),
+      podWith(affinityFor({ key: tenancy, operator: 'NotIn', values: ['default'] })),
+    ];
+    const bought = await buy(account, pool, [...pods, ...dedicated]);
+    const without = [...values.keys()].filter((key) => !bought.some(({ pod }) => shown(pod).includes(`"${key}"`)));
+    expect(without.sort()).toEqual([
+      CAPACITY_RESERVATION_ID_LABEL,
+      CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
+      CAPACITY_RESERVATION_TYPE_LABEL,
+      PLACEMENT_GROUP_ID_LABEL,
+      PLACEMENT_GROUP_PARTITION_LABEL,
+      WINDOWS_BUILD_LABEL,
+    ]);
+    check(bought, pool);
+  });
+
+  /** The NodeClass with these settings, resolved. */
+  async function withClass(more: Partial<EC2NodeClass['spec']>): Promise<void> {
+    const { metadata, spec } = account.nodeClass();
+    const { placementGroupSelector: _, capacityReservationSelectorTerms: __, ...rest } = spec;
+    const amiSelectorTerms = [{ alias: 'al2023@latest' }];
+    const generation = (metadata.generation ?? 1) + 1;
+    const changed = { ...rest, amiSelectorTerms, ...more };
+    account.kube.put(EC2_NODE_CLASS, { ...account.nodeClass(), metadata: { ...metadata, generation }, spec: changed });
+    account.clock.forward(10 * 60_000);
+    await account.reconcileNodeClass();
+  }
+
+  const affinities = (key: string, ...all: readonly (readonly [NodeSelectorRequirement['operator'], ...string[]])[]) =>
+    all.map(([operator, ...values]) => podWith(affinityFor({ key, operator, values })));
+
+  it('carries id and partition of its placement group, and none that is excluded', async () => {
+    const id = account.aws.seed.placementGroup({ name: 'parts', strategy: 'partition', partitions: 4 });
+    await withClass({ placementGroupSelector: { id } });
+    const partition = PLACEMENT_GROUP_PARTITION_LABEL;
+    const pods = [
+      ...affinities(
+        PLACEMENT_GROUP_ID_LABEL,
+        ['In', id],
+        ['Exists'],
+        ['NotIn', 'pg-other'],
+        ['NotIn', id],
+        ['DoesNotExist'],
+      ),
+      ...affinities(
+        partition,
+        ['In', '3'],
+        ['Exists'],
+        ['NotIn', '1'],
+        ['NotIn', '1', '2', '3'],
+        ['Gt', '2'],
+        ['Lt', '2'],
+      ),
+      ...affinities(partition, ['In', '5'], ['Gt', '4'], ['DoesNotExist']),
+    ];
+    const bought = await buy(account, pool, pods);
+    expect(bought).toHaveLength(9);
+    check(bought, pool);
+  });
+
+  it('is refused for partitions of a group that has none', async () => {
+    const id = account.aws.seed.placementGroup({ name: 'near', strategy: 'cluster' });
+    await withClass({ placementGroupSelector: { id } });
+    const pods = affinities(PLACEMENT_GROUP_PARTITION_LABEL, ['In', '1'], ['Exists'], ['DoesNotExist'], ['NotIn', '1']);
+    const bought = await buy(account, pool, pods);
+    expect(bought).toHaveLength(2);
+    check(bought, pool);
+  });
+
+  it('carries the labels of the reservation that it is bought out of, and of no other', async () => {
+    const seed = { instanceType: 'm5.large', total: 10, matchCriteria: 'targeted' } as const;
+    const a = account.aws.seed.capacityReservation({ ...seed, zone: 'us-west-2a' });
+    const b = account.aws.seed.capacityReservation({ ...seed, zone: 'us-west-2b', interruptible: true });
+    await withClass({ capacityReservationSelectorTerms: [{ id: a }, { id: b }] });
+    const any = poolOf();
+    const ids = [['In', a], ['In', b], ['NotIn', a], ['Exists'], ['DoesNotExist']] as const;
+    const pods = [
+      ...affinities(CAPACITY_RESERVATION_ID_LABEL, ...ids),
+      ...affinities(CAPACITY_RESERVATION_TYPE_LABEL, ['In', 'default'], ['Exists'], ['NotIn', 'default']),
+      ...affinities(CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL, ['In', 'true'], ['In', 'false'], ['DoesNotExist']),
+    ];
+    const bought = await buy(account, any, pods);
+    expect(bought.length).toBeGreaterThanOrEqual(8);
+    check(bought, any);
+  });
+
+  it('carries the build of Windows', async () => {
+    await withClass({ amiSelectorTerms: [{ alias: 'windows2022@latest' }] });
+    const pods = [...selectingBy(WINDOWS_BUILD_LABEL, ['10.0.20348']), ...selectingBy('kubernetes.io/os', ['windows'])];
+    const bought = await buy(account, pool, pods);
+    expect(bought.length).toBeGreaterThan(4);
+    check(bought, pool);
+    await withClass({});
+  });
+
+  it('carries the labels that its NodePool leaves open, with a value that suits the pod', async () => {
+    const open = poolOf(
+      [
+        { key: 'team', operator: 'In', values: ['a', 'b', 'c'] },
+        { key: 'anything', operator: 'Exists' },
+        { key: 'but', operator: 'NotIn', values: ['x'] },
+        { key: 'above', operator: 'Gt', values: ['4'] },
+        { key: 'between', operator: 'Gte', values: ['2'] },
+        { key: 'between', operator: 'Lte', values: ['4'] },
+      ],
+      { fixed: 'value' },
+    );
+    const pods = [
+      ...selectingBy('team', ['a', 'b', 'c']),
+      ...selectingBy('anything', ['x', '7']),
+      ...selectingBy('but', ['x', 'y']),
+      ...selectingBy('above', ['3', '5', '9']),
+      ...selectingBy('between', ['2', '3', '4']),
+      ...selectingBy('fixed', ['value']),
+      ...selectingBy('unknown', ['x']),
+      ...selectingBy(HOSTNAME_LABEL, ['node-1']),
+    ];
+    const bought = await buy(account, open, pods);
+    expect(bought.length).toBeGreaterThan(25);
+    check(bought, open);
+  });
+
+  it('carries the aliases that kubelets and cloud controllers do not all know', async () => {
+    const aliases = {
+      'failure-domain.beta.kubernetes.io/zone': 'us-west-2b',
+      'failure-domain.beta.kubernetes.io/region': 'us-west-2',
+      'beta.kubernetes.io/arch': 'arm64',
+      'beta.kubernetes.io/os': 'linux',
+      'beta.kubernetes.io/instance-type': 'm5.large',
+    };
+    const bought = await buy(
+      account,
+      pool,
+      Object.entries(aliases).map(([key, value]) => podWith({ nodeSelector: { [key]: value } })),
+    );
+    expect(bought).toHaveLength(5);
+    check(bought, pool);
+  });
+});

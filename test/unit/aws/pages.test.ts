@@ -1,0 +1,27 @@
+import { expect, it } from '@jest/globals';
+import { pagesOf } from '../../../src/aws/pages.ts';
+
+async function* counting(): AsyncGenerator<number> {
+  for (let page = 1; ; page += 1) yield page;
+}
+
+it.each(['NextToken', 'Marker'])('ends where a page is followed by itself, by its %s', async (token) => {
+  async function* repeating(): AsyncGenerator<object> {
+    for (;;) yield { [token]: 'a' };
+  }
+  let read = 0;
+  const all = async (): Promise<void> => {
+    for await (const _ of pagesOf('DescribeThings', repeating())) read += 1;
+  };
+  await expect(all()).rejects.toThrow('AWS answers DescribeThings with the same page again');
+  expect(read).toBe(1);
+});
+
+it('reads pages as long as there is an end to them', async () => {
+  const read: number[] = [];
+  const all = async (): Promise<void> => {
+    for await (const page of pagesOf('DescribeThings', counting(), 3)) read.push(page);
+  };
+  await expect(all()).rejects.toThrow('AWS answers DescribeThings with more than 3 pages');
+  expect(read).toEqual([1, 2, 3]);
+});

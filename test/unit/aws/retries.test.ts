@@ -1,0 +1,59 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Retries, standardRetries } from '../../../src/aws/retries.ts';
+import type { Clock } from '../../../src/kube/clock.ts';
+
+type Kind = Parameters<Retries['refreshRetryTokenForRetry']>[1]['errorType'];
+
+/** A clock on which every wait is over at once, and is kept. */
+function waits(): Clock & { readonly sleptMs: number[] } {
+  const sleptMs: number[] = [];
+  return { sleptMs, now: () => 0, after: () => () => undefined, sleep: async (ms) => void sleptMs.push(ms) };
+}
+
+async function play(retries: Retries, kinds: readonly Kind[]): Promise<void> {
+  let token = await retries.acquireInitialRetryToken('');
+  for (const errorType of kinds) token = await retries.refreshRetryTokenForRetry(token, { errorType });
+  expect(token.getRetryCount()).toBe(kinds.length);
+  expect(token.getRetryDelay()).toBe(0);
+}
+
+const repeated = (kind: Kind, times: number): Kind[] => Array.from({ length: times }, () => kind);
+
+describe('retries of a call to AWS', () => {
+  it.each([
+    { kind: 'TRANSIENT', pausesMs: [50, 100, 200, 400, 800] },
+    { kind: 'THROTTLING', pausesMs: [1_000, 2_000, 4_000, 8_000, 16_000] },
+  ] as const)('wait by the clock of the operator: $kind', async ({ kind, pausesMs }) => {
+    const clock = waits();
+    const retries = standardRetries(clock, 6, () => 1);
+    await play(retries, repeated(kind, 5));
+    expect(clock.sleptMs).toEqual(pausesMs);
+    await expect(play(retries, repeated(kind, 6))).rejects.toThrow('not tried again');
+  });
+
+  it.each(['CLIENT_ERROR', 'SERVER_ERROR'] as const)('do not happen after a %s', async (kind) => {
+    await expect(play(standardRetries(waits(), 6), [kind])).rejects.toThrow('not tried again');
+  });
+
+  it('wait for as long as the service says, up to a bound', async () => {
+    const clock = waits();
+    const retries = standardRetries(clock, 6, () => 1);
+    const token = await retries.acquireInitialRetryToken('');
+    for (const afterMs of [2_000, 3_600_000])
+      await retries.refreshRetryTokenForRetry(token, {
+        errorType: 'TRANSIENT',
+        retryAfterHint: new Date(Date.now() + afterMs),
+      });
+    expect(clock.sleptMs[0]).toBeGreaterThan(1_900);
+    expect(clock.sleptMs[0]).toBeLessThanOrEqual(2_000);
+    expect(clock.sleptMs[1]).toBe(5_050);
+  });
+
+  it('end in a long outage, and begin again with successes', async () => {
+    const retries = standardRetries(waits(), 6);
+    for (let call = 0; call < 7; call++) await play(retries, repeated('TRANSIENT', 5));
+    await expect(play(retries, ['TRANSIENT'])).rejects.toThrow('not tried again');
+    for (let call = 0; call < 14; call++) retries.recordSuccess(await retries.acquireInitialRetryToken(''));
+    await play(retries, ['TRANSIENT']);
+  });
+});

@@ -1,0 +1,48 @@
+/** User data of a size or depth that nobody writes. */
+import { describe, expect, it } from '@jest/globals';
+import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import { familyOf } from '../../../../src/aws/amis/families.ts';
+import { type Bootstrap, InvalidUserData } from '../../../../src/aws/userdata/input.ts';
+import { renderUserData } from '../../../../src/aws/userdata/userdata.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { nodeClassOf } from '../../../support/awsobjects.ts';
+
+const bootstrap = (custom: string): Bootstrap => ({
+  cluster: { name: 'test', endpoint: 'https://test', caBundle: 'YQ==', dnsIp: undefined },
+  cidr: '10.100.0.0/16',
+  labels: {},
+  taints: [],
+  kubelet: {},
+  rawKubelet: {},
+  custom,
+  raid0: false,
+});
+const family = (amiFamily: NonNullable<EC2NodeClass['spec']['amiFamily']>) =>
+  familyOf(nodeClassOf('test', { amiFamily }));
+const DEPTH = 30_000;
+
+describe.each(['AL2023', 'AL2', 'Bottlerocket', 'Windows2022', 'Custom'] as const)('user data of %s', (name) => {
+  it('is refused when it is far larger than what EC2 takes', () => {
+    const render = () => renderUserData(family(name), bootstrap('x: 1\n'.repeat(100_000)), silent);
+    expect(render).toThrow(new InvalidUserData('it has 500000 characters, and EC2 takes 16384 bytes'));
+  });
+
+  it.each([
+    ['nested lists', `a: ${'['.repeat(DEPTH)}`],
+    ['nested tables', `a = ${'{ a = '.repeat(DEPTH / 6)}`],
+    ['aliases of aliases', ['a: &a [x]', 'b: &b [*a,*a]', 'c: &c [*b,*b]', 'd: [*c,*c]'].join('\n')],
+    ['headers', `Content-Type: multipart/mixed; boundary="a"\n${' x\n'.repeat(DEPTH / 2)}`],
+    [
+      'white space',
+      `Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Transfer-Encoding: quoted-printable\n\n${' '.repeat(DEPTH)}x`,
+    ],
+  ])('with %s is rendered, or refused as user data', (_, custom) => {
+    const before = process.threadCpuUsage();
+    try {
+      expect(typeof renderUserData(family(name), bootstrap(custom), silent)).toBe('string');
+    } catch (error) {
+      expect(error).toBeInstanceOf(InvalidUserData);
+    }
+    expect(process.threadCpuUsage(before).user / 1000).toBeLessThan(5_000);
+  });
+});

@@ -1,0 +1,291 @@
+/** What follows when a thread of the engine hangs or dies, played by a worker that does so on demand. */
+import { BroadcastChannel } from 'node:worker_threads';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { POD } from '../../../src/api/kinds.ts';
+import { GIVEN_UP, Supervision, Suspects } from '../../../src/controllers/engine-supervision.ts';
+import { EngineDeath } from '../../../src/controllers/engine-watchdog.ts';
+import { boardWriter, newBoard, podOnBoard } from '../../../src/controllers/progress-board.ts';
+import { type ThreadSolver, threadSolver } from '../../../src/controllers/threadsolver.ts';
+import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
+import type { Clock } from '../../../src/kube/clock.ts';
+import { silent } from '../../../src/observe/logger.ts';
+import { createMetrics } from '../../../src/observe/metrics.ts';
+import { World } from './harness.ts';
+
+const OPTIONS: SolveOptions = {
+  preferencePolicy: 'Respect',
+  minValuesPolicy: 'Strict',
+  reservedMode: 'off',
+  ignoreDraRequests: true,
+  deadlineMs: 60_000,
+};
+
+/** Answers that nothing is to be done, unless it is shown a pod whose name says what becomes of the worker. */
+const WORKER = `
+  import { BroadcastChannel, parentPort, workerData } from 'node:worker_threads';
+  const names = new Set();
+  const write = (text) => {
+    for (let at = 0; at < text.length; at++) new Uint8Array(workerData.board, 4)[at] = text.charCodeAt(at);
+    Atomics.store(new Int32Array(workerData.board, 0, 1), 0, text.length);
+  };
+  parentPort.on('message', (message) => {
+    if (message.kind === 'put' && message.list === 'pendingPods')
+      for (const [, pod] of message.items) names.add(pod.metadata.name);
+    if (message.kind !== 'solve') return;
+    for (const name of names) {
+      write('default/' + name);
+      if (name.startsWith('hang')) {
+        new BroadcastChannel('hanging').postMessage(name);
+        for (;;);
+      }
+      if (name.startsWith('throw')) throw new Error('lost');
+    }
+    const plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };
+    parentPort.postMessage({ job: message.job, plan });
+  });
+`;
+const url = new URL(`data:text/javascript,${encodeURIComponent(WORKER)}`);
+
+/** Time that passes when the test says so. */
+class Hands implements Clock {
+  #nowMs = 0;
+  readonly #timers = new Set<{ readonly dueMs: number; readonly fire: () => void }>();
+
+  now = (): number => this.#nowMs;
+  after(ms: number, fire: () => void): () => void {
+    const timer = { dueMs: this.#nowMs + ms, fire };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+  sleep = async (ms: number): Promise<void> => {
+    this.#nowMs += ms;
+  };
+  advance(ms: number): void {
+    this.#nowMs += ms;
+    for (const timer of this.#timers) {
+      if (timer.dueMs > this.#nowMs) continue;
+      this.#timers.delete(timer);
+      timer.fire();
+    }
+  }
+}
+
+function snapshotOf(...names: readonly string[]): Snapshot {
+  const world = new World();
+  for (const [at, name] of names.entries()) world.pending(1, `${at + 1}00m`, name);
+  const pendingPods = world.kube
+    .all(POD)
+    .map((pod) => ({ ...pod, metadata: { ...pod.metadata, uid: pod.metadata.name } }));
+  return {
+    nowMs: 0,
+    pools: [],
+    nodes: [],
+    pendingPods,
+    daemonPods: [],
+    namespaces: [],
+    podDisruptionBudgets: [],
+    persistentVolumeClaims: [],
+    persistentVolumes: [],
+    storageClasses: [],
+  };
+}
+
+describe('a thread of the engine', () => {
+  const clock = new Hands();
+  let solver: ThreadSolver | undefined;
+  afterEach(() => solver?.close());
+
+  /** Lets the time of a question pass whenever a worker hangs. Answers the time that it all took. */
+  async function played<T>(work: Promise<T>): Promise<{ readonly answer: T; readonly tookMs: number }> {
+    const startedMs = clock.now();
+    const channel = new BroadcastChannel('hanging');
+    channel.onmessage = () => clock.advance(90_000);
+    try {
+      return { answer: await work, tookMs: clock.now() - startedMs };
+    } finally {
+      channel.close();
+    }
+  }
+
+  it('that hangs is ended, and solves without the pod that it worked on, which is refused', async () => {
+    const metrics = createMetrics();
+    const logged: string[] = [];
+    solver = threadSolver({ clock, url });
+    solver.solve.reportTo?.({ metrics, log: { ...silent, error: (text) => void logged.push(text) } });
+    const snapshot = snapshotOf('app', 'hang');
+    const { answer: plan, tookMs } = await played(solver.solve(snapshot, OPTIONS));
+    const key = [...plan.refusals.keys()];
+    expect(key).toEqual([expect.stringContaining('default/hang')]);
+    expect([...plan.refusals.values()][0]?.text).toContain('the solver did not come back from work');
+    // its deadline and a margin, then the pause before another thread is started
+    expect(tookMs).toBe(91_000);
+    expect(logged).toEqual(['a thread of the engine ended, starting another']);
+    expect(await metrics.text()).toContain('karpenter_engine_worker_restarts_total{worker="solver",reason="hung"} 1');
+    // it is left out of the next solve as well, which takes no time for it
+    expect((await played(solver.solve(snapshot, OPTIONS))).tookMs).toBe(0);
+  });
+
+  it('that dies is followed by another, which does without the pod', async () => {
+    solver = threadSolver({ clock, url });
+    const { answer: plan } = await played(solver.solve(snapshotOf('app', 'throw'), OPTIONS));
+    expect([...plan.refusals.keys()]).toEqual([expect.stringContaining('default/throw')]);
+  });
+});
+
+describe('supervision', () => {
+  const died = (reason: 'hung' | 'out-of-memory', pod?: string): EngineDeath =>
+    new EngineDeath('solver', reason, { text: 'ended', pod });
+  const tolerations = Array.from({ length: 2_000 }, (_, at) => ({ key: `k${at}`, operator: 'Exists' as const }));
+  const light = snapshotOf('a').pendingPods[0];
+  if (light === undefined) throw new Error('there is no pod');
+  const heavy = [1, 2, 3, 4, 5, 6].map((part) => ({
+    ...light,
+    metadata: { ...light.metadata, name: `heavy-${part}`, uid: `heavy-${part}` },
+    spec: { ...light.spec, tolerations: tolerations.slice(part) },
+  }));
+  const pods = [light, ...heavy];
+  const lightKey = `${light.metadata.namespace}/${light.metadata.name}`;
+
+  it('suspects no light pod that was merely worked on when memory ran out, and of the heavy ones more each time', () => {
+    const suspects = new Suspects(new Hands());
+    const supervision = new Supervision(new Hands(), suspects);
+    const held: number[] = [];
+    for (let ends = 0; ends < 3; ends++) {
+      supervision.died(died('out-of-memory', lightKey), pods, 'solve');
+      held.push(suspects.among(pods).size);
+    }
+    expect(held).toEqual([0, 1, 4]);
+    expect(suspects.among([light]).size).toBe(0);
+  });
+
+  it('suspects the pod that a thread hangs on, whatever it is like', () => {
+    const suspects = new Suspects(new Hands());
+    new Supervision(new Hands(), suspects).died(died('hung', lightKey), pods, 'solve');
+    expect([...suspects.among(pods).keys()]).toEqual([lightKey]);
+  });
+
+  it('pauses longer each time, up to a minute, until a thread answers', async () => {
+    const pauses: number[] = [];
+    const clock = new Hands();
+    const supervision = new Supervision(
+      Object.assign(clock, { sleep: async (ms: number) => void pauses.push(ms) }),
+      new Suspects(clock),
+    );
+    for (let ends = 0; ends < 8; ends++) {
+      supervision.died(died('hung'), [], 'solve');
+      await supervision.pause();
+    }
+    supervision.answered('solve');
+    await supervision.pause();
+    expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  });
+
+  it('counts ends of one request whatever becomes of others', () => {
+    const suspects = new Suspects(new Hands());
+    const supervision = new Supervision(new Hands(), suspects);
+    for (let ends = 0; ends < 2; ends++) {
+      supervision.died(died('out-of-memory'), pods, 'multi-node consolidation');
+      supervision.answered('drift');
+    }
+    expect(suspects.among(pods).size).toBe(1);
+    supervision.answered('multi-node consolidation');
+    supervision.died(died('out-of-memory'), pods, 'multi-node consolidation');
+    expect(suspects.among(pods).size).toBe(1);
+  });
+});
+
+describe('a worker whose threads go on ending', () => {
+  const clock = new Hands();
+  const logged: string[] = [];
+  const reports = { metrics: createMetrics(), log: { ...silent, error: (text: string) => void logged.push(text) } };
+  const failing = 'threads of the engine go on ending, failing /healthz to have the container restarted';
+  afterEach(() => void logged.splice(0));
+
+  const supervised = (): Supervision => {
+    const supervision = new Supervision(clock, new Suspects(clock));
+    supervision.reportTo(reports);
+    return supervision;
+  };
+  const hung = (pod?: string): EngineDeath => new EngineDeath('solver', 'hung', { text: 'is ended', pod });
+
+  it('is given up after ten ends in ten minutes, which is logged once, until one answers', () => {
+    const supervision = supervised();
+    const die = (ms: number): void => {
+      clock.advance(ms);
+      supervision.died(hung(), [], 'solve');
+    };
+    for (let ends = 0; ends < GIVEN_UP.ends; ends++) die(60_000);
+    supervision.check();
+    die(60_000);
+    expect(() => supervision.check()).toThrow(
+      '11 threads of the solver ended in succession without an answer, the first 10m0s ago, and there are no more pods to leave out: The thread of the solver is ended',
+    );
+    die(60_000);
+    expect(logged.filter((text) => text === failing)).toHaveLength(1);
+    supervision.answered('solve');
+    supervision.check();
+    die(60_000);
+    supervision.check();
+  });
+
+  it('is not given up for ends that come quickly one after the other', () => {
+    const supervision = supervised();
+    for (let ends = 0; ends < 50; ends++) supervision.died(hung(), [], 'solve');
+    supervision.check();
+  });
+
+  it('is not given up for a few ends that are far apart', () => {
+    const supervision = supervised();
+    for (let ends = 1; ends < GIVEN_UP.ends; ends++) {
+      clock.advance(GIVEN_UP.spanMs);
+      supervision.died(hung(), [], 'solve');
+    }
+    supervision.check();
+  });
+
+  it('is not given up while there are pods to leave out, however many', () => {
+    const supervision = supervised();
+    const [pod] = snapshotOf('a').pendingPods;
+    if (pod === undefined) throw new Error('there is no pod');
+    for (let at = 0; at < 100; at++) {
+      const requests = { cpu: `${at + 1}m` };
+      const poison = {
+        ...pod,
+        metadata: { ...pod.metadata, name: `poison-${at}` },
+        spec: { ...pod.spec, containers: [{ name: 'c', resources: { requests } }] },
+      };
+      clock.advance(10_000);
+      supervision.died(hung(`default/poison-${at}`), [poison], 'solve');
+    }
+    supervision.check();
+    expect(logged).not.toContain(failing);
+  });
+
+  it.each([
+    ['ends as it starts', new URL('data:text/javascript,throw new Error("no room")'), 'ended: Error: no room'],
+    ['cannot be started', new URL('http://127.0.0.1/worker.js'), 'cannot be started: '],
+  ])('fails the check of a solver whose thread %s', async (_, worker, text) => {
+    const solver = threadSolver({ clock, url: worker });
+    const snapshot = snapshotOf('app');
+    const limit = clock.now() + GIVEN_UP.spanMs + 120_000;
+    while (clock.now() < limit) await expect(solver.solve(snapshot, OPTIONS)).rejects.toThrow(text);
+    expect(() => solver.solve.check?.()).toThrow(text);
+    await solver.close();
+  });
+});
+
+describe('the board', () => {
+  it('shows the pod that is worked on, shortened to what names can be', () => {
+    const board = newBoard();
+    const writer = boardWriter(board);
+    if (light === undefined) throw new Error('there is no pod');
+    expect(podOnBoard(board)).toBeUndefined();
+    writer.working(light);
+    expect(podOnBoard(board)).toBe(`${light.metadata.namespace}/${light.metadata.name}`);
+    writer.working({ ...light, metadata: { ...light.metadata, name: 'n'.repeat(400) } });
+    expect(podOnBoard(board)).toHaveLength(320);
+    writer.idle();
+    expect(podOnBoard(board)).toBeUndefined();
+  });
+  const [light] = snapshotOf('b').pendingPods;
+});

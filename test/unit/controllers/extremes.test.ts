@@ -1,0 +1,231 @@
+/** What the CRDs let through: whatever a validation of ours passes can be used by everything that reads it. */
+import { describe, expect, it } from '@jest/globals';
+import type { CapacityBuffer } from '../../../src/api/capacitybuffer.ts';
+import { customResourceDefinitions } from '../../../src/api/crds.ts';
+import type { EC2NodeClass } from '../../../src/api/ec2nodeclass.ts';
+import { ec2NodeClassHash } from '../../../src/api/hash.ts';
+import { qualifiedNameErrors } from '../../../src/api/names.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
+import { nodeOverlayErrors } from '../../../src/api/nodeoverlayvalidation.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import { nodePoolErrors } from '../../../src/api/nodepoolvalidation.ts';
+import { structuralSchema } from '../../../src/api/schema/structural.ts';
+import { familyOf } from '../../../src/aws/amis/families.ts';
+import { ephemeralStorage } from '../../../src/aws/instancetypes/capacity.ts';
+import { fieldErrors } from '../../../src/aws/nodeclass/fields.ts';
+import { staticFailure } from '../../../src/aws/nodeclass/validation.ts';
+import { nodeClaimOf } from '../../../src/controllers/claims.ts';
+import { granted } from '../../../src/controllers/static/provisioning.ts';
+import { desiredReplicas, MOST_VIRTUAL_PODS } from '../../../src/engine/capacitybuffers.ts';
+import { allowances, budgetErrors } from '../../../src/engine/disruption/budgets.ts';
+import { consolidatableIn } from '../../../src/engine/disruption/consolidateafter.ts';
+import { lifetimeRemaining } from '../../../src/engine/disruption/cost.ts';
+import { evaluateOverlays, overlaid } from '../../../src/engine/overlays.ts';
+import { templateClaim } from '../../../src/engine/staticpools.ts';
+import { stateNode } from '../../../src/state/node.ts';
+import { overdueNodes } from '../../../src/state/overdue-nodes.ts';
+import { extremesOf } from '../../support/extremes.ts';
+import { nodePool, planOf, pod, TYPES } from '../engine/build.ts';
+
+const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
+const taint = { key: 'example.com/t', value: 'v', effect: 'NoSchedule' } as const;
+
+const poolWith = (spec: Partial<NodePool['spec']>): NodePool => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name: 'extreme', uid: 'uid-extreme' },
+  spec: {
+    template: {
+      metadata: { labels: { team: 'a' }, annotations: { note: 'a' } },
+      spec: {
+        nodeClassRef,
+        requirements: [{ key: 'example.com/r', operator: 'In', values: ['a'] }],
+        taints: [taint],
+        startupTaints: [{ ...taint, key: 'example.com/s' }],
+        expireAfter: '720h',
+        terminationGracePeriod: '1h',
+      },
+    },
+    disruption: { consolidateAfter: '0s', budgets: [{ nodes: '10%', schedule: '@daily', duration: '1h' }] },
+    ...spec,
+  },
+});
+
+const BASES = {
+  dynamic: poolWith({ limits: { cpu: '1000' }, weight: 50 }),
+  static: poolWith({ limits: { nodes: '10' }, replicas: 1 }),
+};
+
+const claimSchema = structuralSchema(
+  customResourceDefinitions().find(({ spec }) => spec.names.kind === 'NodeClaim')?.spec.versions[0]?.schema
+    .openAPIV3Schema,
+);
+
+/** What the API server would refuse of the claim that is made for the pool. */
+function refusals(pool: NodePool): readonly unknown[] {
+  const planned = templateClaim(pool, TYPES);
+  const claim = nodeClaimOf(planned, pool);
+  const keys = [...Object.keys(claim.metadata.labels ?? {}), ...Object.keys(claim.metadata.annotations ?? {})];
+  return [
+    ...claimSchema.validate(claimSchema.applyDefaults(claim)),
+    ...keys.flatMap((key) => qualifiedNameErrors(key.toLowerCase())),
+  ];
+}
+
+const healthy = pod('healthy', { cpu: '1', nodeSelector: { 'karpenter.sh/nodepool': 'sound' } });
+
+describe.each(Object.entries(BASES))('a %s NodePool with one field at an extreme', (_, base) => {
+  // those of other providers are none of our business
+  const extremes = extremesOf(base).filter(
+    ({ object: { spec } }) =>
+      spec.template.spec.nodeClassRef.group === nodeClassRef.group &&
+      spec.template.spec.nodeClassRef.kind === nodeClassRef.kind,
+  );
+
+  it('comes in many forms that the API server takes', () => {
+    expect(extremes.length).toBeGreaterThan(100);
+    expect(nodePoolErrors(base)).toEqual([]);
+  });
+
+  it('keeps no pod of another NodePool from its node', () => {
+    const pools = [
+      ...extremes.map(({ object }, at) => ({ ...object, metadata: { name: `x${at}` } })),
+      nodePool('sound'),
+    ];
+    const plan = planOf({ pools, pendingPods: [healthy] });
+    expect(plan.claims.map(({ nodePool }) => nodePool)).toEqual(['sound']);
+  });
+
+  it('can be used everywhere, unless its validation says what is wrong', () => {
+    const faults = extremes.flatMap(({ what, object }) => {
+      const errors = nodePoolErrors(object);
+      expect(errors.join('; ').length).toBeLessThan(100_000);
+      const left = planOf({ pools: [object], pendingPods: [healthy] }).leftOut ?? [];
+      if (errors.length > 0) return [];
+      return [...left, ...refusals(object)].map((fault) => `${what}: ${JSON.stringify(fault)}`);
+    });
+    expect(faults).toEqual([]);
+  });
+
+  it('ends no round of disruption and no round of static NodePools', () => {
+    for (const { object } of extremes) {
+      const claim = { ...nodeClaimOf(templateClaim(nodePool('sound')), object), status: { conditions: [] } };
+      budgetErrors([object], 0);
+      allowances([], [object], { reason: 'Empty', nowMs: 0 });
+      consolidatableIn(claim, object, 0);
+      expect(granted(object, { active: [], pending: 0, deleting: 0 }, 0)).toBeLessThanOrEqual(500);
+    }
+  });
+});
+
+describe('a NodeClaim with one field at an extreme', () => {
+  const base: NodeClaim = {
+    ...nodeClaimOf(templateClaim(BASES.dynamic), BASES.dynamic),
+    metadata: { name: 'extreme', labels: { 'karpenter.sh/nodepool': 'extreme' } },
+  };
+  const extremes = extremesOf<NodeClaim>({ ...base, spec: { ...base.spec, resources: { requests: { cpu: '1' } } } });
+
+  it('can be counted, whatever it is', () => {
+    expect(extremes.length).toBeGreaterThan(100);
+    for (const { object } of extremes) {
+      const pools = [{ nodePool: BASES.dynamic, instanceTypes: TYPES }];
+      const [overdue] = overdueNodes([{ claim: object, pods: undefined }], pools);
+      const joined = stateNode({
+        providerId: 'a',
+        nodeClaim: { ...object, status: { capacity: { cpu: '1e1.5' }, allocatable: { cpu: '1e1.5' } } },
+        pods: [],
+        marked: false,
+        nominatedUntilMs: 0,
+        bufferPods: 0,
+      });
+      const nodes = [joined, ...(overdue ? [overdue] : [])];
+      const plan = planOf({ nodes, pools: [nodePool('sound')], pendingPods: [healthy] });
+      expect(plan.claims).toHaveLength(1);
+      expect(lifetimeRemaining(object, 0)).toBeGreaterThanOrEqual(0);
+    }
+  });
+});
+
+describe('a NodeOverlay with one field at an extreme', () => {
+  const base: NodeOverlay = {
+    apiVersion: 'karpenter.sh/v1alpha1',
+    kind: 'NodeOverlay',
+    metadata: { name: 'extreme' },
+    spec: {
+      requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['small'] }],
+      capacity: { 'example.com/device': '1' },
+      weight: 1,
+    },
+  };
+  const priced = { ...base, spec: { ...base.spec, price: '1' } };
+  const adjusted = { ...base, spec: { ...base.spec, priceAdjustment: '+1' } };
+
+  it('leaves prices and capacities that can be compared, or is refused with a reason', () => {
+    const pool = { nodePool: nodePool('sound'), instanceTypes: TYPES };
+    for (const { what, object } of [base, priced, adjusted].flatMap((each) => extremesOf<NodeOverlay>(each))) {
+      const { accepted, problems } = evaluateOverlays([object], [pool]);
+      expect(accepted.length + problems.size).toBe(1);
+      expect(problems.size > 0).toBe(nodeOverlayErrors(object).length > 0);
+      const numbers = overlaid(pool, accepted).flatMap(({ capacity, offerings }) => [
+        ...Object.values(capacity),
+        ...offerings.map(({ usdPerHour }) => usdPerHour),
+      ]);
+      expect({ what, finite: numbers.every(Number.isFinite) }).toEqual({ what, finite: true });
+    }
+  });
+});
+
+describe('a CapacityBuffer with one field at an extreme', () => {
+  const base: CapacityBuffer = {
+    apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+    kind: 'CapacityBuffer',
+    metadata: { name: 'extreme', namespace: 'default' },
+    spec: { podTemplateRef: { name: 'a' }, replicas: 1, percentage: 1, limits: { cpu: '1' } },
+  };
+
+  it('keeps room for no more pods than memory holds, or says why for none', () => {
+    const template = { spec: { containers: [{ name: 'a', resources: { requests: { cpu: '1m' } } }] } };
+    const { limits: _, ...unlimited } = base.spec;
+    const bases = [base, { ...base, spec: unlimited }];
+    for (const { object } of bases.flatMap((each) => extremesOf<CapacityBuffer>(each))) {
+      let replicas = 0;
+      try {
+        replicas = desiredReplicas(object.spec, template, 1_000_000);
+      } catch (error) {
+        expect((error as Error).message).toMatch(/^Cannot /);
+      }
+      expect(replicas).toBeLessThanOrEqual(MOST_VIRTUAL_PODS);
+    }
+  });
+});
+
+describe('an EC2NodeClass with one field at an extreme', () => {
+  const base: EC2NodeClass = {
+    apiVersion: 'karpenter.k8s.aws/v1',
+    kind: 'EC2NodeClass',
+    metadata: { name: 'extreme' },
+    spec: {
+      role: 'nodes',
+      amiFamily: 'AL2023',
+      amiSelectorTerms: [{ alias: 'al2023@latest' }],
+      subnetSelectorTerms: [{ tags: { a: 'b' } }],
+      securityGroupSelectorTerms: [{ tags: { a: 'b' } }],
+      blockDeviceMappings: [{ deviceName: '/dev/xvda', rootVolume: true, ebs: { volumeSize: '100Gi' } }],
+      kubelet: { maxPods: 10 },
+      tags: { a: 'b' },
+      userData: 'a',
+    },
+  };
+
+  it('is refused field by field, or can be hashed and measured', () => {
+    const extremes = extremesOf<EC2NodeClass>(base);
+    expect(extremes.length).toBeGreaterThan(100);
+    for (const { what, object } of extremes) {
+      if (fieldErrors(object).length > 0) continue;
+      expect(ec2NodeClassHash(object)).toMatch(/^\d+$/);
+      expect({ what, bytes: ephemeralStorage({}, object, familyOf(object)) > 0 }).toEqual({ what, bytes: true });
+      staticFailure(object, false);
+    }
+  });
+});

@@ -1,0 +1,119 @@
+import { serialize } from 'node:v8';
+import { describe, expect, it } from '@jest/globals';
+import { HeldTypes, ShownTypes, type TypesMessage } from '../../../src/controllers/instance-type-lists.ts';
+import type { InstanceType } from '../../../src/engine/model.ts';
+import { sharedType } from '../../../src/engine/shared-types.ts';
+import { benchmarkTypes } from '../../bench/catalogue.ts';
+
+interface Pair {
+  readonly shown: ShownTypes;
+  readonly held: HeldTypes;
+  /** Bytes that went over since this was asked last. */
+  bytes(): number;
+}
+
+function pair(): Pair {
+  const held = new HeldTypes();
+  let bytes = 0;
+  const shown = new ShownTypes((message: TypesMessage) => {
+    bytes += serialize(message).length;
+    held.receive(structuredClone(message));
+  });
+  return {
+    shown,
+    held,
+    bytes: () => {
+      const since = bytes;
+      bytes = 0;
+      return since;
+    },
+  };
+}
+
+const all = benchmarkTypes(400).map(sharedType);
+
+/** The list with one offering sold out; another type's every time. */
+const soldOut = (at: number): readonly InstanceType[] =>
+  all.with(
+    at % all.length,
+    sharedType({
+      ...(all[at % all.length] as InstanceType),
+      offerings: (all[at % all.length] as InstanceType).offerings.map((offering, index) =>
+        index === at % 5 ? { ...offering, available: false } : offering,
+      ),
+    }),
+  );
+
+describe('lists of instance types in a thread', () => {
+  it('are equal to those that were shown', async () => {
+    const { shown, held } = pair();
+    const id = await shown.show(all);
+    expect(held.list(id)).toEqual(all);
+    expect(await shown.show(all)).toBe(id);
+    const empty = await shown.show([]);
+    expect(held.list(empty)).toEqual([]);
+  });
+
+  it('share what is equal', async () => {
+    const { shown, held } = pair();
+    const [first, second] = [await shown.show(all), await shown.show(soldOut(3))].map((id) => held.list(id) ?? []);
+    expect(first?.filter((type, at) => type !== second?.[at])).toHaveLength(1);
+    expect(second?.[3]?.requirements).toBe(first?.[3]?.requirements);
+    expect(second?.[3]?.capacity).toBe(first?.[3]?.capacity);
+    expect(first?.[7]?.offerings[0]?.requirements).toBe(first?.[8]?.offerings[0]?.requirements);
+  });
+
+  it('come and go a thousand times: what changed goes over, and nothing stays that no question needs', async () => {
+    const { shown, held, bytes } = pair();
+    await shown.show(all);
+    shown.keep(new Set([all]));
+    const [atFirst, wholeList] = [held.size, bytes()];
+    for (let change = 0; change < 1_000; change++) {
+      const list = soldOut(change);
+      const id = await shown.show(list);
+      shown.keep(new Set([list]));
+      expect(held.list(id)?.[change % all.length]).toEqual(list[change % all.length]);
+      expect(shown.size.lists).toBe(1);
+      expect(held.size).toBe(atFirst);
+      expect(shown.size.parts).toBe(held.size);
+    }
+    // numbers of the list's types, the type that changed, the one that came back
+    expect(bytes() / 1_000).toBeLessThan(3_000);
+    expect(wholeList).toBeGreaterThan(50_000);
+    shown.keep(new Set());
+    expect(held.size).toBe(0);
+  });
+
+  it('of many NodePools cost little more than one', async () => {
+    const { shown, held, bytes } = pair();
+    await shown.show(all);
+    const [atFirst] = [held.size, bytes()];
+    // NodeClasses with other kubelet settings
+    const others = Array.from({ length: 10 }, (_, at) =>
+      all.map((type) => sharedType({ ...type, capacity: { ...type.capacity, pods: 10 * at + 1 } })),
+    );
+    for (const list of others) await shown.show(list);
+    // a type, its capacity, and the lists
+    expect(held.size).toBe(atFirst + 10 * (2 * all.length + 1));
+    expect(bytes() / 10 / all.length).toBeLessThan(250);
+  });
+
+  it('go over in parts, between which others have their turn', async () => {
+    const sizes: number[] = [];
+    let pauses = 0;
+    const shown = new ShownTypes((message) => {
+      if (message.kind === 'types') sizes.push(message.parts.length);
+    });
+    await shown.show(all, async () => {
+      pauses++;
+    });
+    expect(pauses).toBe(sizes.length - 1);
+    expect(Math.max(...sizes)).toBeLessThan(1_100);
+  });
+
+  it('are refused when a part has not come', () => {
+    const { held } = pair();
+    const parts = [[9, { kind: 'list', of: [5] }]] as const;
+    expect(() => held.receive({ kind: 'types', parts })).toThrow('its part 5 is not here');
+  });
+});

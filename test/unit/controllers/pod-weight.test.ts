@@ -1,0 +1,89 @@
+/** Pods of any size are copied to threads in parts that block for no longer than usual ones. */
+import { describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../src/api/kubernetes.ts';
+import { Copies, type CopyMessage } from '../../../src/controllers/copies.ts';
+import { weightOfPod } from '../../../src/controllers/pod-weight.ts';
+import { slimPod } from '../../../src/controllers/slim.ts';
+import { type PodParts, pod } from '../engine/build.ts';
+
+const names = (count: number, length = 60): readonly string[] =>
+  Array.from({ length: count }, (_, at) => `${at}-`.padEnd(length, 'x'));
+const map = (count: number) => Object.fromEntries(names(count).map((name) => [name, name]));
+
+/** Each with some 300 kB. */
+const HUGE: readonly {
+  readonly what: string;
+  readonly parts?: PodParts;
+  readonly metadata?: Partial<Pod['metadata']>;
+}[] = [
+  { what: 'annotations', metadata: { annotations: { note: 'x'.repeat(256 * 1024) } } },
+  { what: 'labels', metadata: { labels: map(2_500) } },
+  { what: 'a node selector', parts: { nodeSelector: map(2_500) } },
+  { what: 'tolerations', parts: { tolerations: names(5_000).map((key) => ({ key, operator: 'Exists' as const })) } },
+  {
+    what: 'values of node affinity',
+    parts: {
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'In', values: names(5_000) }] }],
+          },
+        },
+      },
+    },
+  },
+  {
+    what: 'namespaces of a term of pod affinity',
+    parts: {
+      affinity: {
+        podAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone', namespaces: names(5_000) }],
+        },
+      },
+    },
+  },
+  {
+    what: 'values of a spread constraint',
+    parts: {
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: 'zone',
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchExpressions: [{ key: 'a', operator: 'In', values: names(5_000) }] },
+        },
+      ],
+    },
+  },
+  {
+    what: 'a volume',
+    parts: {
+      volumes: [
+        { name: 'v', ephemeral: { volumeClaimTemplate: { metadata: { annotations: map(2_500) }, spec: {} } } } as never,
+      ],
+    },
+  },
+];
+
+const podOf = (name: string, parts: PodParts, metadata: Partial<Pod['metadata']> = {}): Pod => {
+  const made = pod(name, parts);
+  return { ...made, metadata: { ...made.metadata, ...metadata } };
+};
+
+describe('the weight of a pod', () => {
+  it('is that of about one for the usual pod, which 250 of go over at a stretch', async () => {
+    const messages: CopyMessage[] = [];
+    const items = Array.from({ length: 500 }, (_, at) => podOf(`p-${at}`, { cpu: '1', memory: '1Gi' }));
+    await new Copies((message) => void messages.push(message)).show({ name: 'pods', items, weightOf: weightOfPod });
+    expect(messages.map((message) => message.kind === 'put' && message.items.length)).toEqual([250, 250]);
+  });
+
+  it.each(HUGE)('lets few go over at a stretch that have huge $what', async ({ parts = {}, metadata = {} }) => {
+    const sizes: number[] = [];
+    const copies = new Copies((message) => void sizes.push(JSON.stringify(message).length));
+    const items = Array.from({ length: 20 }, (_, at) => podOf(`p-${at}`, parts, metadata));
+    await copies.show({ name: 'pods', items, weightOf: weightOfPod, formOf: slimPod });
+    expect(Math.max(...sizes)).toBeLessThan(2_500_000);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeGreaterThan(5_000_000);
+  });
+});

@@ -1,0 +1,289 @@
+/** Nodes that pods are not bound to, in virtual time: buying stops after two, says why, and goes on when it may help. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { matchesNodeSelection } from '../../../../src/local/kubernetes/scheduler/selectors.ts';
+import { World } from '../harness.ts';
+
+const MINUTE = 60;
+
+let world: World;
+/** What becomes of Nodes behind the operator's back, each second. */
+let meddle: (node: Node) => void;
+/** Whether the scheduler looks at the pod at all. */
+let schedules: (pod: Pod) => boolean;
+
+beforeEach(() => {
+  world = new World();
+  meddle = () => undefined;
+  schedules = () => true;
+  const bindAll = world.bindPods.bind(world);
+  // kube-scheduler looks at labels, and the harness's scheduler does not
+  world.bindPods = () => {
+    for (const node of world.nodes) meddle(node);
+    const hidden = world.pods.filter(
+      (pod) => !pod.spec.nodeName && !(schedules(pod) && world.nodes.some((node) => matchesNodeSelection(pod, node))),
+    );
+    const all = Object.getOwnPropertyDescriptor(World.prototype, 'pods')?.get?.call(world) as readonly Pod[];
+    Object.defineProperty(world, 'pods', { configurable: true, get: () => all.filter((pod) => !hidden.includes(pod)) });
+    bindAll();
+    delete (world as unknown as Record<string, unknown>).pods;
+  };
+});
+afterEach(() => world.kill());
+
+function teamPool(): NodePool {
+  const pool = world.nodePool('model');
+  world.kube.delete(NODE_POOL, { name: 'model' });
+  const requirements = [{ key: 'team', operator: 'In' as const, values: ['a', 'b'] }];
+  const template = { ...pool.spec.template, spec: { ...pool.spec.template.spec, requirements } };
+  return world.nodePool('default', { template });
+}
+
+let serial = 0;
+function podOf(spec: Partial<Pod['spec']> = {}, name = `p-${serial++}`): Pod {
+  return world.kube.create(POD, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', uid: `uid-${serial++}` },
+    spec: {
+      containers: [{ name: 'main', resources: { requests: { cpu: '1' } } }],
+      nodeSelector: { team: 'a' },
+      ...spec,
+    },
+    status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
+  });
+}
+
+const strip = (node: Node): void => {
+  if (node.metadata.labels?.team) world.kube.patch(NODE, node.metadata, { metadata: { labels: { team: null } } });
+};
+const begin = async (): Promise<void> => {
+  world.start();
+  await world.pass(2);
+};
+const told = (reason: string, kind = 'Pod') =>
+  world.events.filter((event) => event.reason === reason && event.object.kind === kind).map(({ message }) => message);
+const isBound = (pod: Pod): boolean => Boolean(world.kube.find(POD, pod.metadata)?.spec.nodeName);
+
+/** For one more such pod. */
+const hasRoom = ({ metadata }: Node): boolean =>
+  metadata.labels?.['karpenter.sh/initialized'] === 'true' &&
+  !metadata.deletionTimestamp &&
+  !world.pods.some(({ spec }) => spec.nodeName === metadata.name);
+
+async function boundWithin(pod: Pod, seconds: number): Promise<boolean> {
+  for (let second = 0; second < seconds && !isBound(pod); second += 1) await world.pass(1);
+  return isBound(pod);
+}
+
+describe('nodes that lack the label that a pod selects', () => {
+  beforeEach(async () => {
+    teamPool();
+    meddle = strip;
+    await begin();
+  });
+
+  it('are bought twice in ten minutes, and everybody is told which label', async () => {
+    const pod = podOf();
+    await world.pass(10 * MINUTE);
+    expect(world.cloud.creations).toBe(2);
+    const lack = 'it has no label team, and the pod selects team In [a]';
+    expect(told('NotBound')).toContain(`Pod is not bound to node/node-1, although it is initialized: ${lack}`);
+    expect(told('NotBound', 'NodePool')).toContain(
+      `Pod default/${pod.metadata.name} is not bound to node/node-1 of this NodePool, which was bought for it: ${lack}`,
+    );
+    expect(told('PodHeld')[0]).toMatch(/^No nodes are bought for this pod until 2026-.*Z: .*it has no label team/);
+    expect(world.lines.filter(({ message }) => message === 'leaving pod(s) out of provisioning')).toHaveLength(1);
+  });
+
+  it('are bought ever less often: again after each hold, one at a time', async () => {
+    podOf();
+    await world.pass(60 * MINUTE);
+    // held for 5, 10, 20 and 40 minutes
+    expect(world.cloud.creations).toBeGreaterThan(2);
+    expect(world.cloud.creations).toBeLessThanOrEqual(5);
+  });
+
+  it('are not bought by consolidation either, which goes on as if the pod were not there', async () => {
+    world.deploy('a', 7);
+    await world.pass(15);
+    world.deploy('b', 7);
+    await world.pass(20);
+    podOf();
+    await world.pass(3 * MINUTE);
+    expect(told('PodHeld')).not.toEqual([]);
+    const { creations } = world.cloud;
+    world.deploy('a', 5);
+    world.deploy('b', 2);
+    await world.pass(3 * MINUTE);
+    expect(world.nodes).toHaveLength(1);
+    expect(world.cloud.creations).toBe(creations);
+    const commands = world.lines.filter(({ message }) => message === 'disrupting node(s)');
+    expect(commands.at(-1)?.fields).toMatchObject({ decision: 'delete' });
+  });
+
+  it('are bought no more often for a pod that is deleted and made anew every minute', async () => {
+    let pod = podOf();
+    for (let minute = 0; minute < 10; minute += 1) {
+      await world.pass(MINUTE);
+      world.removePods(pod);
+      pod = podOf();
+    }
+    expect(world.cloud.creations).toBeLessThanOrEqual(2);
+  });
+
+  it('are bought for many such pods at once only the first time', async () => {
+    for (let n = 0; n < 100; n += 1) podOf();
+    await world.pass(20);
+    const first = world.cloud.creations;
+    await world.pass(10 * MINUTE);
+    expect(world.cloud.creations).toBeLessThanOrEqual(first + 1);
+    expect(told('PodHeld').length).toBeGreaterThanOrEqual(100);
+  });
+
+  it('do not keep other pods from getting theirs', async () => {
+    podOf();
+    await world.pass(3 * MINUTE);
+    expect(await boundWithin(podOf({ nodeSelector: {} }), 20)).toBe(true);
+  });
+
+  it('are bought anew at once when the NodePool is edited, and the pod is bound when it was that', async () => {
+    const pod = podOf();
+    await world.pass(4 * MINUTE);
+    expect(world.cloud.creations).toBe(2);
+    meddle = () => undefined;
+    world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { weight: 7 } });
+    expect(await boundWithin(pod, 30)).toBe(true);
+  });
+
+  it('are bought at once for a pod that selects something else', async () => {
+    podOf();
+    await world.pass(4 * MINUTE);
+    const pod = podOf({ nodeSelector: { 'kubernetes.io/arch': 'amd64' } });
+    expect(await boundWithin(pod, 30)).toBe(true);
+  });
+
+  it('cost two more after a restart', async () => {
+    podOf();
+    await world.pass(4 * MINUTE);
+    world.kill();
+    await begin();
+    await world.pass(10 * MINUTE);
+    expect(world.cloud.creations).toBeLessThanOrEqual(4);
+  });
+
+  it('are not bought for ever where somebody edits the NodePool every minute', async () => {
+    podOf();
+    for (let minute = 0; minute < 20; minute += 1) {
+      await world.pass(MINUTE);
+      world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { weight: minute + 1 } });
+    }
+    expect(world.cloud.creations).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('nodes that a pod cannot be bound to for another reason', () => {
+  it.each([
+    {
+      why: 'a taint',
+      change: { spec: { taints: [{ key: 'agent', value: 'missing', effect: 'NoSchedule' }] } },
+      text: 'it has the taint agent=missing:NoSchedule, which the pod does not tolerate',
+    },
+    {
+      why: 'less room than their instance type promises',
+      change: { status: { allocatable: { cpu: '900m', memory: '4Gi', pods: '58' } } },
+      text: 'it has 900m of cpu for pods, and the pod requests 1',
+    },
+  ])('are bought twice because of $why', async ({ change, text }) => {
+    teamPool();
+    meddle = (node) => {
+      if (node.metadata.labels?.['karpenter.sh/initialized'] !== 'true') return;
+      world.kube.patch(NODE, node.metadata, change, 'status' in change ? 'status' : undefined);
+    };
+    await begin();
+    podOf();
+    await world.pass(10 * MINUTE);
+    expect(world.cloud.creations).toBe(2);
+    expect(told('NotBound')[0]).toContain(text);
+  });
+});
+
+describe('a node that nothing speaks against', () => {
+  it('is bought once for a pod that its scheduler ignores, and says so', async () => {
+    teamPool();
+    schedules = ({ spec }) => spec.schedulerName === undefined;
+    await begin();
+    const pod = podOf({ schedulerName: 'elsewhere' });
+    await world.pass(10 * MINUTE);
+    expect(world.cloud.creations).toBe(1);
+    expect(told('NotBound')[0]).toContain(
+      'nothing of the node speaks against it: the scheduler elsewhere has not bound',
+    );
+    expect(told('NotBound', 'NodePool')).not.toEqual([]);
+    schedules = () => true;
+    expect(await boundWithin(pod, 5)).toBe(true);
+  });
+
+  it('is told of as well when it was there before the pod', async () => {
+    teamPool();
+    await begin();
+    expect(await boundWithin(podOf(), 30)).toBe(true);
+    schedules = () => false;
+    podOf({ containers: [{ name: 'main', resources: { requests: { cpu: '100m' } } }] });
+    await world.pass(MINUTE);
+    expect(told('NotBound')).toEqual([]);
+    await world.pass(2 * MINUTE);
+    expect(told('NotBound')).not.toEqual([]);
+    expect(world.cloud.creations).toBe(1);
+  });
+
+  it('is not told of while the pod may still be bound in time', async () => {
+    teamPool();
+    schedules = () => false;
+    await begin();
+    const pod = podOf();
+    await world.pass(20);
+    schedules = () => true;
+    expect(await boundWithin(pod, 5)).toBe(true);
+    expect(world.eventReasons()).not.toContain('NotBound');
+  });
+});
+
+describe('a pod whose node is always taken by another', () => {
+  it('gets a new one promptly every time, without an end', async () => {
+    teamPool();
+    schedules = ({ metadata }) => metadata.name !== 'victim';
+    await begin();
+    const victim = podOf({}, 'victim');
+    for (let round = 0; round < 6; round += 1) {
+      let free: readonly Node[] = [];
+      for (let second = 0; second < 25 && free.length === 0; second += 1) {
+        await world.pass(1);
+        free = world.nodes.filter(hasRoom);
+      }
+      expect(free).toHaveLength(1);
+      await world.pass(5);
+      for (const { metadata } of free) podOf({ nodeName: metadata.name, nodeSelector: {} });
+    }
+    expect(world.eventReasons()).not.toContain('PodHeld');
+    schedules = () => true;
+    expect(await boundWithin(victim, 30)).toBe(true);
+  });
+});
+
+describe('pods that do not wait any more', () => {
+  it('count for nothing', async () => {
+    teamPool();
+    meddle = strip;
+    await begin();
+    for (let round = 0; round < 4; round += 1) {
+      const pod = podOf({ priority: round });
+      await world.pass(12);
+      world.removePods(pod);
+      await world.pass(6 * MINUTE);
+    }
+    expect(told('PodHeld')).toEqual([]);
+  });
+});

@@ -1,0 +1,417 @@
+/** An API server whose answers are none that an API server gives. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Kind, POD } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { ApiError, isConflict, isNotFound, type Store, type WatchEvent } from '../../../src/kube/client.ts';
+import { steadyClock } from '../../../src/kube/clock.ts';
+import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
+import { startInformers } from '../../../src/kube/informers.ts';
+import { openConnection } from '../../../src/kube/kubeconfig.ts';
+import { deleteExactly } from '../../../src/kube/patch.ts';
+import { bodyOf, exchange, linesOf } from '../../../src/kube/transport.ts';
+import type { Logger } from '../../../src/observe/logger.ts';
+import { WIDGET, type Widget, widget } from './fakes.ts';
+import { type Answer, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
+
+const clock = steadyClock(1_000);
+/** For what depends on how long something takes. */
+const slowClock = steadyClock(20);
+let server: ScriptedServer;
+let client: HttpKubeClient;
+let lines: string[];
+let over: AbortController;
+
+function recordingLog(): Logger {
+  const take = (message: string): void => void lines.push(message);
+  const log: Logger = { debug: take, info: take, error: take, with: () => log };
+  return log;
+}
+
+beforeEach(async () => {
+  server = await scriptedServer();
+  lines = [];
+  over = new AbortController();
+  client = connect({ url: server.url, clock, log: recordingLog(), qps: 100_000, burst: 100_000 });
+});
+afterEach(async () => {
+  over.abort();
+  client.close();
+  await server.close();
+});
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries += 1) {
+    if (tries > 2_000) throw new Error('it did not happen in time');
+    await sleep(4);
+  }
+}
+
+const page = (items: readonly unknown[], next = '', resourceVersion = '7'): Answer =>
+  json({ metadata: { resourceVersion, continue: next }, items });
+
+describe('a list', () => {
+  it('of the same page again and again is refused', async () => {
+    server.script(page([widget('a', 1)], 'next'));
+    await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: the same page comes again');
+    expect(server.seen.length).toBeLessThan(5);
+  });
+
+  it('of ever more pages is refused', async () => {
+    let count = 0;
+    server.script((seen, response) => page([], `page-${++count}`)(seen, response));
+    await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: more than 2000 pages');
+  }, 60_000);
+
+  it('of ever new tokens for the same page is refused', async () => {
+    let count = 0;
+    server.script((seen, response) => page([widget('a', 1)], `page-${++count}`)(seen, response));
+    await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: the same page comes again');
+    expect(server.seen).toHaveLength(2);
+  });
+
+  it.each([
+    {},
+    null,
+    { metadata: null },
+    { metadata: {} },
+    { metadata: { name: '' } },
+    'x',
+  ])('with the item %j is refused: nobody knows what it leaves out', async (odd) => {
+    server.script(page([widget('a', 1), odd]));
+    await expect(client.listAll(WIDGET)).rejects.toMatchObject({
+      message: 'the API server answered what is no list of widgets: item 1 has no name',
+      request: 'GET /apis/example.com/v1/widgets',
+    });
+  });
+
+  it.each([
+    null,
+    [],
+    'x',
+    {},
+    { kind: 'Status', status: 'Success' },
+    { metadata: { resourceVersion: '7' } },
+    { metadata: { resourceVersion: '7' }, items: null },
+    { metadata: { resourceVersion: '7' }, items: {} },
+    { metadata: { resourceVersion: '7' }, items: 'x' },
+    { metadata: {}, items: [] },
+    { metadata: null, items: [] },
+    { items: [] },
+    { metadata: { resourceVersion: '7' }, items: [widget('a', 8)] },
+  ])('that is %j is refused', async (odd) => {
+    server.script(json(odd));
+    await expect(client.listAll(WIDGET)).rejects.toThrow('the API server answered what is no list of widgets: ');
+  });
+});
+
+describe('an answer about an object', () => {
+  const text =
+    (body: string, code = 200): Answer =>
+    (_, response) =>
+      void response.writeHead(code, { 'content-type': 'text/html' }).end(body);
+  const cutOff: Answer = (_, response) => {
+    response.writeHead(200, { 'content-length': 1_000 });
+    response.write('{"metadata":', () => response.destroy());
+  };
+  const ref = { name: 'a' };
+
+  it.each([
+    '',
+    '<html>secret</html>',
+    '{"metadata": {"name": "secr',
+    'null',
+    '[]',
+    '{}',
+    '{"kind":"Status"}',
+  ])('that is %j is a failure that names the request and none of the text, and no absence', async (body) => {
+    server.script(text(body));
+    for (const asked of [
+      client.get(WIDGET, ref),
+      client.find(WIDGET, ref),
+      client.create(WIDGET, widget('a', 1)),
+      client.update(WIDGET, widget('a', 1)),
+      client.patch(WIDGET, ref, {}),
+    ]) {
+      const error: Error & { request?: string } = await asked.then(String, (failure) => failure);
+      expect(error).toMatchObject({ name: 'UnreadableAnswer', message: expect.not.stringContaining('secr') });
+      expect(error.request).toMatch(/^(GET|POST|PUT|PATCH) \/apis\/example.com\/v1\/widgets(\/a)?$/);
+    }
+  });
+
+  it.each(['', '<html></html>', 'null', '{}'])('to a deletion or an eviction that is %j is a failure', async (body) => {
+    server.script(text(body));
+    await expect(client.delete(WIDGET, ref)).rejects.toMatchObject({
+      request: 'DELETE /apis/example.com/v1/widgets/a',
+    });
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'n' }, spec: { containers: [] } };
+    await expect(client.evict(pod)).rejects.toThrow('the API server');
+  });
+
+  it.each([
+    { code: 404, page: '404 page not found\n' },
+    { code: 404, page: '<html>no such site</html>' },
+    { code: 409, page: '' },
+  ])('that is $code without a Status says nothing of the object: $page', async ({ code, page: body }) => {
+    server.script(text(body, code));
+    const error: unknown = await client.find(WIDGET, ref).then(String, (failure) => failure);
+    expect(error).toMatchObject({ name: 'ApiError', status: code, message: expect.stringContaining(String(code)) });
+    expect([isNotFound(error), isConflict(error)]).toEqual([false, false]);
+    await expect(deleteExactly(client, WIDGET, widget('a', 1))).rejects.toThrow(ApiError);
+  });
+
+  it('that breaks off is asked for again, save after a creation', async () => {
+    server.script(cutOff, json(widget('a', 1)));
+    expect(await client.get(WIDGET, ref)).toMatchObject({ metadata: ref });
+    server.script(cutOff);
+    await expect(client.create(WIDGET, widget('a', 1))).rejects.toMatchObject({
+      name: 'ConnectionError',
+      request: 'POST /apis/example.com/v1/widgets',
+    });
+  });
+
+  it.each([
+    { message: 17, reason: {}, details: 'x' },
+    { message: { a: 1 }, reason: [], details: { retryAfterSeconds: 'soon' } },
+    { message: 'x'.repeat(1_000_000), details: { retryAfterSeconds: -5 } },
+    [],
+    'x',
+  ])('that is a failure in another form is one all the same', async (body) => {
+    server.script(json(body, 429));
+    const error: Error = await client.get(WIDGET, ref).then(String, (failure) => failure);
+    expect(error).toMatchObject({ name: 'ApiError', status: 429, reason: 'TooManyRequests' });
+    expect(error.message.length).toBeLessThan(5_000);
+  });
+
+  it.each([
+    '100000000',
+    '1e300',
+    'Thu, 01 Jan 2150 00:00:00 GMT',
+  ])('that says to wait until %s is waited for briefly', async (wait) => {
+    const patient = connect({ url: server.url, clock: slowClock });
+    server.script(status(429, 'TooManyRequests', 'later', { 'retry-after': wait }), json(widget('a', 1)));
+    const startedMs = slowClock.now();
+    expect(await patient.get(WIDGET, ref)).toMatchObject({ metadata: ref });
+    expect(slowClock.now() - startedMs).toBeLessThan(50_000);
+    patient.close();
+  });
+
+  it.each(['-1', 'soon', ''])('that says to wait for %j is passed on at once', async (wait) => {
+    server.script(status(429, 'TooManyRequests', 'later', { 'retry-after': wait }), json(widget('a', 1)));
+    await expect(client.get(WIDGET, ref)).rejects.toMatchObject({ status: 429 });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('that is longer than any object is given up', async () => {
+    server.script((_, response) => {
+      const pour = (): void =>
+        void (response.write(' '.repeat(100_000)) ? setImmediate(pour) : response.once('drain', pour));
+      pour();
+    });
+    const connection = openConnection({ url: server.url });
+    const response = await exchange(connection, 'test', { method: 'GET', path: '/', idleMs: 1_000 });
+    await expect(bodyOf(response, { longest: 1_000_000 })).rejects.toThrow('longer than 1000000 bytes');
+    connection.close();
+  });
+});
+
+/** Informers that are stopped at the end of the test. */
+async function informed<T extends KubeObject>(kind: Kind<T>): Promise<Store<T>> {
+  const store = startInformers({ client, clock: slowClock, log: recordingLog(), signal: over.signal }).store(kind);
+  await until(() => store.synced);
+  return store;
+}
+
+const pod = (name: string, version: string, spec?: object): object => ({
+  metadata: { name, namespace: 'n', uid: name, resourceVersion: version },
+  ...(spec && { spec }),
+});
+const SPEC = { nodeName: 'node', containers: [{ name: 'c' }] };
+
+/** A watch that stays open. */
+const streamOf =
+  (...events: readonly unknown[]): Answer =>
+  (_, response) => {
+    response.writeHead(200).flushHeaders();
+    for (const event of events) response.write(`${typeof event === 'string' ? event : JSON.stringify(event)}\n`);
+  };
+/** One that ends. */
+const endingStreamOf =
+  (...events: readonly unknown[]): Answer =>
+  async (seen, response) => {
+    await streamOf(...events)(seen, response);
+    response.end();
+  };
+
+describe('an object that cannot be used', () => {
+  it('is left out alone, and named', async () => {
+    server.script(page([pod('broken', '1'), pod('sound', '2', SPEC)]), streamOf());
+    const store = await informed(POD);
+    expect(store.list().map(({ metadata }) => metadata.name)).toEqual(['sound']);
+    expect(lines).toContain('read an object that cannot be used');
+  });
+
+  it('stays as it was when a list or a watch shows it so', async () => {
+    const broken = { type: 'MODIFIED', object: pod('web', '8') };
+    const expired = { type: 'ERROR', object: { code: 410 } };
+    server.script(
+      page([pod('web', '1', SPEC)]),
+      streamOf(broken, expired),
+      page([pod('web', '9')], '', '9'),
+      streamOf(),
+    );
+    const store = await informed(POD);
+    await until(() => lines.filter((line) => line === 'read an object that cannot be used').length === 2);
+    expect(store.list().map(({ spec }) => spec.nodeName)).toEqual(['node']);
+  });
+});
+
+describe('a watch', () => {
+  const watch = async (...sent: readonly unknown[]): Promise<readonly WatchEvent<Widget>[]> => {
+    server.script((_, response) => void response.end(sent.map((one) => `${JSON.stringify(one)}\n`).join('')));
+    const events: WatchEvent<Widget>[] = [];
+    const { signal } = new AbortController();
+    for await (const event of client.watch(WIDGET, { resourceVersion: '1', signal })) events.push(event);
+    return events;
+  };
+
+  it.each([
+    null,
+    'x',
+    {},
+    { type: 'ADDED' },
+    { type: 'ADDED', object: null },
+    { type: 'ADDED', object: {} },
+    { type: 'MODIFIED', object: { metadata: {} } },
+    { type: 'BOOKMARK', object: {} },
+    { type: 'BOOKMARK', object: { metadata: {} } },
+    { type: 'ADDED', object: { metadata: { name: 'a' } } },
+    { type: 'constructor', object: widget('a', 1) },
+  ])('with the event %j fails with the name of the kind', async (event) => {
+    await expect(watch(event)).rejects.toThrow('the API server sent an event of widgets that cannot be read');
+  });
+
+  it('that breaks off fails with the name of the request', async () => {
+    server.script((_, response) => {
+      response.writeHead(200);
+      response.write('{"type":"ADDED","obj', () => response.destroy());
+    });
+    const { signal } = new AbortController();
+    const read = async (): Promise<void> => {
+      for await (const _ of client.watch(WIDGET, { resourceVersion: '1', signal }));
+    };
+    await expect(read()).rejects.toMatchObject({
+      name: 'ConnectionError',
+      request: 'GET /apis/example.com/v1/widgets',
+    });
+  });
+
+  it('with a line that does not end is given up', async () => {
+    server.script((_, response) => {
+      const pour = (): void =>
+        void (response.write('x'.repeat(1_000)) ? setImmediate(pour) : response.once('drain', pour));
+      pour();
+    });
+    const response = await exchange(openConnection({ url: server.url }), 'test', {
+      method: 'GET',
+      path: '/',
+      idleMs: 1_000,
+    });
+    const read = async (): Promise<void> => {
+      for await (const _ of linesOf(response, 100_000));
+    };
+    await expect(read()).rejects.toThrow('more than 100000 characters without a line');
+    response.destroy();
+  });
+});
+
+it('a body that comes drop by drop is given up', async () => {
+  const timers: NodeJS.Timeout[] = [];
+  server.script((_, response) => void timers.push(setInterval(() => response.write(' '), 5)));
+  const response = await exchange(openConnection({ url: server.url }), 'test', {
+    method: 'GET',
+    path: '/',
+    idleMs: 1_000,
+  });
+  await expect(bodyOf(response, { longestMs: 100 })).rejects.toThrow('did not end within 100 ms');
+  for (const timer of timers) clearInterval(timer);
+});
+
+describe('informers', () => {
+  const LATER = { type: 'ADDED', object: widget('b', 20) };
+  const names = (store: Store<Widget>): readonly string[] => store.list().map(({ metadata }) => metadata.name);
+
+  it.each([
+    { what: 'an event that cannot be read', watches: [streamOf('{"type":')] },
+    { what: 'refusals of the version', watches: [status(400, 'BadRequest', 'invalid resourceVersion')] },
+    {
+      what: 'a version that the server has not reached',
+      watches: [status(504, 'Timeout', 'Too large resource version')],
+    },
+    {
+      what: 'an earlier version',
+      watches: [streamOf({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '3' } } })],
+    },
+    { what: 'a page of HTML', watches: [endingStreamOf('<html>')] },
+    { what: 'an end at once', watches: [endingStreamOf()] },
+  ])('list again after watches that bring nothing but $what', async ({ watches }) => {
+    const listed = page([widget('a', 1), widget('b', 20)], '', '20');
+    server.script(page([widget('a', 1)]), (seen, response) =>
+      seen.query.has('watch') ? watches[0]?.(seen, response) : listed(seen, response),
+    );
+    const store = await informed(WIDGET);
+    await until(() => names(store).includes('b'));
+  });
+
+  it('go on from where they were when connections break, however often', async () => {
+    const watch: Answer = (_, response) => void response.destroy();
+    server.script(page([widget('a', 1)]), watch, watch, watch, watch, watch, streamOf(LATER));
+    const store = await informed(WIDGET);
+    await until(() => names(store).includes('b'));
+    expect(server.seen.filter(({ query }) => !query.has('watch'))).toHaveLength(1);
+  });
+
+  it('say that watches fail again and again, and when they no longer do', async () => {
+    const broken = status(500, 'InternalError', 'no');
+    server.script(page([widget('a', 1)]), broken, broken, broken, page([widget('a', 1)]), streamOf());
+    await informed(WIDGET);
+    await until(() => lines.includes('watching again'));
+    expect(lines.filter((line) => line === 'failed watching, retrying')).toHaveLength(1);
+  });
+
+  it('do not hurry a server whose watches end after each event', async () => {
+    let version = 10;
+    const one: Answer = (seen, response) =>
+      endingStreamOf({ type: 'ADDED', object: widget('b', ++version) })(seen, response);
+    server.script(page([widget('a', 1)]), one);
+    const startedMs = slowClock.now();
+    await informed(WIDGET);
+    await until(() => server.seen.length > 20);
+    expect(slowClock.now() - startedMs).toBeGreaterThan(19 * 200);
+  });
+
+  it('do not take an older state of an object for a newer one', async () => {
+    const older = { type: 'MODIFIED', object: widget('a', 5, 'old') };
+    server.script(page([widget('a', 6, 'new')]), streamOf(older, LATER));
+    const store = await informed(WIDGET);
+    await until(() => names(store).includes('b'));
+    expect(store.get({ name: 'a' })?.spec?.color).toBe('new');
+  });
+
+  it('keep what they hold while lists cannot be read', async () => {
+    const expired = { type: 'ERROR', object: { code: 410 } };
+    const broken = json({ metadata: { resourceVersion: '9' }, items: null });
+    server.script(
+      page([widget('a', 1)]),
+      streamOf(expired),
+      broken,
+      page([{}]),
+      json({ metadata: {}, items: [] }),
+      broken,
+    );
+    const store = await informed(WIDGET);
+    await until(() => server.seen.length > 6);
+    expect(names(store)).toEqual(['a']);
+    expect(lines.filter((line) => line === 'failed listing, retrying')).toHaveLength(1);
+  });
+});
