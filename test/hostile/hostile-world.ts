@@ -13,10 +13,10 @@ import { standardZones } from '../../src/local/aws/state/open.ts';
 import type { KubeApi } from '../../src/local/client.ts';
 import { startWorld, type World, type WorldOptions } from '../../src/local/world.ts';
 import type { LogLine } from '../operator/harness.ts';
-import { type LeadingClock, leadingClock } from './clocks.ts';
+import { type OperatorProcess, runOperator } from '../support/operator/runner.ts';
+import { type LeadingClock, pacedClock } from '../support/paced-clock.ts';
 import { healthyNodeClass, healthyPod, healthyPool } from './healthy.ts';
 import { empty, present } from './objects-away.ts';
-import { type OperatorProcess, runOperator } from './operator-runner.ts';
 
 /**
  * How fast time passes while both processes wait. A node takes about three seconds of it, most of which the batching of
@@ -67,7 +67,7 @@ export interface HostileWorld {
 }
 
 export async function startHostileWorld(options: HostileOptions = {}): Promise<HostileWorld> {
-  const clock = leadingClock(FAST);
+  const clock = pacedClock(FAST);
   const world = await startWorld({
     clusterName: 'test',
     clock,

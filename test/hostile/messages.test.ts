@@ -24,6 +24,9 @@ afterAll(() => hostile.stop());
 /** The queue forgets messages after five minutes, which pass in seconds: what is to be answered must not wait for long. */
 const AT_ONCE = 50;
 
+/** The logger writes the first hundred equal lines of a second, then fewer. */
+const ALWAYS_LOGGED = 100;
+
 /** Names of claims that are there to stay. */
 const lasting = async (): Promise<readonly string[]> =>
   (await hostile.kube.list(NODE_CLAIM)).items
@@ -43,7 +46,11 @@ async function play({ bodies, isUnreadable }: MessageInput): Promise<void> {
   const complaints = hostile
     .since()
     .filter(({ level, message }) => level === 'ERROR' && message === 'failed parsing interruption message');
-  expect(complaints).toHaveLength(isUnreadable ? bodies.length : 0);
+  if (!isUnreadable) expect(complaints).toHaveLength(0);
+  else {
+    expect(complaints.length).toBeGreaterThanOrEqual(Math.min(bodies.length, ALWAYS_LOGGED));
+    expect(complaints.length).toBeLessThanOrEqual(bodies.length);
+  }
   for (const complaint of complaints) expect(complaint).toMatchObject({ messageId: expect.any(String) });
 }
 

@@ -28,7 +28,7 @@ import { collectionPath, type KubeApi } from '../../src/local/client.ts';
 import type { LocalApiServer } from '../../src/local/kubernetes/server.ts';
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
-import { type PacedClock, pacedClock } from '../support/pacedclock.ts';
+import { type PacedClock, pacedClock } from '../support/paced-clock.ts';
 import type { Certificate } from './cable.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');

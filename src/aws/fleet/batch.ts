@@ -1,18 +1,12 @@
 /** Joins equal CreateFleet requests into one with a higher target, and never loses what one has bought. */
-import {
-  CreateFleetCommand,
-  type CreateFleetCommandOutput,
-  type CreateFleetError,
-  type CreateFleetInstance,
-  type EC2Client,
-} from '@aws-sdk/client-ec2';
+import type { CreateFleetCommandOutput, CreateFleetError, CreateFleetInstance, EC2Client } from '@aws-sdk/client-ec2';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { Batcher } from '../batcher.ts';
-import { isThrottled } from '../errors.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { TtlCache } from '../ttlcache.ts';
+import { FleetCall } from './fleetcall.ts';
 import type { FleetRequest, TemplateConfig } from './request.ts';
 
 const MAX_FLEET = 1000;
@@ -46,15 +40,11 @@ export interface FleetsOptions {
 
 /** A fleet whose answer was lost, so that nobody knows whether EC2 bought it. */
 interface Doubt {
-  readonly command: CreateFleetCommand;
+  readonly call: FleetCall;
   readonly orders: readonly FleetOrder[];
   /** The same request once more, under way or answered. EC2 tells by its token what it bought the first time. */
   repeated: Promise<readonly FleetAnswer[]> | undefined;
 }
-
-/** Whether EC2 has said what came of a request. After a lost connection or a failure of its own it has not. */
-const isAnswered = (error: unknown): boolean =>
-  isThrottled(error) || (error instanceof Error && '$fault' in error && error.$fault === 'client');
 
 export class Fleets {
   readonly #options: FleetsOptions;
@@ -90,13 +80,13 @@ export class Fleets {
 
   /** Finds out what became of the fleet that the claim ordered before. */
   async #resolve(doubt: Doubt, claimUid: string): Promise<FleetAnswer> {
-    doubt.repeated ??= this.#send(doubt.command, doubt.orders);
+    doubt.repeated ??= this.#send(doubt.call, doubt.orders);
     let answers: readonly FleetAnswer[];
     try {
       answers = await doubt.repeated;
     } catch (error) {
       doubt.repeated = undefined;
-      if (isAnswered(error)) this.#doubts.delete(claimUid);
+      if (!doubt.call.isInDoubt) this.#doubts.delete(claimUid);
       throw error;
     }
     this.#doubts.delete(claimUid);
@@ -123,28 +113,28 @@ export class Fleets {
     const [first] = orders;
     if (first === undefined) return [];
     const { request } = first;
-    const command = new CreateFleetCommand({
+    const call = new FleetCall({
       ...request,
       TargetCapacitySpecification: { ...request.TargetCapacitySpecification, TotalTargetCapacity: orders.length },
       ClientToken: this.#token(orders),
     });
     try {
-      const answers = await this.#send(command, orders);
+      const answers = await this.#send(call, orders);
       return answers.map((value) => ({ status: 'fulfilled', value }));
     } catch (error) {
       this.#doubts.sweep();
-      const doubt: Doubt = { command, orders, repeated: undefined };
-      if (!isAnswered(error)) for (const { claimUid } of orders) this.#doubts.set(claimUid, doubt);
+      const doubt: Doubt = { call, orders, repeated: undefined };
+      if (call.isInDoubt) for (const { claimUid } of orders) this.#doubts.set(claimUid, doubt);
       throw error;
     }
   }
 
-  async #send(command: CreateFleetCommand, orders: readonly FleetOrder[]): Promise<readonly FleetAnswer[]> {
+  async #send(call: FleetCall, orders: readonly FleetOrder[]): Promise<readonly FleetAnswer[]> {
     let fleet: CreateFleetCommandOutput;
     try {
-      fleet = await this.#options.ec2.send(command);
+      fleet = await call.send(this.#options.ec2);
     } catch (error) {
-      if (isAnswered(error)) this.#answered(orders);
+      if (!call.isInDoubt) this.#answered(orders);
       throw error;
     }
     this.#answered(orders);

@@ -3,7 +3,7 @@
  * started with the flags of its image. Fifteen times an hour the types that were bought last are sold out, for the
  * three minutes for which the operator remembers that, an overlay changes prices, and nodes come and go.
  */
-import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { imageEnv, imageOptionsFor } from '../../support/image.ts';
+import { type OperatorProcess, runOperator } from '../../support/operator/runner.ts';
 import { type DayWorld, startDay } from './world.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -60,8 +61,8 @@ const flagsFor = (limitMb: number): readonly string[] => [
 
 /** Bundled as the image's, because sources and their compiled forms stay in memory. */
 async function bundled(outdir: string): Promise<string> {
-  execFileSync(process.execPath, ['build.ts', outdir, 'test/bench/day/operator.ts'], { cwd: ROOT });
-  // main.ts starts an operator of its own in the file that the process was started with
+  execFileSync(process.execPath, ['build.ts', outdir, 'test/support/operator/process.ts'], { cwd: ROOT });
+  // src/main.ts, which is in it, starts an operator of its own when it is what the process was started with
   await writeFile(join(outdir, 'start.mjs'), "await import('./main.js');\n");
   await writeFile(join(outdir, 'package.json'), '{"type":"module"}');
   return join(outdir, 'start.mjs');
@@ -84,35 +85,27 @@ const highest = (samples: readonly Sample[]): number => samples.reduce((most, { 
 export async function dayLine(day: Day): Promise<DayLine> {
   const folder = await mkdtemp(join(tmpdir(), 'karpenter-day-'));
   const world = await startDay(day.factor);
-  let operator: ChildProcess | undefined;
+  let operator: OperatorProcess | undefined;
   const startedMs = performance.now();
   try {
-    const { DAY_KUBECONFIG = '', ...env } = world.env();
     const kubeconfig = join(folder, 'kubeconfig');
-    await writeFile(kubeconfig, DAY_KUBECONFIG);
-    operator = fork(await bundled(join(folder, 'dist')), {
-      execPath: process.execPath,
-      execArgv: [...flagsFor(day.limitMb)],
-      stdio: ['ignore', process.env.DAY_LOG ? 'inherit' : 'ignore', 'inherit', 'ipc'],
-      env: {
-        ...process.env,
-        ...env,
-        ...OPERATOR_ENV,
-        MEMORY_LIMIT: String(day.limitMb * 2 ** 20),
-        KUBECONFIG: kubeconfig,
-      },
-    });
-    const { pid = 0 } = operator;
-    const ended = once(operator, 'exit').then(([code, signal]): never => {
-      throw new Error(`The operator ended by itself: code ${code}, signal ${signal}`);
-    });
-    const listening = once(operator, 'message').then(([message]) => message as { readonly metricsPort: number });
-    const play = async () => {
-      const { metricsPort } = await listening;
-      const sample = (): Promise<number> => rssMb(pid);
-      return { setUp: await settle(world, day, sample), ...(await live(world, day, { metricsPort, sample })) };
+    await writeFile(kubeconfig, world.kubeconfig());
+    const env = {
+      ...OPERATOR_ENV,
+      ...world.env(),
+      MEMORY_LIMIT: String(day.limitMb * 2 ** 20),
+      KUBECONFIG: kubeconfig,
     };
-    const { setUp, samples, bought } = await Promise.race([ended, play()]);
+    const file = await bundled(join(folder, 'dist'));
+    operator = await runOperator(world.clock, env, [], { file, nodeOptions: flagsFor(day.limitMb) });
+    const running = operator;
+    const sample = (): Promise<number> => {
+      if (running.end !== undefined) throw new Error(`the operator ${running.end}\n${running.noise.join('\n')}`);
+      return rssMb(running.pid);
+    };
+    const setUp = await settle(world, day, sample);
+    const { samples, bought } = await live(world, day, { metricsUrl: running.metricsUrl, sample });
+    for (const line of running.log) report(JSON.stringify(line));
     const [second, last] = [1, day.hours - 1].map((from) =>
       mean(samples.filter(({ hour }) => hour >= from && hour < from + 1)),
     );
@@ -128,7 +121,7 @@ export async function dayLine(day: Day): Promise<DayLine> {
       realSeconds: Math.round((performance.now() - startedMs) / 1000),
     };
   } finally {
-    operator?.kill('SIGKILL');
+    await operator?.kill();
     await world.stop();
     await rm(folder, { recursive: true, force: true });
   }
@@ -153,12 +146,15 @@ async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, samp
   let most = 0;
   await world.addPools(morePools);
   await world.wait(nodes);
-  for (let reportedMs = 0; world.nodes() < nodes; await pause(100)) {
+  let reportedMs = 0;
+  await until(world, `${nodes} nodes`, async () => {
     most = Math.max(most, await sample());
-    if (performance.now() - reportedMs < REPORT_MS) continue;
-    report(`${world.nodes()} of ${nodes} nodes, ${most.toFixed(0)} MB`);
-    reportedMs = performance.now();
-  }
+    if (performance.now() - reportedMs > REPORT_MS) {
+      report(`${world.nodes()} of ${nodes} nodes, ${most.toFixed(0)} MB`);
+      reportedMs = performance.now();
+    }
+    return world.nodes() >= nodes;
+  });
   await world.run(Math.max(0, pods - nodes));
   return Math.max(most, await sample());
 }
@@ -168,7 +164,7 @@ const REPORT_MS = 10_000;
 const report = (text: string): void => void process.stderr.write(`${text}\n`);
 
 interface Watch {
-  readonly metricsPort: number;
+  readonly metricsUrl: string;
   readonly sample: Sampler;
 }
 
@@ -176,8 +172,8 @@ interface Watch {
 const ROUNDS = 15;
 /** Nodes that come, and go again, each time. */
 const PASSING = 2;
-/** Real time after which a round goes on without what it waits for. */
-const PATIENCE_MS = 60_000;
+/** Of the world's time. What is to happen happens within this, or never. */
+const PATIENCE_MS = HOUR_MS;
 
 /**
  * Hours are counted by what happens in them, so that a slow machine takes longer for a day and not less happens in it.
@@ -185,7 +181,7 @@ const PATIENCE_MS = 60_000;
 async function live(
   world: DayWorld,
   { hours }: Day,
-  { metricsPort, sample }: Watch,
+  { metricsUrl, sample }: Watch,
 ): Promise<{ readonly samples: readonly Sample[]; readonly bought: number }> {
   const { clock, aws } = world;
   const samples: Sample[] = [];
@@ -197,16 +193,16 @@ async function live(
   for (let round = 0; round < hours * ROUNDS; round++) {
     const endMs = clock.now() + HOUR_MS / ROUNDS;
     const look = async (): Promise<void> => {
-      await scrape(metricsPort);
+      await scrape(metricsUrl);
       samples.push({ hour: round / ROUNDS, mb: await sample() });
     };
     sellOut(aws);
     await world.reprice(round);
     const passing = await world.wait(PASSING);
-    await until(() => world.nodes() >= nodes + PASSING);
+    await until(world, `nodes for ${passing.join(', ')}`, () => world.nodes() >= nodes + PASSING);
     await look();
     await world.end(passing);
-    await until(() => world.nodes() <= nodes);
+    await until(world, `end of what is more than ${nodes} nodes`, () => world.nodes() <= nodes);
     await look();
     await clock.sleep(Math.max(0, endMs - clock.now()));
     report(
@@ -218,14 +214,20 @@ async function live(
 }
 
 /** On a connection of its own: Node may be closing the last one just then. */
-async function scrape(port: number): Promise<void> {
-  const [response] = (await once(get({ port, path: '/metrics', agent: false }), 'response')) as [IncomingMessage];
+async function scrape(url: string): Promise<void> {
+  const [response] = (await once(get(`${url}/metrics`, { agent: false }), 'response')) as [IncomingMessage];
   for await (const _ of response);
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  const startedMs = performance.now();
-  while (!holds() && performance.now() - startedMs < PATIENCE_MS) await pause(20);
+/** @throws Error that names what has not happened */
+async function until(world: DayWorld, what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const { clock } = world;
+  const startedMs = clock.now();
+  while (!(await holds())) {
+    if (clock.now() - startedMs > PATIENCE_MS)
+      throw new Error(`no ${what} within an hour: there are ${world.nodes()} nodes`);
+    await pause(20);
+  }
 }
 
 /** Nothing is left of the types that were bought last. */

@@ -7,23 +7,25 @@ import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { EC2_NODE_CLASS, NODE, NODE_OVERLAY, NODE_POOL, POD, REPLICA_SET } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
-import { steadyClock } from '../../../src/kube/clock.ts';
 import { inBatches } from '../../../src/kube/parallel.ts';
 import { type LocalAws, startAws } from '../../../src/local/aws/server.ts';
 import type { LocalInstance } from '../../../src/local/aws/types.ts';
 import { connect, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
-import type { Clock } from '../../../src/local/clock.ts';
 import { createClusterObjects } from '../../../src/local/clusterobjects.ts';
 import { resourcesOf } from '../../../src/local/kubernetes/kubelets/capacity.ts';
 import { NOT_READY, nodeConditions, nodeObject, stamped } from '../../../src/local/kubernetes/kubelets/nodeobject.ts';
 import { decodeUserData } from '../../../src/local/kubernetes/kubelets/userdata/index.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/server.ts';
 import { nodeClassOf } from '../../support/awsobjects.ts';
+import { type LeadingClock, pacedClock } from '../../support/paced-clock.ts';
 
 const CLUSTER = 'day';
 const BOOT_MS = 30_000;
 const MEMORY_OVERHEAD = 0.075;
 const NAMESPACE = 'default';
+/** Time between two looks for nodes that waiting pods could have. */
+const FILL_MS = 10_000;
+const DISRUPTED = 'karpenter.sh/disrupted';
 /** Requests to the API server at a time. */
 const AT_ONCE = 50;
 
@@ -32,7 +34,7 @@ const WHOLE_NODE_CPU = 3;
 const SMALL_CPU = 0.02;
 
 export interface DayWorld {
-  readonly clock: Clock;
+  readonly clock: LeadingClock;
   readonly aws: LocalAws;
   readonly kube: KubeApi;
   /** Nodes of NodePools that are Ready. */
@@ -47,11 +49,12 @@ export interface DayWorld {
   /** A change of some prices, by an overlay. */
   reprice(step: number): Promise<void>;
   env(): Record<string, string>;
+  kubeconfig(): string;
   stop(): Promise<void>;
 }
 
 export async function startDay(factor: number): Promise<DayWorld> {
-  const clock = steadyClock(factor);
+  const clock = pacedClock(factor);
   const server = await startApiServer({ clock, host: '127.0.0.1' });
   for (const crd of customResourceDefinitions()) server.install(crd);
   const aws = await startAws({ clock, clusterName: CLUSTER, clusterEndpoint: server.url });
@@ -60,7 +63,7 @@ export async function startDay(factor: number): Promise<DayWorld> {
   await kube.create(EC2_NODE_CLASS, nodeClassOf(CLUSTER));
   await kube.create(NODE_POOL, nodePool('default'));
   const { metadata } = await kube.create(REPLICA_SET, OWNER);
-  return new World({ factor, clock, server, aws, kube, owner: metadata.uid ?? '' });
+  return new World({ clock, server, aws, kube, owner: metadata.uid ?? '' });
 }
 
 /** Four CPUs, on demand or spot. Empty nodes go; others stay, so that the cluster keeps its size. */
@@ -89,8 +92,7 @@ const nodePool = (name: string): never =>
 const isWaiting = ({ spec, metadata }: Pod): boolean => !spec.nodeName && metadata.deletionTimestamp === undefined;
 
 interface Parts {
-  readonly factor: number;
-  readonly clock: Clock;
+  readonly clock: LeadingClock;
   readonly server: LocalApiServer;
   readonly aws: LocalAws;
   readonly kube: KubeApi;
@@ -99,13 +101,10 @@ interface Parts {
 }
 
 class World implements DayWorld {
-  readonly clock: Clock;
+  readonly clock: LeadingClock;
   readonly aws: LocalAws;
   readonly kube: KubeApi;
   readonly #server: LocalApiServer;
-  readonly #factor: number;
-  readonly #startedMs = Date.now();
-  readonly #originMs: number;
   readonly #nodes = new Map<string, string>();
   /** CPUs by name of the pods that there are to be. */
   readonly #wanted = new Map<string, number>();
@@ -117,15 +116,14 @@ class World implements DayWorld {
   readonly #life = new AbortController();
   #pods = 0;
 
-  constructor({ factor, clock, server, aws, kube, owner }: Parts) {
-    this.#factor = factor;
+  constructor({ clock, server, aws, kube, owner }: Parts) {
     this.clock = clock;
     this.#server = server;
     this.aws = aws;
     this.kube = kube;
     this.#owner = owner;
-    this.#originMs = clock.now();
-    void this.#replacePods().catch((error) => this.#life.signal.aborted || report(error));
+    for (const work of [this.#replacePods(), this.#fillNodes()])
+      void work.catch((error) => this.#life.signal.aborted || report(error));
     aws.instances.subscribe((instance) => {
       if (instance.state === 'running') clock.after(BOOT_MS, () => void this.#join(instance).catch(report));
       else if (instance.state === 'terminated') void this.#leave(instance).catch(report);
@@ -182,8 +180,35 @@ class World implements DayWorld {
         const { name } = object.metadata;
         const cpu = this.#wanted.get(name);
         if (type !== 'DELETED' || cpu === undefined) continue;
-        const [node] = this.#nodes.keys();
-        await this.#create(name, cpu, cpu === SMALL_CPU ? node : undefined);
+        await this.#create(name, cpu, cpu === SMALL_CPU ? await this.#openNode(() => true) : undefined);
+      }
+    }
+  }
+
+  /** A node that takes pods: the one that was asked about longest ago. */
+  async #openNode(isFit: (name: string) => boolean): Promise<string | undefined> {
+    for (const [name, id] of [...this.#nodes]) {
+      if (!isFit(name)) continue;
+      const node = await this.kube.find(NODE, { name });
+      if (node === undefined || node.spec?.taints?.some(({ key }) => key === DISRUPTED)) continue;
+      // to the end, so that pods are shared out
+      if (this.#nodes.delete(name)) this.#nodes.set(name, id);
+      return name;
+    }
+    return undefined;
+  }
+
+  /** Gives pods that wait the nodes that others have left: the operator counts on it, and buys none for them. */
+  async #fillNodes(): Promise<void> {
+    const { signal } = this.#life;
+    for (; !signal.aborted; await this.clock.sleep(FILL_MS, signal)) {
+      for (const pod of [...this.#waiting]) {
+        const taken = new Set(
+          [...this.#boundTo].flatMap(([name, node]) => (this.#wanted.get(name) === WHOLE_NODE_CPU ? [node] : [])),
+        );
+        const node = await this.#openNode((name) => !taken.has(name));
+        if (node === undefined) break;
+        if (this.#waiting.has(pod)) await this.#bind(pod, node);
       }
     }
   }
@@ -274,9 +299,11 @@ class World implements DayWorld {
       CLUSTER_ENDPOINT: this.#server.url,
       INTERRUPTION_QUEUE: this.aws.queue.name,
       SYSTEM_NAMESPACE: 'kube-system',
-      DAY_CLOCK: [this.#factor, this.#originMs, this.#startedMs].join(),
-      DAY_KUBECONFIG: this.#server.kubeconfig(),
     };
+  }
+
+  kubeconfig(): string {
+    return this.#server.kubeconfig();
   }
 
   async stop(): Promise<void> {
@@ -284,6 +311,7 @@ class World implements DayWorld {
     await this.aws.close();
     this.kube.close();
     await this.#server.close();
+    this.clock.stop();
   }
 }
 

@@ -7,7 +7,7 @@ import { realClock } from '../../../src/kube/clock.ts';
 import { joinCluster, type Surroundings } from '../../../src/local/world.ts';
 import type { Certificate } from '../../operator/cable.ts';
 import type { ScenarioOptions, ScenarioWorld, Stage } from '../../operator/harness.ts';
-import type { PacedClock } from '../../support/pacedclock.ts';
+import type { PacedClock } from '../../support/paced-clock.ts';
 import { CLUSTER_NAME, installCharts, QUICK, VALUES } from '../harness/cluster.ts';
 import { type Installation, startInstallation } from '../harness/installation.ts';
 import { sweep } from './sweep.ts';

@@ -67,6 +67,43 @@ describe('a fleet whose answer is lost', () => {
     expect(account.running()).toHaveLength(3);
   }, 60_000);
 
+  it.each<{ readonly what: string; readonly rule: FaultRule }>([
+    { what: 'throttled', rule: { kind: 'throttle', action: 'CreateFleet', times: ALL_TRIES } },
+    { what: 'told that its credentials are too old', rule: { kind: 'expired-credentials' } },
+  ])('is found again by a claim that is $what at first when it asks', async ({ rule }) => {
+    const all = claims(2);
+    breakFleets({ kind: 'malformed', action: 'CreateFleet', times: 1 });
+    await create(all);
+    const bought = account.running();
+    breakFleets(rule);
+    expect(boughtBy(await create(all))).toEqual([]);
+    account.aws.faults.clear();
+    expect(boughtBy(await create(all)).sort()).toEqual([...bought].sort());
+    expect(account.running()).toEqual(bought);
+  });
+
+  it('is found again although the next try of the same call was throttled', async () => {
+    const all = claims(2);
+    breakFleets({ kind: 'reset', action: 'CreateFleet', times: 1 });
+    breakFleets({ kind: 'throttle', action: 'CreateFleet', times: ALL_TRIES - 1 });
+    expect(boughtBy(await create(all))).toEqual([]);
+    const bought = account.running();
+    expect(bought).toHaveLength(2);
+    expect(boughtBy(await create(all)).sort()).toEqual([...bought].sort());
+    expect(account.running()).toEqual(bought);
+  });
+
+  it('of which nothing was heard but throttles is ordered afresh', async () => {
+    const all = claims(2);
+    breakFleets({ kind: 'throttle', action: 'CreateFleet', times: ALL_TRIES });
+    await create(all);
+    account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large' });
+    account.aws.calls.clear();
+    const [first] = all;
+    expect(boughtBy(await create(first === undefined ? [] : [first]))).toHaveLength(1);
+    expect(account.running()).toHaveLength(1);
+  });
+
   it('that bought nothing says why', async () => {
     const [claim] = claims(1);
     if (claim === undefined) throw new Error('no claim');

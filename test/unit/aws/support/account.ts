@@ -17,17 +17,22 @@ import { FakeKube } from './kube.ts';
 
 const CLUSTER = 'test';
 
-/** A clock that can be put forward. Waiting goes by real time. */
+/** A clock that can be put forward. Waiting goes by real time, but a long sleep puts the clock forward instead. */
 export interface ShiftedClock extends Clock {
   forward(ms: number): void;
 }
+
+const LONGEST_SLEEP_MS = 50;
 
 export function shiftedClock(): ShiftedClock {
   const real = realClock();
   let shift = 0;
   return {
     now: () => real.now() + shift,
-    sleep: real.sleep,
+    async sleep(ms, signal) {
+      await real.sleep(Math.min(ms, LONGEST_SLEEP_MS), signal);
+      shift += Math.max(0, ms - LONGEST_SLEEP_MS);
+    },
     after: real.after,
     forward: (ms) => {
       shift += ms;

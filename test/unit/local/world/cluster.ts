@@ -6,7 +6,7 @@ import { startCaches } from '../../../../src/local/cache.ts';
 import { connect, type KubeApi } from '../../../../src/local/client.ts';
 import { type LocalApiServer, startApiServer } from '../../../../src/local/kubernetes/server.ts';
 import type { Parts } from '../../../../src/local/parts.ts';
-import { pacedClock } from '../../../support/pacedclock.ts';
+import { pacedClock } from '../../../support/paced-clock.ts';
 
 export interface TestCluster {
   readonly parts: Parts;

@@ -1,13 +1,22 @@
 /**
- * One time in two processes: the world's, which leads, and the operator's, which follows over the channel between them.
- * Time runs at a multiple of real time only while both wait, and at real time while either computes or does not answer.
- * On a slow or busy machine a test takes longer, but what happens in it stays the same.
+ * Clocks whose time runs at a multiple of real time only while the process waits, and at real time while it computes: on
+ * a slow or busy machine a scenario takes longer, but what happens in it, and in which order, stays the same. A second
+ * process can share the time: one clock leads, the other follows over the channel between them, and time runs fast only
+ * while both wait.
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Clock } from '../../src/kube/clock.ts';
-import type { PacedClock } from '../support/pacedclock.ts';
-import { timeline } from '../support/timeline.ts';
+import { timeline } from './timeline.ts';
+
+export interface PacedClock extends Clock {
+  /** Runs `factor` times as fast as real time from now on; answers the factor before. */
+  speed(factor: number): number;
+  /** Real time, in milliseconds, in which the process waited or computed, without what other processes took from it. */
+  calmMs(): number;
+  /** Time ends: what still sleeps never wakes. */
+  stop(): void;
+}
 
 /** The other process, as the leading clock sees it. */
 export interface Follower {
@@ -21,12 +30,13 @@ export interface LeadingClock extends PacedClock {
   followed(waitedMs: number): void;
 }
 
+/** How often time moves, in real milliseconds. */
 const STEP_MS = 5;
 /** Waiting longer than this between two moves means that the machine did not let the process run. */
 const LONGEST_STEP_MS = 2 * STEP_MS;
 
 /** @param initialFactor seconds of this clock in one second of waiting */
-export function leadingClock(initialFactor: number): LeadingClock {
+export function pacedClock(initialFactor: number): LeadingClock {
   const time = timeline(Date.now());
   let factor = initialFactor;
   let calmMs = 0;

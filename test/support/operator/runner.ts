@@ -2,11 +2,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { LogLine } from '../operator/harness.ts';
-import type { LeadingClock } from './clocks.ts';
-import type { FromOperator, ToOperator } from './operator-messages.ts';
+import type { LogLine } from '../../operator/harness.ts';
+import type { LeadingClock } from '../paced-clock.ts';
+import type { FromOperator, ToOperator } from './messages.ts';
 
-const ENTRY = fileURLToPath(new URL('./operator-process.ts', import.meta.url));
+/** What runs in the process: `process.ts` with Node's default options, unless told otherwise. */
+export interface Program {
+  readonly file: string;
+  readonly nodeOptions: readonly string[];
+}
+
+const SOURCES: Program = {
+  file: fileURLToPath(new URL('./process.ts', import.meta.url)),
+  nodeOptions: ['--expose-gc'],
+};
 
 export interface Memory {
   readonly rssMiB: number;
@@ -16,6 +25,7 @@ export interface Memory {
 }
 
 export interface OperatorProcess {
+  readonly pid: number;
   readonly metricsUrl: string;
   readonly healthUrl: string;
   /** Log lines, oldest first. */
@@ -40,8 +50,9 @@ export async function runOperator(
   clock: LeadingClock,
   env: Readonly<Record<string, string>>,
   argv: readonly string[] = [],
+  { file, nodeOptions }: Program = SOURCES,
 ): Promise<OperatorProcess> {
-  const child = spawn(process.execPath, ['--expose-gc', ENTRY, ...argv], {
+  const child = spawn(process.execPath, [...nodeOptions, file, ...argv], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, CLOCK_START_MS: String(clock.now()), ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
@@ -81,6 +92,7 @@ export async function runOperator(
 
   return {
     ...started,
+    pid: child.pid ?? 0,
     log,
     noise,
     get end() {

@@ -1,0 +1,71 @@
+/** The operator in a process of its own, with its engine threads, on the time of the process that started it. */
+import type { Worker } from 'node:worker_threads';
+import { labThread } from '../../../src/controllers/disruption/labthread.ts';
+import { Suspects } from '../../../src/controllers/engine-supervision.ts';
+import type { Solver } from '../../../src/controllers/solver.ts';
+import { threadSolver } from '../../../src/controllers/threadsolver.ts';
+import { realClock } from '../../../src/kube/clock.ts';
+import { type Operator, startOperator } from '../../../src/main.ts';
+import { errorText } from '../../../src/observe/errortext.ts';
+import { watchProcess } from '../../../src/observe/process-watch.ts';
+import { parseSettings } from '../../../src/observe/settings.ts';
+import { followingClock } from '../paced-clock.ts';
+import type { FromOperator, ToOperator } from './messages.ts';
+
+const tell = (message: FromOperator): void => void process.send?.(message);
+
+const workers = new Set<Worker>();
+process.on('worker', (worker) => {
+  workers.add(worker);
+  worker.once('exit', () => workers.delete(worker));
+});
+const heapsOfThreads = (): Promise<readonly number[]> =>
+  Promise.all([...workers].map(async (worker) => (await worker.getHeapStatistics()).used_heap_size));
+
+let operator: Operator | undefined;
+const clock = followingClock(Number(process.env.CLOCK_START_MS));
+
+process.on('message', (message: ToOperator) => {
+  if (message.kind === 'time')
+    return void clock.follow(message.nowMs).then((waitedMs) => tell({ kind: 'time', waitedMs }));
+  if (message.kind === 'memory') {
+    globalThis.gc?.();
+    const { rss, heapUsed } = process.memoryUsage();
+    if (process.env.HOSTILE_TIMES)
+      console.error('operator cpu', process.cpuUsage(), performance.eventLoopUtilization());
+    return void heapsOfThreads().then((threads) => tell({ kind: 'memory', rss, heapUsed, threads }));
+  }
+  return void operator?.stop();
+});
+// without the process that leads the time, there is none
+process.once('disconnect', () => process.exit(2));
+
+/** As `main` in src/main.ts, but that time runs no faster than it can while an engine thread works. */
+async function start(): Promise<Operator> {
+  const argv = process.argv.slice(2);
+  const { workerLimits, start: report } = watchProcess(parseSettings(argv, process.env).memoryLimit);
+  const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
+  const { solve } = threadSolver(limits);
+  const laboratory = labThread(limits);
+  const timedSolve: Solver = (snapshot, options) => clock.computing(solve(snapshot, options));
+  const started = await startOperator({
+    argv,
+    env: process.env,
+    clock,
+    solver: Object.assign(timedSolve, { reportTo: solve.reportTo, check: solve.check, holdOf: solve.holdOf }),
+    laboratory: {
+      ...laboratory,
+      simulate: (...question) => clock.computing(laboratory.simulate(...question)),
+      decide: (...question) => clock.computing(laboratory.decide(...question)),
+    },
+  });
+  report(started.metrics, started.log);
+  return started;
+}
+
+operator = await start().catch((error: unknown) => {
+  process.stderr.write(`Cannot start: ${errorText(error)}\n`);
+  return process.exit(1);
+});
+tell({ kind: 'started', metricsPort: operator.metricsPort, healthProbePort: operator.healthProbePort });
+process.exit((await operator.done) === 'stopped' ? 0 : 3);
