@@ -32,11 +32,8 @@ const prunePure: Plugin = {
 
 const [outdir = 'dist', main = 'src/main.ts'] = process.argv.slice(2);
 
-/** By where each stands in the folder. */
-const THREADS = {
-  'controllers/solverworker': 'src/controllers/solverworker.ts',
-  'controllers/disruption/labworker': 'src/controllers/disruption/labworker.ts',
-};
+/** The program of threads, beside the entry points. */
+const THREADS = { 'engine-worker': 'src/engine-worker/worker.ts' };
 
 /** The operator shares nothing with the command line, whose local world needs all of the AWS SDK. */
 const BUNDLES: readonly BuildOptions[] = [

@@ -8,18 +8,18 @@ import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
 import type { NodePool } from './api/nodepool.ts';
 import { awsProvider } from './aws/index.ts';
 import type { CloudProvider } from './cloud/provider.ts';
-import type { Laboratory } from './controllers/disruption/laboratory.ts';
-import { labThread } from './controllers/disruption/labthread.ts';
 import { MoveBook } from './controllers/disruption/moves.ts';
 import { VerdictBook } from './controllers/disruption/verdictbook.ts';
-import { Suspects } from './controllers/engine-supervision.ts';
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
-import { PodHolds } from './controllers/pod-holds.ts';
-import type { Solver } from './controllers/solver.ts';
-import { threadSolver } from './controllers/threadsolver.ts';
 import { type ToldCatalogue, toldCatalogue } from './engine/catalogue.ts';
 import type { InstanceType } from './engine/model.ts';
+import { PodHolds } from './engine-worker/pod-holds.ts';
+import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
+import type { Solver } from './engine-worker/solver.ts';
+import { Suspects } from './engine-worker/supervision.ts';
+import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
+import { workerSolver } from './engine-worker/worker-solver.ts';
 import { ApiError } from './kube/client.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
 import type { EventRecorder } from './kube/events.ts';
@@ -47,7 +47,7 @@ export interface OperatorOptions {
   /** Default: in this thread. */
   readonly solver?: Solver;
   /** Where disruption makes its experiments. Default: in this thread. */
-  readonly laboratory?: Laboratory;
+  readonly simulations?: SimulationRunner;
   /** Takes log lines instead of the configured outputs. */
   readonly write?: (line: string) => void;
 }
@@ -73,7 +73,7 @@ export async function startOperator({
   env,
   clock = realClock(),
   solver,
-  laboratory,
+  simulations,
   write,
 }: OperatorOptions): Promise<Operator> {
   const settings = parseSettings(argv, env);
@@ -113,7 +113,7 @@ export async function startOperator({
       manager: (signal) => informers.synced(signal),
       crd: sharedCheck((signal) => crdsServed(probes, signal), { passMs: CRDS_SEEN_MS, failMs: 1_000 }),
     },
-    alive: { solver: () => solver?.check?.(), laboratory: () => laboratory?.check?.() },
+    alive: { solver: () => solver?.check?.(), disruption: () => simulations?.check?.() },
     debug,
     now: () => monotonicMs(clock),
     log,
@@ -124,7 +124,7 @@ export async function startOperator({
       env,
       clock,
       solver,
-      laboratory,
+      simulations,
       log,
       metrics,
       client,
@@ -149,7 +149,7 @@ interface Parts {
   readonly env: OperatorOptions['env'];
   readonly clock: Clock;
   readonly solver: Solver | undefined;
-  readonly laboratory: Laboratory | undefined;
+  readonly simulations: SimulationRunner | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly client: HttpKubeClient;
@@ -202,9 +202,9 @@ async function run(parts: Parts): Promise<Operator> {
   debug['/debug/instancetypes'] = leading(() => instanceTypesTold(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? parts.solver?.holdOf?.(pod)));
-  for (const each of [parts.solver, parts.laboratory]) each?.reportTo?.(deps);
-  const { solver, laboratory } = parts;
-  const all = [...controllers(deps, { book, solver, moves, laboratory, holds }), ...aws.controllers()];
+  for (const each of [parts.solver, parts.simulations]) each?.reportTo?.(deps);
+  const { solver, simulations } = parts;
+  const all = [...controllers(deps, { book, solver, moves, simulations, holds }), ...aws.controllers()];
   const work = (): Promise<void> => {
     isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
@@ -330,7 +330,11 @@ async function main(): Promise<number> {
     const { workerLimits, start } = watchProcess(parseSettings(options.argv, options.env).memoryLimit);
     // a pod that one thread does not come back from is no business of the other either
     const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
-    operator = await startOperator({ ...options, solver: threadSolver(limits).solve, laboratory: labThread(limits) });
+    operator = await startOperator({
+      ...options,
+      solver: workerSolver(limits).solve,
+      simulations: workerSimulationRunner(limits),
+    });
     start(operator.metrics, operator.log);
   } catch (error) {
     if (error instanceof HelpRequested) {

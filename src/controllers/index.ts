@@ -1,10 +1,12 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
 import { methodsAsked } from '../engine/disruption/review.ts';
+import { PodHolds } from '../engine-worker/pod-holds.ts';
+import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
+import { localSolver, type Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { bufferResolution } from './capacitybuffer/resolution.ts';
 import type { Deps } from './deps.ts';
-import { type Laboratory, localLaboratory } from './disruption/laboratory.ts';
 import { disruption } from './disruption/loop.ts';
 import { MoveBook } from './disruption/moves.ts';
 import { moveWatch } from './disruption/movewatch.ts';
@@ -28,13 +30,11 @@ import { hash } from './nodepool/hash.ts';
 import { readiness } from './nodepool/readiness.ts';
 import { registrationHealth } from './nodepool/registrationhealth.ts';
 import { validation } from './nodepool/validation.ts';
-import { PodHolds } from './pod-holds.ts';
 import { Batcher } from './provisioning/batcher.ts';
 import { heldPods } from './provisioning/held-pods.ts';
 import { provisioner } from './provisioning/provisioner.ts';
 import { Purchases } from './provisioning/purchases.ts';
 import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
-import { localSolver, type Solver } from './solver.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
 import { staticHint } from './static/hint.ts';
 import { staticProvisioning } from './static/provisioning.ts';
@@ -43,7 +43,7 @@ import { staticProvisioning } from './static/provisioning.ts';
 export interface Parts {
   /** In this thread when left out. */
   readonly solver?: Solver | undefined;
-  readonly laboratory?: Laboratory | undefined;
+  readonly simulations?: SimulationRunner | undefined;
   /** What disruption says of every node. */
   readonly book?: VerdictBook | undefined;
   /** What disruption did, and what became of it. */
@@ -54,7 +54,7 @@ export interface Parts {
 
 export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
   const { clock, cluster, settings } = known;
-  const { solver = localSolver(), laboratory = localLaboratory(), holds = new PodHolds(clock) } = parts;
+  const { solver = localSolver(), simulations = localSimulationRunner(), holds = new PodHolds(clock) } = parts;
   const { book = new VerdictBook(), moves = new MoveBook() } = parts;
   const overlays = new Overlays();
   const isOverlaid = settings.featureGates.nodeOverlay;
@@ -89,7 +89,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [bufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    disruption(deps, { queue, methods, laboratory, book, purchases }),
+    disruption(deps, { queue, methods, simulations, book, purchases }),
     queue.worker,
     verdictNotes(deps, book),
     moveWatch(deps, moves),

@@ -7,7 +7,7 @@ import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 
 const KEY = 'karpenter.gc';
 /** With two numbers each, collections and milliseconds, in this order. */
-const THREADS = ['solver', 'laboratory'] as const;
+const THREADS = ['solver', 'disruption'] as const;
 
 export type EngineThreadName = (typeof THREADS)[number];
 

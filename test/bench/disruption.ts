@@ -1,13 +1,12 @@
 /**
  * One pass of disruption's methods over 2,000 nodes and some 20,000 pods, as the operator makes it: candidates in the
- * main thread, searches in the laboratory's. And what consolidation finds in small clusters until it has nothing more to
+ * main thread, searches in the engine worker's. And what consolidation finds in small clusters until it has nothing more to
  * say, against what it finds when it is to be compatible with Karpenter.
  */
 import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
 import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
 import type { Deps } from '../../src/controllers/deps.ts';
 import { deliberator } from '../../src/controllers/disruption/deliberate.ts';
-import { labThread } from '../../src/controllers/disruption/labthread.ts';
 import { publishNotes } from '../../src/controllers/disruption/notes.ts';
 import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
 import { sessions } from '../../src/controllers/disruption/simulate.ts';
@@ -15,6 +14,7 @@ import { VerdictBook } from '../../src/controllers/disruption/verdictbook.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import type { Method } from '../../src/engine/disruption/method.ts';
 import { methodsOf } from '../../src/engine/disruption/review.ts';
+import { workerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { parseSettings } from '../../src/observe/settings.ts';
@@ -152,7 +152,7 @@ export async function* disruptionLines(): AsyncGenerator<object> {
     const cluster = clusterOf(shape);
     const deps = depsOn(cluster);
     deps.cluster.nodes();
-    const thread = labThread();
+    const thread = workerSimulationRunner();
     const queue = new DisruptionQueue(deps);
     const deliberate = deliberator(deps, queue, sessions(deps, thread));
     const book = new VerdictBook();

@@ -7,13 +7,13 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../../src/controllers/deps.ts';
-import { PodHolds } from '../../src/controllers/pod-holds.ts';
 import { Batcher } from '../../src/controllers/provisioning/batcher.ts';
 import { type HeldPods, heldPods } from '../../src/controllers/provisioning/held-pods.ts';
 import { provisioner } from '../../src/controllers/provisioning/provisioner.ts';
 import { Purchases } from '../../src/controllers/provisioning/purchases.ts';
-import { threadSolver } from '../../src/controllers/threadsolver.ts';
 import { podKey } from '../../src/engine/pods.ts';
+import { PodHolds } from '../../src/engine-worker/pod-holds.ts';
+import { workerSolver } from '../../src/engine-worker/worker-solver.ts';
 import { realClock } from '../../src/kube/clock.ts';
 import { connect } from '../../src/kube/http.ts';
 import { startInformers } from '../../src/kube/informers.ts';
@@ -92,7 +92,7 @@ async function depsOn(url: string, signal: AbortSignal): Promise<Deps> {
 export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
   const server = fork(new URL('./servecluster.ts', import.meta.url), [String(size.nodes), String(size.pods)]);
   const stop = new AbortController();
-  const solver = threadSolver();
+  const solver = workerSolver();
   try {
     const first = await nextReport(server);
     const listing = blocks();
@@ -135,7 +135,7 @@ export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
 interface Stage {
   readonly deps: Deps;
   readonly server: ChildProcess;
-  readonly solver: ReturnType<typeof threadSolver>;
+  readonly solver: ReturnType<typeof workerSolver>;
   readonly held: HeldPods;
   readonly purchases: Purchases;
   readonly signal: AbortSignal;

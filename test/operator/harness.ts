@@ -22,7 +22,7 @@ import {
 import type { KubeEvent, KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { Laboratory } from '../../src/controllers/disruption/laboratory.ts';
+import type { SimulationRunner } from '../../src/engine-worker/simulation-runner.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';
 import { collectionPath, type KubeApi } from '../../src/local/client.ts';
 import type { LocalApiServer } from '../../src/local/kubernetes/server.ts';
@@ -45,7 +45,7 @@ export interface ScenarioOptions extends WorldOptions {
   /** Several operators share a lease; give such a scenario a small time scale, or a busy moment loses the lease. */
   readonly leaderElection?: boolean;
   /** Where disruption makes its experiments. Default: in the test's thread. */
-  readonly laboratory?: Laboratory;
+  readonly simulations?: SimulationRunner;
   /** False: the test starts operators itself. Default true. */
   readonly operator?: boolean;
 }
@@ -139,7 +139,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
         ...extra.env,
       },
       clock,
-      ...(options.laboratory === undefined ? {} : { laboratory: options.laboratory }),
+      ...(options.simulations === undefined ? {} : { simulations: options.simulations }),
       write: (line) => log.push(JSON.parse(line) as LogLine),
     });
     latest = operator;

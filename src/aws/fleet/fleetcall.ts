@@ -19,7 +19,8 @@ const isAnswer = (error: unknown): boolean =>
   isThrottled(error) || (error instanceof Error && '$fault' in error && error.$fault === 'client');
 
 /** Whether EC2 has looked at the request, so that an earlier one with the same token cannot have bought anything. */
-const isVerdict = (error: unknown): boolean => isAnswer(error) && !isThrottled(error) && !TURNED_AWAY.has(codeOf(error));
+const isVerdict = (error: unknown): boolean =>
+  isAnswer(error) && !isThrottled(error) && !TURNED_AWAY.has(codeOf(error));
 
 export class FleetCall {
   readonly #command: CreateFleetCommand;

@@ -7,14 +7,14 @@ import { type Allowance, allowances } from '../../engine/disruption/budgets.ts';
 import { type Block, type Candidate, candidateOf, isBlock } from '../../engine/disruption/candidates.ts';
 import { notWorthRepeating } from '../../engine/disruption/churn.ts';
 import { type ClaimCounts, claimCounts } from '../../engine/disruption/claimcounts.ts';
-import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
+import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import type { Declined, Review } from '../../engine/disruption/verdicts.ts';
 import type { InstanceType, PoolInput } from '../../engine/model.ts';
 import { monotonicMs } from '../../kube/clock.ts';
+import { yielding } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
-import { inTurns } from '../turns.ts';
 import { setAllowance } from './measures.ts';
 import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './notes.ts';
 import { publishProtection } from './podnotes.ts';
@@ -29,9 +29,9 @@ export interface Question {
 
 /** A deliberation, and what came to light on the way to it. */
 export type Asked = Omit<Review, 'findings'> & {
-  readonly deliberation: Deliberation;
+  readonly deliberation: MethodInput;
   /** What the method decides. Rejects when the signal aborts. */
-  readonly decide: (signal: AbortSignal) => Promise<Findings>;
+  readonly decide: (signal: AbortSignal) => Promise<MethodResult>;
 };
 
 /** A candidate that cannot be judged keeps no others from it. */
@@ -116,7 +116,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
   function isWorthIt(
     { reason }: Method,
     candidate: Candidate,
-    totals: Deliberation['totals'],
+    totals: MethodInput['totals'],
     declined: Map<string, Declined>,
   ): boolean {
     if (reason !== 'Underutilized' || settings.consolidation === 'compatible') return true;
@@ -152,7 +152,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
     const pools = await poolsWithTypes(log);
     const blocks = new Map<string, Block>();
     const declined = new Map<string, Declined>();
-    const pause = inTurns();
+    const pause = yielding();
     const all = await findCandidates(method, pools, blocks, pause);
     const totals = poolTotals(cluster.nodes(), all, pools);
     await pause();
@@ -166,7 +166,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
     await pause();
     const [nowMs, startedMs] = [clock.now(), monotonicMs(clock)];
     const session = open();
-    const deliberation: Deliberation = {
+    const deliberation: MethodInput = {
       nowMs,
       candidates,
       budgets: new Map([...found].map(([name, { remaining }]) => [name, remaining])),
@@ -180,7 +180,7 @@ export function deliberator(deps: Deps, queue: DisruptionQueue, open: OpenSessio
       elapsedMs: () => monotonicMs(clock) - startedMs,
       refresh: async () => (await deliberate(question)).deliberation,
     };
-    const decide = (signal: AbortSignal): Promise<Findings> => session.decide(method, deliberation, signal);
+    const decide = (signal: AbortSignal): Promise<MethodResult> => session.decide(method, deliberation, signal);
     return { method, blocks, declined, candidates, allowances: found, deliberation, decide };
   };
   return deliberate;

@@ -3,6 +3,7 @@ import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { budgetErrors } from '../../engine/disruption/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
+import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
@@ -11,7 +12,6 @@ import type { Deps } from '../deps.ts';
 import type { Purchases } from '../provisioning/purchases.ts';
 import { deliberator, managedPools } from './deliberate.ts';
 import { during, isConflictOnly } from './failures.ts';
-import type { Laboratory } from './laboratory.ts';
 import { isTainted, tellsReason, untaint, withdrawReason } from './marks.ts';
 import { forgetAllowances, initTimeouts } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
@@ -32,15 +32,15 @@ export interface DisruptionParts {
   /** In the order in which they are asked; the first that starts a command ends the pass. */
   readonly methods: readonly Method[];
   /** Where experiments are made. */
-  readonly laboratory: Laboratory;
+  readonly simulations: SimulationRunner;
   /** Takes down what is said of every node. */
   readonly book: VerdictBook;
   readonly purchases: Pick<Purchases, 'taking'>;
 }
 
-export function disruption(deps: Deps, { queue, methods, laboratory, book, purchases }: DisruptionParts): Singleton {
+export function disruption(deps: Deps, { queue, methods, simulations, book, purchases }: DisruptionParts): Singleton {
   const { cluster, clock, metrics } = deps;
-  const open = sessions(deps, laboratory, (pods) => purchases.taking(pods));
+  const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
   const run = methodRunner(deps, queue, deliberator(deps, queue, open), book);
   /** By `monotonicMs`. */
   const lastRunMs = new Map<string, number>();

@@ -2,7 +2,7 @@
 import { isApproved } from '../../engine/disruption/balance.ts';
 import type { Allowance } from '../../engine/disruption/budgets.ts';
 import { type Command, decisionOf } from '../../engine/disruption/command.ts';
-import type { Findings, Method } from '../../engine/disruption/method.ts';
+import type { Method, MethodResult } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { Move } from './moves.ts';
@@ -122,7 +122,7 @@ export function initTimeouts(metrics: Metrics): void {
  * Each pool's view of each move; scores exist under the Balanced policy alone. Single nodes are weighed one by one; what
  * other methods weigh is one move of several pools, which counts as rejected when one of them rejects it.
  */
-export function observeEvaluations(metrics: Metrics, method: Method, { evaluations = [] }: Findings): void {
+export function observeEvaluations(metrics: Metrics, method: Method, { evaluations = [] }: MethodResult): void {
   const isOneMove = method.consolidationType !== 'single';
   const isRejected = isOneMove && !isApproved(evaluations);
   const names = ['decision', 'nodepool', 'policy'];

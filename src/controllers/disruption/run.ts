@@ -1,6 +1,6 @@
 /** Lets one disruption method decide, checks its commands again after a while, and starts them. */
 import type { Command } from '../../engine/disruption/command.ts';
-import type { Findings, Method } from '../../engine/disruption/method.ts';
+import type { Method, MethodResult } from '../../engine/disruption/method.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
@@ -21,7 +21,7 @@ import { describe, podsByKey, startCommand } from './start.ts';
 import type { VerdictBook } from './verdictbook.ts';
 
 const NONE: ReadonlySet<string> = new Set();
-const NOTHING: Findings = { commands: [], exhausted: false, notes: [] };
+const NOTHING: MethodResult = { commands: [], exhausted: false, notes: [] };
 
 /** Answers whether a command was started. */
 export type Run = (method: Method, context: ReconcileContext) => Promise<boolean>;
@@ -35,7 +35,7 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
   const remembers = ({ name, consolidationType }: Method): boolean =>
     consolidationType !== '' && memos.get(name) === cluster.consolidationState();
 
-  function tell(method: Method, findings: Findings, log: Logger): void {
+  function tell(method: Method, findings: MethodResult, log: Logger): void {
     const { notes, failures = [], timeout, commands } = findings;
     publishNotes(events, notes);
     observeEvaluations(metrics, method, findings);
@@ -123,7 +123,7 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
 }
 
 /** What the Balanced policy made of each move that was weighed. */
-function logScores(log: Logger, { evaluations = [], weighed = evaluations }: Findings): void {
+function logScores(log: Logger, { evaluations = [], weighed = evaluations }: MethodResult): void {
   for (const { nodePool, score, approved, figures } of weighed) {
     if (score === undefined) continue;
     const decision = approved ? 'approved' : 'rejected';

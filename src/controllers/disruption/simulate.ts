@@ -1,22 +1,22 @@
-/** Brings disruption's questions about the cluster as it is now to the laboratory. */
-import type { Deliberation, Findings, Method } from '../../engine/disruption/method.ts';
+/** Runs disruption's simulations on the cluster as it is now. */
+import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
+import type { SimulationInput, SimulationRunner } from '../../engine-worker/simulation-runner.ts';
+import { solveOptions } from '../../engine-worker/solver.ts';
 import { silent } from '../../observe/logger.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import type { Deps } from '../deps.ts';
 import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
 import type { Purchases } from '../provisioning/purchases.ts';
 import { pendingPods, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
-import { solveOptions } from '../solver.ts';
-import type { Laboratory, Scenery } from './laboratory.ts';
 
 /** Longest time for one experiment. What is not placed by then counts as not placeable. */
 const DEADLINE_MS = 60_000;
 
 /** Questions about one state of the cluster: that of the first of them. */
 export interface Session {
-  readonly simulate: Deliberation['simulate'];
+  readonly simulate: MethodInput['simulate'];
   /** What a method decides. Rejects when `signal` aborts. */
-  decide(method: Method, deliberation: Deliberation, signal: AbortSignal): Promise<Findings>;
+  decide(method: Method, deliberation: MethodInput, signal: AbortSignal): Promise<MethodResult>;
 }
 
 export type OpenSession = () => Session;
@@ -24,12 +24,12 @@ export type OpenSession = () => Session;
 /** `taking` answers which of the pods that wait nodes may be bought for now: no others have any bought by a replacement. */
 export function sessions(
   deps: Deps,
-  laboratory: Laboratory,
+  simulations: SimulationRunner,
   taking: Purchases['taking'] = (pods) => pods,
 ): OpenSession {
   const { cluster, clock, settings } = deps;
 
-  async function sceneryNow(): Promise<Scenery> {
+  async function sceneryNow(): Promise<SimulationInput> {
     const nodes = cluster.nodes();
     const overdue = cluster.unlaunched.overdue();
     const pending = taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
@@ -44,21 +44,21 @@ export function sessions(
   }
 
   return () => {
-    let opened: Promise<Scenery> | undefined;
-    const scenery = (): Promise<Scenery> => {
+    let opened: Promise<SimulationInput> | undefined;
+    const scenery = (): Promise<SimulationInput> => {
       opened ??= sceneryNow();
       return opened;
     };
     return {
       simulate: async (candidates, options) =>
-        laboratory.simulate(
+        simulations.simulate(
           await scenery(),
           candidates.map(({ providerId }) => providerId),
           options,
         ),
       decide: async (method, deliberation, signal) =>
         method.isSearch
-          ? laboratory.decide(await scenery(), method, deliberation, signal)
+          ? simulations.decide(await scenery(), method, deliberation, signal)
           : method.decide(deliberation),
     };
   };

@@ -1,15 +1,15 @@
 /** What the disruption methods said last of every node. */
-import type { Findings, Method } from '../../engine/disruption/method.ts';
+import type { Method, MethodResult } from '../../engine/disruption/method.ts';
 import { type Review, type Verdict, verdictsOf } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 
-const NOTHING: Findings = { commands: [], exhausted: true, notes: [] };
+const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
 
 export class VerdictBook {
   readonly #reviews = new Map<string, Review>();
 
   /** Enters what a method says now. Without findings it was not asked anew, since nothing has changed: its last hold. */
-  enter({ findings, ...review }: Omit<Review, 'findings'> & { readonly findings?: Findings | undefined }): void {
+  enter({ findings, ...review }: Omit<Review, 'findings'> & { readonly findings?: MethodResult | undefined }): void {
     const { name } = review.method;
     this.#reviews.set(name, { ...review, findings: findings ?? this.#reviews.get(name)?.findings ?? NOTHING });
   }

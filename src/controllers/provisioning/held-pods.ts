@@ -1,9 +1,9 @@
 /** Keeps held pods out of provisioning runs, and says so. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
+import { type PodHold, type PodHolds, timeOf } from '../../engine-worker/pod-holds.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import { type PodHold, type PodHolds, timeOf } from '../pod-holds.ts';
 import { firstFew } from '../text.ts';
 
 /** Waiting pods are told again this often why they are left out. */

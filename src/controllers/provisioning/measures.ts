@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
+import type { Solver } from '../../engine-worker/solver.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import type { Deps } from '../deps.ts';
-import type { Solver } from '../solver.ts';
 import type { HeldPods } from './held-pods.ts';
 import { pendingPods } from './workload.ts';
 

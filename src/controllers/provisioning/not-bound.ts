@@ -3,7 +3,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
-import { likenessOf } from '../alike.ts';
+import { likenessOf } from '../../engine-worker/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 
 const EVENT_WINDOW_MS = 5 * 60_000;

@@ -7,9 +7,9 @@ import type { Evaluation } from './balance.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
 import { type Command, decisionOf, savingsText, shortText } from './command.ts';
 import {
-  type Deliberation,
   declined,
   type FilterVerdict,
+  type MethodInput,
   type Note,
   unconsolidatable,
   type Validated,
@@ -57,7 +57,7 @@ export interface Consolidation {
 /** The command that takes these candidates away for less money than they cost, if there is one. */
 export async function consolidate(
   candidates: readonly Candidate[],
-  { simulate, spotToSpot, consolidation }: Deliberation,
+  { simulate, spotToSpot, consolidation }: MethodInput,
 ): Promise<Consolidation> {
   const [only, ...others] = candidates;
   const cannot = (reason: Reason<DeclineCode>): Consolidation => ({
@@ -121,7 +121,7 @@ interface Narrowed {
 function narrowed(
   replacement: Replacement,
   candidates: readonly Candidate[],
-  { spotToSpot, consolidation }: Pick<Deliberation, 'spotToSpot' | 'consolidation'>,
+  { spotToSpot, consolidation }: Pick<MethodInput, 'spotToSpot' | 'consolidation'>,
 ): Narrowed | Reason<DeclineCode> {
   const price = candidates.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
   const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
@@ -162,7 +162,7 @@ function narrowedSpot(replacement: Replacement, price: number, candidates: numbe
 /** Whether the candidates are still there, undisturbed and within budget; and then whether the plan still works. */
 export async function validateConsolidation(
   command: Command,
-  later: Deliberation,
+  later: MethodInput,
   how: Pick<SimulationOptions, 'packing' | 'packingWork'> = {},
 ): Promise<Validated> {
   const before = stillEligible(command, later);
@@ -193,7 +193,7 @@ function matches({ replacements }: Command, claims: readonly PlannedClaim[]): bo
 
 function stillEligible(
   command: Command,
-  { candidates, budgets, nowMs }: Deliberation,
+  { candidates, budgets, nowMs }: MethodInput,
 ): { readonly candidates: readonly Candidate[] } | (Validated & { readonly failure: object }) {
   const failed = command.candidates.length;
   const proposed = new Set(command.candidates.map(({ name }) => name));

@@ -1,7 +1,15 @@
 /** Replaces nodes that are no longer what their NodePool or NodeClass asks for, one at a time. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { Candidate } from './candidates.ts';
-import { type Deliberation, declined, type Findings, type Method, type Note, overBudget, verdictOf } from './method.ts';
+import {
+  declined,
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  type Note,
+  overBudget,
+  verdictOf,
+} from './method.ts';
 import type { DeclineCode, Reason } from './reasons.ts';
 import { strandedReason } from './simulation.ts';
 
@@ -28,7 +36,7 @@ function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
   return [...candidates].sort((a, b) => rank(a) - rank(b) || driftedMs(a) - driftedMs(b) || (a.name < b.name ? -1 : 1));
 }
 
-async function decide({ candidates, budgets, simulate }: Deliberation): Promise<Findings> {
+async function decide({ candidates, budgets, simulate }: MethodInput): Promise<MethodResult> {
   const notes: Note[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
   for (const candidate of inOrder(candidates)) {

@@ -4,11 +4,11 @@ import { NEVER } from '../../api/duration.ts';
 import { bySavings, type Candidate, isEmpty } from './candidates.ts';
 import type { Command } from './command.ts';
 import {
-  type Deliberation,
   declined,
   type FilterVerdict,
-  type Findings,
   type Method,
+  type MethodInput,
+  type MethodResult,
   overBudgets,
   unconsolidatable,
   VALIDATION_DELAY_MS,
@@ -42,7 +42,7 @@ function filter(candidate: Candidate): FilterVerdict {
   ]);
 }
 
-async function decide({ candidates, budgets }: Deliberation): Promise<Findings> {
+async function decide({ candidates, budgets }: MethodInput): Promise<MethodResult> {
   const { taken, skipped, constrained } = withinBudgets(bySavings(candidates), budgets);
   const reasons = overBudgets(skipped, 'Empty');
   if (taken.length === 0) return { commands: [], exhausted: !constrained, notes: [], reasons };
@@ -51,7 +51,7 @@ async function decide({ candidates, budgets }: Deliberation): Promise<Findings> 
 }
 
 /** What is still empty, not expecting pods, and within the budgets as they are by then. */
-async function validate(command: Command, { candidates, budgets, nowMs }: Deliberation): Promise<Validated> {
+async function validate(command: Command, { candidates, budgets, nowMs }: MethodInput): Promise<Validated> {
   const proposed = new Set(command.candidates.map(({ name }) => name));
   const still = candidates.filter(({ name }) => proposed.has(name));
   if (still.length === 0) {

@@ -61,7 +61,7 @@ export interface Failure {
   readonly error: string;
 }
 
-export interface Findings {
+export interface MethodResult {
   readonly commands: readonly Command[];
   /** Nothing was found, nor will be until something changes: a candidate passed over for a budget may still go later. */
   readonly exhausted: boolean;
@@ -99,7 +99,7 @@ export interface Validated {
 export type ConsolidationMode = 'thorough' | 'compatible';
 
 /** What a method may look at. */
-export interface Deliberation {
+export interface MethodInput {
   readonly nowMs: number;
   /** Those that passed the method's filter. */
   readonly candidates: readonly Candidate[];
@@ -121,7 +121,7 @@ export interface Deliberation {
   /** Claims of the NodePools that have any, by name. */
   readonly claims: ReadonlyMap<string, ClaimCounts>;
   /** The same question asked again now. */
-  readonly refresh: () => Promise<Deliberation>;
+  readonly refresh: () => Promise<MethodInput>;
 }
 
 export interface Method {
@@ -139,9 +139,9 @@ export interface Method {
   readonly abandoned?: string;
   filter(candidate: Candidate): FilterVerdict;
   /** The best commands now. Does nothing outside. */
-  decide(deliberation: Deliberation): Promise<Findings>;
+  decide(deliberation: MethodInput): Promise<MethodResult>;
   /** Holds a command against a later deliberation. */
-  validate?(command: Command, later: Deliberation): Promise<Validated>;
+  validate?(command: Command, later: MethodInput): Promise<Validated>;
 }
 
 /** Milliseconds that consolidation waits before it believes its own decision. */

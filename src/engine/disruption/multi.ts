@@ -9,9 +9,9 @@ import { type Command, savingsOf } from './command.ts';
 import { consolidate, consolidationFilter, poolApprovals, validateConsolidation } from './consolidation.ts';
 import { groupsOf, movesOf } from './groups.ts';
 import {
-  type Deliberation,
-  type Findings,
   type Method,
+  type MethodInput,
+  type MethodResult,
   type Note,
   overBudgets,
   VALIDATION_DELAY_MS,
@@ -49,7 +49,7 @@ interface Search {
 
 const NOTHING: Search = { weighed: [] };
 
-async function decide(deliberation: Deliberation): Promise<Findings> {
+async function decide(deliberation: MethodInput): Promise<MethodResult> {
   const { taken, skipped, constrained } = withinBudgets(bySavings(deliberation.candidates), deliberation.budgets);
   const found = taken.length < 2 ? NOTHING : await searchAll(taken, deliberation);
   const { best, rejected = [], stoppedAt, weighed } = found;
@@ -70,7 +70,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
   };
 }
 
-function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<Findings['timeout']> {
+function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<MethodResult['timeout']> {
   return found
     ? { message: 'stopping multi-node consolidation after timeout, returning last valid command', fields: {} }
     : {
@@ -83,7 +83,7 @@ function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<Findings[
  * Looks among all candidates, as the reference does, and then also among those that have something in common: nodes of
  * different zones or NodePools rarely go together, and one of them in the way ends a run. What saves most counts.
  */
-async function searchAll(candidates: readonly Candidate[], deliberation: Deliberation): Promise<Search> {
+async function searchAll(candidates: readonly Candidate[], deliberation: MethodInput): Promise<Search> {
   let found = await search(candidates, deliberation);
   if (deliberation.consolidation === 'compatible') return found;
   let moves = MOST_MOVES;
@@ -104,7 +104,7 @@ async function searchAll(candidates: readonly Candidate[], deliberation: Deliber
 const saves = ({ command }: NonNullable<Search['best']>): number => savingsOf(command);
 
 /** A deliberation that counts the pods moved in its experiments. */
-function counting(deliberation: Deliberation): Deliberation & { readonly moves: () => number } {
+function counting(deliberation: MethodInput): MethodInput & { readonly moves: () => number } {
   let moves = 0;
   return {
     ...deliberation,
@@ -117,7 +117,7 @@ function counting(deliberation: Deliberation): Deliberation & { readonly moves: 
 }
 
 /** Looks for the longest run of candidates, best first, that can go together. */
-async function search(candidates: readonly Candidate[], deliberation: Deliberation): Promise<Search> {
+async function search(candidates: readonly Candidate[], deliberation: MethodInput): Promise<Search> {
   let found = NOTHING;
   let low = 1;
   let high = candidates.length <= BATCH ? candidates.length - 1 : BATCH;

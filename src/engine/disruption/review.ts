@@ -7,7 +7,7 @@ import { claimCounts } from './claimcounts.ts';
 import { drift } from './drift.ts';
 import { emptiness } from './emptiness.ts';
 import type { Experiments } from './experiments.ts';
-import type { ConsolidationMode, Deliberation, Findings, Method } from './method.ts';
+import type { ConsolidationMode, Method, MethodInput, MethodResult } from './method.ts';
 import { multiNode } from './multi.ts';
 import { singleNode } from './single.ts';
 import { staticDrift } from './staticdrift.ts';
@@ -47,7 +47,7 @@ export interface Scene {
   readonly elapsedMs: () => number;
 }
 
-const NOTHING: Findings = { commands: [], exhausted: true, notes: [] };
+const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
 
 export async function review(method: Method, scene: Scene): Promise<Review> {
   const { snapshot, pools, inProgress } = scene;
@@ -90,10 +90,10 @@ interface Found {
   readonly budgets: ReadonlyMap<string, number>;
 }
 
-function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): Deliberation {
+function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): MethodInput {
   const { snapshot, pools, inProgress, spotToSpot, consolidation, experiments, elapsedMs } = scene;
   const startedMs = elapsedMs();
-  const deliberation: Deliberation = {
+  const deliberation: MethodInput = {
     nowMs: snapshot.nowMs,
     candidates,
     budgets,

@@ -4,10 +4,10 @@ import { bySavings, type Candidate } from './candidates.ts';
 import { type Command, savingsText, shortText } from './command.ts';
 import { type Consolidation, consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
 import {
-  type Deliberation,
   type Failure,
-  type Findings,
   type Method,
+  type MethodInput,
+  type MethodResult,
   type Note,
   overBudget,
   VALIDATION_DELAY_MS,
@@ -41,7 +41,7 @@ function interleaved(candidates: readonly Candidate[], unseen: ReadonlySet<strin
   return Array.from({ length: longest }, (_, at) => order.flatMap((name) => groups.get(name)?.[at] ?? [])).flat();
 }
 
-async function decide(deliberation: Deliberation): Promise<Findings> {
+async function decide(deliberation: MethodInput): Promise<MethodResult> {
   const { candidates, budgets, totals, elapsedMs } = deliberation;
   const notes: Note[] = [];
   const evaluations: Evaluation[] = [];
@@ -84,7 +84,7 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
 }
 
 /** What cannot be decided about one node must not keep the others from being looked at. */
-async function attempt(candidate: Candidate, deliberation: Deliberation, failures: Failure[]): Promise<Consolidation> {
+async function attempt(candidate: Candidate, deliberation: MethodInput, failures: Failure[]): Promise<Consolidation> {
   try {
     return await consolidate([candidate], deliberation);
   } catch (error) {
@@ -104,7 +104,7 @@ const approvals = (views: readonly Evaluation[], candidate: Candidate): readonly
     .filter(({ score }) => score !== undefined)
     .map(({ text }) => ({ kind: 'ConsolidationApproved', candidate, message: text }));
 
-async function validate(command: Command, later: Deliberation): Promise<Validated> {
+async function validate(command: Command, later: MethodInput): Promise<Validated> {
   const validated = await validateConsolidation(command, later);
   const { failure } = validated;
   if (failure === undefined) return validated;

@@ -6,7 +6,7 @@ import { templateClaim } from '../staticpools.ts';
 import type { Candidate } from './candidates.ts';
 import { type ClaimCounts, NO_CLAIMS } from './claimcounts.ts';
 import type { Command } from './command.ts';
-import { type Deliberation, declined, type Findings, type Method, verdictOf } from './method.ts';
+import { declined, type Method, type MethodInput, type MethodResult, verdictOf } from './method.ts';
 import type { DeclineCode, Reason } from './reasons.ts';
 
 export const staticDrift: Method = {
@@ -22,7 +22,7 @@ export const staticDrift: Method = {
   decide,
 };
 
-async function decide({ candidates, budgets, claims, pools }: Deliberation): Promise<Findings> {
+async function decide({ candidates, budgets, claims, pools }: MethodInput): Promise<MethodResult> {
   const commands: Command[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
   for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {

@@ -15,9 +15,9 @@ import {
 } from './consolidation.ts';
 import { costOf, groupsOf } from './groups.ts';
 import {
-  type Deliberation,
-  type Findings,
   type Method,
+  type MethodInput,
+  type MethodResult,
   overBudgets,
   VALIDATION_DELAY_MS,
   withinBudgets,
@@ -56,7 +56,7 @@ interface Found {
   readonly views: readonly Evaluation[];
 }
 
-async function decide(deliberation: Deliberation): Promise<Findings> {
+async function decide(deliberation: MethodInput): Promise<MethodResult> {
   const { taken, skipped, constrained } = withinBudgets(bySavings(deliberation.candidates), deliberation.budgets);
   const reasons = overBudgets(skipped, 'Underutilized');
   const search = new Search(deliberation);
@@ -76,9 +76,9 @@ async function decide(deliberation: Deliberation): Promise<Findings> {
 /** Keeps the best swap so far. */
 class Search {
   best: Found | undefined;
-  readonly #deliberation: Deliberation;
+  readonly #deliberation: MethodInput;
 
-  constructor(deliberation: Deliberation) {
+  constructor(deliberation: MethodInput) {
     this.#deliberation = deliberation;
   }
 
@@ -115,7 +115,7 @@ interface NodeSet {
 }
 
 /** Sets of nodes that cost much for what runs on them: of each size the most promising ones, those with most waste first. */
-function setsOf(candidates: readonly Candidate[], { pools }: Deliberation): readonly NodeSet[] {
+function setsOf(candidates: readonly Candidate[], { pools }: MethodInput): readonly NodeSet[] {
   const sets = new Map<string, NodeSet>();
   for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
     const pool = pools.get(name);
@@ -139,7 +139,7 @@ const partsOf = (group: readonly Candidate[]): readonly (readonly Candidate[])[]
   SIZES.filter((size) => size <= group.length).map((size) => group.slice(0, size));
 
 /** Takes the nodes away for others, if those are cheaper. */
-async function trade(candidates: readonly Candidate[], deliberation: Deliberation): Promise<Found | undefined> {
+async function trade(candidates: readonly Candidate[], deliberation: MethodInput): Promise<Found | undefined> {
   const options = { sparesQuietNodes: true, ...PACKING, mostClaims: NODES_PER_NODE * candidates.length };
   const simulation = await deliberation.simulate(candidates, options);
   if (simulation === undefined || simulation.stranded.size > 0) return undefined;

@@ -7,7 +7,7 @@ import { type Allowance, budgetRemark } from './budgets.ts';
 import type { Block, Candidate } from './candidates.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from './command.ts';
 import { consolidatableIn } from './consolidateafter.ts';
-import type { Findings, Method } from './method.ts';
+import type { Method, MethodResult } from './method.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
 
 /** A candidate that a method does not take, and why. */
@@ -26,7 +26,7 @@ export interface Review {
   readonly candidates: readonly Candidate[];
   /** How the NodePools stand against their budgets for the method's reason, by name. */
   readonly allowances: ReadonlyMap<string, Allowance>;
-  readonly findings: Findings;
+  readonly findings: MethodResult;
 }
 
 /**

@@ -59,7 +59,7 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
       await scenario.scale('web', LEFT);
       await until(`${LEFT} nodes`, async () => (await scenario.nodes()).length === LEFT);
       await until('a pass of disruption', async () =>
-        /nodejs_thread_heap_used_bytes\{thread="laboratory"\} \d/.test(await metrics()),
+        /nodejs_thread_heap_used_bytes\{thread="disruption"\} \d/.test(await metrics()),
       );
     },
     LONGEST_MS,
@@ -91,7 +91,7 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
     const text = await metrics();
     expect(text).toContain(`karpenter_memory_limit_bytes ${LIMIT_MIB * MIB}`);
     const limits = [...text.matchAll(/^nodejs_thread_heap_limit_bytes\{thread="(\w+)"\} (\d+)$/gm)];
-    expect(limits.map(([, thread]) => thread).sort()).toEqual(['laboratory', 'main', 'solver']);
+    expect(limits.map(([, thread]) => thread).sort()).toEqual(['disruption', 'main', 'solver']);
     const heapsMib = limits.reduce((sum, [, , bytes]) => sum + Number(bytes) / MIB, 0);
     expect(heapsMib).toBeLessThanOrEqual(LIMIT_MIB - RESERVE_MIB);
   });

@@ -1,9 +1,9 @@
 /** The operator in a process of its own, with its engine threads, on the time of the process that started it. */
 import type { Worker } from 'node:worker_threads';
-import { labThread } from '../../../src/controllers/disruption/labthread.ts';
-import { Suspects } from '../../../src/controllers/engine-supervision.ts';
-import type { Solver } from '../../../src/controllers/solver.ts';
-import { threadSolver } from '../../../src/controllers/threadsolver.ts';
+import type { Solver } from '../../../src/engine-worker/solver.ts';
+import { Suspects } from '../../../src/engine-worker/supervision.ts';
+import { workerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
+import { workerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import { realClock } from '../../../src/kube/clock.ts';
 import { type Operator, startOperator } from '../../../src/main.ts';
 import { errorText } from '../../../src/observe/errortext.ts';
@@ -45,18 +45,18 @@ async function start(): Promise<Operator> {
   const argv = process.argv.slice(2);
   const { workerLimits, start: report } = watchProcess(parseSettings(argv, process.env).memoryLimit);
   const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
-  const { solve } = threadSolver(limits);
-  const laboratory = labThread(limits);
+  const { solve } = workerSolver(limits);
+  const simulations = workerSimulationRunner(limits);
   const timedSolve: Solver = (snapshot, options) => clock.computing(solve(snapshot, options));
   const started = await startOperator({
     argv,
     env: process.env,
     clock,
     solver: Object.assign(timedSolve, { reportTo: solve.reportTo, check: solve.check, holdOf: solve.holdOf }),
-    laboratory: {
-      ...laboratory,
-      simulate: (...question) => clock.computing(laboratory.simulate(...question)),
-      decide: (...question) => clock.computing(laboratory.decide(...question)),
+    simulations: {
+      ...simulations,
+      simulate: (...question) => clock.computing(simulations.simulate(...question)),
+      decide: (...question) => clock.computing(simulations.decide(...question)),
     },
   });
   report(started.metrics, started.log);

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../src/api/labels.ts';
-import { type Laboratory, localLaboratory } from '../../../src/controllers/disruption/laboratory.ts';
-import type { Deliberation, Findings, Method } from '../../../src/engine/disruption/method.ts';
+import type { Method, MethodInput, MethodResult } from '../../../src/engine/disruption/method.ts';
+import { localSimulationRunner, type SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { CLOSED, type Disruption, largePods, startWithNodes, WIDE } from './disruptionworld.ts';
 import { conditionOf, World } from './harness.ts';
@@ -35,8 +35,11 @@ async function runs(): Promise<number> {
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** The laboratory in this thread, one of its answers replaced. */
-const laboratoryThat = (changes: Partial<Laboratory>): Laboratory => ({ ...localLaboratory(), ...changes });
+/** Simulations in this thread, one of the answers replaced. */
+const simulationsThat = (changes: Partial<SimulationRunner>): SimulationRunner => ({
+  ...localSimulationRunner(),
+  ...changes,
+});
 
 describe('the disruption loop', () => {
   it('looks every ten seconds while there is nothing to do', async () => {
@@ -74,7 +77,7 @@ describe('the disruption loop', () => {
   });
 
   it('says when it has not run for long, at the end of a run and at the start of the next', async () => {
-    world.laboratory = laboratoryThat({
+    world.simulations = simulationsThat({
       decide: async (_, { consolidationType }) => {
         if (consolidationType === 'multi') await world.clock.sleep(16 * 60_000);
         return { commands: [], exhausted: true, notes: [] };
@@ -123,7 +126,7 @@ describe('the disruption loop', () => {
 
   it('says which method failed, asks none after it, and measures it none the less', async () => {
     const asked: string[] = [];
-    world.laboratory = laboratoryThat({
+    world.simulations = simulationsThat({
       decide: async (_, { name }) => {
         asked.push(name);
         throw new Error('no answer');
@@ -142,7 +145,7 @@ describe('the disruption loop', () => {
 
   it('logs every score of a search, and counts the one that it came to', async () => {
     const scores = [0.2, 0.4];
-    world.laboratory = laboratoryThat({
+    world.simulations = simulationsThat({
       decide: async (_scenery, _method, { pools }) => {
         const nodePool = pools.get('default')?.nodePool;
         if (nodePool === undefined) throw new Error('expected a NodePool');
@@ -169,9 +172,9 @@ describe('the disruption loop', () => {
   });
 
   it('leaves out a single node that it cannot decide about, and says which', async () => {
-    const local = localLaboratory();
+    const local = localSimulationRunner();
     let broken = '';
-    world.laboratory = laboratoryThat({
+    world.simulations = simulationsThat({
       simulate: async (scenery, gone, options) => {
         if (gone.includes(broken)) throw new Error('no answer');
         return local.simulate(scenery, gone, options);
@@ -201,9 +204,9 @@ describe('the disruption loop', () => {
 
 describe('a search', () => {
   /** Takes down which methods are asked, with the NodePools that went short before; answers by the method's type. */
-  function answering(answers: Partial<Record<Method['consolidationType'], (asked: Deliberation) => Findings>>) {
+  function answering(answers: Partial<Record<Method['consolidationType'], (asked: MethodInput) => MethodResult>>) {
     const asked: [string, ...string[]][] = [];
-    world.laboratory = laboratoryThat({
+    world.simulations = simulationsThat({
       decide: async (_, { consolidationType }, deliberation) => {
         asked.push([consolidationType, ...deliberation.unseenPools]);
         return answers[consolidationType]?.(deliberation) ?? { commands: [], exhausted: true, notes: [] };
@@ -233,13 +236,19 @@ describe('a search', () => {
 
   it('that ran out of time is counted and logged, and what it did not come to goes first in the next one', async () => {
     const timeout = { message: 'too late', fields: { candidates_evaluated: 7 } };
-    const late: Findings = { commands: [], exhausted: false, notes: [], timeout, unseenPools: new Set(['default']) };
-    const nothing: Findings = { commands: [], exhausted: false, notes: [] };
-    const forbidden = ({ candidates }: Deliberation): Findings => ({
+    const late: MethodResult = {
+      commands: [],
+      exhausted: false,
+      notes: [],
+      timeout,
+      unseenPools: new Set(['default']),
+    };
+    const nothing: MethodResult = { commands: [], exhausted: false, notes: [] };
+    const forbidden = ({ candidates }: MethodInput): MethodResult => ({
       ...nothing,
       commands: [{ reason: 'Underutilized', candidates: candidates.slice(0, 1), replacements: [] }],
     });
-    let next: ((asked: Deliberation) => Findings)[] = [];
+    let next: ((asked: MethodInput) => MethodResult)[] = [];
     const { asked } = answering({ single: (question) => next.shift()?.(question) ?? late });
     await withNodes(2, CLOSED, 1);
     await world.pass(25);
@@ -387,7 +396,7 @@ describe('an operator that stops', () => {
   });
 
   it('while a method decides starts nothing of what comes of it', async () => {
-    world.laboratory = laboratoryThat({
+    world.simulations = simulationsThat({
       decide: async (_, method, deliberation) => {
         const findings = await method.decide(deliberation);
         if (findings.commands.length > 0) world.kill();

@@ -7,12 +7,12 @@ import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts'
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
-import type { Laboratory } from '../../../src/controllers/disruption/laboratory.ts';
 import type { MoveBook } from '../../../src/controllers/disruption/moves.ts';
 import type { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
 import { controllers } from '../../../src/controllers/index.ts';
-import { PodHolds } from '../../../src/controllers/pod-holds.ts';
-import type { Solver } from '../../../src/controllers/solver.ts';
+import { PodHolds } from '../../../src/engine-worker/pod-holds.ts';
+import type { SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
+import type { Solver } from '../../../src/engine-worker/solver.ts';
 import type { EventNote } from '../../../src/kube/events.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
@@ -42,7 +42,7 @@ export class World {
   /** Pods that no nodes are bought for, of the operator that started last. */
   holds = new PodHolds(this.clock);
   /** Disruption's, in this thread, unless a test puts another in its place. */
-  laboratory: Laboratory | undefined;
+  simulations: SimulationRunner | undefined;
   #operator: Operator | undefined;
   #serial = 0;
   readonly #deployments = new Map<string, { readonly replicas: number; readonly cpu: string }>();
@@ -106,7 +106,7 @@ export class World {
         book,
         solver: this.solver,
         moves,
-        laboratory: this.laboratory,
+        simulations: this.simulations,
         holds: this.holds,
       }),
       informers,

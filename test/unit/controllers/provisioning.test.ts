@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import { localSolver } from '../../../src/controllers/solver.ts';
+import { localSolver } from '../../../src/engine-worker/solver.ts';
 import { World } from './harness.ts';
 
 let world: World;

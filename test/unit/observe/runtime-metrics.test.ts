@@ -57,9 +57,9 @@ describe('metrics of the process and its threads', () => {
   it('has nothing of a thread that has ended', async () => {
     const ended = new Worker('', { eval: true });
     await once(ended, 'exit');
-    threads.set('laboratory', ended);
+    threads.set('disruption', ended);
     const text = await metrics.text();
-    expect(text).not.toContain('thread="laboratory"');
+    expect(text).not.toContain('thread="disruption"');
     expect(text).toContain('nodejs_thread_heap_used_bytes{thread="main"}');
   });
 });

@@ -1,8 +1,8 @@
 /** Pods that are held take no part in provisioning runs, and everybody can see why. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, POD } from '../../../../src/api/kinds.ts';
-import { PodHolds } from '../../../../src/controllers/pod-holds.ts';
 import { heldPods } from '../../../../src/controllers/provisioning/held-pods.ts';
+import { PodHolds } from '../../../../src/engine-worker/pod-holds.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { World } from '../harness.ts';
 

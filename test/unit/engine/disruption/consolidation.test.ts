@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import { evaluate, isApproved, poolTotals } from '../../../../src/engine/disruption/balance.ts';
 import { type Candidate, candidateOf, described, isBlock } from '../../../../src/engine/disruption/candidates.ts';
-import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
+import type { MethodInput } from '../../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../../src/engine/disruption/multi.ts';
 import { Replacement } from '../../../../src/engine/disruption/pricefilter.ts';
 import type { Simulation } from '../../../../src/engine/disruption/simulation.ts';
@@ -69,8 +69,8 @@ const isSpot = ({ requirements }: InstanceType['offerings'][number]): boolean =>
 const asking = (
   candidates: readonly Candidate[],
   simulate: (gone: readonly Candidate[]) => Simulation | undefined,
-  more: Partial<Deliberation> = {},
-): Deliberation => deliberationOf(candidates, { simulate: async (gone) => simulate(gone), ...more });
+  more: Partial<MethodInput> = {},
+): MethodInput => deliberationOf(candidates, { simulate: async (gone) => simulate(gone), ...more });
 
 describe('Replacement', () => {
   it('keeps types of which every launch is cheaper', () => {
@@ -130,7 +130,7 @@ describe('single-node consolidation', () => {
     const { spot, minValues, thorough, compatible = ['spot', 'm.1', 'm.2'] } = row;
     const offered = soldAsSpot(spot);
     const claim = demanding(planned(['m.1', 'm.2', 'm.4']), minValues);
-    const bought = async (consolidation: Deliberation['consolidation']) => {
+    const bought = async (consolidation: MethodInput['consolidation']) => {
       const { commands } = await singleNode.decide(
         asking([candidate('a')], () => solved([claim], [], offered), { consolidation }),
       );

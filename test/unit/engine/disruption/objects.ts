@@ -11,7 +11,7 @@ import {
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Candidate } from '../../../../src/engine/disruption/candidates.ts';
-import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
+import type { MethodInput } from '../../../../src/engine/disruption/method.ts';
 import type { InstanceType, StateNode } from '../../../../src/engine/model.ts';
 
 export const NOW = Date.UTC(2026, 0, 15, 12, 0, 0);
@@ -143,8 +143,8 @@ export const instanceType = (name: string, cpu: number, usdPerHour: number): Ins
 });
 
 /** A deliberation over candidates of the default pool, with a budget for all of them. */
-export function deliberationOf(candidates: readonly Candidate[], more: Partial<Deliberation> = {}): Deliberation {
-  const deliberation: Deliberation = {
+export function deliberationOf(candidates: readonly Candidate[], more: Partial<MethodInput> = {}): MethodInput {
+  const deliberation: MethodInput = {
     nowMs: NOW,
     candidates,
     budgets: new Map([['default', 100]]),

@@ -1,7 +1,7 @@
 /** One question to one method, with all that it needs to know of the cluster. */
 import { describe, expect, it } from '@jest/globals';
 import type { Experiments } from '../../../../src/engine/disruption/experiments.ts';
-import type { Deliberation, Method } from '../../../../src/engine/disruption/method.ts';
+import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
 import { METHODS, methodsAsked, methodsOf, review, type Scene } from '../../../../src/engine/disruption/review.ts';
 import type { PoolInput, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { at, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
@@ -32,7 +32,7 @@ const sceneOf = (nodes: readonly StateNode[], pools: readonly PoolInput[]): Scen
 
 /** Takes nodes that hold pods, and keeps what it was told. */
 function listener() {
-  const heard: Deliberation[] = [];
+  const heard: MethodInput[] = [];
   const method: Method = {
     name: 'listener',
     reason: 'Underutilized',

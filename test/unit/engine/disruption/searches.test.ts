@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import { type Candidate, described } from '../../../../src/engine/disruption/candidates.ts';
 import { consolidationFilter } from '../../../../src/engine/disruption/consolidation.ts';
-import type { Deliberation, Method } from '../../../../src/engine/disruption/method.ts';
+import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../../src/engine/disruption/multi.ts';
 import type { Simulation } from '../../../../src/engine/disruption/simulation.ts';
 import { singleNode } from '../../../../src/engine/disruption/single.ts';
@@ -50,7 +50,7 @@ async function decided(
   method: Method,
   candidates: readonly Candidate[],
   simulate: (names: readonly string[], gone: readonly Candidate[]) => Simulation,
-  more: Partial<Deliberation> = {},
+  more: Partial<MethodInput> = {},
 ) {
   const asked: (readonly string[])[] = [];
   const question = deliberationOf(candidates, {

@@ -3,7 +3,7 @@ import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { type Candidate, candidateOf, isBlock } from '../../../../src/engine/disruption/candidates.ts';
 import { claimCounts } from '../../../../src/engine/disruption/claimcounts.ts';
-import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
+import type { MethodInput } from '../../../../src/engine/disruption/method.ts';
 import { staticDrift } from '../../../../src/engine/disruption/staticdrift.ts';
 import { claim, deliberationOf, instanceType, NOW, pool, stateNode } from './objects.ts';
 
@@ -35,7 +35,7 @@ function candidates(nodePool: NodePool, names: readonly string[]): readonly Cand
   });
 }
 
-async function decide(nodePool: NodePool, names: readonly string[], more: Partial<Deliberation>) {
+async function decide(nodePool: NodePool, names: readonly string[], more: Partial<MethodInput>) {
   return staticDrift.decide(
     deliberationOf(candidates(nodePool, names), {
       budgets: new Map([['fixed', 10]]),

@@ -6,7 +6,7 @@ import { type Candidate, described } from '../../../../src/engine/disruption/can
 import type { Command } from '../../../../src/engine/disruption/command.ts';
 import { Experiments } from '../../../../src/engine/disruption/experiments.ts';
 import { groupsOf } from '../../../../src/engine/disruption/groups.ts';
-import type { Deliberation } from '../../../../src/engine/disruption/method.ts';
+import type { MethodInput } from '../../../../src/engine/disruption/method.ts';
 import { Replacement } from '../../../../src/engine/disruption/pricefilter.ts';
 import { methodsOf, review, type Scene } from '../../../../src/engine/disruption/review.ts';
 import type { Simulation } from '../../../../src/engine/disruption/simulation.ts';
@@ -55,8 +55,8 @@ const solved = (claims: readonly PlannedClaim[]): Simulation => ({
 const asking = (
   candidates: readonly Candidate[],
   simulate: (gone: readonly Candidate[]) => Simulation | undefined,
-  more: Partial<Deliberation> = {},
-): Deliberation =>
+  more: Partial<MethodInput> = {},
+): MethodInput =>
   deliberationOf(candidates, {
     consolidation: 'thorough',
     pools: new Map([['default', { nodePool: pool(), instanceTypes: types }]]),

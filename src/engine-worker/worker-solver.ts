@@ -1,56 +1,52 @@
 /**
- * Runs the engine's solver in a thread, so that the operator goes on answering watches, leases and probes while a large
+ * Runs the engine's solver in an engine worker, so that the operator goes on answering watches, leases and probes while a large
  * solve takes its time.
  */
 import type { Plan, PodRefusal, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { realClock } from '../kube/clock.ts';
-import { type Reports, Supervision, Suspects } from './engine-supervision.ts';
-import { EngineDeath } from './engine-watchdog.ts';
-import { EngineThread, type ThreadOptions, threadUrl } from './enginethread.ts';
-import { slimNode, slimPod } from './slim.ts';
+import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
+import type { SerializedSolveOptions } from './protocol.ts';
 import type { Solver } from './solver.ts';
-import type { SolveAnswer, SolveMessage } from './solvermessages.ts';
+import { type Reports, Supervision, Suspects } from './supervision.ts';
+import { trimmedNode, trimmedPod } from './trimmed.ts';
+import { EngineWorkerEnd } from './watchdog.ts';
 
-const FORMS = { node: slimNode, pendingPod: slimPod };
+const FORMS = { node: trimmedNode, pendingPod: trimmedPod };
 
 /** What a solve may take beyond its deadline, for what comes before and after the placing of pods. */
 const MARGIN_MS = 30_000;
 /** For a solve without a deadline of its own. */
 const DEADLINE_MS = 60_000;
-/** Threads that one solve may use up. */
+/** Workers that one solve may use up. */
 const TRIES = 3;
 /** The only kind of request. */
 const SOLVE = 'solve';
 
-export interface ThreadSolver {
+export interface WorkerSolver {
   readonly solve: Solver;
-  /** Ends the thread. Solves under way fail. */
+  /** Ends the worker. Solves under way fail. */
   close(): Promise<void>;
 }
 
-/** The thread starts with the first solve, never keeps the process alive by itself, and starts anew after it failed. */
-export function threadSolver(options: ThreadOptions = {}): ThreadSolver {
+/** The worker starts with the first solve, never keeps the process alive by itself, and starts anew after it failed. */
+export function workerSolver(options: WorkerOptions = {}): WorkerSolver {
   const clock = options.clock ?? realClock();
   const supervision = new Supervision(clock, options.suspects ?? new Suspects(clock));
-  let thread: EngineThread<SolveMessage, SolveAnswer> | undefined;
+  let worker: EngineWorker | undefined;
 
-  function running(): EngineThread<SolveMessage, SolveAnswer> {
-    if (thread === undefined || thread.failed)
-      thread = new EngineThread(threadUrl(import.meta.url, 'solverworker', 'controllers'), 'solver', options);
-    return thread;
-  }
-
-  async function ask(snapshot: Snapshot, solveOptions: SolveMessage['options']): Promise<Plan> {
-    const present = running();
+  async function ask(snapshot: Snapshot, solveOptions: SerializedSolveOptions): Promise<Plan> {
+    if (worker === undefined || worker.failed) worker = new EngineWorker('solver', options);
+    const present = worker;
     // solving looks at no disruption budgets
-    const shown = { ...snapshot, podDisruptionBudgets: [] };
-    const answer = await present.ask(
-      async (job) => ({ kind: 'solve', job, frame: await present.show(shown, FORMS), options: solveOptions }),
+    const needed = { ...snapshot, podDisruptionBudgets: [] };
+    const plan = await present.ask(
+      'solve',
+      async () => ({ snapshot: await present.sendSnapshot(needed, FORMS), options: solveOptions }),
       (solveOptions.deadlineMs ?? DEADLINE_MS) + MARGIN_MS,
     );
     supervision.answered(SOLVE);
-    return answer.plan;
+    return plan;
   }
 
   async function solve(
@@ -62,7 +58,7 @@ export function threadSolver(options: ThreadOptions = {}): ThreadSolver {
       try {
         return withRefusals(await ask(without(snapshot, held), solveOptions), held);
       } catch (error) {
-        if (!(error instanceof EngineDeath)) throw error;
+        if (!(error instanceof EngineWorkerEnd)) throw error;
         supervision.died(error, snapshot.pendingPods, SOLVE);
         if (left <= 0) throw error;
         await supervision.pause();
@@ -76,7 +72,7 @@ export function threadSolver(options: ThreadOptions = {}): ThreadSolver {
       check: () => supervision.check(),
       holdOf: supervision.suspects.holdOf,
     }),
-    close: async () => thread?.close(),
+    close: async () => worker?.close(),
   };
 }
 

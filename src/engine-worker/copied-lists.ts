@@ -1,7 +1,7 @@
-/** Lists of objects that a thread holds copies of. Only what changes goes over, in small parts, because copying blocks. */
-import { inTurns } from './turns.ts';
+/** Lists of objects that a worker holds copies of. Only what changes is sent, in small parts, because copying blocks. */
+import { yielding } from '../kube/yielding.ts';
 
-export type CopyMessage =
+export type ListMessage =
   | { readonly kind: 'put'; readonly list: string; readonly items: readonly (readonly [id: number, item: object])[] }
   | { readonly kind: 'drop'; readonly list: string; readonly ids: readonly number[] };
 
@@ -11,25 +11,25 @@ export interface CopiedList<T extends object> {
   readonly items: readonly T[];
   /** How much work copying an item is, in objects; 1 when left out. */
   readonly weightOf?: (item: T) => number;
-  /** What goes over instead of an item. */
+  /** What is sent instead of an item. */
   readonly formOf?: (item: T) => object;
 }
 
 /** Objects copied at a stretch: a few milliseconds' worth. */
 const WEIGHT_PER_STEP = 250;
 
-/** The near side: knows what the thread has. */
-export class Copies {
-  readonly #send: (message: CopyMessage) => void;
+/** The operator's side: knows what the worker has. */
+export class SentLists {
+  readonly #post: (message: ListMessage) => void;
   readonly #held = new Map<string, Map<object, number>>();
   #lastId = 0;
 
-  constructor(send: (message: CopyMessage) => void) {
-    this.#send = send;
+  constructor(post: (message: ListMessage) => void) {
+    this.#post = post;
   }
 
-  /** Sends what the thread does not have of a list, and has it drop what is there no more. */
-  async show<T extends object>({
+  /** Sends what the worker does not have of a list, and has it drop what is there no more. */
+  async send<T extends object>({
     name: list,
     items,
     weightOf = () => 1,
@@ -38,11 +38,11 @@ export class Copies {
     const before = this.#held.get(list) ?? new Map<object, number>();
     const now = new Map<object, number>();
     this.#held.set(list, now);
-    const pause = inTurns();
+    const pause = yielding();
     let part: [number, object][] = [];
     let weight = 0;
-    const send = (): void => {
-      if (part.length > 0) this.#send({ kind: 'put', list, items: part });
+    const flush = (): void => {
+      if (part.length > 0) this.#post({ kind: 'put', list, items: part });
       part = [];
       weight = 0;
     };
@@ -54,27 +54,27 @@ export class Copies {
       part.push([id, formOf(item)]);
       weight += weightOf(item);
       if (weight < WEIGHT_PER_STEP) continue;
-      send();
+      flush();
       await pause();
     }
-    send();
+    flush();
     const ids = [...before].flatMap(([item, id]) => (now.has(item) ? [] : [id]));
-    if (ids.length > 0) this.#send({ kind: 'drop', list, ids });
+    if (ids.length > 0) this.#post({ kind: 'drop', list, ids });
   }
 }
 
-/** The far side. What is put again under a new number comes last in its list. */
-export class HeldLists {
+/** The worker's side. What is put again under a new number comes last in its list. */
+export class ReceivedLists {
   readonly #lists = new Map<string, Map<number, object>>();
 
-  receive(message: CopyMessage): void {
+  receive(message: ListMessage): void {
     const list = this.#lists.get(message.list) ?? new Map<number, object>();
     this.#lists.set(message.list, list);
     if (message.kind === 'put') for (const [id, item] of message.items) list.set(id, item);
     else for (const id of message.ids) list.delete(id);
   }
 
-  /** The items of a list, which are of the type that the near side sent. */
+  /** The items of a list, which are of the type that was sent. */
   items(list: string): readonly object[] {
     return [...(this.#lists.get(list)?.values() ?? [])];
   }

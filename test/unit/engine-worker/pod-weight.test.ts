@@ -1,9 +1,9 @@
 /** Pods of any size are copied to threads in parts that block for no longer than usual ones. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
-import { Copies, type CopyMessage } from '../../../src/controllers/copies.ts';
-import { weightOfPod } from '../../../src/controllers/pod-weight.ts';
-import { slimPod } from '../../../src/controllers/slim.ts';
+import { type ListMessage, SentLists } from '../../../src/engine-worker/copied-lists.ts';
+import { weightOfPod } from '../../../src/engine-worker/pod-weight.ts';
+import { trimmedPod } from '../../../src/engine-worker/trimmed.ts';
 import { type PodParts, pod } from '../engine/build.ts';
 
 const names = (count: number, length = 60): readonly string[] =>
@@ -72,17 +72,17 @@ const podOf = (name: string, parts: PodParts, metadata: Partial<Pod['metadata']>
 
 describe('the weight of a pod', () => {
   it('is that of about one for the usual pod, which 250 of go over at a stretch', async () => {
-    const messages: CopyMessage[] = [];
+    const messages: ListMessage[] = [];
     const items = Array.from({ length: 500 }, (_, at) => podOf(`p-${at}`, { cpu: '1', memory: '1Gi' }));
-    await new Copies((message) => void messages.push(message)).show({ name: 'pods', items, weightOf: weightOfPod });
+    await new SentLists((message) => void messages.push(message)).send({ name: 'pods', items, weightOf: weightOfPod });
     expect(messages.map((message) => message.kind === 'put' && message.items.length)).toEqual([250, 250]);
   });
 
   it.each(HUGE)('lets few go over at a stretch that have huge $what', async ({ parts = {}, metadata = {} }) => {
     const sizes: number[] = [];
-    const copies = new Copies((message) => void sizes.push(JSON.stringify(message).length));
+    const copies = new SentLists((message) => void sizes.push(JSON.stringify(message).length));
     const items = Array.from({ length: 20 }, (_, at) => podOf(`p-${at}`, parts, metadata));
-    await copies.show({ name: 'pods', items, weightOf: weightOfPod, formOf: slimPod });
+    await copies.send({ name: 'pods', items, weightOf: weightOfPod, formOf: trimmedPod });
     expect(Math.max(...sizes)).toBeLessThan(2_500_000);
     expect(sizes.reduce((sum, size) => sum + size)).toBeGreaterThan(5_000_000);
   });

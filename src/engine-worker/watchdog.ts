@@ -1,25 +1,25 @@
-/** Ends a thread of the engine that does not answer in time, and tells what it was working on when it ended. */
+/** Ends an engine worker that does not answer in time, and reports what it was working on when it ended. */
 import type { Clock } from '../kube/clock.ts';
 import { podOnBoard, type SharedBoard } from './progress-board.ts';
 
 /** Codes are public: values of a metric's label. */
-export type DeathReason = 'hung' | 'out-of-memory' | 'failed';
+export type EndReason = 'hung' | 'out-of-memory' | 'failed';
 
-/** The end of a thread that nobody asked for. */
-export class EngineDeath extends Error {
+/** The end of an engine worker that nobody asked for. */
+export class EngineWorkerEnd extends Error {
   readonly worker: string;
-  readonly reason: DeathReason;
+  readonly reason: EndReason;
   /** Namespaced name of the pod that was being worked on, where one was. */
   readonly pod: string | undefined;
 
   constructor(
     worker: string,
-    reason: DeathReason,
+    reason: EndReason,
     details: { readonly text: string; readonly pod?: string | undefined },
   ) {
     const { text, pod } = details;
-    super(`The thread of the ${worker} ${text}${pod === undefined ? '' : `, while it worked on pod ${pod}`}`);
-    this.name = 'EngineDeath';
+    super(`The ${worker} worker ${text}${pod === undefined ? '' : `, while it worked on pod ${pod}`}`);
+    this.name = 'EngineWorkerEnd';
     this.worker = worker;
     this.reason = reason;
     this.pod = pod;
@@ -27,10 +27,10 @@ export class EngineDeath extends Error {
 }
 
 /** What a thread ended of: by the error that it ended with, or without one. */
-export function deathOf(worker: string, board: SharedBoard, error?: unknown): EngineDeath {
+export function endOf(worker: string, board: SharedBoard, error?: unknown): EngineWorkerEnd {
   const isMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
   const why = error instanceof Error ? error.message : String(error);
-  return new EngineDeath(worker, isMemory ? 'out-of-memory' : 'failed', {
+  return new EngineWorkerEnd(worker, isMemory ? 'out-of-memory' : 'failed', {
     text: error === undefined ? 'ended' : `ended: ${why}`,
     pod: podOnBoard(board),
   });

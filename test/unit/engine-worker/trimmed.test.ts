@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
-import { slimNode, slimPod } from '../../../src/controllers/slim.ts';
 import type { Plan, Snapshot } from '../../../src/engine/model.ts';
 import { solve } from '../../../src/engine/solve.ts';
+import { trimmedNode, trimmedPod } from '../../../src/engine-worker/trimmed.ts';
 import { OPTIONS, pod, stateNode } from '../engine/build.ts';
 import { drawnSnapshot } from '../engine/scenarios.ts';
 
 const slimmed = (snapshot: Snapshot): Snapshot => ({
   ...snapshot,
-  nodes: snapshot.nodes.map(slimNode),
-  pendingPods: snapshot.pendingPods.map(slimPod),
+  nodes: snapshot.nodes.map(trimmedNode),
+  pendingPods: snapshot.pendingPods.map(trimmedPod),
 });
 const textOf = (plan: Plan): string => JSON.stringify({ ...plan, refusals: [...plan.refusals] });
 
@@ -26,17 +26,17 @@ describe('slim objects', () => {
       metadata: { ...own.metadata, generateName: 'web-', generation: 3 },
       status: { phase: 'Running', conditions: [], containerStatuses: [{ name: 'app', ready: true }] },
     };
-    expect(slimPod(fat)).toEqual({ ...own, status: { phase: 'Running' } });
+    expect(trimmedPod(fat)).toEqual({ ...own, status: { phase: 'Running' } });
   });
 
   it('keep what a pod was given while it is being resized', () => {
     const containerStatuses = [{ name: 'app', allocatedResources: { cpu: '2' } }];
-    expect(slimPod({ ...pod('web'), status: { containerStatuses } }).status).toEqual({ containerStatuses });
+    expect(trimmedPod({ ...pod('web'), status: { containerStatuses } }).status).toEqual({ containerStatuses });
   });
 
   it('keep annotations of pods that wait, and drop those of pods that run', () => {
     const annotated: Pod = { ...pod('web'), metadata: { name: 'web', annotations: { note: 'x' } } };
-    expect(slimPod(annotated).metadata.annotations).toEqual({ note: 'x' });
-    expect(slimNode(stateNode('n', { pods: [annotated] })).pods[0]?.metadata.annotations).toBeUndefined();
+    expect(trimmedPod(annotated).metadata.annotations).toEqual({ note: 'x' });
+    expect(trimmedNode(stateNode('n', { pods: [annotated] })).pods[0]?.metadata.annotations).toBeUndefined();
   });
 });

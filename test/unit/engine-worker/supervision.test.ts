@@ -2,15 +2,15 @@
 import { BroadcastChannel } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { POD } from '../../../src/api/kinds.ts';
-import { GIVEN_UP, Supervision, Suspects } from '../../../src/controllers/engine-supervision.ts';
-import { EngineDeath } from '../../../src/controllers/engine-watchdog.ts';
-import { boardWriter, newBoard, podOnBoard } from '../../../src/controllers/progress-board.ts';
-import { type ThreadSolver, threadSolver } from '../../../src/controllers/threadsolver.ts';
 import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
+import { boardWriter, newBoard, podOnBoard } from '../../../src/engine-worker/progress-board.ts';
+import { GIVEN_UP, Supervision, Suspects } from '../../../src/engine-worker/supervision.ts';
+import { EngineWorkerEnd } from '../../../src/engine-worker/watchdog.ts';
+import { type WorkerSolver, workerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import type { Clock } from '../../../src/kube/clock.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { World } from './harness.ts';
+import { World } from '../controllers/harness.ts';
 
 const OPTIONS: SolveOptions = {
   preferencePolicy: 'Respect',
@@ -41,7 +41,7 @@ const WORKER = `
       if (name.startsWith('throw')) throw new Error('lost');
     }
     const plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };
-    parentPort.postMessage({ job: message.job, plan });
+    parentPort.postMessage({ job: message.job, result: plan });
   });
 `;
 const url = new URL(`data:text/javascript,${encodeURIComponent(WORKER)}`);
@@ -92,7 +92,7 @@ function snapshotOf(...names: readonly string[]): Snapshot {
 
 describe('a thread of the engine', () => {
   const clock = new Hands();
-  let solver: ThreadSolver | undefined;
+  let solver: WorkerSolver | undefined;
   afterEach(() => solver?.close());
 
   /** Lets the time of a question pass whenever a worker hangs. Answers the time that it all took. */
@@ -110,31 +110,31 @@ describe('a thread of the engine', () => {
   it('that hangs is ended, and solves without the pod that it worked on, which is refused', async () => {
     const metrics = createMetrics();
     const logged: string[] = [];
-    solver = threadSolver({ clock, url });
+    solver = workerSolver({ clock, url });
     solver.solve.reportTo?.({ metrics, log: { ...silent, error: (text) => void logged.push(text) } });
     const snapshot = snapshotOf('app', 'hang');
     const { answer: plan, tookMs } = await played(solver.solve(snapshot, OPTIONS));
     const key = [...plan.refusals.keys()];
     expect(key).toEqual([expect.stringContaining('default/hang')]);
-    expect([...plan.refusals.values()][0]?.text).toContain('the solver did not come back from work');
+    expect([...plan.refusals.values()][0]?.text).toContain('the solver worker did not come back from work');
     // its deadline and a margin, then the pause before another thread is started
     expect(tookMs).toBe(91_000);
-    expect(logged).toEqual(['a thread of the engine ended, starting another']);
+    expect(logged).toEqual(['an engine worker ended, starting another']);
     expect(await metrics.text()).toContain('karpenter_engine_worker_restarts_total{worker="solver",reason="hung"} 1');
     // it is left out of the next solve as well, which takes no time for it
     expect((await played(solver.solve(snapshot, OPTIONS))).tookMs).toBe(0);
   });
 
   it('that dies is followed by another, which does without the pod', async () => {
-    solver = threadSolver({ clock, url });
+    solver = workerSolver({ clock, url });
     const { answer: plan } = await played(solver.solve(snapshotOf('app', 'throw'), OPTIONS));
     expect([...plan.refusals.keys()]).toEqual([expect.stringContaining('default/throw')]);
   });
 });
 
 describe('supervision', () => {
-  const died = (reason: 'hung' | 'out-of-memory', pod?: string): EngineDeath =>
-    new EngineDeath('solver', reason, { text: 'ended', pod });
+  const died = (reason: 'hung' | 'out-of-memory', pod?: string): EngineWorkerEnd =>
+    new EngineWorkerEnd('solver', reason, { text: 'ended', pod });
   const tolerations = Array.from({ length: 2_000 }, (_, at) => ({ key: `k${at}`, operator: 'Exists' as const }));
   const light = snapshotOf('a').pendingPods[0];
   if (light === undefined) throw new Error('there is no pod');
@@ -198,7 +198,7 @@ describe('a worker whose threads go on ending', () => {
   const clock = new Hands();
   const logged: string[] = [];
   const reports = { metrics: createMetrics(), log: { ...silent, error: (text: string) => void logged.push(text) } };
-  const failing = 'threads of the engine go on ending, failing /healthz to have the container restarted';
+  const failing = 'engine workers go on ending, failing /healthz to have the container restarted';
   afterEach(() => void logged.splice(0));
 
   const supervised = (): Supervision => {
@@ -206,7 +206,7 @@ describe('a worker whose threads go on ending', () => {
     supervision.reportTo(reports);
     return supervision;
   };
-  const hung = (pod?: string): EngineDeath => new EngineDeath('solver', 'hung', { text: 'is ended', pod });
+  const hung = (pod?: string): EngineWorkerEnd => new EngineWorkerEnd('solver', 'hung', { text: 'is ended', pod });
 
   it('is given up after ten ends in ten minutes, which is logged once, until one answers', () => {
     const supervision = supervised();
@@ -218,7 +218,7 @@ describe('a worker whose threads go on ending', () => {
     supervision.check();
     die(60_000);
     expect(() => supervision.check()).toThrow(
-      '11 threads of the solver ended in succession without an answer, the first 10m0s ago, and there are no more pods to leave out: The thread of the solver is ended',
+      '11 solver workers ended in succession without an answer, the first 10m0s ago, and there are no more pods to leave out: The solver worker is ended',
     );
     die(60_000);
     expect(logged.filter((text) => text === failing)).toHaveLength(1);
@@ -265,7 +265,7 @@ describe('a worker whose threads go on ending', () => {
     ['ends as it starts', new URL('data:text/javascript,throw new Error("no room")'), 'ended: Error: no room'],
     ['cannot be started', new URL('http://127.0.0.1/worker.js'), 'cannot be started: '],
   ])('fails the check of a solver whose thread %s', async (_, worker, text) => {
-    const solver = threadSolver({ clock, url: worker });
+    const solver = workerSolver({ clock, url: worker });
     const snapshot = snapshotOf('app');
     const limit = clock.now() + GIVEN_UP.spanMs + 120_000;
     while (clock.now() < limit) await expect(solver.solve(snapshot, OPTIONS)).rejects.toThrow(text);

@@ -1,20 +1,23 @@
 /** Disruption's experiments in a thread of their own, as the operator makes them in production. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { type LabThread, labThread } from '../../src/controllers/disruption/labthread.ts';
+import {
+  type WorkerSimulationRunner,
+  workerSimulationRunner,
+} from '../../src/engine-worker/worker-simulation-runner.ts';
 import { type LogLine, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, outgrow, pool } from './pools.ts';
 
 let scenario: Scenario;
-let laboratory: LabThread;
+let simulations: WorkerSimulationRunner;
 afterEach(async () => {
   jest.restoreAllMocks();
   await scenario.stop();
-  await laboratory.close();
+  await simulations.close();
 });
 
 /** The message that has a method decide. */
-const isRequest = (message: unknown): message is { readonly kind: 'decide'; readonly question: { method: string } } =>
+const isRequest = (message: unknown): message is { readonly kind: 'decide'; readonly request: { method: string } } =>
   (message as { readonly kind?: unknown }).kind === 'decide';
 
 interface Watched {
@@ -31,15 +34,15 @@ const POOL = { cpus: [2, 4, 8] };
  * it is stopped, and then reports nothing.
  */
 async function begin(deaths = 0): Promise<Watched> {
-  laboratory = labThread();
-  scenario = await startScenario({ ...BRISK, laboratory });
+  simulations = workerSimulationRunner();
+  scenario = await startScenario({ ...BRISK, simulations });
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
   const watched: Watched = { methods: [], threads: new Set() };
   const send = Worker.prototype.postMessage;
   function watch(this: Worker, message: unknown): void {
     if (isRequest(message)) {
       watched.threads.add(this);
-      if (watched.methods.push(message.question.method) <= deaths) return void this.terminate();
+      if (watched.methods.push(message.request.method) <= deaths) return void this.terminate();
     }
     send.call(this, message);
   }
@@ -66,7 +69,7 @@ const consolidated = (before: number): Promise<true> =>
 
 /** Others are none of these tests' business: a slow API server causes some. */
 const threadErrors = (): readonly LogLine[] =>
-  scenario.log.filter(({ level, error }) => level === 'ERROR' && String(error).includes('thread of the laboratory'));
+  scenario.log.filter(({ level, error }) => level === 'ERROR' && String(error).includes('disruption worker'));
 
 describe('a search in a thread', () => {
   it('leads to the same commands as one in the operator’s own', async () => {
@@ -79,12 +82,12 @@ describe('a search in a thread', () => {
     expect(methods).toContain('multi-node consolidation');
     expect(threads.size).toBe(1);
     expect(threadErrors()).toEqual([]);
-    jest.spyOn(laboratory, 'check').mockImplementation(() => {
+    jest.spyOn(simulations, 'check').mockImplementation(() => {
       throw new Error('its threads go on ending');
     });
     expect(await scenario.healthz()).toEqual({
       status: 500,
-      text: '[+]solver ok\n[-]laboratory failed: its threads go on ending\n[+]ping ok\nhealthz check failed\n',
+      text: '[+]solver ok\n[-]disruption failed: its threads go on ending\n[+]ping ok\nhealthz check failed\n',
     });
   }, 300_000);
 
@@ -93,12 +96,12 @@ describe('a search in a thread', () => {
     const before = scenario.world.aws.spending.usdPerHour();
     await consolidated(before);
     expect(threads.size).toBe(3);
-    const ended = 'The thread of the laboratory ended';
+    const ended = 'The disruption worker ended';
     expect(threadErrors()).toMatchObject(
       [1, 2].flatMap((times) => [
         {
-          message: 'a thread of the engine ended, starting another',
-          worker: 'laboratory',
+          message: 'an engine worker ended, starting another',
+          worker: 'disruption',
           'ends-in-succession': times,
         },
         {

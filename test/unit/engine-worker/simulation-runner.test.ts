@@ -2,16 +2,20 @@
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
-import { type Laboratory, localLaboratory, type Scenery } from '../../../src/controllers/disruption/laboratory.ts';
-import { labThread } from '../../../src/controllers/disruption/labthread.ts';
-import type { HoldMessage } from '../../../src/controllers/enginemessages.ts';
 import { poolTotals } from '../../../src/engine/disruption/balance.ts';
 import { type Candidate, described } from '../../../src/engine/disruption/candidates.ts';
-import type { Deliberation, Method } from '../../../src/engine/disruption/method.ts';
+import type { Method, MethodInput } from '../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../src/engine/disruption/multi.ts';
 import { singleNode } from '../../../src/engine/disruption/single.ts';
 import { swap } from '../../../src/engine/disruption/swap.ts';
 import type { PoolInput } from '../../../src/engine/model.ts';
+import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
+import {
+  localSimulationRunner,
+  type SimulationInput,
+  type SimulationRunner,
+} from '../../../src/engine-worker/simulation-runner.ts';
+import { workerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
 import { type Cluster, type ClusterShape, clusterOf, NOW_MS } from '../../support/clusters.ts';
 
 const SHAPE: ClusterShape = {
@@ -29,18 +33,22 @@ const SHAPE: ClusterShape = {
   bought: /^m5\.(x|2x)large$/,
 };
 
-const sceneryOf = ({ snapshot, pools }: Cluster): Scenery => ({
+const inputOf = ({ snapshot, pools }: Cluster): SimulationInput => ({
   snapshot,
   nodePools: [...pools.values()].map(({ nodePool }) => nodePool),
   solve: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'fallback', ignoreDraRequests: true },
 });
 
-function deliberationOn(laboratory: Laboratory, { snapshot, pools }: Cluster, scenery: Scenery): Deliberation {
+function methodInputOn(
+  simulations: SimulationRunner,
+  { snapshot, pools }: Cluster,
+  input: SimulationInput,
+): MethodInput {
   const candidates = snapshot.nodes.flatMap((node): Candidate[] => {
     const candidate = described(node, pools, NOW_MS);
     return candidate === undefined ? [] : [candidate];
   });
-  const deliberation: Deliberation = {
+  const methodInput: MethodInput = {
     nowMs: NOW_MS,
     candidates,
     budgets: new Map([...pools.keys()].map((name) => [name, 5])),
@@ -51,22 +59,22 @@ function deliberationOn(laboratory: Laboratory, { snapshot, pools }: Cluster, sc
     consolidation: 'thorough',
     unseenPools: new Set(),
     simulate: (gone, options) =>
-      laboratory.simulate(
-        scenery,
+      simulations.simulate(
+        input,
         gone.map(({ providerId }) => providerId),
         options,
       ),
     elapsedMs: () => 0,
-    refresh: async () => deliberation,
+    refresh: async () => methodInput,
   };
-  return deliberation;
+  return methodInput;
 }
 
 const never = new AbortController().signal;
 
-function decide(laboratory: Laboratory, cluster: Cluster, method: Method, signal = never) {
-  const scenery = sceneryOf(cluster);
-  return laboratory.decide(scenery, method, deliberationOn(laboratory, cluster, scenery), signal);
+function decide(simulations: SimulationRunner, cluster: Cluster, method: Method, signal = never) {
+  const input = inputOf(cluster);
+  return simulations.decide(input, method, methodInputOn(simulations, cluster, input), signal);
 }
 
 /** The cluster without some nodes, all other objects the same ones. */
@@ -75,13 +83,13 @@ const without = (cluster: Cluster, ...names: readonly string[]): Cluster => ({
   snapshot: { ...cluster.snapshot, nodes: cluster.snapshot.nodes.filter(({ name }) => !names.includes(name)) },
 });
 
-describe('the laboratory in a thread', () => {
-  const thread = labThread();
+describe('the simulations in a thread', () => {
+  const thread = workerSimulationRunner();
   afterAll(() => thread.close());
 
   it.each([multiNode, singleNode, swap])('decides as the one in this thread does: $name', async (method) => {
     const cluster = clusterOf(SHAPE);
-    const expected = await decide(localLaboratory(), cluster, method);
+    const expected = await decide(localSimulationRunner(), cluster, method);
     expect(expected.commands).not.toEqual([]);
     const found = await decide(thread, cluster, method);
     expect(found).toEqual(expected);
@@ -99,7 +107,9 @@ describe('the laboratory in a thread', () => {
       without(full, 'node-00002'),
     ];
     for (const cluster of steps)
-      expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localLaboratory(), cluster, multiNode));
+      expect(await decide(thread, cluster, multiNode)).toEqual(
+        await decide(localSimulationRunner(), cluster, multiNode),
+      );
   });
 
   it('copies long lists in parts, so that nothing else waits long', async () => {
@@ -108,9 +118,9 @@ describe('the laboratory in a thread', () => {
     const types = Math.max(...[...cluster.pools.values()].map(({ instanceTypes }) => instanceTypes.length));
     expect(types).toBeGreaterThan(300);
     const found = await decide(thread, cluster, multiNode);
-    const parts = sent.mock.calls.map(([message]) => message as HoldMessage).filter(({ kind }) => kind === 'types');
+    const parts = sent.mock.calls.map(([message]) => message as StateMessage).filter(({ kind }) => kind === 'types');
     sent.mockRestore();
-    expect(found).toEqual(await decide(localLaboratory(), cluster, multiNode));
+    expect(found).toEqual(await decide(localSimulationRunner(), cluster, multiNode));
     const sizes = parts.flatMap((part) => (part.kind === 'types' ? part.parts.length : []));
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1_100);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(types);
@@ -118,15 +128,15 @@ describe('the laboratory in a thread', () => {
 
   it('answers single experiments, those too that come to nothing', async () => {
     const cluster = clusterOf(SHAPE);
-    const scenery = sceneryOf(cluster);
+    const input = inputOf(cluster);
     const ids = ['aws:///node-00000', 'aws:///node-00003'];
-    const ask = (laboratory: Laboratory) => laboratory.simulate(scenery, ids, { sparesQuietNodes: true });
-    expect(await ask(thread)).toEqual(await ask(localLaboratory()));
+    const ask = (simulations: SimulationRunner) => simulations.simulate(input, ids, { sparesQuietNodes: true });
+    expect(await ask(thread)).toEqual(await ask(localSimulationRunner()));
 
     const nodes = cluster.snapshot.nodes.map((node) =>
       node.providerId === ids[0] ? { ...node, markedForDeletion: true } : node,
     );
-    const going = sceneryOf({ ...cluster, snapshot: { ...cluster.snapshot, nodes } });
+    const going = inputOf({ ...cluster, snapshot: { ...cluster.snapshot, nodes } });
     expect(await thread.simulate(going, ids, { sparesQuietNodes: true })).toBeUndefined();
   });
 
@@ -156,12 +166,12 @@ describe('the laboratory in a thread', () => {
       },
     };
     const nodes = [fixed, sick, ...others];
-    const scenery = sceneryOf({ ...cluster, snapshot: { ...cluster.snapshot, nodes, podDisruptionBudgets: [budget] } });
+    const input = inputOf({ ...cluster, snapshot: { ...cluster.snapshot, nodes, podDisruptionBudgets: [budget] } });
     for (const node of [fixed, sick]) {
-      const ask = (laboratory: Laboratory) =>
-        laboratory.simulate(scenery, [node.providerId], { sparesQuietNodes: false });
+      const ask = (simulations: SimulationRunner) =>
+        simulations.simulate(input, [node.providerId], { sparesQuietNodes: false });
       const found = await ask(thread);
-      expect(found).toEqual(await ask(localLaboratory()));
+      expect(found).toEqual(await ask(localSimulationRunner()));
       const placed = [...(found?.claims ?? []), ...(found?.plan.placements ?? [])].flatMap(({ pods }) => pods);
       expect(placed.length).toBe(node === fixed ? 0 : node.pods.length - 1); // all but the daemon's
     }
@@ -171,7 +181,7 @@ describe('the laboratory in a thread', () => {
     const clusters = [1, 2, 3].map((seed) => clusterOf({ ...SHAPE, seed }));
     const found = await Promise.all(clusters.map((cluster) => decide(thread, cluster, singleNode)));
     for (const [at, cluster] of clusters.entries())
-      expect(found[at]).toEqual(await decide(localLaboratory(), cluster, singleNode));
+      expect(found[at]).toEqual(await decide(localSimulationRunner(), cluster, singleNode));
   });
 
   it('decides among more NodePools than it keeps lists of instance types', async () => {
@@ -180,7 +190,7 @@ describe('the laboratory in a thread', () => {
     const listed = [...shared.pools].map(([name, pool]) => [name, { ...pool, instanceTypes: [...pool.instanceTypes] }]);
     const pools: Cluster['pools'] = new Map(listed as [string, PoolInput][]);
     const cluster = { ...shared, pools, snapshot: { ...shared.snapshot, pools: [...pools.values()] } };
-    const expected = await decide(localLaboratory(), cluster, singleNode);
+    const expected = await decide(localSimulationRunner(), cluster, singleNode);
     expect(expected.commands).not.toEqual([]);
     for (let round = 0; round < 2; round++) expect(await decide(thread, cluster, singleNode)).toEqual(expected);
   });
@@ -202,7 +212,7 @@ describe('the laboratory in a thread', () => {
     const odd = { ...first, labels: { odd: () => undefined } } as never;
     const broken = { ...cluster, snapshot: { ...cluster.snapshot, nodes: [...others, odd] } };
     await expect(decide(thread, broken, multiNode)).rejects.toThrow(/could not be cloned/);
-    expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localLaboratory(), cluster, multiNode));
+    expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localSimulationRunner(), cluster, multiNode));
   });
 
   it('stops a search that is called off, and starts anew', async () => {
@@ -218,7 +228,7 @@ describe('the laboratory in a thread', () => {
   it('fails what is under way when it is closed, and starts anew', async () => {
     const cluster = clusterOf(SHAPE);
     const found = decide(thread, cluster, singleNode);
-    const failed = expect(found).rejects.toThrow('The thread of the laboratory ended');
+    const failed = expect(found).rejects.toThrow('The disruption worker ended');
     await thread.close();
     await failed;
     expect((await decide(thread, cluster, multiNode)).commands).toHaveLength(1);

@@ -4,13 +4,13 @@ import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
-import type { HoldMessage } from '../../../src/controllers/enginemessages.ts';
-import { HeldCluster } from '../../../src/controllers/engineworker.ts';
-import { ShownTypes } from '../../../src/controllers/instance-type-lists.ts';
-import { localSolver } from '../../../src/controllers/solver.ts';
-import { threadSolver } from '../../../src/controllers/threadsolver.ts';
 import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
-import { World } from './harness.ts';
+import { SentTypes } from '../../../src/engine-worker/instance-type-lists.ts';
+import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
+import { localSolver } from '../../../src/engine-worker/solver.ts';
+import { workerSolver } from '../../../src/engine-worker/worker-solver.ts';
+import { WorkerState } from '../../../src/engine-worker/worker-state.ts';
+import { World } from '../controllers/harness.ts';
 
 const OPTIONS: SolveOptions = {
   preferencePolicy: 'Respect',
@@ -59,7 +59,7 @@ const relisted = (snapshot: Snapshot): Snapshot => ({
 });
 
 /** How many lists of instance types the threads hold after each message. */
-function listsHeld(messages: readonly HoldMessage[]): readonly number[] {
+function listsHeld(messages: readonly StateMessage[]): readonly number[] {
   const held = new Set<number>();
   return messages.map((message) => {
     if (message.kind === 'types') for (const [id, { kind }] of message.parts) if (kind === 'list') held.add(id);
@@ -69,7 +69,7 @@ function listsHeld(messages: readonly HoldMessage[]): readonly number[] {
 }
 
 describe('the solver in a thread', () => {
-  const solver = threadSolver();
+  const solver = workerSolver();
   afterAll(() => solver.close());
 
   it('answers what the solver in this thread answers, again and again', async () => {
@@ -126,13 +126,13 @@ describe('the solver in a thread', () => {
   });
 
   it('copies no list again that is still in use, and forgets those that are not', async () => {
-    const own = threadSolver();
+    const own = workerSolver();
     const sent = jest.spyOn(Worker.prototype, 'postMessage');
     const snapshot = snapshotOfPools(40);
     const kindsOf = async (question: Snapshot): Promise<readonly string[]> => {
       const before = sent.mock.calls.length;
       await own.solve(question, OPTIONS);
-      return sent.mock.calls.slice(before).map(([message]) => (message as HoldMessage).kind);
+      return sent.mock.calls.slice(before).map(([message]) => (message as StateMessage).kind);
     };
     await own.solve(snapshot, OPTIONS);
     expect(await kindsOf(snapshot)).toEqual(['solve']);
@@ -140,7 +140,7 @@ describe('the solver in a thread', () => {
     expect(await kindsOf(fewer)).toEqual(['solve', 'forget']);
     expect(await kindsOf(snapshot)).toEqual(['types', 'solve']);
     for (let round = 0; round < 4; round++) await own.solve(relisted(snapshot), OPTIONS);
-    const held = listsHeld(sent.mock.calls.map(([message]) => message as HoldMessage));
+    const held = listsHeld(sent.mock.calls.map(([message]) => message as StateMessage));
     sent.mockRestore();
     await own.close();
     expect(held.at(-1)).toBe(40);
@@ -157,20 +157,20 @@ describe('the solver in a thread', () => {
   });
 
   it('takes a list that is not there for an error', async () => {
-    const held = new HeldCluster();
+    const held = new WorkerState(undefined);
     const [pool] = snapshotOfPools(1).pools;
     if (pool === undefined) throw new Error('there is no NodePool');
     const withTypes = (types: number) => held.withTypes([{ nodePool: pool.nodePool, types }]);
     expect(() => withTypes(3)).toThrow('NodePool "pool-0": its list 3 of instance types is not here');
-    const shown = new ShownTypes((message) => held.receive(message));
-    const id = await shown.show(pool.instanceTypes);
+    const shown = new SentTypes((message) => held.receive(message));
+    const id = await shown.send(pool.instanceTypes);
     expect(withTypes(id)).toEqual([pool]);
     shown.keep(new Set());
     expect(() => withTypes(id)).toThrow('is not here');
   });
 
   it('ends its thread, and not the process, when the thread needs more heap than it may have', async () => {
-    const own = threadSolver({ resourceLimits: { maxOldGenerationSizeMb: 32 } });
+    const own = workerSolver({ resourceLimits: { maxOldGenerationSizeMb: 32 } });
     const numbers = Array.from({ length: 100 }, () => Array.from({ length: 100_000 }, (_, at) => at / 3));
     const large = { ...snapshotOf(1), nowMs: numbers } as unknown as Snapshot;
     await expect(own.solve(large, OPTIONS)).rejects.toThrow(/out of memory/);

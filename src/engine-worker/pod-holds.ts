@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Pod } from '../api/kubernetes.ts';
 import { monotonicMs, type Timepiece } from '../kube/clock.ts';
-import { likenessOf } from './alike.ts';
+import { likenessOf } from './pod-likeness.ts';
 
 /** Of those that cost money to find out about, the first is longer. */
 export const FIRST_HOLD_MS = { 'not-bound': 10 * 60_000, 'solver-stuck': 5 * 60_000 } as const;

@@ -9,8 +9,8 @@ import { podKey } from '../engine/pods.ts';
 import { type Clock, monotonicMs } from '../kube/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { EngineDeath } from './engine-watchdog.ts';
 import { type HoldOf, PodHolds } from './pod-holds.ts';
+import type { EngineWorkerEnd } from './watchdog.ts';
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -30,8 +30,8 @@ export class Suspects {
     this.#holds = new PodHolds(clock);
   }
 
-  hold(pods: readonly Pod[], death: EngineDeath): void {
-    const text = `the ${death.worker} did not come back from work in which this pod is suspected (${death.reason}); it is left out for a while, give it fewer terms of affinity, spread constraints or tolerations`;
+  hold(pods: readonly Pod[], death: EngineWorkerEnd): void {
+    const text = `the ${death.worker} worker did not come back from work in which this pod is suspected (${death.reason}); it is left out for a while, give it fewer terms of affinity, spread constraints or tolerations`;
     for (const pod of pods) this.#holds.hold(pod, { code: 'solver-stuck', text });
   }
 
@@ -68,7 +68,7 @@ interface InVain {
   readonly ends: number;
   readonly firstMs: number;
   readonly lastMs: number;
-  readonly last: EngineDeath;
+  readonly last: EngineWorkerEnd;
 }
 
 const isGivenUp = ({ ends, firstMs, lastMs }: InVain): boolean =>
@@ -110,22 +110,19 @@ export class Supervision {
     const { ends, firstMs, last } = this.#inVain;
     const forMs = monotonicMs(this.#clock) - firstMs;
     throw new Error(
-      `${ends} threads of the ${last.worker} ended in succession without an answer, the first ${formatDuration(forMs)} ago, and there are no more pods to leave out: ${last.message}`,
+      `${ends} ${last.worker} workers ended in succession without an answer, the first ${formatDuration(forMs)} ago, and there are no more pods to leave out: ${last.message}`,
     );
   }
 
   /** Leaves the suspects out from now on. `pods` are all that the request was about. */
-  died(death: EngineDeath, pods: readonly Pod[], request: string): void {
+  died(death: EngineWorkerEnd, pods: readonly Pod[], request: string): void {
     const suspects = this.#suspectsOf(death, pods, request);
     const isProgress = this.suspects.among(suspects).size < suspects.length;
     this.suspects.hold(suspects, death);
     this.#reports?.metrics
-      .counter('engine_worker_restarts_total', 'Threads of the engine that ended unasked, by reason', [
-        'worker',
-        'reason',
-      ])
+      .counter('engine_worker_restarts_total', 'Engine workers that ended unasked, by reason', ['worker', 'reason'])
       .inc({ worker: death.worker, reason: death.reason });
-    this.#reports?.log.error('a thread of the engine ended, starting another', {
+    this.#reports?.log.error('an engine worker ended, starting another', {
       worker: death.worker,
       reason: death.reason,
       error: death.message,
@@ -136,13 +133,13 @@ export class Supervision {
     if (!isProgress) this.#countInVain(death);
   }
 
-  #countInVain(last: EngineDeath): void {
+  #countInVain(last: EngineWorkerEnd): void {
     const nowMs = monotonicMs(this.#clock);
     const { ends, firstMs } = this.#inVain ?? { ends: 0, firstMs: nowMs };
     const wasGivenUp = this.#inVain !== undefined && isGivenUp(this.#inVain);
     this.#inVain = { ends: ends + 1, firstMs, lastMs: nowMs, last };
     if (wasGivenUp || !isGivenUp(this.#inVain)) return;
-    this.#reports?.log.error('threads of the engine go on ending, failing /healthz to have the container restarted', {
+    this.#reports?.log.error('engine workers go on ending, failing /healthz to have the container restarted', {
       worker: last.worker,
       error: last.message,
       'ends-in-vain': ends + 1,
@@ -153,7 +150,7 @@ export class Supervision {
    * The pod that the thread did not come back from. One that was merely being worked on when memory ran out is suspected
    * only if it is heavy; where no pod is named, so many of the heaviest, and more each time.
    */
-  #suspectsOf({ reason, pod: key }: EngineDeath, pods: readonly Pod[], request: string): readonly Pod[] {
+  #suspectsOf({ reason, pod: key }: EngineWorkerEnd, pods: readonly Pod[], request: string): readonly Pod[] {
     const { all, nameless } = this.#ends.get(request) ?? NO_ENDS;
     const named = key === undefined ? undefined : pods.find((pod) => podKey(pod) === key);
     if (named !== undefined && (reason !== 'out-of-memory' || isHeavy(named))) {

@@ -1,21 +1,21 @@
 import { serialize } from 'node:v8';
 import { describe, expect, it } from '@jest/globals';
-import { HeldTypes, ShownTypes, type TypesMessage } from '../../../src/controllers/instance-type-lists.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
 import { sharedType } from '../../../src/engine/shared-types.ts';
+import { ReceivedTypes, SentTypes, type TypesMessage } from '../../../src/engine-worker/instance-type-lists.ts';
 import { benchmarkTypes } from '../../bench/catalogue.ts';
 
 interface Pair {
-  readonly shown: ShownTypes;
-  readonly held: HeldTypes;
+  readonly shown: SentTypes;
+  readonly held: ReceivedTypes;
   /** Bytes that went over since this was asked last. */
   bytes(): number;
 }
 
 function pair(): Pair {
-  const held = new HeldTypes();
+  const held = new ReceivedTypes();
   let bytes = 0;
-  const shown = new ShownTypes((message: TypesMessage) => {
+  const shown = new SentTypes((message: TypesMessage) => {
     bytes += serialize(message).length;
     held.receive(structuredClone(message));
   });
@@ -47,16 +47,16 @@ const soldOut = (at: number): readonly InstanceType[] =>
 describe('lists of instance types in a thread', () => {
   it('are equal to those that were shown', async () => {
     const { shown, held } = pair();
-    const id = await shown.show(all);
+    const id = await shown.send(all);
     expect(held.list(id)).toEqual(all);
-    expect(await shown.show(all)).toBe(id);
-    const empty = await shown.show([]);
+    expect(await shown.send(all)).toBe(id);
+    const empty = await shown.send([]);
     expect(held.list(empty)).toEqual([]);
   });
 
   it('share what is equal', async () => {
     const { shown, held } = pair();
-    const [first, second] = [await shown.show(all), await shown.show(soldOut(3))].map((id) => held.list(id) ?? []);
+    const [first, second] = [await shown.send(all), await shown.send(soldOut(3))].map((id) => held.list(id) ?? []);
     expect(first?.filter((type, at) => type !== second?.[at])).toHaveLength(1);
     expect(second?.[3]?.requirements).toBe(first?.[3]?.requirements);
     expect(second?.[3]?.capacity).toBe(first?.[3]?.capacity);
@@ -65,12 +65,12 @@ describe('lists of instance types in a thread', () => {
 
   it('come and go a thousand times: what changed goes over, and nothing stays that no question needs', async () => {
     const { shown, held, bytes } = pair();
-    await shown.show(all);
+    await shown.send(all);
     shown.keep(new Set([all]));
     const [atFirst, wholeList] = [held.size, bytes()];
     for (let change = 0; change < 1_000; change++) {
       const list = soldOut(change);
-      const id = await shown.show(list);
+      const id = await shown.send(list);
       shown.keep(new Set([list]));
       expect(held.list(id)?.[change % all.length]).toEqual(list[change % all.length]);
       expect(shown.size.lists).toBe(1);
@@ -86,13 +86,13 @@ describe('lists of instance types in a thread', () => {
 
   it('of many NodePools cost little more than one', async () => {
     const { shown, held, bytes } = pair();
-    await shown.show(all);
+    await shown.send(all);
     const [atFirst] = [held.size, bytes()];
     // NodeClasses with other kubelet settings
     const others = Array.from({ length: 10 }, (_, at) =>
       all.map((type) => sharedType({ ...type, capacity: { ...type.capacity, pods: 10 * at + 1 } })),
     );
-    for (const list of others) await shown.show(list);
+    for (const list of others) await shown.send(list);
     // a type, its capacity, and the lists
     expect(held.size).toBe(atFirst + 10 * (2 * all.length + 1));
     expect(bytes() / 10 / all.length).toBeLessThan(250);
@@ -101,10 +101,10 @@ describe('lists of instance types in a thread', () => {
   it('go over in parts, between which others have their turn', async () => {
     const sizes: number[] = [];
     let pauses = 0;
-    const shown = new ShownTypes((message) => {
+    const shown = new SentTypes((message) => {
       if (message.kind === 'types') sizes.push(message.parts.length);
     });
-    await shown.show(all, async () => {
+    await shown.send(all, async () => {
       pauses++;
     });
     expect(pauses).toBe(sizes.length - 1);

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 const STEP_MS = 8;
 
 /** To be awaited between steps: lets the others have their turn when this one has taken long enough. */
-export function inTurns(now: () => number = () => performance.now()): () => Promise<void> {
+export function yielding(now: () => number = () => performance.now()): () => Promise<void> {
   let startedMs = now();
   return async () => {
     if (now() - startedMs < STEP_MS) return;

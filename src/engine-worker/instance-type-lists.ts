@@ -1,15 +1,15 @@
 /**
- * Lists of instance types that a thread holds. A list goes over as the numbers of its types, a type as the numbers of its
- * parts: what a thread has already of a type, another list, or another NodePool is not sent again, and is one object
- * there. A list that no question needs any more is forgotten, with all that was there for it alone.
+ * Lists of instance types that a worker holds. A list is sent as the numbers of its types, a type as the numbers of its
+ * parts: what the worker has already of a type, another list, or another NodePool is not sent again, and is one object
+ * there. A list that no request needs any more is forgotten, with all that was there for it alone.
  */
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from '../engine/model.ts';
-import { inTurns } from './turns.ts';
+import { yielding } from '../kube/yielding.ts';
 
-/** How an offering goes over. */
+/** How an offering is sent. */
 export type OfferingForm = Omit<Offering, 'requirements'> & { readonly requirements: number };
 
-/** What a thread is to have under a number. Other parts stand in it by their numbers, and have come before it. */
+/** What a worker is to have under a number. Other parts stand in it by their numbers, and have come before it. */
 export type TypePart =
   | { readonly kind: 'requirement'; readonly value: Requirement }
   | { readonly kind: 'requirements'; readonly of: readonly number[] }
@@ -35,30 +35,30 @@ const PARTS_PER_STEP = 1_000;
 
 interface Entry {
   readonly id: number;
-  /** How many parts that the thread has need this one; for a list, whether questions may. */
+  /** How many parts that the worker has need this one; for a list, whether requests may. */
   uses: number;
   readonly needs: readonly object[];
 }
 
-/** The near side: knows what the thread has. Parts are told apart by identity, so that equal ones have to be one object. */
-export class ShownTypes {
-  readonly #send: (message: TypesMessage) => void;
+/** The operator's side: knows what the worker has. Parts are told apart by identity, so that equal ones have to be one object. */
+export class SentTypes {
+  readonly #post: (message: TypesMessage) => void;
   readonly #entries = new Map<object, Entry>();
   readonly #lists = new Set<readonly InstanceType[]>();
   #unsent: [number, TypePart][] = [];
   #lastId = 0;
 
-  constructor(send: (message: TypesMessage) => void) {
-    this.#send = send;
+  constructor(post: (message: TypesMessage) => void) {
+    this.#post = post;
   }
 
-  /** Lists and parts that the thread has. */
+  /** Lists and parts that the worker has. */
   get size(): { readonly lists: number; readonly parts: number } {
     return { lists: this.#lists.size, parts: this.#entries.size };
   }
 
-  /** Has the thread hold a list; answers its number there. */
-  async show(list: readonly InstanceType[], pause = inTurns()): Promise<number> {
+  /** Has the worker hold a list; answers its number there. */
+  async send(list: readonly InstanceType[], pause = yielding()): Promise<number> {
     const known = this.#entries.get(list);
     if (known !== undefined) return known.id;
     const ids: number[] = [];
@@ -74,7 +74,7 @@ export class ShownTypes {
     return id;
   }
 
-  /** Has the thread forget all lists but these, with what nothing else needs. */
+  /** Has the worker forget all lists but these, with what nothing else needs. */
   keep(lists: ReadonlySet<readonly InstanceType[]>): void {
     const ids: number[] = [];
     for (const list of this.#lists) {
@@ -82,11 +82,11 @@ export class ShownTypes {
       this.#lists.delete(list);
       this.#release(list, ids);
     }
-    if (ids.length > 0) this.#send({ kind: 'forget', ids });
+    if (ids.length > 0) this.#post({ kind: 'forget', ids });
   }
 
   #flush(): void {
-    if (this.#unsent.length > 0) this.#send({ kind: 'types', parts: this.#unsent });
+    if (this.#unsent.length > 0) this.#post({ kind: 'types', parts: this.#unsent });
     this.#unsent = [];
   }
 
@@ -152,8 +152,8 @@ export class ShownTypes {
   }
 }
 
-/** The far side. */
-export class HeldTypes {
+/** The worker's side. */
+export class ReceivedTypes {
   readonly #parts = new Map<number, unknown>();
 
   get size(): number {

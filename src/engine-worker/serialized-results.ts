@@ -1,0 +1,72 @@
+/** A disruption method's input and result on their way to and from a worker, whose objects are copies. */
+import type { NodePool } from '../api/nodepool.ts';
+import type { Evaluation } from '../engine/disruption/balance.ts';
+import type { Candidate } from '../engine/disruption/candidates.ts';
+import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
+import type { DecideRequest, NumberedPool, SerializedEvaluation, SerializedMethodResult } from './protocol.ts';
+
+export function decideRequest(method: Method, input: MethodInput, pools: readonly NumberedPool[]): DecideRequest {
+  const { nowMs, budgets, totals, spotToSpot, consolidation, unseenPools, claims } = input;
+  const candidates = input.candidates.map(({ providerId }) => providerId);
+  const settings = { spotToSpot, consolidation, unseenPools };
+  return { method: method.name, nowMs, candidates, budgets, totals, pools, claims, ...settings };
+}
+
+const serializedEvaluation = ({ nodePool, ...evaluation }: Evaluation): SerializedEvaluation => ({
+  ...evaluation,
+  nodePool: nodePool.metadata.name,
+});
+
+export function serializedResult({
+  commands,
+  notes,
+  evaluations = [],
+  weighed,
+  ...rest
+}: MethodResult): SerializedMethodResult {
+  return {
+    ...rest,
+    commands: commands.map((command) => ({
+      ...command,
+      candidates: command.candidates.map(({ providerId }) => providerId),
+    })),
+    notes: notes.map(({ candidate, nodePool, ...note }) => ({
+      ...note,
+      ...(candidate && { candidate: candidate.providerId }),
+      ...(nodePool && { nodePool: nodePool.metadata.name }),
+    })),
+    evaluations: evaluations.map(serializedEvaluation),
+    ...(weighed && { weighed: weighed.map(serializedEvaluation) }),
+  };
+}
+
+/** With the candidates and NodePools of the input. @throws Error when the worker names others */
+export function deserializedResult(result: SerializedMethodResult, input: MethodInput): MethodResult {
+  const { commands, notes, evaluations, weighed, ...rest } = result;
+  const byId = new Map(input.candidates.map((candidate) => [candidate.providerId, candidate]));
+  const candidateOf = (id: string): Candidate => {
+    const candidate = byId.get(id);
+    if (candidate === undefined) throw new Error(`The engine worker answered about "${id}", which is no candidate`);
+    return candidate;
+  };
+  const poolOf = (name: string): NodePool => {
+    const pool = input.pools.get(name);
+    if (pool === undefined) throw new Error(`The engine worker answered about NodePool "${name}", which is not known`);
+    return pool.nodePool;
+  };
+  const evaluationOf = ({ nodePool, ...evaluation }: SerializedEvaluation): Evaluation => ({
+    ...evaluation,
+    nodePool: poolOf(nodePool),
+  });
+  return {
+    ...rest,
+    commands: commands.map((command) => ({ ...command, candidates: command.candidates.map(candidateOf) })),
+    notes: notes.map(({ candidate, nodePool, ...note }) => ({
+      ...note,
+      ...(candidate !== undefined && { candidate: candidateOf(candidate) }),
+      ...(nodePool !== undefined && { nodePool: poolOf(nodePool) }),
+    })),
+    evaluations: evaluations.map(evaluationOf),
+    ...(weighed && { weighed: weighed.map(evaluationOf) }),
+  };
+}

@@ -1,0 +1,144 @@
+/**
+ * Runs disruption's simulations in an engine worker. Provisioning has another one, so that pending pods never wait for a
+ * long search.
+ */
+import type { Pod } from '../api/kubernetes.ts';
+import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
+import type { Simulation, SimulationOptions } from '../engine/disruption/simulation.ts';
+import { realClock } from '../kube/clock.ts';
+import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
+import { decideRequest, deserializedResult } from './serialized-results.ts';
+import type { SimulationInput, SimulationRunner } from './simulation-runner.ts';
+import { type Reports, Supervision, Suspects } from './supervision.ts';
+import { trimmedForSimulations } from './trimmed.ts';
+import { EngineWorkerEnd } from './watchdog.ts';
+
+const FORMS = { node: trimmedForSimulations, pendingPod: (pod: Pod): Pod => pod };
+
+export interface WorkerSimulationRunner extends SimulationRunner {
+  /** Ends of the worker are logged and counted there. */
+  reportTo(reports: Reports): void;
+  /** @throws Error when its workers end again and again without an answer */
+  check(): void;
+  /** Ends the worker. Simulations under way fail. */
+  close(): Promise<void>;
+}
+
+/** What a simulation, or all of a search, may take beyond its own end. */
+const MARGIN_MS = 30_000;
+/** The longest that a search goes on by itself, its last simulation included. */
+const LONGEST_SEARCH_MS = 4 * 60_000;
+/** For simulations without a deadline of their own. */
+const DEADLINE_MS = 60_000;
+
+/** The worker starts with the first request, never keeps the process alive by itself, and starts anew after it failed. */
+export function workerSimulationRunner(options: WorkerOptions = {}): WorkerSimulationRunner {
+  const clock = options.clock ?? realClock();
+  const supervision = new Supervision(clock, options.suspects ?? new Suspects(clock));
+  let latest: SimulationWorker | undefined;
+
+  async function running(): Promise<SimulationWorker> {
+    if (latest === undefined || latest.worker.failed) await supervision.pause();
+    if (latest === undefined || latest.worker.failed) latest = new SimulationWorker(options, supervision.suspects);
+    return latest;
+  }
+
+  /** A request that a worker ends of fails, and so does the round that made it: the next one leaves the suspects out. */
+  async function supervised<T>(
+    { snapshot }: SimulationInput,
+    request: string,
+    work: (worker: SimulationWorker) => Promise<T>,
+  ): Promise<T> {
+    let present: SimulationWorker | undefined;
+    try {
+      present = await running();
+      const answer = await work(present);
+      supervision.answered(request);
+      return answer;
+    } catch (error) {
+      if (error instanceof EngineWorkerEnd && !present?.isReported) {
+        if (present !== undefined) present.isReported = true;
+        const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
+        supervision.died(error, pods, request);
+      }
+      throw error;
+    }
+  }
+
+  return {
+    simulate: (input, without, how) =>
+      supervised(input, 'simulate', (present) => present.simulate(input, without, how)),
+    decide: (input, method, methodInput, signal) =>
+      supervised(input, method.name, (present) => present.decide(input, method, methodInput, signal)),
+    check: () => supervision.check(),
+    reportTo: (reports) => supervision.reportTo(reports),
+    close: async () => latest?.worker.close(),
+  };
+}
+
+class SimulationWorker {
+  readonly worker: EngineWorker;
+  /** The cluster that the worker simulates on. */
+  #sent: SimulationInput | undefined;
+  /** Its end has been reported: several requests can fail of it. */
+  isReported = false;
+  readonly #suspects: Suspects;
+
+  constructor(options: WorkerOptions, suspects: Suspects) {
+    this.#suspects = suspects;
+    this.worker = new EngineWorker('disruption', options);
+  }
+
+  async simulate(
+    input: SimulationInput,
+    without: readonly string[],
+    options: SimulationOptions,
+  ): Promise<Simulation | undefined> {
+    const found = await this.worker.ask(
+      'simulate',
+      async () => {
+        await this.#send(input);
+        return { without, options };
+      },
+      (input.solve.deadlineMs ?? DEADLINE_MS) + MARGIN_MS,
+    );
+    return found && { ...found, pools: input.snapshot.pools };
+  }
+
+  async decide(
+    input: SimulationInput,
+    method: Method,
+    methodInput: MethodInput,
+    signal: AbortSignal,
+  ): Promise<MethodResult> {
+    signal.throwIfAborted();
+    // a search cannot be interrupted from outside but with its worker
+    const stop = (): void => void this.worker.close();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const result = await this.worker.ask(
+        'decide',
+        async () => {
+          await this.#send(input);
+          return decideRequest(method, methodInput, await this.worker.sendTypes([...methodInput.pools.values()]));
+        },
+        LONGEST_SEARCH_MS + MARGIN_MS,
+      );
+      return deserializedResult(result, methodInput);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  async #send(input: SimulationInput): Promise<void> {
+    if (this.#sent === input) return;
+    const { snapshot, nodePools, solve } = input;
+    const serialized = await this.worker.sendSnapshot(snapshot, FORMS);
+    const untouched = this.#suspects.among([...snapshot.pendingPods, ...snapshot.nodes.flatMap(({ pods }) => pods)]);
+    this.worker.send({ kind: 'simulation-input', input: { snapshot: serialized, nodePools, solve, untouched } });
+    this.#sent = input;
+  }
+}

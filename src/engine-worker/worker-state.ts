@@ -1,0 +1,66 @@
+/** What an engine worker holds between requests: its copy of the cluster. */
+import { Experiments } from '../engine/disruption/experiments.ts';
+import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
+import { ReceivedLists } from './copied-lists.ts';
+import { ReceivedTypes } from './instance-type-lists.ts';
+import {
+  COPIED,
+  type CopiedName,
+  type NumberedPool,
+  type SerializedSimulationInput,
+  type SerializedSnapshot,
+  type StateMessage,
+} from './protocol.ts';
+
+/** The cluster that simulations run on. */
+export interface Simulated {
+  readonly snapshot: Snapshot;
+  readonly experiments: Experiments;
+}
+
+export class WorkerState {
+  readonly #lists = new ReceivedLists();
+  readonly #types = new ReceivedTypes();
+  readonly #working: SolveOptions['working'];
+  #simulated: Simulated | undefined;
+
+  /** @param working is called with each pod that a simulation places */
+  constructor(working: SolveOptions['working']) {
+    this.#working = working;
+  }
+
+  receive(message: StateMessage): void {
+    if (message.kind === 'simulation-input') this.#simulated = this.#simulationOf(message.input);
+    else if (message.kind === 'types' || message.kind === 'forget') this.#types.receive(message);
+    else this.#lists.receive(message);
+  }
+
+  /** @throws Error when a pool's list of types has not come, or has been forgotten */
+  withTypes(pools: readonly NumberedPool[]): readonly PoolInput[] {
+    return pools.map(({ nodePool, types }) => {
+      const instanceTypes = this.#types.list(types);
+      if (instanceTypes === undefined)
+        throw new Error(`NodePool "${nodePool.metadata.name}": its list ${types} of instance types is not here`);
+      return { nodePool, instanceTypes };
+    });
+  }
+
+  /** With the lists as they are now. */
+  snapshot({ rest, pools }: SerializedSnapshot): Snapshot {
+    // what was put under a name has the type of its list
+    const held = Object.fromEntries(COPIED.map((list) => [list, this.#lists.items(list)])) as object;
+    return { ...rest, ...(held as Pick<Snapshot, CopiedName>), pools: this.withTypes(pools) };
+  }
+
+  /** @throws Error when no cluster has been sent for it */
+  get simulated(): Simulated {
+    if (this.#simulated === undefined) throw new Error('Cannot simulate: the worker has been given no cluster for it');
+    return this.#simulated;
+  }
+
+  #simulationOf({ snapshot: serialized, nodePools, solve: options, untouched }: SerializedSimulationInput): Simulated {
+    const snapshot = this.snapshot(serialized);
+    const timed = { ...options, elapsedMs: () => performance.now(), ...(this.#working && { working: this.#working }) };
+    return { snapshot, experiments: new Experiments(snapshot, { nodePools, untouched, solve: timed }) };
+  }
+}

@@ -1,0 +1,91 @@
+/** The program of an engine worker's thread: holds a copy of the cluster, and answers requests about it. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { described } from '../engine/disruption/candidates.ts';
+import type { MethodInput } from '../engine/disruption/method.ts';
+import { methodsOf } from '../engine/disruption/review.ts';
+import { solve } from '../engine/solve.ts';
+import { countGc } from '../observe/gc-seconds.ts';
+import { boardWriter } from './progress-board.ts';
+import type {
+  DecideRequest,
+  RequestKind,
+  RequestMessage,
+  Requests,
+  ResponseMessage,
+  Results,
+  SimulateRequest,
+  SolveRequest,
+  StateMessage,
+  WorkerData,
+} from './protocol.ts';
+import { serializedResult } from './serialized-results.ts';
+import { WorkerState } from './worker-state.ts';
+
+const { name, board: sharedBoard } = workerData as WorkerData;
+/** Says on which pod this thread works, to those who watch it. */
+const board = boardWriter(sharedBoard);
+
+const state = new WorkerState(board.working);
+
+function solved({ snapshot, options }: SolveRequest): Results['solve'] {
+  const startedMs = performance.now();
+  const elapsedMs = (): number => performance.now() - startedMs;
+  return solve(state.snapshot(snapshot), { ...options, elapsedMs, working: board.working });
+}
+
+function simulated({ without, options }: SimulateRequest): Results['simulate'] {
+  const found = state.simulated.experiments.without(without, options);
+  if (found === undefined) return undefined;
+  const { pools: _, ...simulation } = found;
+  return simulation;
+}
+
+async function decided(request: DecideRequest): Promise<Results['decide']> {
+  const { snapshot, experiments } = state.simulated;
+  const method = methodsOf(request.consolidation).find(({ name }) => name === request.method);
+  if (method === undefined) throw new Error(`Cannot decide: there is no disruption method "${request.method}"`);
+  const pools = new Map(state.withTypes(request.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
+  const wanted = new Set(request.candidates);
+  const candidates = snapshot.nodes
+    .filter(({ providerId }) => wanted.has(providerId))
+    .flatMap((node) => described(node, pools, request.nowMs) ?? []);
+  const startedMs = performance.now();
+  const input: MethodInput = {
+    ...request,
+    candidates,
+    pools,
+    simulate: async (gone, options) =>
+      experiments.without(
+        gone.map(({ providerId }) => providerId),
+        options,
+      ),
+    elapsedMs: () => performance.now() - startedMs,
+    refresh: async () => input,
+  };
+  return serializedResult(await method.decide(input));
+}
+
+type Handlers = { readonly [K in RequestKind]: (request: Requests[K]) => Results[K] | Promise<Results[K]> };
+const HANDLERS: Handlers = { solve: solved, simulate: simulated, decide: decided };
+
+function resultOf<K extends RequestKind>(kind: K, request: Requests[K]): Results[K] | Promise<Results[K]> {
+  return HANDLERS[kind](request);
+}
+
+const respond = (message: ResponseMessage): void => parentPort?.postMessage(message);
+
+async function answer({ kind, job, request }: RequestMessage): Promise<void> {
+  try {
+    respond({ job, result: await resultOf(kind, request) });
+  } catch (error) {
+    respond({ job, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  } finally {
+    board.idle();
+  }
+}
+
+countGc(name);
+parentPort?.on('message', (message: StateMessage | RequestMessage) => {
+  if ('request' in message) void answer(message);
+  else state.receive(message);
+});
