@@ -8,8 +8,8 @@ import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
 import type { NodePool } from './api/nodepool.ts';
 import { awsProvider } from './aws/index.ts';
 import type { CloudProvider } from './cloud/provider.ts';
-import { MoveBook } from './controllers/disruption/moves.ts';
-import { VerdictBook } from './controllers/disruption/verdictbook.ts';
+import { MoveHistory } from './controllers/disruption/moves.ts';
+import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
 import { type ToldCatalogue, toldCatalogue } from './engine/catalogue.ts';
@@ -186,8 +186,8 @@ async function run(parts: Parts): Promise<Operator> {
     devices: !settings.ignoreDraRequests,
   });
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
-  const book = new VerdictBook();
-  const moves = new MoveBook();
+  const history = new VerdictHistory();
+  const moves = new MoveHistory();
   const holds = new PodHolds(clock);
   let isLeading = false;
   const leading = (look: () => unknown) => (): unknown => {
@@ -197,14 +197,14 @@ async function run(parts: Parts): Promise<Operator> {
       `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
     );
   };
-  debug['/debug/verdicts'] = leading(() => book.verdicts(cluster.nodes(), clock.now()));
+  debug['/debug/verdicts'] = leading(() => history.verdicts(cluster.nodes(), clock.now()));
   debug['/debug/offerings'] = leading(() => aws.offerings());
   debug['/debug/instancetypes'] = leading(() => instanceTypesTold(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? parts.solver?.holdOf?.(pod)));
   for (const each of [parts.solver, parts.simulations]) each?.reportTo?.(deps);
   const { solver, simulations } = parts;
-  const all = [...controllers(deps, { book, solver, moves, simulations, holds }), ...aws.controllers()];
+  const all = [...controllers(deps, { history, solver, moves, simulations, holds }), ...aws.controllers()];
   const work = (): Promise<void> => {
     isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;

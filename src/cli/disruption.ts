@@ -3,8 +3,8 @@ import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { budgetErrors } from '../engine/disruption/budgets.ts';
 import { Experiments } from '../engine/disruption/experiments.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
-import { methodsAsked, review, type Scene } from '../engine/disruption/review.ts';
-import type { Review } from '../engine/disruption/verdicts.ts';
+import { type ClusterSnapshot, methodsAsked, review } from '../engine/disruption/review.ts';
+import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, SolveOptions } from '../engine/model.ts';
 import { isProvisionable } from '../engine/pods.ts';
 import { parseGates } from '../observe/settings.ts';
@@ -80,7 +80,7 @@ export interface SceneOptions {
 /** @throws InputError that names the document and the field */
 export async function sceneOf(
   options: SceneOptions,
-): Promise<{ readonly scene: Scene; readonly notes: readonly string[] }> {
+): Promise<{ readonly scene: ClusterSnapshot; readonly notes: readonly string[] }> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
@@ -89,7 +89,7 @@ export async function sceneOf(
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
   const base = { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) };
-  const scene: Scene = {
+  const scene: ClusterSnapshot = {
     snapshot: base,
     pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
     inProgress: new Set(),
@@ -123,12 +123,12 @@ const leftAlone = (pools: readonly PoolInput[]): readonly string[] =>
     );
 
 /** Asks the methods in order, up to the first that has a command unless every one is wanted. */
-export async function reviewsOf(scene: Scene, everyMethod: boolean): Promise<readonly Review[]> {
-  const reviews: Review[] = [];
+export async function reviewsOf(scene: ClusterSnapshot, everyMethod: boolean): Promise<readonly MethodReview[]> {
+  const reviews: MethodReview[] = [];
   for (const method of methodsAsked(scene)) {
     const found = await review(method, scene);
     reviews.push(found);
-    if (found.findings.commands.length > 0 && !everyMethod) break;
+    if (found.result.commands.length > 0 && !everyMethod) break;
   }
   return reviews;
 }

@@ -8,10 +8,10 @@ import type { Controller } from '../kube/reconciler.ts';
 import { bufferResolution } from './capacitybuffer/resolution.ts';
 import type { Deps } from './deps.ts';
 import { disruption } from './disruption/loop.ts';
-import { MoveBook } from './disruption/moves.ts';
+import { MoveHistory } from './disruption/moves.ts';
 import { moveWatch } from './disruption/movewatch.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
-import { VerdictBook } from './disruption/verdictbook.ts';
+import { VerdictHistory } from './disruption/verdict-history.ts';
 import { verdictNotes } from './disruption/verdictnotes.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
@@ -45,9 +45,9 @@ export interface Parts {
   readonly solver?: Solver | undefined;
   readonly simulations?: SimulationRunner | undefined;
   /** What disruption says of every node. */
-  readonly book?: VerdictBook | undefined;
+  readonly history?: VerdictHistory | undefined;
   /** What disruption did, and what became of it. */
-  readonly moves?: MoveBook | undefined;
+  readonly moves?: MoveHistory | undefined;
   /** Pods that no nodes are bought for. */
   readonly holds?: PodHolds | undefined;
 }
@@ -55,7 +55,7 @@ export interface Parts {
 export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
   const { clock, cluster, settings } = known;
   const { solver = localSolver(), simulations = localSimulationRunner(), holds = new PodHolds(clock) } = parts;
-  const { book = new VerdictBook(), moves = new MoveBook() } = parts;
+  const { history = new VerdictHistory(), moves = new MoveHistory() } = parts;
   const overlays = new Overlays();
   const isOverlaid = settings.featureGates.nodeOverlay;
   const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
@@ -89,9 +89,9 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [bufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    disruption(deps, { queue, methods, simulations, book, purchases }),
+    disruption(deps, { queue, methods, simulations, history, purchases }),
     queue.worker,
-    verdictNotes(deps, book),
+    verdictNotes(deps, history),
     moveWatch(deps, moves),
     ...nodeControllers(deps),
     ...metricsControllers(deps),

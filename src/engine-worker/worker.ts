@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { described } from '../engine/disruption/candidates.ts';
 import type { MethodInput } from '../engine/disruption/method.ts';
+import { simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
 import { solve } from '../engine/solve.ts';
 import { countGc } from '../observe/gc-seconds.ts';
@@ -54,11 +55,7 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
     ...request,
     candidates,
     pools,
-    simulate: async (gone, options) =>
-      experiments.without(
-        gone.map(({ providerId }) => providerId),
-        options,
-      ),
+    simulate: simulateOn(experiments),
     elapsedMs: () => performance.now() - startedMs,
     refresh: async () => input,
   };

@@ -1,4 +1,5 @@
 /** Events of this process on the API server: a repetition counts up, where it would pile up. */
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent } from '../api/kubernetes.ts';
@@ -47,5 +48,6 @@ export class PostedEvents {
 
 function identityOf({ involvedObject, type, reason, message }: KubeEvent): string {
   const { kind, namespace, name, uid } = involvedObject;
-  return [kind, namespace, name, uid, type, reason, message].join('\n');
+  // short, because thousands are remembered
+  return hash('sha1', [kind, namespace, name, uid, type, reason, message].join('\n'), 'base64');
 }

@@ -6,11 +6,11 @@
 import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
 import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
 import type { Deps } from '../../src/controllers/deps.ts';
-import { deliberator } from '../../src/controllers/disruption/deliberate.ts';
 import { publishNotes } from '../../src/controllers/disruption/notes.ts';
+import { MethodPreparer } from '../../src/controllers/disruption/prepare-method.ts';
 import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
 import { sessions } from '../../src/controllers/disruption/simulate.ts';
-import { VerdictBook } from '../../src/controllers/disruption/verdictbook.ts';
+import { VerdictHistory } from '../../src/controllers/disruption/verdict-history.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import type { Method } from '../../src/engine/disruption/method.ts';
 import { methodsOf } from '../../src/engine/disruption/review.ts';
@@ -154,18 +154,19 @@ export async function* disruptionLines(): AsyncGenerator<object> {
     deps.cluster.nodes();
     const thread = workerSimulationRunner();
     const queue = new DisruptionQueue(deps);
-    const deliberate = deliberator(deps, queue, sessions(deps, thread));
-    const book = new VerdictBook();
+    const preparer = new MethodPreparer(deps, queue, sessions(deps, thread));
+    const history = new VerdictHistory();
     const ask = async (method: Method): Promise<MethodLine> => {
       const startedMs = performance.now();
       const { blockMs, blockCpuMs, result } = await watched(async () => {
-        const { decide, deliberation, ...asked } = await deliberate({ method, log: silent, unseenPools: new Set() });
-        const { length } = deliberation.candidates;
+        const request = { method, log: silent, unseenPools: new Set<string>() };
+        const { decide, input: _, ...preparation } = await preparer.prepare(request);
+        const { length } = preparation.candidates;
         if (length === 0) return { candidates: 0, found: [] };
-        const findings = await decide(new AbortController().signal);
-        book.enter({ ...asked, findings });
-        publishNotes(deps.events, findings.notes);
-        return { candidates: length, found: findings.commands.map(commandText) };
+        const decision = await decide(new AbortController().signal);
+        history.record({ ...preparation, result: decision });
+        publishNotes(deps.events, decision.notes);
+        return { candidates: length, found: decision.commands.map(commandText) };
       });
       const milliseconds = rounded(performance.now() - startedMs);
       return { milliseconds, blockMs: rounded(blockMs), blockCpuMs: rounded(blockCpuMs), ...result };

@@ -19,7 +19,7 @@ import type { NodePool } from '../../src/api/nodepool.ts';
 import { builtInTypes } from '../../src/cli/objects/builtin.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import { Experiments } from '../../src/engine/disruption/experiments.ts';
-import { methodsOf, review, type Scene } from '../../src/engine/disruption/review.ts';
+import { type ClusterSnapshot, methodsOf, review } from '../../src/engine/disruption/review.ts';
 import { allocatable, cheapestOffering, requirementsOf } from '../../src/engine/instancetypes.ts';
 import type {
   InstanceType,
@@ -423,7 +423,7 @@ export function clusterOf(shape: ClusterShape): Cluster {
 }
 
 /** The cluster as the disruption methods look at it. */
-export const sceneIn = ({ snapshot, pools }: Cluster, more: Partial<Scene> = {}): Scene => ({
+export const sceneIn = ({ snapshot, pools }: Cluster, more: Partial<ClusterSnapshot> = {}): ClusterSnapshot => ({
   snapshot,
   pools,
   inProgress: new Set(),
@@ -503,7 +503,7 @@ export interface Step {
 }
 
 /** Asks the methods again and again, and does what they say, until they have nothing more to say. */
-export async function* untilAtRest(cluster: Cluster, more: Partial<Scene> = {}): AsyncGenerator<Step> {
+export async function* untilAtRest(cluster: Cluster, more: Partial<ClusterSnapshot> = {}): AsyncGenerator<Step> {
   for (let now = cluster; ; ) {
     const step = await nextStep(now, more);
     if (step === undefined) return;
@@ -512,10 +512,10 @@ export async function* untilAtRest(cluster: Cluster, more: Partial<Scene> = {}):
   }
 }
 
-async function nextStep(cluster: Cluster, more: Partial<Scene>): Promise<Step | undefined> {
+async function nextStep(cluster: Cluster, more: Partial<ClusterSnapshot>): Promise<Step | undefined> {
   const scene = sceneIn(cluster, more);
   for (const method of methodsOf(scene.consolidation)) {
-    const [command] = (await review(method, scene)).findings.commands;
+    const [command] = (await review(method, scene)).result.commands;
     if (command !== undefined) return { method: method.name, command, before: cluster, after: after(cluster, command) };
   }
   return undefined;

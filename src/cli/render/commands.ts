@@ -3,7 +3,7 @@ import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { UNLIMITED } from '../../engine/disruption/budgets.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
-import type { Review } from '../../engine/disruption/verdicts.ts';
+import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';
 import { counted, inShort, table, usdPerHour } from './table.ts';
 
@@ -71,24 +71,24 @@ const commandOf = (command: Command): SimulatedCommand => ({
   savings: rounded(savingsOf(command)),
 });
 
-const resultOf = ({ method, findings }: Review): MethodResult => ({
+const resultOf = ({ method, result: findings }: MethodReview): MethodResult => ({
   method: methodName(method),
   reason: method.reason,
   commands: findings.commands.map(commandOf),
 });
 
 export function disruptionOf(
-  reviews: readonly Review[],
+  reviews: readonly MethodReview[],
   { everyMethod }: { readonly everyMethod: boolean },
 ): Disruption {
-  const first = reviews.find(({ findings }) => findings.commands.length > 0);
+  const first = reviews.find(({ result: findings }) => findings.commands.length > 0);
   return {
     first: first === undefined ? null : resultOf(first),
     ...(everyMethod ? { methods: reviews.map(inFull) } : {}),
   };
 }
 
-const inFull = (review: Review): NonNullable<Disruption['methods']>[number] => ({
+const inFull = (review: MethodReview): NonNullable<Disruption['methods']>[number] => ({
   ...resultOf(review),
   candidates: review.candidates.map(({ name }) => name).sort(),
   budgets: Object.fromEntries([...review.allowances].map(([pool, { remaining }]) => [pool, remaining])),

@@ -10,14 +10,14 @@ import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, se
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import type { Purchases } from '../provisioning/purchases.ts';
-import { deliberator, managedPools } from './deliberate.ts';
 import { during, isConflictOnly } from './failures.ts';
 import { isTainted, tellsReason, untaint, withdrawReason } from './marks.ts';
 import { forgetAllowances, initTimeouts } from './measures.ts';
+import { MethodPreparer, managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { methodRunner } from './run.ts';
 import { sessions } from './simulate.ts';
-import type { VerdictBook } from './verdictbook.ts';
+import type { VerdictHistory } from './verdict-history.ts';
 
 const POLL_MS = 10_000;
 const UNSYNCED_MS = 1000;
@@ -31,17 +31,20 @@ export interface DisruptionParts {
   readonly queue: DisruptionQueue;
   /** In the order in which they are asked; the first that starts a command ends the pass. */
   readonly methods: readonly Method[];
-  /** Where experiments are made. */
+  /** Where simulations run. */
   readonly simulations: SimulationRunner;
-  /** Takes down what is said of every node. */
-  readonly book: VerdictBook;
+  /** Keeps what the methods say of every node. */
+  readonly history: VerdictHistory;
   readonly purchases: Pick<Purchases, 'taking'>;
 }
 
-export function disruption(deps: Deps, { queue, methods, simulations, book, purchases }: DisruptionParts): Singleton {
+export function disruption(
+  deps: Deps,
+  { queue, methods, simulations, history, purchases }: DisruptionParts,
+): Singleton {
   const { cluster, clock, metrics } = deps;
   const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
-  const run = methodRunner(deps, queue, deliberator(deps, queue, open), book);
+  const run = methodRunner(deps, queue, new MethodPreparer(deps, queue, open), history);
   /** By `monotonicMs`. */
   const lastRunMs = new Map<string, number>();
   /** Names of the NodePools of the last run. */

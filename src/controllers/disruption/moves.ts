@@ -80,7 +80,7 @@ export interface MoveView {
   readonly realisedUsd: number;
 }
 
-export class MoveBook {
+export class MoveHistory {
   #moves: readonly Move[] = [];
   readonly #replacements = new Set<string>();
   readonly #excused = new Set<string>();

@@ -9,13 +9,13 @@ import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
 import { countMove, recordSavings } from './measures.ts';
-import { type Move, type MoveBook, savingsUntil, type Undoing } from './moves.ts';
+import { type Move, type MoveHistory, savingsUntil, type Undoing } from './moves.ts';
 import { publishSavings, publishUndone } from './notes.ts';
 
 /** Times in the accounts are exact to this. */
 const INTERVAL_MS = 10_000;
 
-export function moveWatch(deps: Deps, book: MoveBook): Singleton {
+export function moveWatch(deps: Deps, history: MoveHistory): Singleton {
   const { clock, cloud, cluster, events, metrics } = deps;
   const { nodeClaims, nodePools, pods } = cluster.stores;
   const prices = new CostTracker(cloud, clock);
@@ -70,7 +70,7 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
   function lostReplacement({ replacements }: Move): string | undefined {
     return replacements.find((name) => {
       const claim = cluster.claim(name);
-      return (claim === undefined || claim.metadata.deletionTimestamp !== undefined) && !book.isExcused(name);
+      return (claim === undefined || claim.metadata.deletionTimestamp !== undefined) && !history.isExcused(name);
     });
   }
 
@@ -87,8 +87,8 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
     const sinceMs = Math.floor(orderedMs / 1_000) * 1_000; // objects know when they were made to the second
     return claims
       .filter((claim) => bornMs(claim) >= sinceMs)
-      .filter((claim) => isTrue(claim, 'Launched') && !book.isReplacement(claim.metadata.name))
-      .filter(({ metadata }) => !book.watched.some((each) => each.taken.has(metadata.name)))
+      .filter((claim) => isTrue(claim, 'Launched') && !history.isReplacement(claim.metadata.name))
+      .filter(({ metadata }) => !history.watched.some((each) => each.taken.has(metadata.name)))
       .filter((claim) => !workloads.isDisjointFrom(workloadsOf(claim)))
       .sort((a, b) => bornMs(a) - bornMs(b))
       .slice(0, Math.max(0, given.size - counted));
@@ -123,8 +123,8 @@ export function moveWatch(deps: Deps, book: MoveBook): Singleton {
     name: 'disruption.moves',
     singleton: true,
     async reconcile() {
-      const { watched } = book;
-      book.forget((name) => cluster.claim(name) === undefined);
+      const { watched } = history;
+      history.forget((name) => cluster.claim(name) === undefined);
       if (watched.length === 0) return after(INTERVAL_MS);
       const workloadsOf = workloadsByClaim();
       for (const move of watched) await follow(move, workloadsOf);

@@ -20,7 +20,7 @@ import { countDisrupted } from '../disrupted.ts';
 import { retried } from '../retry.ts';
 import { snakeCase } from '../text.ts';
 import { untaint, withdrawReason } from './marks.ts';
-import { MoveBook } from './moves.ts';
+import { MoveHistory } from './moves.ts';
 import { publishLaunching, publishTerminating, publishWaiting } from './notes.ts';
 import type { Order } from './order.ts';
 
@@ -41,7 +41,7 @@ export const limitMs = (candidates: number): number =>
 export class DisruptionQueue {
   readonly #deps: Deps;
   /** Takes down what was carried out by methods that make the cluster cheaper. */
-  readonly moves: MoveBook;
+  readonly moves: MoveHistory;
   readonly #orders = new Map<string, Order>();
   /** When the orders came, by `monotonicMs`. */
   readonly #sinceMs = new Map<string, number>();
@@ -52,7 +52,7 @@ export class DisruptionQueue {
   readonly #deleted = new Set<string | undefined>();
   #add: (id: string) => void = () => undefined;
 
-  constructor(deps: Deps, moves: MoveBook = new MoveBook()) {
+  constructor(deps: Deps, moves: MoveHistory = new MoveHistory()) {
     this.#deps = deps;
     this.moves = moves;
   }

@@ -6,7 +6,6 @@ import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import type { Deliberate } from './deliberate.ts';
 import { together } from './failures.ts';
 import {
   countFailedValidations,
@@ -16,9 +15,10 @@ import {
   setEligible,
 } from './measures.ts';
 import { publishNotes } from './notes.ts';
+import type { MethodPreparer } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { describe, podsByKey, startCommand } from './start.ts';
-import type { VerdictBook } from './verdictbook.ts';
+import type { VerdictHistory } from './verdict-history.ts';
 
 const NONE: ReadonlySet<string> = new Set();
 const NOTHING: MethodResult = { commands: [], exhausted: false, notes: [] };
@@ -26,7 +26,12 @@ const NOTHING: MethodResult = { commands: [], exhausted: false, notes: [] };
 /** Answers whether a command was started. */
 export type Run = (method: Method, context: ReconcileContext) => Promise<boolean>;
 
-export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Deliberate, book: VerdictBook): Run {
+export function methodRunner(
+  deps: Deps,
+  queue: DisruptionQueue,
+  preparer: Pick<MethodPreparer, 'prepare'>,
+  history: VerdictHistory,
+): Run {
   const { cluster, clock, events, metrics } = deps;
   /** State of the cluster for which a consolidation method found nothing to do, by method. */
   const memos = new Map<string, number>();
@@ -35,11 +40,11 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
   const remembers = ({ name, consolidationType }: Method): boolean =>
     consolidationType !== '' && memos.get(name) === cluster.consolidationState();
 
-  function tell(method: Method, findings: MethodResult, log: Logger): void {
-    const { notes, failures = [], timeout, commands } = findings;
+  function report(method: Method, result: MethodResult, log: Logger): void {
+    const { notes, failures = [], timeout, commands } = result;
     publishNotes(events, notes);
-    observeEvaluations(metrics, method, findings);
-    logScores(log, findings);
+    observeEvaluations(metrics, method, result);
+    logScores(log, result);
     for (const { node, error } of failures)
       log.error('failed computing consolidation', { Node: { name: node }, error });
     if (timeout === undefined) return;
@@ -50,23 +55,24 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
 
   async function decide(method: Method, { log, signal }: ReconcileContext): Promise<readonly Command[]> {
     const unseen = unseenPools.get(method.name) ?? NONE;
-    const { deliberation, decide: decideOn, ...asked } = await deliberate({ method, log, unseenPools: unseen });
-    book.enter(deliberation.candidates.length === 0 ? { ...asked, findings: NOTHING } : asked);
-    setEligible(metrics, method, deliberation.candidates.length);
-    if (deliberation.candidates.length === 0 || remembers(method)) return [];
+    const { input: _, decide: decideOn, ...preparation } = await preparer.prepare({ method, log, unseenPools: unseen });
+    const count = preparation.candidates.length;
+    history.record(count === 0 ? { ...preparation, result: NOTHING } : preparation);
+    setEligible(metrics, method, count);
+    if (count === 0 || remembers(method)) return [];
     if (unseen.size > 0) {
       log.debug('prioritizing nodepools that have not yet been considered due to timeouts in previous runs', {
         nodepools: [...unseen],
       });
     }
-    const findings = await decideOn(signal);
-    book.enter({ ...asked, findings });
-    tell(method, findings, log);
+    const result = await decideOn(signal);
+    history.record({ ...preparation, result });
+    report(method, result, log);
     // a search that ends with a command says nothing of the NodePools that it has not come to
-    if (findings.timeout || findings.commands.length === 0)
-      unseenPools.set(method.name, findings.timeout ? (findings.unseenPools ?? NONE) : NONE);
-    if (findings.exhausted) memos.set(method.name, cluster.consolidationState());
-    return findings.commands;
+    if (result.timeout || result.commands.length === 0)
+      unseenPools.set(method.name, result.timeout ? (result.unseenPools ?? NONE) : NONE);
+    if (result.exhausted) memos.set(method.name, cluster.consolidationState());
+    return result.commands;
   }
 
   /** What is left of a command once it has stood for a while; undefined when the world has moved on. */
@@ -78,13 +84,13 @@ export function methodRunner(deps: Deps, queue: DisruptionQueue, deliberate: Del
     if (method.validate === undefined || method.validateAfterMs === undefined) return command;
     await clock.sleep(method.validateAfterMs, signal);
     signal.throwIfAborted();
-    const { deliberation: later } = await deliberate({ method, log, unseenPools: NONE });
+    const { input: later } = await preparer.prepare({ method, log, unseenPools: NONE });
     const { command: valid, failure, dropped, notes = [] } = await method.validate(command, later);
     countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
     publishNotes(events, notes);
     if (failure) {
       const { category, text } = failure;
-      book.withdraw(
+      history.withdraw(
         method,
         command.candidates.map(({ providerId }) => providerId),
         text,

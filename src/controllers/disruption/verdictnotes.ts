@@ -9,7 +9,7 @@ import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import { capitalized } from '../text.ts';
-import type { VerdictBook } from './verdictbook.ts';
+import type { VerdictHistory } from './verdict-history.ts';
 
 const INTERVAL_MS = 10_000;
 /** A reason that lasts less is the middle of something, such as a pass that is not finished. */
@@ -31,7 +31,7 @@ interface Told {
 
 type Wanted = Pick<Deps, 'clock' | 'events'> & { readonly cluster: Pick<Deps['cluster'], 'nodes'> };
 
-export function verdictNotes({ clock, cluster, events }: Wanted, book: VerdictBook): Singleton {
+export function verdictNotes({ clock, cluster, events }: Wanted, history: VerdictHistory): Singleton {
   const known = new Map<string, Told>();
 
   /** Answers whether the verdict is due to be told. */
@@ -57,7 +57,7 @@ export function verdictNotes({ clock, cluster, events }: Wanted, book: VerdictBo
     async reconcile() {
       const nodes = new Map(cluster.nodes().map((node) => [node.name, node]));
       for (const name of known.keys()) if (!nodes.has(name)) known.delete(name);
-      const due = book.verdicts([...nodes.values()], clock.now()).filter(isDue);
+      const due = history.verdicts([...nodes.values()], clock.now()).filter(isDue);
       for (const verdict of due.slice(0, AT_ONCE)) {
         const object = objectOf(nodes.get(verdict.node));
         if (object) tell(verdict, object);

@@ -107,7 +107,7 @@ export interface MethodInput {
   readonly budgets: ReadonlyMap<string, number>;
   /** Solves the cluster without some candidates; undefined when one of them is being deleted meanwhile. */
   readonly simulate: (candidates: readonly Candidate[], options: SimulationOptions) => Promise<Simulation | undefined>;
-  /** Milliseconds since the deliberation began. */
+  /** Milliseconds since the method began to decide. */
   readonly elapsedMs: () => number;
   /** Of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
@@ -120,7 +120,7 @@ export interface MethodInput {
   readonly pools: ReadonlyMap<string, PoolInput>;
   /** Claims of the NodePools that have any, by name. */
   readonly claims: ReadonlyMap<string, ClaimCounts>;
-  /** The same question asked again now. */
+  /** The same, of the cluster as it is by then. */
   readonly refresh: () => Promise<MethodInput>;
 }
 
@@ -131,7 +131,7 @@ export interface Method {
   readonly class: DisruptionClass;
   /** Metric label. */
   readonly consolidationType: '' | 'empty' | 'multi' | 'single' | 'swap';
-  /** Whether it makes experiments to decide, which can take long. */
+  /** Whether it runs simulations to decide, which can take long. */
   readonly isSearch?: boolean;
   /** Time to wait before a command is checked again against what is then; none when it is carried out at once. */
   readonly validateAfterMs?: number;
@@ -139,15 +139,15 @@ export interface Method {
   readonly abandoned?: string;
   filter(candidate: Candidate): FilterVerdict;
   /** The best commands now. Does nothing outside. */
-  decide(deliberation: MethodInput): Promise<MethodResult>;
-  /** Holds a command against a later deliberation. */
+  decide(input: MethodInput): Promise<MethodResult>;
+  /** Holds a command against the cluster as it is later. */
   validate?(command: Command, later: MethodInput): Promise<Validated>;
 }
 
 /** Milliseconds that consolidation waits before it believes its own decision. */
 export const VALIDATION_DELAY_MS = 15_000;
 
-/** For the findings of a method that could not take some candidates because of their budgets. */
+/** For the result of a method that could not take some candidates because of their budgets. */
 export const overBudgets = (
   skipped: readonly Candidate[],
   reason: DisruptionReason,

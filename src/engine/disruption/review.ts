@@ -1,18 +1,16 @@
 /** Asks the disruption methods about a snapshot, as the operator asks them about the cluster. */
 import type { PoolInput, Snapshot } from '../model.ts';
-import { poolTotals } from './balance.ts';
-import { allowances } from './budgets.ts';
-import { type Block, type Candidate, candidateOf, isBlock } from './candidates.ts';
 import { claimCounts } from './claimcounts.ts';
 import { drift } from './drift.ts';
 import { emptiness } from './emptiness.ts';
 import type { Experiments } from './experiments.ts';
-import type { ConsolidationMode, Method, MethodInput, MethodResult } from './method.ts';
+import type { ConsolidationMode, Method } from './method.ts';
 import { multiNode } from './multi.ts';
+import { decide, type PassInput, prepare, simulateOn } from './pass.ts';
 import { singleNode } from './single.ts';
 import { staticDrift } from './staticdrift.ts';
 import { swap } from './swap.ts';
-import type { Declined, Review } from './verdicts.ts';
+import type { MethodReview } from './verdicts.ts';
 
 /** Karpenter's, in the order in which they are asked; the first that has a command ends the pass. */
 export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
@@ -25,11 +23,11 @@ export const methodsOf = (mode: ConsolidationMode): readonly Method[] =>
 export const methodsAsked = ({
   consolidation,
   staticCapacity,
-}: Pick<Scene, 'consolidation' | 'staticCapacity'>): readonly Method[] =>
+}: Pick<ClusterSnapshot, 'consolidation' | 'staticCapacity'>): readonly Method[] =>
   methodsOf(consolidation).filter((method) => method !== staticDrift || staticCapacity);
 
-/** A cluster at a moment. */
-export interface Scene {
+/** A cluster that does not change, such as that of some manifests. */
+export interface ClusterSnapshot {
   /** Its pools are those that buy nodes for pods. */
   readonly snapshot: Snapshot;
   /** Every managed NodePool, by name. */
@@ -47,69 +45,30 @@ export interface Scene {
   readonly elapsedMs: () => number;
 }
 
-const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
+/** What a method makes of the nodes. */
+export async function review(method: Method, cluster: ClusterSnapshot): Promise<MethodReview> {
+  const { input, ...preparation } = await prepare(method, passInputOf(cluster));
+  return { ...preparation, result: await decide({ ...preparation, input }) };
+}
 
-export async function review(method: Method, scene: Scene): Promise<Review> {
-  const { snapshot, pools, inProgress } = scene;
+function passInputOf(cluster: ClusterSnapshot): PassInput {
+  const { snapshot, pools, inProgress, spotToSpot, consolidation, experiments, elapsedMs } = cluster;
   const { nodes, nowMs, podDisruptionBudgets } = snapshot;
-  const context = { nowMs, class: method.class, inProgress, pools: withTypes(pools), podDisruptionBudgets };
-  const blocks = new Map<string, Block>();
-  const declined = new Map<string, Declined>();
-  const all: Candidate[] = [];
-  const candidates: Candidate[] = [];
-  for (const node of nodes) {
-    const result = candidateOf(node, context);
-    if (isBlock(result)) {
-      blocks.set(node.providerId, result);
-      continue;
-    }
-    all.push(result);
-    const verdict = method.filter(result);
-    if (verdict.eligible) candidates.push(result);
-    else declined.set(node.providerId, { candidate: result, reason: verdict.reason });
-  }
-  const allowed = allowances(
-    nodes,
-    [...pools.values()].map(({ nodePool }) => nodePool),
-    { reason: method.reason, nowMs },
-  );
-  const budgets = new Map([...allowed].map(([name, { remaining }]) => [name, remaining]));
-  const findings =
-    candidates.length === 0 ? NOTHING : await method.decide(deliberationOn(scene, { all, candidates, budgets }));
-  return { method, blocks, declined, candidates, allowances: allowed, findings };
-}
-
-/** A pool without instance types counts as unknown: what its nodes cost and could become cannot be told. */
-const withTypes = (pools: ReadonlyMap<string, PoolInput>): ReadonlyMap<string, PoolInput> =>
-  new Map([...pools].filter(([, { instanceTypes }]) => instanceTypes.length > 0));
-
-interface Found {
-  /** Candidates before the method's filter. */
-  readonly all: readonly Candidate[];
-  readonly candidates: readonly Candidate[];
-  readonly budgets: ReadonlyMap<string, number>;
-}
-
-function deliberationOn(scene: Scene, { all, candidates, budgets }: Found): MethodInput {
-  const { snapshot, pools, inProgress, spotToSpot, consolidation, experiments, elapsedMs } = scene;
   const startedMs = elapsedMs();
-  const deliberation: MethodInput = {
-    nowMs: snapshot.nowMs,
-    candidates,
-    budgets,
-    totals: poolTotals(snapshot.nodes, all, pools),
-    pools: withTypes(pools),
-    claims: claimCounts(snapshot.nodes, inProgress),
+  return {
+    nowMs,
+    nodes,
+    podDisruptionBudgets,
+    nodePools: [...pools.values()].map(({ nodePool }) => nodePool),
+    // without instance types, what a pool's nodes cost and could become is not known
+    pools: new Map([...pools].filter(([, { instanceTypes }]) => instanceTypes.length > 0)),
+    inProgress,
+    claims: claimCounts(nodes, inProgress),
     spotToSpot,
     consolidation,
     unseenPools: new Set(),
+    undone: [],
+    simulate: simulateOn(experiments),
     elapsedMs: () => elapsedMs() - startedMs,
-    simulate: async (gone, options) =>
-      experiments.without(
-        gone.map(({ providerId }) => providerId),
-        options,
-      ),
-    refresh: async () => deliberation, // nothing moves in a snapshot
   };
-  return deliberation;
 }

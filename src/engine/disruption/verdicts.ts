@@ -14,10 +14,12 @@ import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
 export interface Declined {
   readonly candidate: Candidate;
   readonly reason: Reason<DeclineCode>;
+  /** Whether an event says so. */
+  readonly isTold: boolean;
 }
 
 /** What one method makes of the nodes. All maps go by provider id, but for the allowances. */
-export interface Review {
+export interface MethodReview {
   readonly method: Method;
   /** Nodes that are no candidates of any method of this class. */
   readonly blocks: ReadonlyMap<string, Block>;
@@ -26,7 +28,7 @@ export interface Review {
   readonly candidates: readonly Candidate[];
   /** How the NodePools stand against their budgets for the method's reason, by name. */
   readonly allowances: ReadonlyMap<string, Allowance>;
-  readonly findings: MethodResult;
+  readonly result: MethodResult;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface Review {
 export type VerdictCode = BlockCode | DeclineCode | 'chosen' | 'next' | 'not-reached';
 
 /** What one method says of a node. */
-export interface Opinion extends Reason<VerdictCode> {
+export interface MethodVerdict extends Reason<VerdictCode> {
   readonly method: string;
 }
 
@@ -53,7 +55,7 @@ export interface Verdict extends Reason<VerdictCode> {
     readonly savings: number;
   };
   /** What every method says that was asked, in the order in which they were asked. */
-  readonly methods: readonly Opinion[];
+  readonly methods: readonly MethodVerdict[];
 }
 
 /** Say that a method is not the one for a node, which is no reason to keep it. */
@@ -78,7 +80,11 @@ const TELLING = [
 ];
 
 /** One verdict per node, in name order. */
-export function verdictsOf(nodes: readonly StateNode[], reviews: readonly Review[], nowMs: number): readonly Verdict[] {
+export function verdictsOf(
+  nodes: readonly StateNode[],
+  reviews: readonly MethodReview[],
+  nowMs: number,
+): readonly Verdict[] {
   const indexed = reviews.map((review) => index(review, nowMs));
   return nodes
     .map((node) => verdictOn(node, indexed, nowMs))
@@ -86,17 +92,17 @@ export function verdictsOf(nodes: readonly StateNode[], reviews: readonly Review
 }
 
 /** A review with what it says of single nodes at hand. */
-interface Indexed extends Review {
+interface Indexed extends MethodReview {
   readonly commandOf: ReadonlyMap<string, Command>;
   readonly candidateOf: ReadonlyMap<string, Candidate>;
   /** How the NodePool of a candidate stands against its budgets, in words. */
   readonly standingOf: (candidate: Candidate) => string | undefined;
 }
 
-const index = (review: Review, nowMs: number): Indexed => ({
+const index = (review: MethodReview, nowMs: number): Indexed => ({
   ...review,
   commandOf: new Map(
-    review.findings.commands.flatMap((command) =>
+    review.result.commands.flatMap((command) =>
       command.candidates.map(({ providerId }) => [providerId, command] as const),
     ),
   ),
@@ -105,7 +111,7 @@ const index = (review: Review, nowMs: number): Indexed => ({
 });
 
 /** Schedules are walked once for all nodes of a NodePool. */
-function standings({ method, allowances }: Review, nowMs: number): Indexed['standingOf'] {
+function standings({ method, allowances }: MethodReview, nowMs: number): Indexed['standingOf'] {
   const known = new Map<string, string>();
   return ({ nodePool }) => {
     const { name } = nodePool.metadata;
@@ -124,7 +130,7 @@ function standings({ method, allowances }: Review, nowMs: number): Indexed['stan
 }
 
 function verdictOn(node: StateNode, reviews: readonly Indexed[], nowMs: number): Verdict {
-  const acting = reviews.find(({ findings }) => findings.commands.length > 0);
+  const acting = reviews.find(({ result: findings }) => findings.commands.length > 0);
   const methods = reviews.flatMap((review) => opinionOf(node, review, { nowMs, acting }) ?? []);
   const { method: _, ...reason } = decisive(methods);
   const chosen = reviews.find((review) => commandFor(node, review) !== undefined);
@@ -160,7 +166,7 @@ function opinionOf(
   node: StateNode,
   review: Indexed,
   { nowMs, acting }: { readonly nowMs: number; readonly acting: Indexed | undefined },
-): Opinion | undefined {
+): MethodVerdict | undefined {
   const method = review.method.name;
   const { providerId } = node;
   const command = commandFor(node, review);
@@ -175,7 +181,7 @@ function opinionOf(
   if (declined) return { method, ...withPatience(declined, nowMs) };
   const candidate = review.candidateOf.get(providerId);
   if (candidate === undefined) return undefined;
-  const found = review.findings.reasons?.get(providerId) ?? NOT_REACHED;
+  const found = review.result.reasons?.get(providerId) ?? NOT_REACHED;
   const nearestMiss = found.code === 'budget' ? review.standingOf(candidate) : undefined;
   return { method, ...found, ...(nearestMiss === undefined ? {} : { nearestMiss }) };
 }
@@ -202,8 +208,8 @@ function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<Ve
 }
 
 /** The opinion that settles the matter. */
-function decisive(opinions: readonly Opinion[]): Opinion {
-  const rank = ({ code, method }: Opinion): number => {
+function decisive(opinions: readonly MethodVerdict[]): MethodVerdict {
+  const rank = ({ code, method }: MethodVerdict): number => {
     if (code === 'chosen') return -2;
     if (code === 'next') return -1;
     // a drifted node that others go before goes too, whatever consolidation has against it

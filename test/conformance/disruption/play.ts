@@ -61,7 +61,7 @@ export async function decide(scenario: Scenario, consolidation: Mode, folder: st
       candidates,
       budgets,
       commands: commands.map((command, each) => {
-        const plan = reviews[at]?.findings.commands[each]?.plan;
+        const plan = reviews[at]?.result.commands[each]?.plan;
         if (plan === undefined) return command;
         const placed = plan.placements.map(({ providerId, pods }) => [nodeNames.get(providerId) ?? providerId, pods]);
         return { ...command, placements: Object.fromEntries(placed) as Decided['placements'] & object };

@@ -7,8 +7,8 @@ import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts'
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
-import type { MoveBook } from '../../../src/controllers/disruption/moves.ts';
-import type { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
+import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
+import type { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
 import { controllers } from '../../../src/controllers/index.ts';
 import { PodHolds } from '../../../src/engine-worker/pod-holds.ts';
 import type { SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
@@ -74,8 +74,8 @@ export class World {
     return this.kube.all(POD);
   }
 
-  /** `book` takes down what disruption says of every node, `moves` what it did. */
-  start(args: readonly string[] = [], book?: VerdictBook, moves?: MoveBook): void {
+  /** `history` keeps what disruption says of every node, `moves` what it did. */
+  start(args: readonly string[] = [], history?: VerdictHistory, moves?: MoveHistory): void {
     const stop = new AbortController();
     const { signal } = stop;
     const settings = parseSettings(['--cluster-name=test', ...args], {});
@@ -103,7 +103,7 @@ export class World {
     };
     const { done } = runControllers({
       controllers: controllers(deps, {
-        book,
+        history,
         solver: this.solver,
         moves,
         simulations: this.simulations,

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL } from '../../../src/api/labels.ts';
-import { MoveBook, type MoveView } from '../../../src/controllers/disruption/moves.ts';
-import { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
+import { MoveHistory, type MoveView } from '../../../src/controllers/disruption/moves.ts';
+import { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
 import { World } from './harness.ts';
 
 /** USD per hour of the only type, in spot capacity. */
@@ -11,12 +11,12 @@ const PRICE = 0.16;
 const REVIEW = 400;
 
 let world: World;
-let moves: MoveBook;
-let verdicts: VerdictBook;
+let moves: MoveHistory;
+let verdicts: VerdictHistory;
 beforeEach(() => {
   world = new World();
-  moves = new MoveBook();
-  verdicts = new VerdictBook();
+  moves = new MoveHistory();
+  verdicts = new VerdictHistory();
 });
 afterEach(() => world.kill());
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { NODE, NODE_POOL } from '../../../src/api/kinds.ts';
-import { VerdictBook } from '../../../src/controllers/disruption/verdictbook.ts';
+import { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
 import { verdictNotes } from '../../../src/controllers/disruption/verdictnotes.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { StateNode } from '../../../src/engine/model.ts';
@@ -15,12 +15,12 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-describe('the book of verdicts', () => {
+describe('the history of verdicts', () => {
   it('follows the reasons of every pass', async () => {
-    const book = new VerdictBook();
-    const only = (): Verdict | undefined => book.verdicts(world.cluster.nodes(), world.clock.now())[0];
+    const history = new VerdictHistory();
+    const only = (): Verdict | undefined => history.verdicts(world.cluster.nodes(), world.clock.now())[0];
     world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0' }] } });
-    world.start([], book);
+    world.start([], history);
     await world.pass(2);
     world.pending(1, '7');
     await world.pass(60);
@@ -75,9 +75,9 @@ describe('the verdict on a Node', () => {
   });
 
   it('is told of many nodes bit by bit', async () => {
-    const book = new VerdictBook();
+    const history = new VerdictHistory();
     const asked = Array.from({ length: 150 }, (_, at) => `node-${at}`);
-    jest.spyOn(book, 'verdicts').mockImplementation((nodes) =>
+    jest.spyOn(history, 'verdicts').mockImplementation((nodes) =>
       nodes.map(({ name }) => ({
         node: name,
         code: 'budget',
@@ -94,7 +94,7 @@ describe('the verdict on a Node', () => {
         cluster: { nodes: () => nodes },
         events: { publish: (...notes) => void events.push(...notes) },
       },
-      book,
+      history,
     );
     const counts: number[] = [];
     for (let look = 0; look < 4; look += 1) {

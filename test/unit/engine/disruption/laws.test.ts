@@ -158,7 +158,7 @@ describe('swaps', () => {
     let count = 0;
     await fc.assert(
       fc.asyncProperty(largerClusters, fc.boolean(), async (cluster, spotToSpot) => {
-        const { findings } = await review(swap, sceneIn(cluster, { spotToSpot }));
+        const { result: findings } = await review(swap, sceneIn(cluster, { spotToSpot }));
         for (const command of findings.commands) {
           const step: Step = { method: swap.name, command, before: cluster, after: after(cluster, command) };
           expectCheaper(step);

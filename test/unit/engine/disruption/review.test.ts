@@ -2,13 +2,19 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Experiments } from '../../../../src/engine/disruption/experiments.ts';
 import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
-import { METHODS, methodsAsked, methodsOf, review, type Scene } from '../../../../src/engine/disruption/review.ts';
+import {
+  type ClusterSnapshot,
+  METHODS,
+  methodsAsked,
+  methodsOf,
+  review,
+} from '../../../../src/engine/disruption/review.ts';
 import type { PoolInput, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { at, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1)];
 
-const sceneOf = (nodes: readonly StateNode[], pools: readonly PoolInput[]): Scene => ({
+const sceneOf = (nodes: readonly StateNode[], pools: readonly PoolInput[]): ClusterSnapshot => ({
   snapshot: {
     nowMs: NOW,
     pools,
@@ -72,7 +78,10 @@ describe('review', () => {
 
   it('does not ask a method for which there is no node', async () => {
     const { method, heard } = listener();
-    const { findings } = await review(method, sceneOf([stateNode('a')], [{ nodePool: pool(), instanceTypes: types }]));
+    const { result: findings } = await review(
+      method,
+      sceneOf([stateNode('a')], [{ nodePool: pool(), instanceTypes: types }]),
+    );
     expect({ heard, findings }).toMatchObject({ heard: [], findings: { commands: [], exhausted: true } });
   });
 

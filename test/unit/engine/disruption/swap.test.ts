@@ -8,7 +8,7 @@ import { Experiments } from '../../../../src/engine/disruption/experiments.ts';
 import { groupsOf } from '../../../../src/engine/disruption/groups.ts';
 import type { MethodInput } from '../../../../src/engine/disruption/method.ts';
 import { Replacement } from '../../../../src/engine/disruption/pricefilter.ts';
-import { methodsOf, review, type Scene } from '../../../../src/engine/disruption/review.ts';
+import { type ClusterSnapshot, methodsOf, review } from '../../../../src/engine/disruption/review.ts';
 import type { Simulation } from '../../../../src/engine/disruption/simulation.ts';
 import { cheaperTogether, swap } from '../../../../src/engine/disruption/swap.ts';
 import { unitPrices } from '../../../../src/engine/disruption/worth.ts';
@@ -240,7 +240,7 @@ describe('in a cluster where nodes have the wrong mix of pods', () => {
     storageClasses: [],
   };
   const solve = { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'off' } as const;
-  const scene: Scene = {
+  const scene: ClusterSnapshot = {
     snapshot,
     pools: new Map([['default', input]]),
     inProgress: new Set(),
@@ -253,7 +253,7 @@ describe('in a cluster where nodes have the wrong mix of pods', () => {
 
   it('sorts the pods, which no other method can', async () => {
     const found = new Map<string, readonly Command[]>();
-    for (const method of methodsOf('thorough')) found.set(method.name, (await review(method, scene)).findings.commands);
+    for (const method of methodsOf('thorough')) found.set(method.name, (await review(method, scene)).result.commands);
     const [command] = found.get('swap consolidation') ?? [];
     found.delete('swap consolidation');
     expect([...found.values()].flat()).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Experiments } from '../../../../src/engine/disruption/experiments.ts';
-import { METHODS, review, type Scene } from '../../../../src/engine/disruption/review.ts';
-import { type Review, type Verdict, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
+import { type ClusterSnapshot, METHODS, review } from '../../../../src/engine/disruption/review.ts';
+import { type MethodReview, type Verdict, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
 import type { Offering, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
@@ -16,7 +16,7 @@ interface Question {
   readonly nodes: readonly StateNode[];
   readonly disruption?: Partial<NonNullable<Parameters<typeof pool>[1]>>;
   readonly onDemandOnly?: boolean;
-  readonly budgets?: Scene['snapshot']['podDisruptionBudgets'];
+  readonly budgets?: ClusterSnapshot['snapshot']['podDisruptionBudgets'];
 }
 
 async function reviewsOf({
@@ -24,7 +24,7 @@ async function reviewsOf({
   disruption,
   budgets = [],
   onDemandOnly = false,
-}: Question): Promise<readonly Review[]> {
+}: Question): Promise<readonly MethodReview[]> {
   const nodePool = pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '100%' }], ...disruption });
   const sold = onDemandOnly ? types.map((type) => ({ ...type, offerings: type.offerings.filter(isOnDemand) })) : types;
   const input = { nodePool, instanceTypes: sold };
@@ -40,7 +40,7 @@ async function reviewsOf({
     persistentVolumes: [],
     storageClasses: [],
   };
-  const scene: Scene = {
+  const scene: ClusterSnapshot = {
     snapshot,
     pools: new Map([['default', input]]),
     inProgress: new Set(),
@@ -241,8 +241,8 @@ describe('verdicts', () => {
       each.method.name === 'multi-node consolidation'
         ? {
             ...each,
-            findings: {
-              ...each.findings,
+            result: {
+              ...each.result,
               commands: [{ reason: 'Underutilized' as const, candidates: each.candidates, replacements: [] }],
             },
           }

@@ -1,17 +1,17 @@
 /** What the disruption methods said last of every node. */
 import type { Method, MethodResult } from '../../engine/disruption/method.ts';
-import { type Review, type Verdict, verdictsOf } from '../../engine/disruption/verdicts.ts';
+import { type MethodReview, type Verdict, verdictsOf } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 
 const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
 
-export class VerdictBook {
-  readonly #reviews = new Map<string, Review>();
+export class VerdictHistory {
+  readonly #reviews = new Map<string, MethodReview>();
 
-  /** Enters what a method says now. Without findings it was not asked anew, since nothing has changed: its last hold. */
-  enter({ findings, ...review }: Omit<Review, 'findings'> & { readonly findings?: MethodResult | undefined }): void {
+  /** Records what a method says now. Without a result it was not asked anew, since nothing has changed: its last one holds. */
+  record({ result, ...review }: Omit<MethodReview, 'result'> & { readonly result?: MethodResult | undefined }): void {
     const { name } = review.method;
-    this.#reviews.set(name, { ...review, findings: findings ?? this.#reviews.get(name)?.findings ?? NOTHING });
+    this.#reviews.set(name, { ...review, result: result ?? this.#reviews.get(name)?.result ?? NOTHING });
   }
 
   /** A command that did not stand the test of time leaves its candidates where they are. */
@@ -19,12 +19,12 @@ export class VerdictBook {
     const review = this.#reviews.get(name);
     if (review === undefined) return;
     const gone = new Set(providerIds);
-    const { commands, reasons = new Map(), ...rest } = review.findings;
+    const { commands, reasons = new Map(), ...rest } = review.result;
     const kept = commands.filter(({ candidates }) => !candidates.some(({ providerId }) => gone.has(providerId)));
     const changed = providerIds.map((id) => [id, { code: 'changed', text }] as const);
     this.#reviews.set(name, {
       ...review,
-      findings: { ...rest, commands: kept, reasons: new Map([...reasons, ...changed]) },
+      result: { ...rest, commands: kept, reasons: new Map([...reasons, ...changed]) },
     });
   }
 

@@ -1,0 +1,123 @@
+/**
+ * One disruption method on one state of the cluster, in two steps: `prepare` finds its candidates and says of every other
+ * node why it stays; `decide` asks the method. The operator, its engine worker and `karpenter simulate --disruption` all
+ * go this way.
+ */
+import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { messageOf } from '../left-out.ts';
+import type { StateNode } from '../model.ts';
+import { poolTotals } from './balance.ts';
+import { allowances } from './budgets.ts';
+import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock } from './candidates.ts';
+import { notWorthRepeating, type Undone } from './churn.ts';
+import type { Experiments } from './experiments.ts';
+import type { FilterVerdict, Method, MethodInput, MethodResult } from './method.ts';
+import type { Declined, MethodReview } from './verdicts.ts';
+
+/** What a pass looks at. */
+export interface PassInput
+  extends Pick<
+    MethodInput,
+    'nowMs' | 'pools' | 'claims' | 'spotToSpot' | 'consolidation' | 'unseenPools' | 'simulate' | 'elapsedMs'
+  > {
+  readonly nodes: readonly StateNode[];
+  readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
+  /** All that are managed, those too that have no instance types now. */
+  readonly nodePools: readonly NodePool[];
+  /** Provider ids of the nodes that a command is working on. */
+  readonly inProgress: ReadonlySet<string>;
+  /** Moves that did not last. */
+  readonly undone: readonly Undone[];
+}
+
+/** What `prepare` has found, and what the method is to decide on. */
+export interface Preparation extends Omit<MethodReview, 'result'> {
+  readonly input: MethodInput;
+}
+
+const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
+const withoutPause = async (): Promise<void> => undefined;
+
+/** @param pause is awaited after each node, so that others can have their turn */
+export async function prepare(method: Method, pass: PassInput, pause = withoutPause): Promise<Preparation> {
+  const { nodes, nowMs, pools } = pass;
+  const { found, blocks } = await candidatesIn(method, pass, pause);
+  const totals = poolTotals(nodes, found, pools);
+  await pause();
+  const declined = new Map<string, Declined>();
+  const candidates: Candidate[] = [];
+  for (const candidate of found) {
+    const verdict = verdictOn(candidate, method, { ...pass, totals });
+    if (verdict.eligible) candidates.push(candidate);
+    else declined.set(candidate.providerId, { candidate, ...verdict });
+    await pause();
+  }
+  const allowed = allowances(nodes, pass.nodePools, { reason: method.reason, nowMs });
+  const input: MethodInput = {
+    nowMs,
+    candidates,
+    budgets: new Map([...allowed].map(([name, { remaining }]) => [name, remaining])),
+    totals,
+    pools,
+    claims: pass.claims,
+    spotToSpot: pass.spotToSpot,
+    consolidation: pass.consolidation,
+    unseenPools: pass.unseenPools,
+    simulate: pass.simulate,
+    elapsedMs: pass.elapsedMs,
+    // the cluster of the pass does not change; who knows of a later one, says so
+    refresh: async () => input,
+  };
+  return { method, blocks, declined, candidates, allowances: allowed, input };
+}
+
+/** The method's result; without candidates it is not asked. */
+export async function decide({ method, candidates, input }: Preparation): Promise<MethodResult> {
+  return candidates.length === 0 ? NOTHING : method.decide(input);
+}
+
+/** Simulations that run in this thread, as a method asks for them. */
+export const simulateOn =
+  (experiments: Experiments): MethodInput['simulate'] =>
+  async (candidates, options) =>
+    experiments.without(
+      candidates.map(({ providerId }) => providerId),
+      options,
+    );
+
+async function candidatesIn(
+  method: Method,
+  { nodes, nowMs, inProgress, pools, podDisruptionBudgets }: PassInput,
+  pause: () => Promise<void>,
+): Promise<{ readonly found: readonly Candidate[]; readonly blocks: ReadonlyMap<string, Block> }> {
+  const context: CandidateContext = { nowMs, class: method.class, inProgress, pools, podDisruptionBudgets };
+  const found: Candidate[] = [];
+  const blocks = new Map<string, Block>();
+  for (const node of nodes) {
+    const result = candidateOf(node, context);
+    if (isBlock(result)) blocks.set(node.providerId, result);
+    else found.push(result);
+    await pause();
+  }
+  return { found, blocks };
+}
+
+type Standing = Pick<PassInput, 'nowMs' | 'undone'> & Pick<MethodInput, 'totals'>;
+
+function verdictOn(candidate: Candidate, method: Method, { nowMs, undone, totals }: Standing): FilterVerdict {
+  const verdict = filtered(candidate, method);
+  if (!verdict.eligible || method.reason !== 'Underutilized') return verdict;
+  const why = notWorthRepeating(candidate, totals, { undone, nowMs });
+  return why === undefined ? verdict : { eligible: false, isTold: false, reason: why };
+}
+
+/** A candidate that cannot be judged keeps no others from it. */
+function filtered(candidate: Candidate, method: Method): FilterVerdict {
+  try {
+    return method.filter(candidate);
+  } catch (error) {
+    const text = `node cannot be judged, ${messageOf(error)}`;
+    return { eligible: false, isTold: true, reason: { code: 'failed', text } };
+  }
+}
