@@ -46,7 +46,7 @@ export interface OperatorOptions {
   readonly clock?: Clock;
   /** Default: in this thread. */
   readonly solver?: Solver;
-  /** Where disruption makes its experiments. Default: in this thread. */
+  /** Where disruption runs its simulations. Default: in this thread. */
   readonly simulations?: SimulationRunner;
   /** Takes log lines instead of the configured outputs. */
   readonly write?: (line: string) => void;

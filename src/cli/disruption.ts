@@ -1,9 +1,9 @@
 /** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { budgetErrors } from '../engine/disruption/budgets.ts';
-import { Experiments } from '../engine/disruption/experiments.ts';
+import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
 import { type ClusterSnapshot, methodsAsked, review } from '../engine/disruption/review.ts';
+import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, SolveOptions } from '../engine/model.ts';
 import { isProvisionable } from '../engine/pods.ts';
@@ -96,7 +96,7 @@ export async function sceneOf(
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
     staticCapacity,
     consolidation,
-    experiments: new Experiments(base, {
+    simulator: new Simulator(base, {
       nodePools,
       solve: {
         preferencePolicy,

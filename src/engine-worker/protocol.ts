@@ -1,9 +1,9 @@
 /** What goes between the operator and an engine worker. All of it can be cloned. */
 import type { NodePool } from '../api/nodepool.ts';
-import type { Evaluation } from '../engine/disruption/balance.ts';
 import type { Command } from '../engine/disruption/command.ts';
 import type { MethodInput, MethodResult, Note } from '../engine/disruption/method.ts';
-import type { Simulation, SimulationOptions } from '../engine/disruption/simulation.ts';
+import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
+import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
 import type { EngineThreadName } from '../observe/gc-seconds.ts';
 import type { ListMessage } from './copied-lists.ts';

@@ -1,8 +1,8 @@
 /** A disruption method's input and result on their way to and from a worker, whose objects are copies. */
 import type { NodePool } from '../api/nodepool.ts';
-import type { Evaluation } from '../engine/disruption/balance.ts';
-import type { Candidate } from '../engine/disruption/candidates.ts';
+import type { Candidate } from '../engine/disruption/candidates/candidates.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
+import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
 import type { DecideRequest, NumberedPool, SerializedEvaluation, SerializedMethodResult } from './protocol.ts';
 
 export function decideRequest(method: Method, input: MethodInput, pools: readonly NumberedPool[]): DecideRequest {

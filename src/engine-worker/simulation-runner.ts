@@ -1,9 +1,9 @@
 /** Where disruption's simulations run: in this thread, or in an engine worker (`worker-simulation-runner.ts`). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NodePool } from '../api/nodepool.ts';
-import { Experiments } from '../engine/disruption/experiments.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
-import type { Simulation, SimulationOptions } from '../engine/disruption/simulation.ts';
+import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
+import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import type { Reports } from './supervision.ts';
 
@@ -36,22 +36,22 @@ export interface SimulationRunner {
 
 /** Simulations in this thread, one turn of the event loop for each. */
 export function localSimulationRunner(): SimulationRunner {
-  const known = new WeakMap<SimulationInput, Experiments>();
+  const known = new WeakMap<SimulationInput, Simulator>();
 
-  function experimentsOn(input: SimulationInput): Experiments {
-    let experiments = known.get(input);
-    if (experiments === undefined) {
+  function simulatorOn(input: SimulationInput): Simulator {
+    let simulator = known.get(input);
+    if (simulator === undefined) {
       const { snapshot, nodePools, solve } = input;
-      experiments = new Experiments(snapshot, { nodePools, solve: { ...solve, elapsedMs: () => performance.now() } });
-      known.set(input, experiments);
+      simulator = new Simulator(snapshot, { nodePools, solve: { ...solve, elapsedMs: () => performance.now() } });
+      known.set(input, simulator);
     }
-    return experiments;
+    return simulator;
   }
 
   return {
     async simulate(input, without, options) {
       await nextTurn();
-      return experimentsOn(input).without(without, options);
+      return simulatorOn(input).without(without, options);
     },
     async decide(_, method, methodInput, signal) {
       const result = await method.decide(methodInput);

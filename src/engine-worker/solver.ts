@@ -31,6 +31,6 @@ export const solveOptions = (settings: Settings, reservedMode: 'strict' | 'fallb
   minValuesPolicy: settings.minValuesPolicy,
   reservedMode: settings.featureGates.reservedCapacity ? reservedMode : 'off',
   ignoreDraRequests: settings.ignoreDraRequests,
-  // an experiment asks whether ONE node can take the place of others: splitting it up to save money would say no
+  // a simulation asks whether ONE node can take the place of others: splitting it up to save money would say no
   packing: reservedMode === 'fallback' ? 'compatible' : settings.packing,
 });

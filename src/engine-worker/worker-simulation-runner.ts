@@ -4,7 +4,7 @@
  */
 import type { Pod } from '../api/kubernetes.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
-import type { Simulation, SimulationOptions } from '../engine/disruption/simulation.ts';
+import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import { realClock } from '../kube/clock.ts';
 import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
 import { decideRequest, deserializedResult } from './serialized-results.ts';

@@ -1,5 +1,5 @@
 /** What an engine worker holds between requests: its copy of the cluster. */
-import { Experiments } from '../engine/disruption/experiments.ts';
+import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { ReceivedLists } from './copied-lists.ts';
 import { ReceivedTypes } from './instance-type-lists.ts';
@@ -15,7 +15,7 @@ import {
 /** The cluster that simulations run on. */
 export interface Simulated {
   readonly snapshot: Snapshot;
-  readonly experiments: Experiments;
+  readonly simulator: Simulator;
 }
 
 export class WorkerState {
@@ -61,6 +61,6 @@ export class WorkerState {
   #simulationOf({ snapshot: serialized, nodePools, solve: options, untouched }: SerializedSimulationInput): Simulated {
     const snapshot = this.snapshot(serialized);
     const timed = { ...options, elapsedMs: () => performance.now(), ...(this.#working && { working: this.#working }) };
-    return { snapshot, experiments: new Experiments(snapshot, { nodePools, untouched, solve: timed }) };
+    return { snapshot, simulator: new Simulator(snapshot, { nodePools, untouched, solve: timed }) };
   }
 }

@@ -1,6 +1,6 @@
 /** The program of an engine worker's thread: holds a copy of the cluster, and answers requests about it. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { described } from '../engine/disruption/candidates.ts';
+import { described } from '../engine/disruption/candidates/candidates.ts';
 import type { MethodInput } from '../engine/disruption/method.ts';
 import { simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
@@ -35,14 +35,14 @@ function solved({ snapshot, options }: SolveRequest): Results['solve'] {
 }
 
 function simulated({ without, options }: SimulateRequest): Results['simulate'] {
-  const found = state.simulated.experiments.without(without, options);
+  const found = state.simulated.simulator.without(without, options);
   if (found === undefined) return undefined;
   const { pools: _, ...simulation } = found;
   return simulation;
 }
 
 async function decided(request: DecideRequest): Promise<Results['decide']> {
-  const { snapshot, experiments } = state.simulated;
+  const { snapshot, simulator } = state.simulated;
   const method = methodsOf(request.consolidation).find(({ name }) => name === request.method);
   if (method === undefined) throw new Error(`Cannot decide: there is no disruption method "${request.method}"`);
   const pools = new Map(state.withTypes(request.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
@@ -55,7 +55,7 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
     ...request,
     candidates,
     pools,
-    simulate: simulateOn(experiments),
+    simulate: simulateOn(simulator),
     elapsedMs: () => performance.now() - startedMs,
     refresh: async () => input,
   };

@@ -3,7 +3,7 @@ import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../api/hash.ts';
 import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
-import { disruptionCost } from './disruption/cost.ts';
+import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
 import { cheapestPrice, compareText } from './instancetypes.ts';
 import type { InstanceType, PlannedClaim, StateNode } from './model.ts';
 import { doNotDisrupt, isActive, isOwnedByDaemonSet, isTerminal } from './pods.ts';

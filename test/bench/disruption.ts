@@ -9,7 +9,7 @@ import type { Deps } from '../../src/controllers/deps.ts';
 import { publishNotes } from '../../src/controllers/disruption/notes.ts';
 import { MethodPreparer } from '../../src/controllers/disruption/prepare-method.ts';
 import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
-import { sessions } from '../../src/controllers/disruption/simulate.ts';
+import { sessions } from '../../src/controllers/disruption/simulation-session.ts';
 import { VerdictHistory } from '../../src/controllers/disruption/verdict-history.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import type { Method } from '../../src/engine/disruption/method.ts';

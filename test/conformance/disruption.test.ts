@@ -7,8 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type SceneOptions, sceneOf, sceneOptions, simulateDisruption } from '../../src/cli/disruption.ts';
 import { readInstanceTypes } from '../../src/cli/objects/catalogue.ts';
 import type { Disruption } from '../../src/cli/render/commands.ts';
-import { poolTotals } from '../../src/engine/disruption/balance.ts';
-import { type Block, type Candidate, candidateOf, isBlock, isEmpty } from '../../src/engine/disruption/candidates.ts';
+import {
+  type Block,
+  type Candidate,
+  candidateOf,
+  isBlock,
+  isEmpty,
+} from '../../src/engine/disruption/candidates/candidates.ts';
+import { poolTotals } from '../../src/engine/disruption/pricing/balance.ts';
 import type { InstanceType } from '../../src/engine/model.ts';
 import { type Expected, type ExpectedNode, outcomeText, problemOf, purchaseOf } from './outcomes.ts';
 

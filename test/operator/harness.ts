@@ -44,7 +44,7 @@ export interface ScenarioOptions extends WorldOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Several operators share a lease; give such a scenario a small time scale, or a busy moment loses the lease. */
   readonly leaderElection?: boolean;
-  /** Where disruption makes its experiments. Default: in the test's thread. */
+  /** Where disruption runs its simulations. Default: in the test's thread. */
   readonly simulations?: SimulationRunner;
   /** False: the test starts operators itself. Default true. */
   readonly operator?: boolean;

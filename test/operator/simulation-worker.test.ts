@@ -1,4 +1,4 @@
-/** Disruption's experiments in a thread of their own, as the operator makes them in production. */
+/** Disruption's simulations in a thread of their own, as the operator makes them in production. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {

@@ -18,8 +18,8 @@ import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 import { builtInTypes } from '../../src/cli/objects/builtin.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
-import { Experiments } from '../../src/engine/disruption/experiments.ts';
 import { type ClusterSnapshot, methodsOf, review } from '../../src/engine/disruption/review.ts';
+import { Simulator } from '../../src/engine/disruption/simulations/simulator.ts';
 import { allocatable, cheapestOffering, requirementsOf } from '../../src/engine/instancetypes.ts';
 import type {
   InstanceType,
@@ -430,7 +430,7 @@ export const sceneIn = ({ snapshot, pools }: Cluster, more: Partial<ClusterSnaps
   spotToSpot: true,
   staticCapacity: true,
   consolidation: 'thorough',
-  experiments: new Experiments(snapshot, {
+  simulator: new Simulator(snapshot, {
     nodePools: [...pools.values()].map(({ nodePool }) => nodePool),
     solve: {
       preferencePolicy: 'Respect',

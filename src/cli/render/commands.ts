@@ -1,6 +1,6 @@
 /** Disruption commands in the form of `karpenter simulate --disruption -o json`, which is public, and for people. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
-import { UNLIMITED } from '../../engine/disruption/budgets.ts';
+import { UNLIMITED } from '../../engine/disruption/budgets/budgets.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';

@@ -1,7 +1,7 @@
 /** The loop that looks for nodes to give back or replace. */
 import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { budgetErrors } from '../../engine/disruption/budgets.ts';
+import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { monotonicMs } from '../../kube/clock.ts';
@@ -16,7 +16,7 @@ import { forgetAllowances, initTimeouts } from './measures.ts';
 import { MethodPreparer, managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { methodRunner } from './run.ts';
-import { sessions } from './simulate.ts';
+import { sessions } from './simulation-session.ts';
 import type { VerdictHistory } from './verdict-history.ts';
 
 const POLL_MS = 10_000;

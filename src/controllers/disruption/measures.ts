@@ -1,8 +1,9 @@
 /** Metrics of voluntary disruption. */
-import { isApproved } from '../../engine/disruption/balance.ts';
-import type { Allowance } from '../../engine/disruption/budgets.ts';
+
+import type { Allowance } from '../../engine/disruption/budgets/budgets.ts';
 import { type Command, decisionOf } from '../../engine/disruption/command.ts';
 import type { Method, MethodResult } from '../../engine/disruption/method.ts';
+import { isApproved } from '../../engine/disruption/pricing/balance.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { Move } from './moves.ts';

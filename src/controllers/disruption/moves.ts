@@ -7,10 +7,10 @@
  */
 import { timestamp } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { repeated, type Undone, workloadsOf } from '../../engine/disruption/churn.ts';
 import { type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
+import { repeated, type Undone, workloadsOf } from '../../engine/disruption/pricing/churn.ts';
+import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/disruption/pricing/savings.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
-import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/disruption/savings.ts';
 import type { Order } from './order.ts';
 
 /** A move that lasts this long has succeeded, and its savings are told. */

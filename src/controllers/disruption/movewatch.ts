@@ -2,8 +2,8 @@
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { workloadOf } from '../../engine/disruption/churn.ts';
-import type { Given } from '../../engine/disruption/savings.ts';
+import { workloadOf } from '../../engine/disruption/pricing/churn.ts';
+import type { Given } from '../../engine/disruption/pricing/savings.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';

@@ -2,7 +2,7 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
-import { protectionOf } from '../../engine/disruption/protection.ts';
+import { protectionOf } from '../../engine/disruption/candidates/protection.ts';
 import { isActive } from '../../engine/pods.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 

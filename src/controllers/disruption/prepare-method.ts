@@ -2,7 +2,7 @@
 import { isTrue, READY } from '../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { type ClaimCounts, claimCounts } from '../../engine/disruption/claimcounts.ts';
+import { type ClaimCounts, claimCounts } from '../../engine/disruption/candidates/claim-counts.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { type PassInput, type Preparation, prepare } from '../../engine/disruption/pass.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
@@ -15,7 +15,7 @@ import { setAllowance } from './measures.ts';
 import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './notes.ts';
 import { publishProtection } from './podnotes.ts';
 import type { DisruptionQueue } from './queue.ts';
-import type { OpenSession } from './simulate.ts';
+import type { OpenSession } from './simulation-session.ts';
 
 export interface MethodRequest {
   readonly method: Method;

@@ -7,7 +7,7 @@
  */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
-import type { Candidate } from '../../engine/disruption/candidates.ts';
+import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
 import { decisionOf } from '../../engine/disruption/command.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { deleteExactly } from '../../kube/patch.ts';

@@ -6,7 +6,7 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { consolidatableIn } from '../../engine/disruption/consolidateafter.ts';
+import { consolidatableIn } from '../../engine/disruption/candidates/consolidate-after.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import {
   after,

@@ -1,6 +1,6 @@
 /** The pods that a provisioning run has to find places for. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { currentlyReschedulable } from '../../engine/disruption/podblocks.ts';
+import { currentlyReschedulable } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isProvisionable, podKey } from '../../engine/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';

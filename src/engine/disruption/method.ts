@@ -1,12 +1,12 @@
 /** The contract of the algorithms that decide which nodes to disrupt. */
 import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../model.ts';
-import type { Evaluation, PoolTotals } from './balance.ts';
-import type { Candidate } from './candidates.ts';
-import type { ClaimCounts } from './claimcounts.ts';
+import type { Candidate } from './candidates/candidates.ts';
+import type { ClaimCounts } from './candidates/claim-counts.ts';
 import type { Command } from './command.ts';
+import type { Evaluation, PoolTotals } from './pricing/balance.ts';
 import type { DeclineCode, DisruptionClass, DisruptionReason, Reason } from './reasons.ts';
-import type { Simulation, SimulationOptions } from './simulation.ts';
+import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
 
 /** Something to tell the user about a candidate, or about a NodePool. */
 export interface Note {

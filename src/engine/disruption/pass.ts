@@ -7,12 +7,12 @@ import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { messageOf } from '../left-out.ts';
 import type { StateNode } from '../model.ts';
-import { poolTotals } from './balance.ts';
-import { allowances } from './budgets.ts';
-import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock } from './candidates.ts';
-import { notWorthRepeating, type Undone } from './churn.ts';
-import type { Experiments } from './experiments.ts';
+import { allowances } from './budgets/budgets.ts';
+import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock } from './candidates/candidates.ts';
 import type { FilterVerdict, Method, MethodInput, MethodResult } from './method.ts';
+import { poolTotals } from './pricing/balance.ts';
+import { notWorthRepeating, type Undone } from './pricing/churn.ts';
+import type { Simulator } from './simulations/simulator.ts';
 import type { Declined, MethodReview } from './verdicts.ts';
 
 /** What a pass looks at. */
@@ -79,9 +79,9 @@ export async function decide({ method, candidates, input }: Preparation): Promis
 
 /** Simulations that run in this thread, as a method asks for them. */
 export const simulateOn =
-  (experiments: Experiments): MethodInput['simulate'] =>
+  (simulator: Simulator): MethodInput['simulate'] =>
   async (candidates, options) =>
-    experiments.without(
+    simulator.without(
       candidates.map(({ providerId }) => providerId),
       options,
     );

@@ -1,15 +1,15 @@
 /** Asks the disruption methods about a snapshot, as the operator asks them about the cluster. */
 import type { PoolInput, Snapshot } from '../model.ts';
-import { claimCounts } from './claimcounts.ts';
-import { drift } from './drift.ts';
-import { emptiness } from './emptiness.ts';
-import type { Experiments } from './experiments.ts';
+import { claimCounts } from './candidates/claim-counts.ts';
 import type { ConsolidationMode, Method } from './method.ts';
-import { multiNode } from './multi.ts';
+import { drift } from './methods/drift.ts';
+import { emptiness } from './methods/emptiness.ts';
+import { multiNode } from './methods/multi-node.ts';
+import { singleNode } from './methods/single-node.ts';
+import { staticDrift } from './methods/static-drift.ts';
+import { swap } from './methods/swap.ts';
 import { decide, type PassInput, prepare, simulateOn } from './pass.ts';
-import { singleNode } from './single.ts';
-import { staticDrift } from './staticdrift.ts';
-import { swap } from './swap.ts';
+import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
 
 /** Karpenter's, in the order in which they are asked; the first that has a command ends the pass. */
@@ -40,7 +40,7 @@ export interface ClusterSnapshot {
   readonly staticCapacity: boolean;
   readonly consolidation: ConsolidationMode;
   /** On the snapshot. */
-  readonly experiments: Experiments;
+  readonly simulator: Simulator;
   /** Milliseconds since any moment, for the deadlines of the methods. */
   readonly elapsedMs: () => number;
 }
@@ -52,7 +52,7 @@ export async function review(method: Method, cluster: ClusterSnapshot): Promise<
 }
 
 function passInputOf(cluster: ClusterSnapshot): PassInput {
-  const { snapshot, pools, inProgress, spotToSpot, consolidation, experiments, elapsedMs } = cluster;
+  const { snapshot, pools, inProgress, spotToSpot, consolidation, simulator, elapsedMs } = cluster;
   const { nodes, nowMs, podDisruptionBudgets } = snapshot;
   const startedMs = elapsedMs();
   return {
@@ -68,7 +68,7 @@ function passInputOf(cluster: ClusterSnapshot): PassInput {
     consolidation,
     unseenPools: new Set(),
     undone: [],
-    simulate: simulateOn(experiments),
+    simulate: simulateOn(simulator),
     elapsedMs: () => elapsedMs() - startedMs,
   };
 }

@@ -3,10 +3,10 @@ import { formatDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
 import type { StateNode } from '../model.ts';
 import { isWaitingForEviction } from '../pods.ts';
-import { type Allowance, budgetRemark } from './budgets.ts';
-import type { Block, Candidate } from './candidates.ts';
+import { type Allowance, budgetRemark } from './budgets/budgets.ts';
+import type { Block, Candidate } from './candidates/candidates.ts';
+import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from './command.ts';
-import { consolidatableIn } from './consolidateafter.ts';
 import type { Method, MethodResult } from './method.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
 

@@ -32,7 +32,7 @@ export function cheapestOf(
   const inTime = (): boolean =>
     deadlineMs === undefined || elapsedMs === undefined || elapsedMs() < deadlineMs / attemptsFor(0);
   let best = first;
-  // experiments of disruption come by the hundred: each must be quick
+  // simulations of disruption come by the hundred: each must be quick
   const attempts = ties === 0 || reservedMode === 'fallback' ? 1 : attemptsFor(pods);
   for (let count = 1; count < attempts && inTime(); count++) {
     const { plan } = attempt(count === 1 ? dearestFirst : anyOf(count));

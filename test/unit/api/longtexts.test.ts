@@ -5,7 +5,7 @@ import { canonicalQuantity, compareQuantities, parseQuantity } from '../../../sr
 import { compile } from '../../../src/api/schema/cel.ts';
 import { regularExpression } from '../../../src/api/schema/regexp.ts';
 import { instanceIdOf } from '../../../src/aws/instances/instance.ts';
-import { parseCron } from '../../../src/engine/disruption/cron.ts';
+import { parseCron } from '../../../src/engine/disruption/budgets/cron.ts';
 import { amountOf } from '../../../src/engine/resources.ts';
 
 const LONG = 200_000;

@@ -146,7 +146,7 @@ describe('the disruption loop', () => {
   it('logs every score of a search, and counts the one that it came to', async () => {
     const scores = [0.2, 0.4];
     world.simulations = simulationsThat({
-      decide: async (_scenery, _method, { pools }) => {
+      decide: async (_input, _method, { pools }) => {
         const nodePool = pools.get('default')?.nodePool;
         if (nodePool === undefined) throw new Error('expected a NodePool');
         const weighed = scores.splice(0).map((score) => ({
@@ -175,14 +175,14 @@ describe('the disruption loop', () => {
     const local = localSimulationRunner();
     let broken = '';
     world.simulations = simulationsThat({
-      simulate: async (scenery, gone, options) => {
+      simulate: async (input, gone, options) => {
         if (gone.includes(broken)) throw new Error('no answer');
-        return local.simulate(scenery, gone, options);
+        return local.simulate(input, gone, options);
       },
       // only single nodes are looked at
-      decide: async (scenery, method, deliberation, signal) =>
+      decide: async (input, method, methodInput, signal) =>
         method.consolidationType === 'single'
-          ? local.decide(scenery, method, deliberation, signal)
+          ? local.decide(input, method, methodInput, signal)
           : { commands: [], exhausted: true, notes: [] },
     });
     await withNodes(2, CLOSED, 2);
@@ -207,9 +207,9 @@ describe('a search', () => {
   function answering(answers: Partial<Record<Method['consolidationType'], (asked: MethodInput) => MethodResult>>) {
     const asked: [string, ...string[]][] = [];
     world.simulations = simulationsThat({
-      decide: async (_, { consolidationType }, deliberation) => {
-        asked.push([consolidationType, ...deliberation.unseenPools]);
-        return answers[consolidationType]?.(deliberation) ?? { commands: [], exhausted: true, notes: [] };
+      decide: async (_, { consolidationType }, input) => {
+        asked.push([consolidationType, ...input.unseenPools]);
+        return answers[consolidationType]?.(input) ?? { commands: [], exhausted: true, notes: [] };
       },
     });
     return { asked, count: (type: string) => asked.filter(([each]) => each === type).length };
@@ -397,8 +397,8 @@ describe('an operator that stops', () => {
 
   it('while a method decides starts nothing of what comes of it', async () => {
     world.simulations = simulationsThat({
-      decide: async (_, method, deliberation) => {
-        const findings = await method.decide(deliberation);
+      decide: async (_, method, input) => {
+        const findings = await method.decide(input);
         if (findings.commands.length > 0) world.kill();
         return findings;
       },

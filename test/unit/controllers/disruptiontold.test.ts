@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_POOL } from '../../../src/api/kinds.ts';
 import { observeEvaluations } from '../../../src/controllers/disruption/measures.ts';
-import { multiNode } from '../../../src/engine/disruption/multi.ts';
-import { singleNode } from '../../../src/engine/disruption/single.ts';
+import { multiNode } from '../../../src/engine/disruption/methods/multi-node.ts';
+import { singleNode } from '../../../src/engine/disruption/methods/single-node.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { type Disruption, largePods, startWithNodes, WIDE } from './disruptionworld.ts';
 import { World } from './harness.ts';

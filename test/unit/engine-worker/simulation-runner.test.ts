@@ -1,13 +1,13 @@
-/** Disruption's experiments in a thread of their own. */
+/** Disruption's simulations in an engine worker. */
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
-import { poolTotals } from '../../../src/engine/disruption/balance.ts';
-import { type Candidate, described } from '../../../src/engine/disruption/candidates.ts';
+import { type Candidate, described } from '../../../src/engine/disruption/candidates/candidates.ts';
 import type { Method, MethodInput } from '../../../src/engine/disruption/method.ts';
-import { multiNode } from '../../../src/engine/disruption/multi.ts';
-import { singleNode } from '../../../src/engine/disruption/single.ts';
-import { swap } from '../../../src/engine/disruption/swap.ts';
+import { multiNode } from '../../../src/engine/disruption/methods/multi-node.ts';
+import { singleNode } from '../../../src/engine/disruption/methods/single-node.ts';
+import { swap } from '../../../src/engine/disruption/methods/swap.ts';
+import { poolTotals } from '../../../src/engine/disruption/pricing/balance.ts';
 import type { PoolInput } from '../../../src/engine/model.ts';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
 import {
@@ -126,7 +126,7 @@ describe('the simulations in a thread', () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(types);
   });
 
-  it('answers single experiments, those too that come to nothing', async () => {
+  it('answers single simulator, those too that come to nothing', async () => {
     const cluster = clusterOf(SHAPE);
     const input = inputOf(cluster);
     const ids = ['aws:///node-00000', 'aws:///node-00003'];

@@ -1,4 +1,4 @@
-/** Reserved offerings: held pessimistically, waited for in provisioning, done without in experiments. */
+/** Reserved offerings: held pessimistically, waited for in provisioning, done without in simulations. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../../src/api/labels.ts';
 import type { InstanceType, Offering, PlannedClaim } from '../../../src/engine/model.ts';

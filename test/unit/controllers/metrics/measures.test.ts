@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { observeEvaluations } from '../../../../src/controllers/disruption/measures.ts';
-import type { Evaluation } from '../../../../src/engine/disruption/balance.ts';
 import type { Method } from '../../../../src/engine/disruption/method.ts';
+import type { Evaluation } from '../../../../src/engine/disruption/pricing/balance.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { pool } from '../../engine/disruption/objects.ts';
 

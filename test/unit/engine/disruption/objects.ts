@@ -10,7 +10,7 @@ import {
 } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
-import type { Candidate } from '../../../../src/engine/disruption/candidates.ts';
+import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
 import type { MethodInput } from '../../../../src/engine/disruption/method.ts';
 import type { InstanceType, StateNode } from '../../../../src/engine/model.ts';
 
@@ -142,9 +142,9 @@ export const instanceType = (name: string, cpu: number, usdPerHour: number): Ins
   ),
 });
 
-/** A deliberation over candidates of the default pool, with a budget for all of them. */
-export function deliberationOf(candidates: readonly Candidate[], more: Partial<MethodInput> = {}): MethodInput {
-  const deliberation: MethodInput = {
+/** A input over candidates of the default pool, with a budget for all of them. */
+export function methodInputOf(candidates: readonly Candidate[], more: Partial<MethodInput> = {}): MethodInput {
+  const input: MethodInput = {
     nowMs: NOW,
     candidates,
     budgets: new Map([['default', 100]]),
@@ -156,8 +156,8 @@ export function deliberationOf(candidates: readonly Candidate[], more: Partial<M
     unseenPools: new Set(),
     simulate: async () => undefined,
     elapsedMs: () => 0,
-    refresh: async () => deliberation,
+    refresh: async () => input,
     ...more,
   };
-  return deliberation;
+  return input;
 }

@@ -1,6 +1,5 @@
 /** One question to one method, with all that it needs to know of the cluster. */
 import { describe, expect, it } from '@jest/globals';
-import type { Experiments } from '../../../../src/engine/disruption/experiments.ts';
 import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
 import {
   type ClusterSnapshot,
@@ -9,6 +8,7 @@ import {
   methodsOf,
   review,
 } from '../../../../src/engine/disruption/review.ts';
+import type { Simulator } from '../../../../src/engine/disruption/simulations/simulator.ts';
 import type { PoolInput, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { at, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
@@ -32,7 +32,7 @@ const sceneOf = (nodes: readonly StateNode[], pools: readonly PoolInput[]): Clus
   spotToSpot: false,
   staticCapacity: true,
   consolidation: 'compatible',
-  experiments: { without: () => undefined } as unknown as Experiments,
+  simulator: { without: () => undefined } as unknown as Simulator,
   elapsedMs: () => 0,
 });
 
@@ -48,8 +48,8 @@ function listener() {
       reschedulablePods.length > 0
         ? { eligible: true }
         : { eligible: false, reason: { code: 'empty', text: 'empty' }, isTold: false },
-    decide: async (deliberation) => {
-      heard.push(deliberation);
+    decide: async (input) => {
+      heard.push(input);
       return { commands: [], exhausted: true, notes: [] };
     },
   };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { Experiments } from '../../../../src/engine/disruption/experiments.ts';
 import { type ClusterSnapshot, METHODS, review } from '../../../../src/engine/disruption/review.ts';
+import { Simulator } from '../../../../src/engine/disruption/simulations/simulator.ts';
 import { type MethodReview, type Verdict, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
 import type { Offering, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
@@ -47,7 +47,7 @@ async function reviewsOf({
     spotToSpot: false,
     staticCapacity: true,
     consolidation: 'compatible',
-    experiments: new Experiments(snapshot, {
+    simulator: new Simulator(snapshot, {
       nodePools: [nodePool],
       solve: {
         preferencePolicy: 'Respect',

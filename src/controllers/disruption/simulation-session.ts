@@ -1,0 +1,63 @@
+/** Runs disruption's simulations on the cluster as it is now. */
+import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
+import type { SimulationInput, SimulationRunner } from '../../engine-worker/simulation-runner.ts';
+import { solveOptions } from '../../engine-worker/solver.ts';
+import { silent } from '../../observe/logger.ts';
+import { takeSnapshot } from '../../state/snapshot.ts';
+import type { Deps } from '../deps.ts';
+import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
+import type { Purchases } from '../provisioning/purchases.ts';
+import { pendingPods, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
+
+/** Longest time for one simulation. What is not placed by then counts as not placeable. */
+const DEADLINE_MS = 60_000;
+
+/** Simulations on one state of the cluster: that of the first of them. */
+export interface Session {
+  readonly simulate: MethodInput['simulate'];
+  /** What a method decides. Rejects when `signal` aborts. */
+  decide(method: Method, input: MethodInput, signal: AbortSignal): Promise<MethodResult>;
+}
+
+export type OpenSession = () => Session;
+
+/** `taking` answers which of the pods that wait nodes may be bought for now: no others have any bought by a replacement. */
+export function sessions(
+  deps: Deps,
+  simulations: SimulationRunner,
+  taking: Purchases['taking'] = (pods) => pods,
+): OpenSession {
+  const { cluster, clock, settings } = deps;
+
+  async function inputNow(): Promise<SimulationInput> {
+    const nodes = cluster.nodes();
+    const overdue = cluster.unlaunched.overdue();
+    const pending = taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
+    const pods = [...pending, ...withoutPodsOfOverdueClaims(cluster, cluster.virtualPods.list())];
+    // Simulations come by the hundred; what is wrong with pools is reported where decisions are made.
+    const pools = await withInstanceTypes(deps, activePools(deps, silent), silent);
+    return {
+      snapshot: takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, overdue, pendingPods: pods }),
+      nodePools: cluster.stores.nodePools.list(),
+      solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },
+    };
+  }
+
+  return () => {
+    let opened: Promise<SimulationInput> | undefined;
+    const snapshotInput = (): Promise<SimulationInput> => {
+      opened ??= inputNow();
+      return opened;
+    };
+    return {
+      simulate: async (candidates, options) =>
+        simulations.simulate(
+          await snapshotInput(),
+          candidates.map(({ providerId }) => providerId),
+          options,
+        ),
+      decide: async (method, input, signal) =>
+        method.isSearch ? simulations.decide(await snapshotInput(), method, input, signal) : method.decide(input),
+    };
+  };
+}

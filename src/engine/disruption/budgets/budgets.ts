@@ -1,0 +1,147 @@
+/** NodePools' disruption budgets: how many of their nodes may be away at a time. */
+import { isTrue, timestamp } from '../../../api/conditions.ts';
+import { parseDuration } from '../../../api/duration.ts';
+import { NODEPOOL_LABEL } from '../../../api/labels.ts';
+import type { NodePool } from '../../../api/nodepool.ts';
+import type { StateNode } from '../../model.ts';
+import type { DisruptionReason } from '../reasons.ts';
+import { nextHitMs } from './cron.ts';
+
+export type Budget = NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>[number];
+
+/** Stands for no limit; the largest number that the metrics of other implementations can show. */
+export const UNLIMITED = 2_147_483_647;
+const DEFAULT_BUDGETS: readonly Budget[] = [{ nodes: '10%' }];
+
+/**
+ * Whether a budget is in force: without a schedule always, else for `duration` after each hit of the schedule, in UTC.
+ * @throws Error when the schedule or the duration cannot be read
+ */
+export function isBudgetActive({ schedule, duration }: Budget, nowMs: number): boolean {
+  if (schedule === undefined && duration === undefined) return true;
+  if (schedule === undefined || duration === undefined) {
+    throw new Error(
+      `invalid budget, schedule "${schedule ?? ''}" and duration "${duration ?? ''}" must be set together`,
+    );
+  }
+  return nextHitMs(schedule, nowMs - parseDuration(duration)) <= nowMs;
+}
+
+/**
+ * Nodes out of `total` that one budget lets go at a time; shares round up.
+ * @throws Error when the budget cannot be read
+ */
+export function budgetValue(budget: Budget, total: number, nowMs: number): number {
+  if (!isBudgetActive(budget, nowMs)) return UNLIMITED;
+  const [, share, count] = /^(?:(\d+)%|(\d+))$/.exec(budget.nodes) ?? [];
+  if (share !== undefined) return Math.ceil((total * Number(share)) / 100);
+  if (count !== undefined) return Number(count);
+  throw new Error(`invalid budget nodes "${budget.nodes}", expected a count such as 5 or a share such as 10%`);
+}
+
+/**
+ * The strictest of a NodePool's budgets for a reason.
+ * @throws Error when any budget cannot be read, even one for another reason: what the user meant is unknown
+ */
+export function allowedDisruptions(
+  pool: NodePool,
+  { reason, total, nowMs }: { readonly reason: DisruptionReason; readonly total: number; readonly nowMs: number },
+): number {
+  const budgets = pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
+  const values = budgets.map((budget) => ({ budget, value: budgetValue(budget, total, nowMs) }));
+  const own = values.filter(({ budget }) => budget.reasons === undefined || budget.reasons.includes(reason));
+  return Math.min(UNLIMITED, ...own.map(({ value }) => value));
+}
+
+/** Hits of a schedule that are looked at for the end of a window: beyond them it is as good as always in force. */
+const MOST_HITS = 50;
+
+/** When a budget that is in force will not be any more; undefined when no end is in sight. */
+export function windowEndMs({ schedule, duration }: Budget, nowMs: number): number | undefined {
+  if (schedule === undefined || duration === undefined) return undefined;
+  const lengthMs = parseDuration(duration);
+  let hitMs = nextHitMs(schedule, nowMs - lengthMs);
+  for (let hits = 0; hitMs < Number.POSITIVE_INFINITY && hits < MOST_HITS; hits++) {
+    const endMs = hitMs + lengthMs;
+    hitMs = nextHitMs(schedule, hitMs);
+    // windows that touch are one
+    if (hitMs > endMs) return endMs;
+  }
+  return undefined;
+}
+
+/**
+ * What is to be said of the number of nodes that a NodePool's budgets let go: which of them is in force for how long, or
+ * why they cannot be read. Empty when there is nothing but the number.
+ */
+export function budgetRemark(pool: NodePool, question: Parameters<typeof allowedDisruptions>[1]): string {
+  const { reason, total, nowMs } = question;
+  try {
+    const allowed = allowedDisruptions(pool, question);
+    const budgets = pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
+    const position = budgets.findIndex(
+      (budget) => (budget.reasons?.includes(reason) ?? true) && budgetValue(budget, total, nowMs) === allowed,
+    );
+    const endMs = budgets[position] && windowEndMs(budgets[position], nowMs);
+    return endMs === undefined ? '' : `by budgets[${position}] until ${timestamp(endMs)}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** How a NodePool stands against its budgets for one reason. */
+export interface Allowance {
+  readonly total: number;
+  /** Nodes that are away already, whatever the reason. */
+  readonly disrupting: number;
+  /** What the budgets say for this many nodes; 0 when one of them cannot be read. */
+  readonly allowed: number;
+  /** How many more may go. */
+  readonly remaining: number;
+}
+
+/** The allowance of every pool. Nodes that are not initialised, or whose instance is going, count for nothing. */
+export function allowances(
+  nodes: readonly StateNode[],
+  pools: readonly NodePool[],
+  { reason, nowMs }: { readonly reason: DisruptionReason; readonly nowMs: number },
+): ReadonlyMap<string, Allowance> {
+  const counted = nodes.filter(
+    ({ nodeClaim, initialized }) => nodeClaim !== undefined && initialized && !isTrue(nodeClaim, 'InstanceTerminating'),
+  );
+  return new Map(
+    pools.map((pool) => {
+      const own = counted.filter(({ labels }) => labels[NODEPOOL_LABEL] === pool.metadata.name);
+      const disrupting = own.filter(isAway).length;
+      const allowed = allowedOrNone(pool, { reason, total: own.length, nowMs });
+      return [
+        pool.metadata.name,
+        { total: own.length, disrupting, allowed, remaining: Math.max(0, allowed - disrupting) },
+      ];
+    }),
+  );
+}
+
+const isAway = ({ node, markedForDeletion }: StateNode): boolean =>
+  markedForDeletion || node === undefined || !isTrue(node, 'Ready');
+
+function allowedOrNone(pool: NodePool, question: Parameters<typeof allowedDisruptions>[1]): number {
+  try {
+    return allowedDisruptions(pool, question);
+  } catch {
+    return 0; // told to the user by `budgetErrors`
+  }
+}
+
+/** What is wrong with the pools' budgets, one sentence per pool. */
+export function budgetErrors(pools: readonly NodePool[], nowMs: number): readonly string[] {
+  return pools.flatMap((pool) => {
+    try {
+      allowedDisruptions(pool, { reason: 'Empty', total: 100, nowMs });
+      return [];
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      return [`invalid disruption budgets in nodepool ${pool.metadata.name}, ${detail}`];
+    }
+  });
+}

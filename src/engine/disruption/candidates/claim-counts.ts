@@ -1,0 +1,31 @@
+/** How many claims a NodePool has, by what is to become of them. */
+import { NODEPOOL_LABEL } from '../../../api/labels.ts';
+import type { StateNode } from '../../model.ts';
+
+/** Claims of a NodePool by what is to become of them. Each claim is in one of the three. */
+export interface ClaimCounts {
+  /** Those that stay. */
+  readonly active: number;
+  /** Those that a command is about to take, once their replacements are there. */
+  readonly pending: number;
+  readonly deleting: number;
+}
+
+export const NO_CLAIMS: ClaimCounts = { active: 0, pending: 0, deleting: 0 };
+
+/** The claims of every NodePool; `inProgress` holds the provider ids that commands are working on. */
+export function claimCounts(
+  nodes: readonly StateNode[],
+  inProgress: ReadonlySet<string>,
+): ReadonlyMap<string, ClaimCounts> {
+  const counts = new Map<string, ClaimCounts>();
+  for (const { nodeClaim, labels, providerId, markedForDeletion } of nodes) {
+    const pool = labels[NODEPOOL_LABEL];
+    if (nodeClaim === undefined || pool === undefined) continue;
+    const before = counts.get(pool) ?? NO_CLAIMS;
+    const isDeleting = nodeClaim.metadata.deletionTimestamp !== undefined;
+    const kind = !isDeleting && inProgress.has(providerId) ? 'pending' : markedForDeletion ? 'deleting' : 'active';
+    counts.set(pool, { ...before, [kind]: before[kind] + 1 });
+  }
+  return counts;
+}

@@ -1,0 +1,23 @@
+/** When a node has been quiet for long enough to be consolidated. */
+import { getCondition } from '../../../api/conditions.ts';
+import { readDurationOrNever } from '../../../api/duration.ts';
+import type { NodeClaim } from '../../../api/nodeclaim.ts';
+import type { NodePool } from '../../../api/nodepool.ts';
+
+/**
+ * Milliseconds until the claim may be consolidated, 0 when it may be now, undefined when time alone will not help:
+ * `consolidateAfter` is `Never` or cannot be read, or the node is not initialised.
+ */
+export function consolidatableIn(claim: NodeClaim, pool: NodePool, nowMs: number): number | undefined {
+  const windowMs = readDurationOrNever(pool.spec.disruption?.consolidateAfter ?? '0s') ?? Number.POSITIVE_INFINITY;
+  const initialized = getCondition(claim, 'Initialized');
+  if (windowMs === Number.POSITIVE_INFINITY || initialized?.status !== 'True') return undefined;
+  const quietSince = Date.parse(claim.status?.lastPodEventTime ?? initialized.lastTransitionTime ?? '') || 0;
+  return windowMs <= 0 ? 0 : Math.max(0, quietSince + windowMs - nowMs);
+}
+
+/** Whether the node is still within its pool's window: consolidation may not move pods onto it. */
+export function isUnderConsolidateAfter(claim: NodeClaim, pool: NodePool, nowMs: number): boolean {
+  const waitMs = consolidatableIn(claim, pool, nowMs);
+  return waitMs !== undefined && waitMs > 0;
+}

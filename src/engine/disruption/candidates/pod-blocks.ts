@@ -1,0 +1,100 @@
+/** What keeps a pod where it is: its own annotation, and PodDisruptionBudgets. */
+import { getCondition } from '../../../api/conditions.ts';
+import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
+import { compareText } from '../../instancetypes.ts';
+import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../../pods.ts';
+import type { BlockCode, ObjectName, Reason } from '../reasons.ts';
+import { budgetsOf, isReadable, namespaceOf } from './pdb-index.ts';
+import { protectionOf } from './protection.ts';
+
+/** Which budgets block: those that allow no eviction at this moment, or those that never will. */
+export type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
+
+/**
+ * The budgets, as `namespace/name`, that keep a pod from being evicted; empty when none does. A pod that the eviction
+ * API would not be asked about is never blocked by them. Two budgets on one pod always block: the API refuses. So does
+ * one that cannot be read.
+ */
+export function blockingBudgets(
+  pod: Pod,
+  budgets: readonly PodDisruptionBudget[],
+  { nowMs, test }: { readonly nowMs: number; readonly test: BudgetTest },
+): readonly string[] {
+  if (!isEvictable(pod, nowMs)) return [];
+  const matching = budgetsOf(pod, budgets);
+  const [budget, ...others] = matching;
+  if (budget === undefined) return [];
+  const blocked = others.length > 0 || (!sparesUnhealthy(budget, pod) && blocks(budget, test));
+  return blocked ? matching.map(({ metadata }) => keyOf(metadata)) : [];
+}
+
+const keyOf = (metadata: ObjectMeta): string => `${namespaceOf(metadata)}/${metadata.name}`;
+
+const sparesUnhealthy = (budget: PodDisruptionBudget, pod: Pod): boolean =>
+  budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && getCondition(pod, 'Ready')?.status === 'False';
+
+function blocks(budget: PodDisruptionBudget, test: BudgetTest): boolean {
+  const { spec, status } = budget;
+  if (!isReadable(budget)) return true;
+  if (test === 'no-disruption-now') return (status?.disruptionsAllowed ?? 0) === 0;
+  return spec.maxUnavailable === 0 || spec.maxUnavailable === '0%' || spec.minAvailable === '100%';
+}
+
+/** Pods of a node that is going away that can be given another place now. */
+export const currentlyReschedulable = (pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean =>
+  isReschedulable(pod) &&
+  !(isActive(pod) && doNotDisrupt(pod, nowMs)) &&
+  blockingBudgets(pod, budgets, { nowMs, test: 'never-any-disruption' }).length === 0;
+
+/** Why pods keep their node from being disrupted gracefully; undefined when none does. */
+export function podBlock(
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+): Reason<BlockCode> | undefined {
+  const untouchable = firstByName(pods.filter((pod) => isActive(pod) && doNotDisrupt(pod, nowMs)));
+  if (untouchable) return protectedBlock(untouchable, nowMs);
+  const blockingOf = (pod: Pod): readonly string[] =>
+    blockingBudgets(pod, budgets, { nowMs, test: 'no-disruption-now' });
+  const held = firstByName(pods.filter((pod) => blockingOf(pod).length > 0));
+  if (held === undefined) return undefined;
+  const [only, ...others] = blockingOf(held);
+  if (only !== undefined && others.length === 0) return budgetBlock(only, budgets);
+  return {
+    code: 'several-pdbs',
+    text: `eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${blockingOf(held).join(' ')}])`,
+    object: podName(held),
+  };
+}
+
+/** Of several pods, the same one is named each time. */
+const firstByName = (pods: readonly Pod[]): Pod | undefined =>
+  pods.length < 2 ? pods[0] : pods.toSorted((a, b) => compareText(podKey(a), podKey(b)))[0];
+
+const podName = ({ metadata }: Pod): ObjectName => ({
+  kind: 'Pod',
+  namespace: namespaceOf(metadata),
+  name: metadata.name,
+});
+
+function protectedBlock(pod: Pod, nowMs: number): Reason<BlockCode> {
+  const text = `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=${podKey(pod)})`;
+  const protection = protectionOf(pod, nowMs);
+  const block = { code: 'pod-do-not-disrupt' as const, text, object: podName(pod) };
+  return protection.kind === 'until'
+    ? { ...block, nearestMiss: `until ${new Date(protection.ms).toISOString()}` }
+    : block;
+}
+
+function budgetBlock(key: string, budgets: readonly PodDisruptionBudget[]): Reason<BlockCode> {
+  const text = `pdb prevents pod evictions (PodDisruptionBudget=[${key}])`;
+  const [namespace = '', name = ''] = key.split('/');
+  const { status } = budgets.find(({ metadata }) => keyOf(metadata) === key) ?? {};
+  const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
+  return {
+    code: 'pdb',
+    text,
+    object: { kind: 'PodDisruptionBudget', namespace, name },
+    nearestMiss: `healthy pods: ${currentHealthy}, required: ${desiredHealthy}`,
+  };
+}

@@ -1,0 +1,34 @@
+/** What a pod's do-not-disrupt annotation amounts to. */
+import { parseDuration } from '../../../api/duration.ts';
+import type { Pod } from '../../../api/kubernetes.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
+
+export type Protection =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'always' }
+  /** For a time that begins when the pod starts, which it has not. */
+  | { readonly kind: 'from-start' }
+  | { readonly kind: 'until'; readonly ms: number }
+  | { readonly kind: 'elapsed' }
+  /** Cannot be read, or is not positive: counts as absent. */
+  | { readonly kind: 'invalid'; readonly error: string };
+
+export function protectionOf(pod: Pod, nowMs: number): Protection {
+  const value = pod.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION];
+  if (value === undefined) return { kind: 'none' };
+  if (value === 'true') return { kind: 'always' };
+  const duration = readDuration(value);
+  if (typeof duration === 'string') return { kind: 'invalid', error: duration };
+  if (pod.status?.startTime === undefined) return { kind: 'from-start' };
+  const untilMs = Date.parse(pod.status.startTime) + duration;
+  return nowMs < untilMs ? { kind: 'until', ms: untilMs } : { kind: 'elapsed' };
+}
+
+function readDuration(value: string): number | string {
+  try {
+    const ms = parseDuration(value);
+    return ms > 0 ? ms : `duration "${value}" must be positive`;
+  } catch {
+    return `"${value}" is neither "true" nor a duration such as 30m`;
+  }
+}

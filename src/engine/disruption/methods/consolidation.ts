@@ -1,0 +1,212 @@
+/** What the methods that make the cluster cheaper have in common. */
+import { isTrue } from '../../../api/conditions.ts';
+import { NEVER } from '../../../api/duration.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
+import type { InstanceType, PlannedClaim } from '../../model.ts';
+import { type Candidate, isEmpty } from '../candidates/candidates.ts';
+import { type Command, decisionOf, savingsText, shortText } from '../command.ts';
+import {
+  declined,
+  type FilterVerdict,
+  type MethodInput,
+  type Note,
+  unconsolidatable,
+  type Validated,
+  verdictOf,
+  withinBudgets,
+} from '../method.ts';
+import type { Evaluation } from '../pricing/balance.ts';
+import { Replacement } from '../pricing/price-filter.ts';
+import type { DeclineCode, Reason } from '../reasons.ts';
+import { type SimulationOptions, strandedReason } from '../simulations/simulation.ts';
+
+/** A spot node is replaced by a spot node only when so many cheaper types make it unlikely to happen again soon. */
+export const SPOT_FLEXIBILITY = 15;
+
+/** Whether a node may be consolidated while pods run on it. */
+export function consolidationFilter(candidate: Candidate): FilterVerdict {
+  const { nodePool, nodeClaim, instanceType, capacityType, zone, stateNode } = candidate;
+  const { consolidateAfter, consolidationPolicy } = nodePool.spec.disruption ?? {};
+  const pool = `NodePool "${nodePool.metadata.name}"`;
+  const type = stateNode.labels[INSTANCE_TYPE_LABEL] ?? '';
+  const whenEmpty = `${pool} has consolidation policy WhenEmpty, but node is not empty`;
+  const unlabelled = (label: string): string => `Node does not have label "${label}"`;
+  return verdictOf([
+    [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
+    [instanceType !== undefined, unconsolidatable('unknown-instance-type', `Instance Type "${type}" not found`)],
+    [Boolean(capacityType), unconsolidatable('no-capacity-type', unlabelled(CAPACITY_TYPE_LABEL))],
+    [Boolean(zone), unconsolidatable('no-zone', unlabelled(ZONE_LABEL))],
+    [consolidateAfter !== NEVER, unconsolidatable('consolidation-disabled', `${pool} has consolidation disabled`)],
+    [!isEmpty(candidate), declined('empty', 'nothing runs on it that needs another place')],
+    [consolidationPolicy !== 'WhenEmpty', unconsolidatable('only-when-empty', whenEmpty)],
+    [isTrue(nodeClaim, 'Consolidatable'), declined('not-consolidatable', 'its NodeClaim is not Consolidatable yet')],
+  ]);
+}
+
+export interface Consolidation {
+  readonly command?: Command;
+  /** Instance types of the replacement's NodePool. */
+  readonly types?: readonly InstanceType[];
+  /** Names of those that would be cheaper, before one capacity type was settled on. */
+  readonly cheaper?: readonly string[];
+  /** Why there is no command. */
+  readonly reason?: Reason<DeclineCode>;
+  readonly notes: readonly Note[];
+}
+
+/** The command that takes these candidates away for less money than they cost, if there is one. */
+export async function consolidate(
+  candidates: readonly Candidate[],
+  { simulate, spotToSpot, consolidation }: MethodInput,
+): Promise<Consolidation> {
+  const [only, ...others] = candidates;
+  const cannot = (reason: Reason<DeclineCode>): Consolidation => ({
+    reason,
+    notes: only && others.length === 0 ? [{ kind: 'Unconsolidatable', candidate: only, message: reason.text }] : [],
+  });
+  // of several nodes it does not matter how many they would take
+  const options = { sparesQuietNodes: true, ...(others.length > 0 ? { mostClaims: 1 } : {}) };
+  const simulation = await simulate(candidates, options);
+  if (simulation === undefined) return { notes: [] };
+  const { claims, plan, pools, stranded } = simulation;
+  if (stranded.size > 0) return cannot(strandedReason(stranded));
+  const base = { reason: 'Underutilized' as const, candidates, plan };
+  const [claim] = claims;
+  if (claim === undefined) return { command: { ...base, replacements: [] }, notes: [] };
+  if (claims.length > 1) {
+    const text = `Can't remove without creating ${claims.length} candidates`;
+    return cannot({ code: 'several-replacements', text });
+  }
+  const types = pools.find(({ nodePool }) => nodePool.metadata.name === claim.nodePool)?.instanceTypes ?? [];
+  const found = narrowed(Replacement.of(claim, types), candidates, { spotToSpot, consolidation });
+  if ('code' in found) return cannot(found);
+  const command: Command = { ...base, replacements: [found.replacement.claim] };
+  return {
+    command,
+    types,
+    cheaper: found.cheaper.names,
+    notes: candidateNotes(command),
+  };
+}
+
+/** For the NodePools that score what is done to them. */
+export const poolApprovals = (views: readonly Evaluation[]): readonly Note[] =>
+  views
+    .filter(({ score }) => score !== undefined)
+    .map(({ nodePool, text }) => ({ kind: 'ConsolidationApproved', nodePool, message: text }));
+
+/** For the nodes of a command that is being weighed. */
+export const candidateNotes = (command: Command): readonly Note[] =>
+  command.candidates.map((candidate) => ({
+    kind: 'ConsolidationCandidate',
+    candidate,
+    message: `Consolidation candidate: ${eventText(command, candidate)} ${savingsText(command)}`,
+    dedupe: [shortText(command)],
+  }));
+
+/** For a node's own events: of a command for many nodes, its part. */
+const eventText = (command: Command, { name }: Candidate): string =>
+  command.candidates.length === 1
+    ? shortText(command)
+    : `${decisionOf(command)}: [${name}] (part of ${command.candidates.length}-node consolidation)`;
+
+interface Narrowed {
+  /** With all the types that would be cheaper. */
+  readonly cheaper: Replacement;
+  /** With those of them that may be launched. */
+  readonly replacement: Replacement;
+}
+
+/** The replacement narrowed to what saves money, or why it cannot. */
+function narrowed(
+  replacement: Replacement,
+  candidates: readonly Candidate[],
+  { spotToSpot, consolidation }: Pick<MethodInput, 'spotToSpot' | 'consolidation'>,
+): Narrowed | Reason<DeclineCode> {
+  const price = candidates.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
+  const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
+  if (allSpot && replacement.admits('spot')) {
+    if (spotToSpot) return narrowedSpot(replacement.only('spot'), price, candidates.length);
+    const text = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
+    return { code: 'spot-to-spot-disabled', text };
+  }
+  const cheaper = filtered(replacement, price);
+  if ('code' in cheaper) return cheaper;
+  const one = consolidation === 'compatible' ? cheaper.spotAlone() : cheaper.spotOrOnDemand(price);
+  return typeof one === 'string' ? tooFew(one) : { cheaper, replacement: one };
+}
+
+function filtered(replacement: Replacement, price: number): Replacement | Reason<DeclineCode> {
+  const kept = replacement.cheaperThan(price);
+  if (typeof kept === 'string') return tooFew(kept);
+  if (kept.count > 0) return kept;
+  const { cheapest, usdPerHour } = replacement.claim;
+  const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h, now it is $${price.toFixed(4)}/h`;
+  return { code: 'not-cheaper', text: "Can't replace with a cheaper node", nearestMiss };
+}
+
+const tooFew = (text: string): Reason<DeclineCode> => ({ code: 'min-values', text: `Filtering by price: ${text}` });
+
+function narrowedSpot(replacement: Replacement, price: number, candidates: number): Narrowed | Reason<DeclineCode> {
+  const cheaper = filtered(replacement, price);
+  if ('code' in cheaper) return cheaper;
+  if (candidates > 1) return { cheaper, replacement: cheaper };
+  const { count } = cheaper;
+  if (count < SPOT_FLEXIBILITY) {
+    const text = `SpotToSpotConsolidation requires ${SPOT_FLEXIBILITY} cheaper instance type options than the current candidate to consolidate, got ${count}`;
+    return { code: 'spot-to-spot-flexibility', text, nearestMiss: `${count} of ${SPOT_FLEXIBILITY} types` };
+  }
+  return { cheaper, replacement: cheaper.first(SPOT_FLEXIBILITY) };
+}
+
+/** Whether the candidates are still there, undisturbed and within budget; and then whether the plan still works. */
+export async function validateConsolidation(
+  command: Command,
+  later: MethodInput,
+  how: Pick<SimulationOptions, 'packing' | 'packingWork'> = {},
+): Promise<Validated> {
+  const before = stillEligible(command, later);
+  if ('failure' in before) return before;
+  const simulation = await later.simulate(before.candidates, { sparesQuietNodes: true, ...how });
+  const claims = simulation?.claims ?? [];
+  const holds = simulation !== undefined && simulation.stranded.size === 0 && matches(command, claims);
+  if (!holds) {
+    const text = 'scheduling simulation produced new results';
+    return { failure: { category: 'scheduling', text, failed: 0 }, dropped: 0 };
+  }
+  const after = stillEligible(command, await later.refresh());
+  return 'failure' in after ? after : { command, dropped: 0 };
+}
+
+/** As many nodes as planned, and the planned types of each must still all be possible: anything may be launched of them. */
+function matches({ replacements }: Command, claims: readonly PlannedClaim[]): boolean {
+  if (replacements.length !== claims.length) return false;
+  const left = claims.map(({ instanceTypes }) => new Set(instanceTypes));
+  // those with more types are harder to match
+  const inOrder = replacements.toSorted((a, b) => b.instanceTypes.length - a.instanceTypes.length);
+  return inOrder.every(({ instanceTypes }) => {
+    const at = left.findIndex((possible) => instanceTypes.every((name) => possible.has(name)));
+    if (at >= 0) left.splice(at, 1);
+    return at >= 0;
+  });
+}
+
+function stillEligible(
+  command: Command,
+  { candidates, budgets, nowMs }: MethodInput,
+): { readonly candidates: readonly Candidate[] } | (Validated & { readonly failure: object }) {
+  const failed = command.candidates.length;
+  const proposed = new Set(command.candidates.map(({ name }) => name));
+  const still = candidates.filter(({ name }) => proposed.has(name));
+  if (still.length !== failed) {
+    return { failure: { category: 'churn', text: `${failed} candidates are no longer valid`, failed }, dropped: 0 };
+  }
+  if (still.some(({ stateNode }) => stateNode.nominatedUntilMs > nowMs)) {
+    return { failure: { category: 'budget', text: 'a candidate was nominated during validation', failed }, dropped: 0 };
+  }
+  if (withinBudgets(still, budgets).constrained) {
+    const text = 'a candidate can no longer be disrupted without violating budgets';
+    return { failure: { category: 'budget', text, failed }, dropped: 0 };
+  }
+  return { candidates: still };
+}

@@ -1,0 +1,64 @@
+/** Replaces nodes that are no longer what their NodePool or NodeClass asks for, one at a time. */
+import { getCondition, isTrue } from '../../../api/conditions.ts';
+import type { Candidate } from '../candidates/candidates.ts';
+import {
+  declined,
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  type Note,
+  overBudget,
+  verdictOf,
+} from '../method.ts';
+import type { DeclineCode, Reason } from '../reasons.ts';
+import { strandedReason } from '../simulations/simulation.ts';
+
+export const drift: Method = {
+  name: 'drift',
+  reason: 'Drifted',
+  class: 'eventual',
+  consolidationType: '',
+  isSearch: true,
+  filter: ({ nodePool, nodeClaim }) =>
+    verdictOf([
+      [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
+      [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'it is what its NodePool and NodeClass ask for')],
+    ]),
+  decide,
+};
+
+const driftedMs = ({ nodeClaim }: Candidate): number =>
+  Date.parse(getCondition(nodeClaim, 'Drifted')?.lastTransitionTime ?? '') || 0;
+
+/** Nodes without pods to move go first, then those that drifted first. */
+function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
+  const rank = ({ reschedulablePods }: Candidate): number => (reschedulablePods.length === 0 ? 0 : 1);
+  return [...candidates].sort((a, b) => rank(a) - rank(b) || driftedMs(a) - driftedMs(b) || (a.name < b.name ? -1 : 1));
+}
+
+async function decide({ candidates, budgets, simulate }: MethodInput): Promise<MethodResult> {
+  const notes: Note[] = [];
+  const reasons = new Map<string, Reason<DeclineCode>>();
+  for (const candidate of inOrder(candidates)) {
+    if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
+      reasons.set(candidate.providerId, overBudget(candidate, 'Drifted'));
+      continue;
+    }
+    const simulation = await simulate([candidate], { sparesQuietNodes: false });
+    if (simulation === undefined) continue;
+    if (simulation.stranded.size > 0) {
+      const reason = strandedReason(simulation.stranded);
+      reasons.set(candidate.providerId, reason);
+      notes.push({ kind: 'DisruptionBlocked', candidate, message: reason.text });
+      continue;
+    }
+    const { claims, plan } = simulation;
+    return {
+      commands: [{ reason: 'Drifted', candidates: [candidate], replacements: claims, plan }],
+      exhausted: false,
+      notes,
+      reasons,
+    };
+  }
+  return { commands: [], exhausted: false, notes, reasons };
+}

@@ -1,0 +1,67 @@
+/** Gives back nodes on which nothing has to stay. */
+import { isTrue } from '../../../api/conditions.ts';
+import { NEVER } from '../../../api/duration.ts';
+import { bySavings, type Candidate, isEmpty } from '../candidates/candidates.ts';
+import type { Command } from '../command.ts';
+import {
+  declined,
+  type FilterVerdict,
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  overBudgets,
+  unconsolidatable,
+  VALIDATION_DELAY_MS,
+  type Validated,
+  verdictOf,
+  withinBudgets,
+} from '../method.ts';
+
+export const emptiness: Method = {
+  name: 'emptiness',
+  reason: 'Empty',
+  class: 'graceful',
+  consolidationType: 'empty',
+  validateAfterMs: VALIDATION_DELAY_MS,
+  abandoned: 'abandoning empty node consolidation attempt due to pod churn, command is no longer valid',
+  filter,
+  decide,
+  validate,
+};
+
+function filter(candidate: Candidate): FilterVerdict {
+  const { nodePool, nodeClaim, stateNode, name } = candidate;
+  const { replicas, disruption } = nodePool.spec;
+  const disabled = `NodePool "${nodePool.metadata.name}" has consolidation disabled`;
+  return verdictOf([
+    [replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
+    [disruption?.consolidateAfter !== NEVER, unconsolidatable('consolidation-disabled', disabled)],
+    [stateNode.bufferPods === 0, unconsolidatable('buffer-pods', `Node "${name}" has buffer pods`)],
+    [isEmpty(candidate), declined('not-empty', 'pods that need another place run on it')],
+    [isTrue(nodeClaim, 'Consolidatable'), declined('not-consolidatable', 'its NodeClaim is not Consolidatable yet')],
+  ]);
+}
+
+async function decide({ candidates, budgets }: MethodInput): Promise<MethodResult> {
+  const { taken, skipped, constrained } = withinBudgets(bySavings(candidates), budgets);
+  const reasons = overBudgets(skipped, 'Empty');
+  if (taken.length === 0) return { commands: [], exhausted: !constrained, notes: [], reasons };
+  const command: Command = { reason: 'Empty', candidates: taken, replacements: [] };
+  return { commands: [command], exhausted: false, notes: [], reasons };
+}
+
+/** What is still empty, not expecting pods, and within the budgets as they are by then. */
+async function validate(command: Command, { candidates, budgets, nowMs }: MethodInput): Promise<Validated> {
+  const proposed = new Set(command.candidates.map(({ name }) => name));
+  const still = candidates.filter(({ name }) => proposed.has(name));
+  if (still.length === 0) {
+    const text = `${proposed.size} candidates are no longer valid`;
+    return { failure: { category: 'churn', text, failed: proposed.size }, dropped: 0 };
+  }
+  const quiet = still.filter(({ stateNode }) => stateNode.nominatedUntilMs <= nowMs);
+  const { taken } = withinBudgets(quiet, budgets);
+  const dropped = still.length - taken.length;
+  if (taken.length > 0) return { command: { ...command, candidates: taken }, dropped };
+  const text = 'a candidate can no longer be disrupted without violating budgets';
+  return { failure: { category: 'budget', text, failed: 0 }, dropped };
+}

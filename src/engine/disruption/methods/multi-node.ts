@@ -1,0 +1,169 @@
+/** Removes several nodes at once, with at most one new node in their place. */
+
+import { requirementsOf } from '../../instancetypes.ts';
+import type { InstanceType } from '../../model.ts';
+import { LOOSE, Requirements } from '../../requirements.ts';
+import { bySavings, type Candidate } from '../candidates/candidates.ts';
+import { type Command, savingsOf } from '../command.ts';
+import {
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  type Note,
+  overBudgets,
+  VALIDATION_DELAY_MS,
+  withinBudgets,
+} from '../method.ts';
+import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
+import { Replacement } from '../pricing/price-filter.ts';
+import { groupsOf, movesOf } from './candidate-groups.ts';
+import { consolidate, consolidationFilter, poolApprovals, validateConsolidation } from './consolidation.ts';
+
+const TIMEOUT_MS = 60_000;
+/** Searches start below so many nodes, to keep single commands digestible. */
+const BATCH = 100;
+/** Work of the search beyond what the reference does; see `movesOf`. */
+const MOST_MOVES = 20_000;
+
+export const multiNode: Method = {
+  name: 'multi-node consolidation',
+  reason: 'Underutilized',
+  class: 'graceful',
+  consolidationType: 'multi',
+  isSearch: true,
+  validateAfterMs: VALIDATION_DELAY_MS,
+  filter: consolidationFilter,
+  decide,
+  validate: validateConsolidation,
+};
+
+interface Search {
+  readonly best?: { readonly command: Command; readonly views: readonly Evaluation[]; readonly notes: readonly Note[] };
+  /** Views on the last batch that was worth it but not to a NodePool's `Balanced` policy. */
+  readonly rejected?: readonly Evaluation[];
+  /** Views on every batch that was worth it, in the order in which they were looked at. */
+  readonly weighed: readonly Evaluation[];
+  /** Size of the batch at which time ran out. */
+  readonly stoppedAt?: number;
+}
+
+const NOTHING: Search = { weighed: [] };
+
+async function decide(input: MethodInput): Promise<MethodResult> {
+  const { taken, skipped, constrained } = withinBudgets(bySavings(input.candidates), input.budgets);
+  const found = taken.length < 2 ? NOTHING : await searchAll(taken, input);
+  const { best, rejected = [], stoppedAt, weighed } = found;
+  const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
+  const reasons = overBudgets(skipped, 'Underutilized');
+  if (best === undefined) {
+    const notes = poolApprovals(rejected.filter(({ approved }) => approved)); // of those that another pool overruled
+    return { commands: [], exhausted: !constrained, ...timeout, notes, evaluations: rejected, weighed, reasons };
+  }
+  return {
+    commands: [best.command],
+    exhausted: false,
+    ...timeout,
+    notes: [...best.notes, ...poolApprovals(best.views)],
+    evaluations: best.views,
+    weighed,
+    reasons,
+  };
+}
+
+function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<MethodResult['timeout']> {
+  return found
+    ? { message: 'stopping multi-node consolidation after timeout, returning last valid command', fields: {} }
+    : {
+        message: 'failed to find a multi-node consolidation after timeout',
+        fields: { last_batch_size: lastBatchSize },
+      };
+}
+
+/**
+ * Looks among all candidates, as the reference does, and then also among those that have something in common: nodes of
+ * different zones or NodePools rarely go together, and one of them in the way ends a run. What saves most counts.
+ */
+async function searchAll(candidates: readonly Candidate[], input: MethodInput): Promise<Search> {
+  let found = await search(candidates, input);
+  if (input.consolidation === 'compatible') return found;
+  let moves = MOST_MOVES;
+  for (const group of groupsOf(candidates)) {
+    const isFull = (found.best?.command.candidates.length ?? 0) > BATCH;
+    if (isFull || moves <= 0 || found.stoppedAt !== undefined) break;
+    const counted = counting(input);
+    const other = await search(group, counted);
+    moves -= counted.moves();
+    found = { ...found, weighed: [...found.weighed, ...other.weighed] };
+    if (other.best && (found.best === undefined || saves(other.best) > saves(found.best))) {
+      found = { ...found, best: other.best };
+    }
+  }
+  return found;
+}
+
+const saves = ({ command }: NonNullable<Search['best']>): number => savingsOf(command);
+
+/** The same input; its simulations count the pods that they move. */
+function counting(input: MethodInput): MethodInput & { readonly moves: () => number } {
+  let moves = 0;
+  return {
+    ...input,
+    moves: () => moves,
+    simulate: (gone, options) => {
+      moves += movesOf(gone);
+      return input.simulate(gone, options);
+    },
+  };
+}
+
+/** Looks for the longest run of candidates, best first, that can go together. */
+async function search(candidates: readonly Candidate[], input: MethodInput): Promise<Search> {
+  let found = NOTHING;
+  let low = 1;
+  let high = candidates.length <= BATCH ? candidates.length - 1 : BATCH;
+  while (low <= high) {
+    if (input.elapsedMs() >= TIMEOUT_MS) return { ...found, stoppedAt: high - low + 1 };
+    const middle = Math.floor((low + high) / 2);
+    const batch = candidates.slice(0, middle + 1);
+    const { command, types = [], cheaper = [], notes } = await consolidate(batch, input);
+    const narrowed = command && withoutOwnTypes(command, types, cheaper);
+    const views = narrowed ? evaluate(narrowed, input.totals) : [];
+    found = { ...found, weighed: [...found.weighed, ...views] };
+    if (narrowed && isApproved(views)) {
+      found = { ...found, best: { command: narrowed, views, notes } };
+      low = middle + 1;
+      continue;
+    }
+    if (narrowed) found = { ...found, rejected: views };
+    high = middle - 1;
+  }
+  return found;
+}
+
+/**
+ * Keeps a replacement from costing as much as a candidate of a type that would do: keeping that node and removing the
+ * others would be better.
+ * @param types of the replacement's NodePool
+ * @param enough names of those that are cheaper than the candidates together, sold as what is to be bought or not
+ */
+function withoutOwnTypes(
+  command: Command,
+  types: readonly InstanceType[],
+  enough: readonly string[],
+): Command | undefined {
+  const [planned] = command.replacements;
+  if (planned === undefined) return command;
+  const prices = new Map<string, number>();
+  for (const { instanceType, stateNode } of command.candidates) {
+    if (instanceType === undefined) continue;
+    const labels = Requirements.fromLabels(stateNode.labels);
+    // sold out or not: the node is there
+    const own = instanceType.offerings.filter((offering) => labels.compatible(requirementsOf(offering), LOOSE));
+    const price = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
+    prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
+  }
+  const limit = Math.min(...enough.flatMap((name) => prices.get(name) ?? []));
+  const kept = Replacement.again(planned, types).cheaperThan(limit);
+  if (typeof kept === 'string' || kept.count === 0) return undefined;
+  return { ...command, replacements: [kept.claim] };
+}

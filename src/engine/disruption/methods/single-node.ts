@@ -1,0 +1,118 @@
+/** Removes or replaces one node at a time. */
+
+import { bySavings, type Candidate } from '../candidates/candidates.ts';
+import { type Command, savingsText, shortText } from '../command.ts';
+import {
+  type Failure,
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  type Note,
+  overBudget,
+  VALIDATION_DELAY_MS,
+  type Validated,
+} from '../method.ts';
+import { couldPass, deletionScore, type Evaluation, evaluate, isApproved, THRESHOLD } from '../pricing/balance.ts';
+import type { DeclineCode, Reason } from '../reasons.ts';
+import { type Consolidation, consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
+
+const TIMEOUT_MS = 3 * 60_000;
+
+export const singleNode: Method = {
+  name: 'single-node consolidation',
+  reason: 'Underutilized',
+  class: 'graceful',
+  consolidationType: 'single',
+  isSearch: true,
+  validateAfterMs: VALIDATION_DELAY_MS,
+  filter: consolidationFilter,
+  decide,
+  validate,
+};
+
+/**
+ * Best first, but each NodePool in turn, so that a large one does not starve the others of attention. Pools that an
+ * earlier search had no time for come before the rest.
+ */
+function interleaved(candidates: readonly Candidate[], unseen: ReadonlySet<string>): readonly Candidate[] {
+  const groups = Map.groupBy(bySavings(candidates), ({ nodePool }) => nodePool.metadata.name);
+  const names = [...groups.keys()].sort();
+  const order = [...names.filter((name) => unseen.has(name)), ...names.filter((name) => !unseen.has(name))];
+  const longest = Math.max(0, ...[...groups.values()].map(({ length }) => length));
+  return Array.from({ length: longest }, (_, at) => order.flatMap((name) => groups.get(name)?.[at] ?? [])).flat();
+}
+
+async function decide(input: MethodInput): Promise<MethodResult> {
+  const { candidates, budgets, totals, elapsedMs } = input;
+  const notes: Note[] = [];
+  const evaluations: Evaluation[] = [];
+  const reasons = new Map<string, Reason<DeclineCode>>();
+  const failures: Failure[] = [];
+  const unseen = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
+  let constrained = false;
+  let evaluated = 0;
+  for (const candidate of interleaved(candidates, input.unseenPools)) {
+    if (elapsedMs() > TIMEOUT_MS) {
+      const message = 'abandoning single-node consolidation due to timeout';
+      const timeout = { message, fields: { candidates_evaluated: evaluated } };
+      return { commands: [], exhausted: false, timeout, unseenPools: unseen, notes, evaluations, reasons, failures };
+    }
+    unseen.delete(candidate.nodePool.metadata.name);
+    if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
+      constrained = true;
+      reasons.set(candidate.providerId, overBudget(candidate, 'Underutilized'));
+      continue;
+    }
+    if (!couldPass(candidate, totals)) {
+      reasons.set(candidate.providerId, unbalanced(deletionScore(candidate, totals)));
+      continue;
+    }
+    evaluated += 1;
+    const { command, reason, notes: more } = await attempt(candidate, input, failures);
+    notes.push(...more);
+    if (reason !== undefined) reasons.set(candidate.providerId, reason);
+    if (command === undefined) continue;
+    const views = evaluate(command, totals);
+    evaluations.push(...views);
+    if (!isApproved(views)) {
+      reasons.set(candidate.providerId, unbalanced(views[0]?.score));
+      continue;
+    }
+    notes.push(...approvals(views, candidate));
+    return { commands: [command], exhausted: false, unseenPools: unseen, notes, evaluations, reasons, failures };
+  }
+  return { commands: [], exhausted: !constrained, unseenPools: new Set(), notes, evaluations, reasons, failures };
+}
+
+/** What cannot be decided about one node must not keep the others from being looked at. */
+async function attempt(candidate: Candidate, input: MethodInput, failures: Failure[]): Promise<Consolidation> {
+  try {
+    return await consolidate([candidate], input);
+  } catch (error) {
+    failures.push({ node: candidate.name, error: error instanceof Error ? error.message : String(error) });
+    return { reason: { code: 'failed', text: 'deciding about it failed; the log has the error' }, notes: [] };
+  }
+}
+
+const unbalanced = (score = 0): Reason<DeclineCode> => ({
+  code: 'unbalanced',
+  text: 'the Balanced policy of its NodePool finds the savings too small for the disruption',
+  nearestMiss: `score ${score.toFixed(2)}, at least ${THRESHOLD.toFixed(2)} needed`,
+});
+
+const approvals = (views: readonly Evaluation[], candidate: Candidate): readonly Note[] =>
+  views
+    .filter(({ score }) => score !== undefined)
+    .map(({ text }) => ({ kind: 'ConsolidationApproved', candidate, message: text }));
+
+async function validate(command: Command, later: MethodInput): Promise<Validated> {
+  const validated = await validateConsolidation(command, later);
+  const { failure } = validated;
+  if (failure === undefined) return validated;
+  const text = shortText(command);
+  const message = `Consolidation rejected: ${text}, reason: ${failure.category} ${savingsText(command)}`;
+  const notes = command.candidates.map(
+    (candidate): Note => ({ kind: 'ConsolidationRejected', candidate, message, dedupe: [text, failure.category] }),
+  );
+  return { ...validated, notes };
+}

@@ -1,0 +1,63 @@
+/** Replaces drifted nodes of NodePools that hold a fixed number of nodes: one for one, whatever runs on them. */
+import { isTrue } from '../../../api/conditions.ts';
+import type { NodePool } from '../../../api/nodepool.ts';
+import { readableResources } from '../../resources.ts';
+import { templateClaim } from '../../staticpools.ts';
+import type { Candidate } from '../candidates/candidates.ts';
+import { type ClaimCounts, NO_CLAIMS } from '../candidates/claim-counts.ts';
+import type { Command } from '../command.ts';
+import { declined, type Method, type MethodInput, type MethodResult, verdictOf } from '../method.ts';
+import type { DeclineCode, Reason } from '../reasons.ts';
+
+export const staticDrift: Method = {
+  name: 'static drift',
+  reason: 'Drifted',
+  class: 'eventual',
+  consolidationType: '',
+  filter: ({ nodePool, nodeClaim }) =>
+    verdictOf([
+      [nodePool.spec.replicas !== undefined, declined('dynamic-pool', 'its NodePool buys nodes as pods need them')],
+      [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'it is what its NodePool and NodeClass ask for')],
+    ]),
+  decide,
+};
+
+async function decide({ candidates, budgets, claims, pools }: MethodInput): Promise<MethodResult> {
+  const commands: Command[] = [];
+  const reasons = new Map<string, Reason<DeclineCode>>();
+  for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
+    const pool = pools.get(name);
+    if (pool === undefined) continue;
+    const count = granted(pool.nodePool, own.length, budgets.get(name) ?? 0, claims.get(name) ?? NO_CLAIMS);
+    const planned = templateClaim(pool.nodePool, pool.instanceTypes);
+    for (const [at, candidate] of inOrder(own).entries()) {
+      if (at < count) commands.push({ reason: 'Drifted', candidates: [candidate], replacements: [planned] });
+      else reasons.set(candidate.providerId, noRoom(name));
+    }
+  }
+  return { commands, exhausted: false, notes: [], reasons };
+}
+
+/** Its budgets, its limit of nodes, or a replacement that is still to take its place. */
+const noRoom = (name: string): Reason<DeclineCode> => ({
+  code: 'budget',
+  text: 'its NodePool has no room for one more replacement now',
+  object: { kind: 'NodePool', name },
+});
+
+const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
+  [...candidates].sort((a, b) => (a.name < b.name ? -1 : 1));
+
+/** A limit that cannot be read leaves no room. */
+function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
+  if (limits.nodes === undefined) return Number.POSITIVE_INFINITY;
+  return readableResources(limits).nodes ?? 0;
+}
+
+/** How many nodes may be replaced now: each needs room for its replacement within the pool's limit of nodes. */
+function granted(pool: NodePool, wanted: number, budget: number, claims: ClaimCounts): number {
+  const { active, pending, deleting } = claims;
+  if (active + pending > (pool.spec.replicas ?? 0)) return 0; // a replacement is there and what it replaces is not gone
+  const limit = limitOfNodes(pool);
+  return Math.max(0, Math.min(budget, wanted, limit - (active + pending + deleting)));
+}

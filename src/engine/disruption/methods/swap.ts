@@ -1,0 +1,189 @@
+/**
+ * Replaces several nodes by others that cost less together: what consolidation one by one, or into a
+ * single node, cannot do. Comes after these, because it moves more pods for the money.
+ */
+import type { InstanceType, PlannedClaim } from '../../model.ts';
+import { bySavings, type Candidate } from '../candidates/candidates.ts';
+import { type Command, savingsOf } from '../command.ts';
+import {
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  overBudgets,
+  VALIDATION_DELAY_MS,
+  withinBudgets,
+} from '../method.ts';
+import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
+import { Replacement } from '../pricing/price-filter.ts';
+import { byWaste } from '../pricing/worth.ts';
+import { costOf, groupsOf } from './candidate-groups.ts';
+import {
+  candidateNotes,
+  consolidationFilter,
+  poolApprovals,
+  SPOT_FLEXIBILITY,
+  validateConsolidation,
+} from './consolidation.ts';
+
+const TIMEOUT_MS = 20_000;
+/** Moving pods is not free: a swap that saves less of what its nodes cost is left alone. */
+const LEAST_SAVINGS = 0.05;
+/** A node stays out of a swap that saves this part without it. */
+const WORTH_KEEPING = 0.98;
+/** Sizes of the sets that are tried. */
+const SIZES = [2, 3, 4, 6, 8, 12, 16, 24];
+/** Sets of each size for which the cheapest nodes are worked out. */
+const TRIALS_PER_SIZE = 2;
+/** Small nodes are often the cheapest, but each has its own system and daemons to keep up. */
+const NODES_PER_NODE = 2;
+/** New nodes are filled well, but not for any effort. */
+const PACKING = { packing: 'cheapest', packingWork: 1_000_000 } as const;
+
+export const swap: Method = {
+  name: 'swap consolidation',
+  reason: 'Underutilized',
+  class: 'graceful',
+  consolidationType: 'swap',
+  isSearch: true,
+  validateAfterMs: VALIDATION_DELAY_MS,
+  filter: consolidationFilter,
+  decide,
+  validate: (command, later) => validateConsolidation(command, later, PACKING),
+};
+
+interface Found {
+  readonly command: Command;
+  readonly views: readonly Evaluation[];
+}
+
+async function decide(input: MethodInput): Promise<MethodResult> {
+  const { taken, skipped, constrained } = withinBudgets(bySavings(input.candidates), input.budgets);
+  const reasons = overBudgets(skipped, 'Underutilized');
+  const search = new Search(input);
+  for (const set of setsOf(taken, input)) await search.look(set);
+  await search.shrink();
+  const { best } = search;
+  if (best === undefined) return { commands: [], exhausted: !constrained, notes: [], reasons };
+  return {
+    commands: [best.command],
+    exhausted: false,
+    notes: [...candidateNotes(best.command), ...poolApprovals(best.views)],
+    evaluations: best.views,
+    reasons,
+  };
+}
+
+/** Keeps the best swap so far. */
+class Search {
+  best: Found | undefined;
+  readonly #input: MethodInput;
+
+  constructor(input: MethodInput) {
+    this.#input = input;
+  }
+
+  get #saved(): number {
+    return this.best === undefined ? 0 : savingsOf(this.best.command);
+  }
+
+  async look({ candidates, waste }: NodeSet): Promise<void> {
+    if (waste <= this.#saved) return;
+    const found = await this.#trade(candidates);
+    if (found !== undefined && savingsOf(found.command) > this.#saved) this.best = found;
+  }
+
+  /** Leaves out nodes that bring next to nothing: their pods need not move. */
+  async shrink(): Promise<void> {
+    let part = Math.floor((this.best?.command.candidates.length ?? 0) / 2);
+    for (; part >= 1 && this.best !== undefined; part = Math.floor(part / 2)) {
+      const rest = this.best.command.candidates.slice(0, -part);
+      const found = rest.length < 2 ? undefined : await this.#trade(rest);
+      if (found !== undefined && savingsOf(found.command) >= this.#saved * WORTH_KEEPING) this.best = found;
+    }
+  }
+
+  async #trade(candidates: readonly Candidate[]): Promise<Found | undefined> {
+    if (this.#input.elapsedMs() >= TIMEOUT_MS) return undefined;
+    return trade(candidates, this.#input);
+  }
+}
+
+interface NodeSet {
+  readonly candidates: readonly Candidate[];
+  /** What the nodes cost beyond the worth of what runs on them, USD per hour: about the most that a swap can save. */
+  readonly waste: number;
+}
+
+/** Sets of nodes that cost much for what runs on them: of each size the most promising ones, those with most waste first. */
+function setsOf(candidates: readonly Candidate[], { pools }: MethodInput): readonly NodeSet[] {
+  const sets = new Map<string, NodeSet>();
+  for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
+    const pool = pools.get(name);
+    if (pool === undefined) continue;
+    const wasteful = byWaste(own, pool);
+    const wasteOf = new Map(wasteful.map(({ candidate, usdPerHour }) => [candidate, usdPerHour]));
+    const inOrder = wasteful.map(({ candidate }) => candidate);
+    for (const set of [inOrder, ...groupsOf(inOrder)].flatMap(partsOf)) {
+      const waste = set.reduce((sum, candidate) => sum + (wasteOf.get(candidate) ?? 0), 0);
+      sets.set(set.map(({ providerId }) => providerId).join(' '), { candidates: set, waste });
+    }
+  }
+  const byWasteOfAll = [...sets.values()].sort((a, b) => b.waste - a.waste);
+  const bySize = Map.groupBy(byWasteOfAll, (set) => set.candidates.length);
+  const chosen = new Set([...bySize.values()].flatMap((same) => same.slice(0, TRIALS_PER_SIZE)));
+  return byWasteOfAll.filter((set) => chosen.has(set));
+}
+
+/** The first few of a group, in each size. */
+const partsOf = (group: readonly Candidate[]): readonly (readonly Candidate[])[] =>
+  SIZES.filter((size) => size <= group.length).map((size) => group.slice(0, size));
+
+/** Takes the nodes away for others, if those are cheaper. */
+async function trade(candidates: readonly Candidate[], input: MethodInput): Promise<Found | undefined> {
+  const options = { sparesQuietNodes: true, ...PACKING, mostClaims: NODES_PER_NODE * candidates.length };
+  const simulation = await input.simulate(candidates, options);
+  if (simulation === undefined || simulation.stranded.size > 0) return undefined;
+  const { claims, plan, pools } = simulation;
+  if (claims.length > NODES_PER_NODE * candidates.length) return undefined;
+  const typesOf = (name: string): readonly InstanceType[] =>
+    pools.find(({ nodePool }) => nodePool.metadata.name === name)?.instanceTypes ?? [];
+  const planned = claims.map((claim) => Replacement.of(claim, typesOf(claim.nodePool)));
+  const replacements = cheaperTogether(planned, candidates, input.spotToSpot);
+  if (replacements === undefined) return undefined;
+  const command: Command = { reason: 'Underutilized', candidates, plan, replacements };
+  if (savingsOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
+  const views = evaluate(command, input.totals);
+  return isApproved(views) ? { command, views } : undefined;
+}
+
+/**
+ * The replacements narrowed so that, whatever is launched of each, all of them cost less than the candidates do. Where one
+ * zone is dear, the replacement keeps out of it; a spot node for a spot node comes with many types to choose from, as in
+ * the replacement of a single one. What is to spare is shared out by price.
+ */
+export function cheaperTogether(
+  planned: readonly Replacement[],
+  candidates: readonly Candidate[],
+  spotToSpot: boolean,
+): readonly PlannedClaim[] | undefined {
+  const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
+  const isSpotToSpot = (replacement: Replacement): boolean => allSpot && replacement.admits('spot');
+  if (!spotToSpot && planned.some(isSpotToSpot)) return undefined;
+  const flexibilityOf = (replacement: Replacement): number => (isSpotToSpot(replacement) ? SPOT_FLEXIBILITY : 1);
+  const bound = planned.map((replacement) =>
+    (isSpotToSpot(replacement) ? replacement.only('spot') : replacement).inCheapestZone(flexibilityOf(replacement)),
+  );
+  const least = bound.map((replacement) => replacement.worstOf(flexibilityOf(replacement)));
+  const stretch = costOf(candidates) / least.reduce((sum, price) => sum + price, 0);
+  if (!(stretch > 1)) return undefined;
+  const narrowed: PlannedClaim[] = [];
+  for (const [at, replacement] of bound.entries()) {
+    const limit = (least[at] ?? 0) * stretch;
+    const kept = replacement.cheaperThan(limit);
+    if (typeof kept === 'string' || kept.count < flexibilityOf(replacement)) return undefined;
+    const bought = kept.spotOrOnDemand(limit);
+    if (typeof bought === 'string') return undefined;
+    narrowed.push(bought.claim);
+  }
+  return narrowed;
+}

@@ -1,0 +1,146 @@
+/** Simulations on one snapshot: the solver's answers on the cluster without some of its nodes. */
+import type { Pod } from '../../../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../../api/labels.ts';
+import type { NodePool } from '../../../api/nodepool.ts';
+import type { Plan, Quiet, Snapshot, SolveOptions, StateNode } from '../../model.ts';
+import { isHeavy } from '../../pod-bounds.ts';
+import { isProvisionable, podKey } from '../../pods.ts';
+import { type Prepared, prepare } from '../../solve.ts';
+import { isUnderConsolidateAfter } from '../candidates/consolidate-after.ts';
+import { currentlyReschedulable } from '../candidates/pod-blocks.ts';
+import type { Simulation, SimulationOptions } from './simulation.ts';
+
+export interface SimulatorOptions {
+  /** All NodePools that nodes may belong to, those too that buy nothing for pods. */
+  readonly nodePools: readonly NodePool[];
+  readonly solve: SolveOptions;
+  /** Pods that no simulation moves, by namespaced name, and why: their nodes stay. */
+  readonly untouched?: ReadonlyMap<string, string>;
+}
+
+/** What does not depend on which nodes go is computed with the first simulation that needs it. */
+export class Simulator {
+  readonly #base: Snapshot;
+  readonly #options: SimulatorOptions;
+  readonly #leaving: readonly StateNode[];
+  /** Pods that wait, but for those that would take the time of every simulation. */
+  readonly #waiting: readonly Pod[];
+  readonly #byId: ReadonlyMap<string, StateNode>;
+  readonly #untouched: ReadonlyMap<string, string>;
+  #prepared: Prepared | undefined;
+  #displaced: readonly Pod[] | undefined;
+  #displacedKeys: ReadonlySet<string> | undefined;
+  #quiet: Quiet | undefined;
+
+  /** `base` has the pods that wait now for pending pods. */
+  constructor(base: Snapshot, options: SimulatorOptions) {
+    this.#base = base;
+    this.#untouched = options.untouched ?? new Map();
+    this.#options = options;
+    this.#leaving = base.nodes.filter(({ markedForDeletion }) => markedForDeletion);
+    this.#waiting = base.pendingPods.filter((pod) => !isHeavy(pod) && !this.#untouched.has(podKey(pod)));
+    this.#byId = new Map(base.nodes.map((node) => [node.providerId, node]));
+  }
+
+  /** What would become of the pods of some nodes, by provider id. Undefined when one of them is being deleted already. */
+  without(providerIds: Iterable<string>, options: SimulationOptions): Simulation | undefined {
+    const gone = new Set(providerIds);
+    if (this.#leaving.some(({ providerId }) => gone.has(providerId))) return undefined;
+    const moved = [...gone].flatMap((id) => this.#byId.get(id)?.pods.filter(this.#isMovable) ?? []);
+    const stay = this.#untouched.size === 0 ? [] : moved.filter((pod) => this.#untouched.has(podKey(pod)));
+    if (stay.length > 0) return this.#refused(stay);
+    const pendingPods = [...this.#waiting, ...moved, ...this.#displacedPods];
+    const { sparesQuietNodes, packing = 'compatible', ...limits } = options;
+    this.#prepared ??= prepare(this.#base, this.#options.solve);
+    const plan = this.#prepared.solve(
+      // still there for the pods that stay on them to the end
+      { leaving: gone, pendingPods, ...(sparesQuietNodes ? { quiet: this.#quietFor(moved) } : {}) },
+      { ...this.#limits(), ...limits, packing },
+    );
+    return this.#interpret(plan, moved);
+  }
+
+  /** Without a look at the cluster: the pods would find no place. */
+  #refused(pods: readonly Pod[]): Simulation {
+    const stranded = new Map(pods.map((pod) => [podKey(pod), this.#untouched.get(podKey(pod)) ?? '']));
+    const plan: Plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };
+    return { claims: [], plan, pools: this.#base.pools, stranded };
+  }
+
+  /** Each simulation has the whole of the deadline for itself. */
+  #limits(): Pick<SolveOptions, 'deadlineMs' | 'elapsedMs'> {
+    const { deadlineMs, elapsedMs } = this.#options.solve;
+    if (deadlineMs === undefined || elapsedMs === undefined) return {};
+    const startedMs = elapsedMs();
+    return { deadlineMs, elapsedMs: () => elapsedMs() - startedMs };
+  }
+
+  readonly #isMovable = (pod: Pod): boolean =>
+    currentlyReschedulable(pod, this.#base.podDisruptionBudgets, this.#base.nowMs);
+
+  /** Pods that lose their node in any case. */
+  get #displacedPods(): readonly Pod[] {
+    this.#displaced ??= this.#leaving
+      .filter(({ node }) => node !== undefined)
+      .flatMap(({ pods }) => pods.filter(this.#isMovable))
+      .filter((pod) => !this.#untouched.has(podKey(pod)));
+    return this.#displaced;
+  }
+
+  get #isDisplaced(): ReadonlySet<string> {
+    this.#displacedKeys ??= new Set(this.#displacedPods.map(podKey));
+    return this.#displacedKeys;
+  }
+
+  /** Nodes within their pool's `consolidateAfter` window take only pods that need a place in any case. */
+  #quietFor(moved: readonly Pod[]): Quiet {
+    this.#quiet ??= {
+      nodes: quietNodes(this.#base, this.#options.nodePools),
+      exempt: new Set([...this.#base.pendingPods.filter(isPending).map(podKey), ...this.#isDisplaced]),
+    };
+    const waiting = moved.filter(isPending);
+    if (waiting.length === 0) return this.#quiet;
+    return { nodes: this.#quiet.nodes, exempt: new Set([...this.#quiet.exempt, ...waiting.map(podKey)]) };
+  }
+
+  /** Pods may not count on nodes that are not initialised: those may never come to be. */
+  #interpret(plan: Plan, moved: readonly Pod[]): Simulation {
+    const problems = new Map([...plan.refusals].map(([key, { text }]) => [key, text]));
+    for (const key of plan.notEvaluated) problems.set(key, 'there was no time to find a place for it');
+    for (const { providerId, pods: placed } of plan.placements) {
+      const node = this.#byId.get(providerId);
+      if (node === undefined || node.initialized || node.nodeClaim === undefined) continue;
+      for (const key of placed) if (!this.#isDisplaced.has(key)) problems.set(key, uninitializedText(node));
+    }
+    const { claims } = plan;
+    return { claims, plan, pools: this.#base.pools, stranded: this.#stranded(problems, moved) };
+  }
+
+  /** Of the pods that run now. */
+  #stranded(problems: ReadonlyMap<string, string>, moved: readonly Pod[]): ReadonlyMap<string, string> {
+    if (problems.size === 0) return problems;
+    const pods = [...this.#base.pendingPods, ...moved, ...this.#displacedPods];
+    const running = new Set(pods.filter((pod) => !isProvisionable(pod)).map(podKey));
+    return new Map([...problems].filter(([key]) => running.has(key)));
+  }
+}
+
+const isPending = ({ status }: Pod): boolean => status?.phase === 'Pending';
+
+/** Provider ids of the nodes that are within their pool's `consolidateAfter` window. */
+function quietNodes({ nodes, nowMs }: Snapshot, nodePools: readonly NodePool[]): ReadonlySet<string> {
+  const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
+  const quiet = nodes.filter(({ nodeClaim, labels }) => {
+    const pool = byName.get(labels[NODEPOOL_LABEL] ?? '');
+    return pool !== undefined && nodeClaim !== undefined && isUnderConsolidateAfter(nodeClaim, pool, nowMs);
+  });
+  return new Set(quiet.map(({ providerId }) => providerId));
+}
+
+function uninitializedText({ node, nodeClaim }: StateNode): string {
+  const parts = [
+    ...(nodeClaim ? [`nodeclaim/${nodeClaim.metadata.name}`] : []),
+    ...(node ? [`node/${node.metadata.name}`] : []),
+  ];
+  return `would schedule against uninitialized ${parts.join(', ')}`;
+}

@@ -1,0 +1,280 @@
+import { describe, expect, it } from '@jest/globals';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../../src/api/labels.ts';
+import {
+  bySavings,
+  type Candidate,
+  type CandidateContext,
+  candidateOf,
+  isBlock,
+  isEmpty,
+} from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import { longText, shortText } from '../../../../../src/engine/disruption/command.ts';
+import { emptiness } from '../../../../../src/engine/disruption/methods/emptiness.ts';
+import type { PlannedClaim, StateNode } from '../../../../../src/engine/model.ts';
+import { budget, claim, instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';
+
+const types = [instanceType('m.large', 2, 0.1), instanceType('m.xlarge', 4, 0.2)];
+
+const context = (more: Partial<CandidateContext> = {}): CandidateContext => ({
+  nowMs: NOW,
+  class: 'graceful',
+  inProgress: new Set(),
+  pools: new Map([['default', { nodePool: pool(), instanceTypes: types }]]),
+  podDisruptionBudgets: [],
+  ...more,
+});
+
+function candidate(node: StateNode, more: Partial<CandidateContext> = {}): Candidate {
+  const result = candidateOf(node, context(more));
+  if (isBlock(result)) throw new Error(`expected a candidate, got ${result.text}`);
+  return result;
+}
+
+const protectedPod = pod('db', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
+const web = pod('web', { metadata: { labels: { app: 'web' } } });
+const webBudget = budget('web', { selector: { matchLabels: { app: 'web' } } }, 0);
+
+describe('a node that cannot be judged', () => {
+  it('is left alone, with what is wrong', () => {
+    const broken = stateNode('a', { pods: [pod('web', { spec: { tolerations: 5 as never } as never })] });
+    expect(candidateOf(broken, context({ podDisruptionBudgets: [webBudget] }))).toEqual({
+      code: 'unreadable',
+      text: expect.stringMatching(/^node cannot be judged, /),
+    });
+  });
+});
+
+describe('candidateOf', () => {
+  const without = (key: 'node' | 'nodeClaim'): StateNode => {
+    const { [key]: _, ...rest } = stateNode('a');
+    return rest;
+  };
+  it.each([
+    {
+      when: 'a command has it',
+      node: stateNode('a'),
+      with: { inProgress: new Set(['aws:///a']) },
+      code: 'in-progress',
+      text: 'candidate is already being disrupted',
+    },
+    {
+      when: 'it is unmanaged',
+      node: without('nodeClaim'),
+      with: {},
+      code: 'unmanaged',
+      text: "node isn't managed by karpenter",
+    },
+    {
+      when: 'it has no Node',
+      node: without('node'),
+      with: {},
+      code: 'no-node',
+      text: 'nodeclaim does not have an associated node',
+    },
+    {
+      when: 'it is marked',
+      node: stateNode('a', { state: { markedForDeletion: true } }),
+      with: {},
+      code: 'deleting',
+      text: 'node is deleting or marked for deletion',
+    },
+    {
+      when: 'it is nominated',
+      node: stateNode('a', { state: { nominatedUntilMs: NOW + 1 } }),
+      with: {},
+      code: 'nominated',
+      text: 'node is nominated for a pending pod',
+    },
+    {
+      when: 'its Node says so',
+      node: stateNode('a', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } }),
+      with: {},
+      code: 'do-not-disrupt',
+      text: 'disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation',
+    },
+    {
+      when: 'it has no pool',
+      node: stateNode('a', { pool: '' }),
+      with: {},
+      code: 'no-pool-label',
+      text: "node doesn't have required label (label=karpenter.sh/nodepool)",
+    },
+    {
+      when: 'its pool is gone',
+      node: stateNode('a', { pool: 'gone' }),
+      with: {},
+      code: 'no-pool',
+      text: 'NodePool not found (NodePool=gone)',
+    },
+    {
+      when: 'a pod must stay',
+      node: stateNode('a', { pods: [protectedPod] }),
+      with: {},
+      code: 'pod-do-not-disrupt',
+      text: 'pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/db)',
+    },
+    {
+      when: 'a PDB blocks',
+      node: stateNode('a', { pods: [web] }),
+      with: { podDisruptionBudgets: [webBudget] },
+      code: 'pdb',
+      text: 'pdb prevents pod evictions (PodDisruptionBudget=[default/web])',
+    },
+    {
+      when: 'two PDBs match',
+      node: stateNode('a', { pods: [web] }),
+      with: { podDisruptionBudgets: [budget('x', { selector: {} }), budget('y', { selector: {} })] },
+      code: 'several-pdbs',
+      text: 'eviction does not support multiple PDBs (PodDisruptionBudget(s)=[default/x default/y])',
+    },
+  ])('blocks a node when $when', ({ node, with: more, code, text }) => {
+    expect(candidateOf(node, context(more))).toMatchObject({ code, text });
+  });
+
+  it('is not stopped by a nomination that has passed, nor by durations on the Node', () => {
+    candidate(stateNode('a', { state: { nominatedUntilMs: NOW } }));
+    candidate(stateNode('a', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: '1h' } }));
+  });
+
+  it('lets eventual methods take pods that the grace period will clear, graceful ones not', () => {
+    const node = stateNode('a', {
+      pods: [protectedPod],
+      claim: claim('a', { spec: { terminationGracePeriod: '1h' } }),
+    });
+    expect(isBlock(candidateOf(node, context({ class: 'eventual' })))).toBe(false);
+    expect(isBlock(candidateOf(node, context({ class: 'graceful' })))).toBe(true);
+    expect(isBlock(candidateOf(stateNode('a', { pods: [protectedPod] }), context({ class: 'eventual' })))).toBe(true);
+  });
+
+  it('prices the node and weighs its pods', () => {
+    const daemon = pod('agent', {
+      metadata: { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'd' }] },
+    });
+    const found = candidate(stateNode('a', { pods: [web, daemon] }));
+    expect(found).toMatchObject({ usdPerHour: 0.1, rescheduleCost: 2, savingsRatio: 0.05, zone: 'zone-a' });
+    expect(found.reschedulablePods.map(({ metadata }) => metadata.name)).toEqual(['web']);
+    expect(isEmpty(found)).toBe(false);
+    expect(isEmpty(candidate(stateNode('a', { pods: [daemon] })))).toBe(true);
+  });
+
+  it('has no price when the type is no longer sold', () => {
+    expect(candidate(stateNode('a', { type: 'm.gone' }))).toMatchObject({ instanceType: undefined, usdPerHour: 0 });
+  });
+
+  it('counts pods that want to be evicted as no burden', () => {
+    const gladly = pod('g', {
+      metadata: { annotations: { 'controller.kubernetes.io/pod-deletion-cost': '-2147483648' } },
+    });
+    expect(isEmpty(candidate(stateNode('a', { pods: [gladly] })))).toBe(true);
+  });
+});
+
+describe('bySavings', () => {
+  it('puts the dearer and the emptier nodes first', () => {
+    const order = bySavings([
+      candidate(stateNode('small', { type: 'm.large' })),
+      candidate(stateNode('busy', { type: 'm.xlarge', pods: [web, pod('x'), pod('y')] })),
+      candidate(stateNode('big', { type: 'm.xlarge' })),
+    ]);
+    expect(order.map(({ name }) => name)).toEqual(['big', 'small', 'busy']);
+  });
+});
+
+describe('command text', () => {
+  const command = {
+    reason: 'Empty' as const,
+    candidates: [candidate(stateNode('a')), candidate(stateNode('b'))],
+    replacements: [],
+  };
+  const replacement: PlannedClaim = {
+    nodePool: 'default',
+    pods: [],
+    instanceTypes: ['m.large'],
+    requirements: [],
+    requests: {},
+    labels: {},
+    annotations: {},
+    cheapest: 'm.large',
+    usdPerHour: 0.05,
+  };
+  it('names nodes, pools and savings', () => {
+    expect(shortText(command)).toBe('delete: [a, b]');
+    expect(shortText({ ...command, replacements: [replacement] })).toBe('replace: [a, b] -> [1 replacement]');
+    expect(longText({ ...command, replacements: [replacement, replacement] }, 'id')).toBe(
+      'Empty/id: replace: nodepools=[default]: [a, b] -> [2 replacements] (savings: $0.10)',
+    );
+  });
+});
+
+describe('emptiness', () => {
+  it.each([
+    {
+      when: 'nothing has to move',
+      node: stateNode('a'),
+      disruption: { consolidateAfter: '0s' },
+      is: { eligible: true },
+    },
+    {
+      when: 'a pod runs',
+      node: stateNode('a', { pods: [web] }),
+      disruption: { consolidateAfter: '0s' },
+      is: { isTold: false, reason: { code: 'not-empty' } },
+    },
+    {
+      when: 'it is not consolidatable yet',
+      node: stateNode('a', { claim: claim('a') }),
+      disruption: { consolidateAfter: '0s' },
+      is: { isTold: false, reason: { code: 'not-consolidatable' } },
+    },
+    {
+      when: 'consolidation is off',
+      node: stateNode('a'),
+      disruption: { consolidateAfter: 'Never' },
+      is: { isTold: true, reason: { text: 'NodePool "default" has consolidation disabled' } },
+    },
+    {
+      when: 'it holds buffer pods',
+      node: stateNode('a', { state: { bufferPods: 2 } }),
+      disruption: { consolidateAfter: '0s' },
+      is: { isTold: true, reason: { text: 'Node "a" has buffer pods' } },
+    },
+  ])('answers $is when $when', ({ node, disruption, is }) => {
+    const pools = new Map([['default', { nodePool: pool('default', disruption), instanceTypes: types }]]);
+    expect(emptiness.filter(candidate(node, { pools }))).toMatchObject(is);
+  });
+
+  const empty = ['a', 'b', 'c'].map((name) => candidate(stateNode(name)));
+  const input = (allowed: number, candidates = empty) =>
+    methodInputOf(candidates, { budgets: new Map([['default', allowed]]) });
+
+  it('takes what the budget lets go, in one command', async () => {
+    const { commands, exhausted } = await emptiness.decide(input(2));
+    expect(commands.map(({ candidates }) => candidates.map(({ name }) => name))).toEqual([['a', 'b']]);
+    expect(exhausted).toBe(false);
+    expect(await emptiness.decide(input(0))).toMatchObject({ commands: [], exhausted: false });
+    expect(await emptiness.decide(input(3, []))).toMatchObject({ commands: [], exhausted: true });
+  });
+
+  it('keeps to what still holds when it looks again', async () => {
+    const command = { reason: 'Empty' as const, candidates: empty, replacements: [] };
+    const valid = await emptiness.validate?.(command, input(5, empty.slice(1)));
+    expect(valid?.command?.candidates.map(({ name }) => name)).toEqual(['b', 'c']);
+    const constrained = await emptiness.validate?.(command, input(1));
+    expect(constrained).toMatchObject({ dropped: 2 });
+    expect(constrained?.command?.candidates).toHaveLength(1);
+    const [first, ...others] = empty.map((each) => ({
+      ...each,
+      stateNode: { ...each.stateNode, nominatedUntilMs: each.name === 'a' ? NOW + 1 : NOW },
+    }));
+    const expecting = await emptiness.validate?.(command, input(5, first ? [first, ...others] : []));
+    expect(expecting).toMatchObject({ dropped: 1 });
+    expect(expecting?.command?.candidates.map(({ name }) => name)).toEqual(['b', 'c']);
+    expect(await emptiness.validate?.(command, input(0))).toMatchObject({
+      failure: { category: 'budget' },
+      dropped: 3,
+    });
+    expect(await emptiness.validate?.(command, input(5, []))).toMatchObject({
+      failure: { category: 'churn', failed: 3 },
+    });
+  });
+});

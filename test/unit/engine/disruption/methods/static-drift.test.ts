@@ -1,0 +1,105 @@
+import { describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL } from '../../../../../src/api/labels.ts';
+import type { NodePool } from '../../../../../src/api/nodepool.ts';
+import { type Candidate, candidateOf, isBlock } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import { claimCounts } from '../../../../../src/engine/disruption/candidates/claim-counts.ts';
+import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
+import { staticDrift } from '../../../../../src/engine/disruption/methods/static-drift.ts';
+import { claim, instanceType, methodInputOf, NOW, pool, stateNode } from '../objects.ts';
+
+const types = [instanceType('m.large', 2, 0.1), instanceType('m.small', 1, 0.05)];
+
+const fixed = (replicas: number, nodes?: string): NodePool => {
+  const base = pool('fixed');
+  const requirements = [{ key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] }];
+  const spec = { ...base.spec.template.spec, requirements };
+  return {
+    ...base,
+    spec: { ...base.spec, template: { spec }, replicas, ...(nodes === undefined ? {} : { limits: { nodes } }) },
+  };
+};
+
+const nodeOf = (name: string) =>
+  stateNode(name, {
+    pool: 'fixed',
+    claim: claim(name, { status: { conditions: [{ type: 'Drifted', status: 'True' }] } }),
+  });
+
+function candidates(nodePool: NodePool, names: readonly string[]): readonly Candidate[] {
+  const pools = new Map([['fixed', { nodePool, instanceTypes: types }]]);
+  return names.map((name) => {
+    const context = { nowMs: NOW, class: 'eventual' as const, inProgress: new Set<string>() };
+    const found = candidateOf(nodeOf(name), { ...context, pools, podDisruptionBudgets: [] });
+    if (isBlock(found)) throw new Error(found.text);
+    return found;
+  });
+}
+
+async function decide(nodePool: NodePool, names: readonly string[], more: Partial<MethodInput>) {
+  return staticDrift.decide(
+    methodInputOf(candidates(nodePool, names), {
+      budgets: new Map([['fixed', 10]]),
+      pools: new Map([['fixed', { nodePool, instanceTypes: types }]]),
+      ...more,
+    }),
+  );
+}
+
+const claims = (active: number, pending = 0, deleting = 0) => new Map([['fixed', { active, pending, deleting }]]);
+
+describe('static drift', () => {
+  it.each([
+    { what: 'all within the budget', expected: ['a', 'b', 'c'], budget: 3, counts: claims(3) },
+    { what: 'as many as the budget lets go', expected: ['a', 'b'], budget: 2, counts: claims(3) },
+    { what: 'none without a budget', expected: [], budget: 0, counts: claims(3) },
+    { what: 'as many as the limit of nodes has room for', expected: ['a'], nodes: '5', counts: claims(3, 0, 1) },
+    { what: 'none when the limit is reached', expected: [], nodes: '3', counts: claims(3) },
+    { what: 'none while a replacement awaits its turn', expected: [], counts: claims(3, 1) },
+    { what: 'more once what was taken is pending', expected: ['a', 'b', 'c'], counts: claims(2, 1) },
+  ])('replaces $what', async ({ expected, budget = 10, nodes, counts }) => {
+    const found = await decide(fixed(3, nodes), ['c', 'a', 'b'], {
+      budgets: new Map([['fixed', budget]]),
+      claims: counts,
+    });
+    expect(found.commands.map((command) => command.candidates.map(({ name }) => name))).toEqual(
+      expected.map((name) => [name]),
+    );
+    expect(found.commands.every(({ replacements }) => replacements.length === 1)).toBe(true);
+  });
+
+  it('asks for what the NodePool asks for, whatever runs on the node', async () => {
+    const { commands } = await decide(fixed(1), ['a'], { claims: claims(1) });
+    const [replacement] = commands[0]?.replacements ?? [];
+    expect(replacement).toMatchObject({ nodePool: 'fixed', pods: [], instanceTypes: [], usdPerHour: 0.05 });
+    expect(replacement?.labels).toMatchObject({ 'karpenter.sh/nodepool': 'fixed' });
+    expect(replacement?.annotations).toHaveProperty(['karpenter.sh/nodepool-hash']);
+    expect(replacement?.requirements.map(({ key }) => key)).not.toContain('karpenter.sh/initialized');
+  });
+
+  it('takes drifted nodes of static pools alone', () => {
+    const [drifted] = candidates(fixed(1), ['a']);
+    const [dynamic] = candidates(pool('fixed'), ['a']);
+    expect(drifted && staticDrift.filter(drifted).eligible).toBe(true);
+    expect(dynamic && staticDrift.filter(dynamic).eligible).toBe(false);
+  });
+});
+
+describe('claimCounts', () => {
+  it('counts each claim once', () => {
+    const leaving = claim('d');
+    const nodes = [
+      nodeOf('a'),
+      stateNode('b', { pool: 'fixed', state: { markedForDeletion: true } }),
+      stateNode('c', { pool: 'fixed', state: { markedForDeletion: true } }),
+      stateNode('d', {
+        pool: 'fixed',
+        claim: { ...leaving, metadata: { ...leaving.metadata, deletionTimestamp: '2026-01-15T11:59:00Z' } },
+        state: { markedForDeletion: true },
+      }),
+      stateNode('e', { pool: 'other' }),
+    ];
+    const counts = claimCounts(nodes, new Set(['aws:///b', 'aws:///d']));
+    expect(counts.get('fixed')).toEqual({ active: 1, pending: 1, deleting: 2 });
+    expect(counts.get('other')).toEqual({ active: 1, pending: 0, deleting: 0 });
+  });
+});

@@ -1,0 +1,170 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Pod } from '../../../../../src/api/kubernetes.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import { candidateOf, isBlock } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import {
+  notWorthRepeating,
+  repeated,
+  type Undone,
+  workloadOf,
+} from '../../../../../src/engine/disruption/pricing/churn.ts';
+import { predictedUsd, realisedUsd } from '../../../../../src/engine/disruption/pricing/savings.ts';
+import { instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
+
+const HOUR = 3_600_000;
+
+function candidate(pods: readonly Pod[]): Candidate {
+  const instanceTypes = [instanceType('m.large', 2, 0.1)];
+  const found = candidateOf(stateNode('node-1', { pods }), {
+    nowMs: NOW,
+    class: 'graceful',
+    inProgress: new Set(),
+    pools: new Map([['default', { nodePool: pool(), instanceTypes }]]),
+    podDisruptionBudgets: [],
+  });
+  if (isBlock(found)) throw new Error(found.text);
+  return found;
+}
+
+const ownedBy = (kind: string, name: string, hash?: string) => ({
+  metadata: {
+    ownerReferences: [{ apiVersion: 'apps/v1', kind, name, uid: name, controller: true }],
+    ...(hash === undefined ? {} : { labels: { 'pod-template-hash': hash } }),
+  },
+});
+
+describe('workloadOf', () => {
+  it.each([
+    ['a pod of a Deployment', ownedBy('ReplicaSet', 'web-6f7c', '6f7c'), 'default/Deployment/web'],
+    ['a pod of a bare ReplicaSet', ownedBy('ReplicaSet', 'web'), 'default/ReplicaSet/web'],
+    ['a pod of a StatefulSet', ownedBy('StatefulSet', 'db'), 'default/StatefulSet/db'],
+    ['a pod of its own', {}, 'default/Pod/web-1'],
+  ])('names the owner of %s', (_, more, workload) => {
+    expect(workloadOf(pod('web-1', more))).toBe(workload);
+  });
+});
+
+const web = (name: string) => pod(name, ownedBy('ReplicaSet', 'web-1', '1'));
+const other = (name: string) => pod(name, ownedBy('ReplicaSet', 'other-1', '1'));
+const undone = (more: Partial<Undone> = {}): Undone => ({
+  nodePools: new Set(['default']),
+  workloads: new Set(['default/Deployment/web']),
+  level: 1,
+  untilMs: NOW + HOUR,
+  ...more,
+});
+
+describe('repeated', () => {
+  it.each([
+    ['moves the same workload', [web('a')], undone(), true],
+    ['moves it among others, for half of the pods', [web('a'), other('b')], undone(), true],
+    ['moves mainly others', [web('a'), other('b'), other('c')], undone(), false],
+    ['moves nothing', [], undone(), false],
+    ['is of another NodePool', [web('a')], undone({ nodePools: new Set(['gpu']) }), false],
+    ['comes when the move is forgotten', [web('a')], undone({ untilMs: NOW }), false],
+  ])('finds the move when the candidate %s: %s', (_, pods, move, found) => {
+    expect(repeated(candidate(pods), [move], NOW)).toBe(found ? move : undefined);
+  });
+
+  it('takes the move that was undone most often', () => {
+    const moves = [undone(), undone({ level: 3 }), undone({ level: 2 })];
+    expect(repeated(candidate([web('a')]), moves, NOW)?.level).toBe(3);
+  });
+});
+
+describe('notWorthRepeating', () => {
+  const one = candidate([web('a')]);
+  /** The candidate is this many times as good as the average of its pool. */
+  const totals = (score: number) =>
+    new Map([['default', { usdPerHour: 10 * one.usdPerHour, disruption: 10 * score * one.rescheduleCost }]]);
+  const asked = (score: number, level: number) =>
+    notWorthRepeating(one, totals(score), { undone: [undone({ level })], nowMs: NOW });
+
+  it.each([
+    [1, 1, true],
+    [0.99, 1, false],
+    [2, 2, true],
+    [1.99, 2, false],
+    [4, 3, true],
+    [3.9, 3, false],
+  ])('with a score of %d after %d times lets it go: %s', (score, level, passes) => {
+    expect(asked(score, level)?.code).toBe(passes ? undefined : 'churn');
+  });
+
+  it('says how much is missing, and when that ends', () => {
+    expect(asked(0.5, 1)).toEqual({
+      code: 'churn',
+      text: 'moving its pods was undone once a short while ago, and is not worth a repetition',
+      nearestMiss: 'score 0.50, at least 1.00 needed for another 1h0m0s',
+    });
+    expect(asked(0.5, 2)?.text).toContain('undone 2 times');
+  });
+
+  it('holds back nothing that was never undone, nor nodes without a price', () => {
+    expect(notWorthRepeating(one, totals(0.1), { undone: [], nowMs: NOW })).toBeUndefined();
+    const free = new Map([['default', { usdPerHour: 0, disruption: 5 }]]);
+    expect(notWorthRepeating(one, free, { undone: [undone()], nowMs: NOW })).toBeUndefined();
+  });
+});
+
+describe('savings', () => {
+  it.each([
+    ['a deletion', [{ usdPerHour: 0.4, goneMs: NOW }], [], 0.2],
+    ['a deletion that takes its time', [{ usdPerHour: 0.4, goneMs: NOW + HOUR / 4 }], [], 0.1],
+    ['a node that has not gone', [{ usdPerHour: 0.4 }], [], 0],
+    [
+      'a replacement, with the time in which both run',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.1, launchedMs: NOW - HOUR / 10 }],
+      0.2 - 0.06,
+    ],
+    [
+      'capacity that is bought again',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.8, launchedMs: NOW + HOUR / 8 }],
+      0.2 - 0.3,
+    ],
+    [
+      'a replacement that goes again',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR / 4 }],
+      0.2 - 0.05,
+    ],
+    ['a node that goes later', [{ usdPerHour: 0.4, goneMs: NOW + HOUR }], [], 0],
+    [
+      'a node bought again later',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.8, launchedMs: NOW + HOUR }],
+      0.2,
+    ],
+    [
+      'a replacement that goes later',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR }],
+      0.2 - 0.1,
+    ],
+  ])('of %s', (_, given, taken, usd) => {
+    const account = { predictedUsdPerHour: 0.4, startedMs: NOW, given, taken };
+    expect(realisedUsd(account, NOW + HOUR / 2)).toBeCloseTo(usd, 10);
+    expect(predictedUsd(account, NOW + HOUR / 2)).toBeCloseTo(0.2, 10);
+  });
+
+  it('are as predicted when nodes go at once and nothing is bought, and never more', () => {
+    const minutes = fc.integer({ min: 0, max: 30 });
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 50, noNaN: true }), minutes, minutes, (usdPerHour, gone, until) => {
+        const account = {
+          predictedUsdPerHour: usdPerHour,
+          startedMs: NOW,
+          given: [{ usdPerHour, goneMs: NOW + gone * 60_000 }],
+          taken: [],
+        };
+        const untilMs = NOW + until * 60_000;
+        const [predicted, realised] = [predictedUsd(account, untilMs), realisedUsd(account, untilMs)];
+        expect(realised).toBeLessThanOrEqual(predicted + 1e-9);
+        if (gone === 0) expect(realised).toBeCloseTo(predicted, 9);
+      }),
+    );
+  });
+});

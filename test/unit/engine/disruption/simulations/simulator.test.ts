@@ -1,0 +1,239 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../../../src/api/kubernetes.ts';
+import { ZONE_LABEL } from '../../../../../src/api/labels.ts';
+import type { NodePool } from '../../../../../src/api/nodepool.ts';
+import {
+  type Simulation,
+  type SimulationOptions,
+  strandedText,
+} from '../../../../../src/engine/disruption/simulations/simulation.ts';
+import { Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
+import type { PoolInput, Snapshot, StateNode } from '../../../../../src/engine/model.ts';
+import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
+
+const types = [instanceType('m.large', 2, 0.1)];
+const quietPool: PoolInput = { nodePool: pool('default', { consolidateAfter: '10m' }), instanceTypes: types };
+
+const busy = (name: string, cpu = '100m'): Pod =>
+  pod(name, { spec: { nodeName: 'x', containers: [{ name: 'main', resources: { requests: { cpu } } }] } });
+const pending = (name: string): Pod =>
+  pod(name, {
+    spec: { nodeName: '', containers: [{ name: 'main', resources: { requests: { cpu: '100m' } } }] },
+    status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
+  });
+
+interface Scene {
+  readonly gone: StateNode;
+  readonly others?: readonly StateNode[];
+  readonly pendingPods?: readonly Pod[];
+  readonly pools?: readonly PoolInput[];
+  /** Of nodes that belong to pools which buy nothing for pods. */
+  readonly otherPools?: readonly NodePool[];
+  readonly more?: Partial<Snapshot>;
+}
+
+function simulate(
+  { gone, others = [], pendingPods = [], pools = [quietPool], otherPools = [], more = {} }: Scene,
+  options: SimulationOptions = { sparesQuietNodes: false },
+): Simulation | undefined {
+  const base: Snapshot = {
+    nowMs: NOW,
+    pools,
+    nodes: [gone, ...others],
+    pendingPods,
+    daemonPods: [],
+    namespaces: [],
+    podDisruptionBudgets: [],
+    persistentVolumeClaims: [],
+    persistentVolumes: [],
+    storageClasses: [],
+    ...more,
+  };
+  const simulator = new Simulator(base, {
+    nodePools: [...pools.map(({ nodePool }) => nodePool), ...otherPools],
+    solve: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'off', ignoreDraRequests: true },
+  });
+  return simulator.without([gone.providerId], options);
+}
+
+/** Initialised so long ago. */
+const initialized = (name: string, agoMs: number) =>
+  claim(name, {
+    status: {
+      providerID: `aws:///${name}`,
+      conditions: [{ type: 'Initialized', status: 'True', lastTransitionTime: at(NOW - agoMs) }],
+    },
+  });
+
+describe('a simulation', () => {
+  it('moves pods to nodes with room', () => {
+    const found = simulate({ gone: stateNode('a', { pods: [busy('p')] }), others: [stateNode('b')] });
+    expect(found?.claims).toEqual([]);
+    expect(found?.plan.placements).toMatchObject([{ node: 'b', pods: ['default/p'] }]);
+    expect(found?.stranded.size).toBe(0);
+  });
+
+  it('buys nodes where there is no room', () => {
+    const full = stateNode('b', { pods: [busy('q', '1800m')] });
+    const found = simulate({ gone: stateNode('a', { pods: [busy('p', '500m')] }), others: [full] });
+    expect(found?.claims).toMatchObject([{ nodePool: 'default', pods: ['default/p'] }]);
+  });
+
+  it('tells which running pods would be stranded, and cares not for those that wait anyway', () => {
+    const unsold = { ...quietPool, instanceTypes: [] };
+    const found = simulate({
+      gone: stateNode('a', { pods: [busy('p')] }),
+      pendingPods: [pending('w')],
+      pools: [unsold],
+    });
+    expect([...(found?.stranded.keys() ?? [])]).toEqual(['default/p']);
+    expect(found?.plan.refusals.has('default/w')).toBe(true);
+  });
+
+  it('does not count on nodes that are not initialised', () => {
+    const coming = stateNode('b', { state: { initialized: false } });
+    const found = simulate({ gone: stateNode('a', { pods: [busy('p')] }), others: [coming] });
+    expect(found?.stranded.get('default/p')).toBe('would schedule against uninitialized nodeclaim/b, node/b');
+  });
+
+  it('lets pods of nodes that go anyway count on them', () => {
+    const coming = stateNode('b', { state: { initialized: false } });
+    const going = stateNode('c', { pods: [busy('q')], state: { markedForDeletion: true } });
+    const found = simulate({ gone: stateNode('a'), others: [coming, going] });
+    expect(found?.plan.placements).toMatchObject([{ node: 'b', pods: ['default/q'] }]);
+    expect(found?.stranded.size).toBe(0);
+  });
+
+  it('leaves pods out that cannot be moved at all', () => {
+    const fixed = { ...busy('p'), metadata: { name: 'p', namespace: 'default', labels: { app: 'db' } } };
+    const found = simulate({
+      gone: stateNode('a', { pods: [fixed] }),
+      more: { podDisruptionBudgets: [budget('db', { selector: { matchLabels: { app: 'db' } }, maxUnavailable: 0 })] },
+    });
+    expect(found?.plan).toMatchObject({ claims: [], placements: [] });
+    expect(found?.plan.refusals.size).toBe(0);
+  });
+
+  it('is called off when the candidate is being deleted', () => {
+    const going = stateNode('a', { state: { markedForDeletion: true } });
+    const base = simulate({ gone: stateNode('a'), others: [going] });
+    expect(base).toBeUndefined();
+  });
+
+  const others = [stateNode('b', { claim: initialized('b', 60_000) })];
+  it.each([
+    { pool: '10m', spares: true, to: 'a new node' },
+    { pool: '10m', spares: false, to: 'b' },
+    { pool: '30s', spares: true, to: 'b' },
+    { pool: 'Never', spares: true, to: 'b' },
+  ])('moves pods to $to within $pool of quiet, sparing: $spares', ({ pool: consolidateAfter, spares, to }) => {
+    const pools = [{ ...quietPool, nodePool: pool('default', { consolidateAfter }) }];
+    const scene = { gone: stateNode('a', { pods: [busy('p')] }), others, pools };
+    const found = simulate(scene, { sparesQuietNodes: spares });
+    expect(found?.claims).toHaveLength(to === 'b' ? 0 : 1);
+    expect(found?.plan.placements.map(({ node }) => node)).toEqual(to === 'b' ? ['b'] : []);
+  });
+
+  it('spares quiet nodes from pods that tolerate everything', () => {
+    const anywhere = busy('p');
+    const tolerant = { ...anywhere, spec: { ...anywhere.spec, tolerations: [{ operator: 'Exists' as const }] } };
+    const found = simulate({ gone: stateNode('a', { pods: [tolerant] }), others }, { sparesQuietNodes: true });
+    expect(found?.claims).toMatchObject([{ pods: ['default/p'] }]);
+  });
+
+  it('spares quiet nodes of pools that buy nothing for pods', () => {
+    const quiet = stateNode('b', { pool: 'static', claim: initialized('b', 60_000) });
+    const scene = { gone: stateNode('a', { pods: [busy('p')] }), others: [quiet] };
+    const otherPools = [pool('static', { consolidateAfter: '10m' })];
+    expect(simulate({ ...scene, otherPools }, { sparesQuietNodes: true })?.claims).toHaveLength(1);
+    expect(simulate(scene, { sparesQuietNodes: true })?.claims).toHaveLength(0);
+  });
+
+  it('counts the pods that stay on the candidate to the end', () => {
+    const labels = { app: 'web' };
+    const spread = {
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: ZONE_LABEL,
+          whenUnsatisfiable: 'DoNotSchedule' as const,
+          labelSelector: { matchLabels: labels },
+        },
+      ],
+    };
+    const web = (name: string, annotations = {}): Pod => ({
+      ...busy(name),
+      metadata: { name, namespace: 'default', labels, annotations },
+      spec: { ...busy(name).spec, ...spread },
+    });
+    const stays = web('stays', { 'karpenter.sh/do-not-disrupt': 'true' });
+    const cleared = claim('a', { spec: { terminationGracePeriod: '1h' } });
+    const gone = stateNode('a', { pods: [stays, web('moves')], claim: cleared });
+    const found = simulate({ gone, others: [stateNode('c')] });
+    // zone-a has `stays` and its node `c` has room, but then zone-b would be two behind
+    expect(found?.plan.placements).toEqual([]);
+    expect(found?.claims.flatMap(({ requirements }) => requirements)).toContainEqual(
+      expect.objectContaining({ key: ZONE_LABEL, values: ['zone-b'] }),
+    );
+  });
+
+  it('spares quiet nodes from moved pods, not from pending ones', () => {
+    const scene = { gone: stateNode('a'), others, pendingPods: [pending('w')] };
+    const found = simulate(scene, { sparesQuietNodes: true });
+    expect(found?.plan.placements).toMatchObject([{ node: 'b', pods: ['default/w'] }]);
+  });
+});
+
+describe('a simulation of a pod that has not started', () => {
+  it('may use a quiet node: it would have come there anyway', () => {
+    const others = [stateNode('b', { claim: initialized('b', 60_000) })];
+    const starting = (phase: 'Pending' | 'Running'): Pod => ({ ...busy('p'), status: { phase } });
+    const claimsFor = (phase: 'Pending' | 'Running') =>
+      simulate({ gone: stateNode('a', { pods: [starting(phase)] }), others }, { sparesQuietNodes: true })?.claims;
+    expect(claimsFor('Pending')).toHaveLength(0);
+    expect(claimsFor('Running')).toHaveLength(1);
+  });
+});
+
+describe('several simulations', () => {
+  it('have the whole of the deadline each', () => {
+    let now = 0;
+    const gone = stateNode('a', { pods: [busy('p')] });
+    const base: Snapshot = {
+      nowMs: NOW,
+      pools: [quietPool],
+      nodes: [gone],
+      pendingPods: [],
+      daemonPods: [],
+      namespaces: [],
+      podDisruptionBudgets: [],
+      persistentVolumeClaims: [],
+      persistentVolumes: [],
+      storageClasses: [],
+    };
+    const simulator = new Simulator(base, {
+      nodePools: [quietPool.nodePool],
+      solve: {
+        preferencePolicy: 'Respect',
+        minValuesPolicy: 'Strict',
+        reservedMode: 'off',
+        ignoreDraRequests: true,
+        deadlineMs: 1000,
+        elapsedMs: () => now,
+      },
+    });
+    const asked = () => simulator.without([gone.providerId], { sparesQuietNodes: false })?.claims.length;
+    expect(asked()).toBe(1);
+    now = 5000;
+    expect(asked()).toBe(1);
+  });
+});
+
+describe('strandedText', () => {
+  it('names five pods', () => {
+    const stranded = new Map(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [`ns/${name}`, 'no']));
+    expect(strandedText(stranded)).toBe(
+      'not all pods would schedule, ns/a => no; ns/b => no; ns/c => no; ns/d => no; ns/e => no and 2 other(s)',
+    );
+  });
+});
