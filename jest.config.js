@@ -14,8 +14,8 @@ const project = (name, extra = {}) => ({
 });
 
 export default {
-  // `npm test` leaves out `cluster` and `scenarios`, which need a Go toolchain (`npm run test:cluster`), and `moto`,
-  // which needs Python (`npm run test:moto`).
+  // `npm test` leaves out what takes longer or needs more than Node: `operator` (`npm run test:operator`), `cluster` and
+  // `scenarios`, which need a Go toolchain (`npm run test:cluster`), and `moto`, which needs Python (`npm run test:moto`).
   projects: [
     ...['architecture', 'unit', 'operator', 'hostile', 'conformance', 'contract', 'cluster'].map((name) =>
       project(name),
@@ -31,5 +31,7 @@ export default {
   // Not for any wait of a test, which has a limit of its own, but for machines that are busy.
   testTimeout: 300_000,
   // Scenarios wait more than they compute, and their time stands still while others do.
-  maxWorkers: '100%',
+  maxWorkers: '200%',
+  // Modules of finished tests stay in memory as long as their worker lives.
+  workerIdleMemoryLimit: '1GB',
 };

@@ -17,7 +17,7 @@ afterEach(() => endpoint.close());
 
 describe('a client of an AWS that accepts calls and never answers', () => {
   it('gives up in the end', async () => {
-    const { ec2Once } = await createClients({ answerMs: 50 });
+    const { ec2Once } = await createClients({ answerMs: 1_000 });
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toMatchObject({ name: 'TimeoutError' });
     expect(requests).toBe(1);
   });
