@@ -16,6 +16,7 @@ import { LEASE } from '../api/kinds.ts';
 import type { Lease } from '../api/kubernetes.ts';
 import { errorText } from '../observe/errortext.ts';
 import type { Logger } from '../observe/logger.ts';
+import { LEADER_ELECTION_MASTER_STATUS } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { ApiError, isConflict, type KubeClient } from './client.ts';
 import { type Clock, type Elapsed, since } from './clock.ts';
@@ -85,7 +86,7 @@ class Candidate {
 
   async run(onElected: () => void): Promise<'lost' | 'released'> {
     const { signal, log, metrics, name, namespace } = this.#options;
-    const isMaster = metrics?.gauge('leader_election_master_status', 'Whether this process leads', ['name']);
+    const isMaster = metrics?.gauge(LEADER_ELECTION_MASTER_STATUS);
     isMaster?.set({ name }, 0);
     log.info('attempting to acquire leader lease', { lease: `${namespace}/${name}` });
     const renewed = await this.#acquire();

@@ -5,6 +5,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { isActive, isEvictable, podKey } from '../../engine/pods.ts';
 import { ApiError, isConflict, isNotFound } from '../../kube/client.ts';
 import { type KeyedWorker, type Outcome, type ReconcileContext, Requeue, settled } from '../../kube/reconciler.ts';
+import { PODS_DRAINED, PODS_EVICTION_REQUESTS } from '../../observe/metrics/pods.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import type { Eviction, Evictions } from './evictions.ts';
@@ -23,10 +24,8 @@ type Answer = 'evicted' | 'gone' | 'budget' | 'budgets';
 
 export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
   const { client, clock, cluster, events, metrics, settings } = deps;
-  const requests = metrics.counter('pods_eviction_requests_total', 'Answers of the Eviction API', ['code']);
-  const drained = metrics.counter('pods_drained_total', 'Pods that were evicted or deleted from draining nodes', [
-    'reason',
-  ]);
+  const requests = metrics.counter(PODS_EVICTION_REQUESTS);
+  const drained = metrics.counter(PODS_DRAINED);
 
   /** Why the pod's node goes away; empty when the node or its one claim is not known. */
   const reasonFor = (pod: Pod): string => {

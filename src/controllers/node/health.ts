@@ -6,6 +6,7 @@ import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION }
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly, unlessGone } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
 import { concurrency } from '../concurrency.ts';
 import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
@@ -19,12 +20,7 @@ const BLOCKED_WINDOW_MS = 15 * 60_000;
 
 export function health(deps: Deps): Reconciler<Node> {
   const { client, clock, cloud, cluster, events, metrics, settings } = deps;
-  const repaired = metrics.counter('nodeclaims_unhealthy_disrupted_total', 'NodeClaims deleted to repair their nodes', [
-    'condition',
-    'nodepool',
-    'capacity_type',
-    'image_id',
-  ]);
+  const repaired = metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
 
   /** Answers why nothing may be repaired now, with the keys under which it is said once. */
   const obstacle = (node: Node, claim: NodeClaim): { message: string; keys: readonly string[] } | undefined => {

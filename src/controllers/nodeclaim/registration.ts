@@ -15,6 +15,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, settled } from '../../kube/reconciler.ts';
+import { NODES_CREATED } from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../ownwrites.ts';
 import { askHooks, type HookResults } from './hooks.ts';
@@ -88,7 +89,7 @@ export function registration(deps: Deps, nodeWrites: OwnWrites): Step {
           'provider-id': claim.status?.providerID,
           Node: { name: node.metadata.name },
         });
-        metrics.counter('nodes_created_total', 'Nodes that joined for a NodeClaim', ['nodepool', 'zone']).inc({
+        metrics.counter(NODES_CREATED).inc({
           nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
           zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
         });

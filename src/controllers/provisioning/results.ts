@@ -5,6 +5,7 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { PODS_SCHEDULING_DECISION_DURATION_SECONDS } from '../../observe/metrics/pods.ts';
 import type { Deps } from '../deps.ts';
 import { reportLeftOut } from '../left-out.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
@@ -100,10 +101,7 @@ function recordEmptyPools({ cluster, events }: Deps, plan: Plan, log: Logger): v
 
 function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Solved): void {
   const { podTimings, stores } = cluster;
-  const decisions = metrics.histogram(
-    'pods_scheduling_decision_duration_seconds',
-    'Time from the first sight of a pod to the first scheduling decision',
-  );
+  const decisions = metrics.histogram(PODS_SCHEDULING_DECISION_DURATION_SECONDS);
   const observe = (decisionMs: number | undefined): void => {
     if (decisionMs !== undefined) decisions.observe(decisionMs / 1000);
   };
