@@ -15,6 +15,8 @@ import { hostname } from 'node:os';
 import { LEASE } from '../api/kinds.ts';
 import type { Lease } from '../api/kubernetes.ts';
 import { errorText } from '../observe/errortext.ts';
+import { eventOf } from '../observe/events/declaration.ts';
+import { LEADER_ELECTION } from '../observe/events/objects.ts';
 import type { Logger } from '../observe/logger.ts';
 import { LEADER_ELECTION_MASTER_STATUS } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -253,7 +255,7 @@ class Candidate {
   #announce(message: string): void {
     const { events, name, namespace } = this.#options;
     const lease = this.#seen ?? { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
-    events?.publish({ object: lease, type: 'Normal', reason: 'LeaderElection', message });
+    events?.publish(eventOf(LEADER_ELECTION, lease, { message }));
   }
 }
 

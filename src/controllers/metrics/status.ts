@@ -6,6 +6,8 @@ import type { Condition } from '../../api/kubernetes.ts';
 import { own } from '../../api/own.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
 import { SHARED_STATUS_PREFIX, type StatusFields, statusPrefix } from '../../observe/metrics/status.ts';
 import type { Deps } from '../deps.ts';
 import { conditionMetrics } from './conditionmetrics.ts';
@@ -94,12 +96,12 @@ export function statusMetrics<T extends Conditioned>(
       }
     });
     if (change.from === undefined || status === change.from.status) return;
-    events.publish({ object, type: 'Normal', reason: type, message: transitionText(change) });
+    events.publish(eventOf(conditionChanged(type), object, { message: transitionText(change) }));
   }
 
   const tellFinalized = (object: T, finalizers: readonly string[]): void => {
     for (const finalizer of finalizers) {
-      events.publish({ object, type: 'Normal', reason: 'Finalized', message: `Finalized ${finalizer}` });
+      events.publish(eventOf(FINALIZED, object, { message: FINALIZED.message(finalizer) }));
     }
   };
 

@@ -13,6 +13,8 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
 import {
   NODECLAIMS_INSTANCE_TERMINATION_DURATION_SECONDS,
   NODECLAIMS_TERMINATED,
@@ -60,13 +62,8 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
     const stored = await write(claim, stamped, 'object');
     if (stored === undefined) return undefined;
     log.info('annotated nodeclaim', { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline });
-    events.publish({
-      object: claim,
-      type: 'Warning',
-      reason: 'TerminationGracePeriodExpiring',
-      message: `All pods will be deleted by ${deadline}`,
-      dedupe: [claim.metadata.name],
-    });
+    const message = TERMINATION_GRACE_PERIOD_EXPIRING.message(deadline);
+    events.publish(eventOf(TERMINATION_GRACE_PERIOD_EXPIRING, claim, { message, dedupe: [claim.metadata.name] }));
     return stored;
   }
 
