@@ -9,7 +9,13 @@ export const nodeLabelName = (label: string): string =>
     .toLowerCase()
     .replaceAll('-', '_');
 
-const NODE_LABELS: readonly string[] = [...[...WELL_KNOWN_LABELS].map(nodeLabelName), 'node_name', 'phase', 'managed'];
+/** Labels of gauges of single nodes. */
+export const NODE_LABELS: readonly string[] = [
+  ...[...WELL_KNOWN_LABELS].map(nodeLabelName),
+  'node_name',
+  'phase',
+  'managed',
+];
 const NODE_RESOURCE_LABELS: readonly string[] = [...NODE_LABELS, 'resource_type'];
 
 const MINUTE = 60;
