@@ -5,7 +5,7 @@ import { counter, DURATION_BUCKETS, gauge, histogram } from './declaration.ts';
 const QUEUE_BUCKETS = Array.from({ length: 9 }, (_, index) => 10 ** (index - 5));
 /** 20 buckets from a millisecond, each half as long again as the one before. */
 const REQUEST_BUCKETS = Array.from({ length: 20 }, (_, index) => 0.001 * 1.5 ** index);
-/** The same names mean the same twice: dashboards ask for either. */
+/** Both have the same value: some dashboards ask for the one, some for the other. */
 const QUEUE_LABELS = ['name', 'controller'] as const;
 
 export const LEADER_ELECTION_MASTER_STATUS = gauge({
