@@ -1,4 +1,5 @@
 /** Reference pages of the custom resources, written from their declarations. */
+import { code, heading, table } from './markdown.ts';
 import { isObject, type OpenApiSchema, valuesOf } from './schema/openapi.ts';
 import type { ResourceDeclaration } from './schema/resource.ts';
 
@@ -7,10 +8,7 @@ export function referencePage(resource: ResourceDeclaration, schema: OpenApiSche
   const { group, version, kind, shortNames = [], scope, description } = resource;
   const also = shortNames.length > 0 ? `, or ${shortNames.map(code).join(', ')} for short` : '';
   return `${[
-    `# ${kind}`,
-    '',
-    '<!-- Written by `npm run generate`; change the declaration in src/api instead. -->',
-    '',
+    ...heading(kind, 'the declaration in src/api'),
     description,
     '',
     `\`${group}/${version}\`, ${scope === 'Cluster' ? 'cluster-wide' : 'in a namespace'}; kubectl knows it as ${code(resource.plural)}${also}.`,
@@ -19,19 +17,16 @@ export function referencePage(resource: ResourceDeclaration, schema: OpenApiSche
     ...section('Status', 'status', schema),
     '## Columns',
     '',
-    '| Column | Shows | When |',
-    '|---|---|---|',
-    ...resource.columns.map(
-      ({ name, jsonPath, priority }) =>
-        `| ${name} | ${cell(code(jsonPath))} | ${priority ? 'with `-o wide`' : 'always'} |`,
+    ...table(
+      ['Column', 'Shows', 'When'],
+      resource.columns.map(({ name, jsonPath, priority }) => [
+        name,
+        code(jsonPath),
+        priority ? 'with `-o wide`' : 'always',
+      ]),
     ),
   ].join('\n')}\n`;
 }
-
-const code = (text: string): string => `\`${text}\``;
-
-/** Text within a table. */
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 function section(title: string, part: 'spec' | 'status', schema: OpenApiSchema): string[] {
   const root = schema.properties?.[part];
@@ -40,9 +35,7 @@ function section(title: string, part: 'spec' | 'status', schema: OpenApiSchema):
   return [
     `## ${title}`,
     '',
-    '| Field | Type | Meaning |',
-    '|---|---|---|',
-    ...fieldsOf(root, part).map((row) => `| ${row.map(cell).join(' | ')} |`),
+    ...table(['Field', 'Type', 'Meaning'], fieldsOf(root, part)),
     '',
     ...(rules.length > 0 ? ['Rules:', '', ...rules, ''] : []),
   ];

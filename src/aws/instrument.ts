@@ -1,4 +1,10 @@
 /** Counts and times the calls that SDK clients make, and says on failures which call it was. */
+import {
+  AWS_SDK_GO_REQUEST,
+  AWS_SDK_GO_REQUEST_ATTEMPT,
+  AWS_SDK_GO_REQUEST_DURATION_SECONDS,
+  AWS_SDK_GO_REQUEST_RETRY_COUNT,
+} from '../observe/metrics/aws.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { codeOf } from './errors.ts';
 
@@ -15,8 +21,6 @@ interface Instrumented {
   };
 }
 
-const LABELS = ['service', 'action', 'code'];
-
 function attemptsOf(answer: unknown): number {
   if (typeof answer !== 'object' || answer === null || !('$metadata' in answer)) return 1;
   const { attempts } = answer.$metadata as { readonly attempts?: number };
@@ -25,15 +29,10 @@ function attemptsOf(answer: unknown): number {
 
 /** Instruments every client of a list. */
 export function instrument(clients: readonly Instrumented[], metrics: Metrics): void {
-  const requests = metrics.counter('aws_sdk_go_request_total', 'Calls to AWS', LABELS);
-  const attempts = metrics.counter('aws_sdk_go_request_attempt_total', 'Calls to AWS, retries included', LABELS);
-  const seconds = metrics.histogram('aws_sdk_go_request_duration_seconds', 'Duration of calls to AWS', LABELS);
-  const retries = metrics.histogram(
-    'aws_sdk_go_request_retry_count',
-    'Retries of a call to AWS',
-    LABELS,
-    [0, 1, 2, 3, 4, 5, 10],
-  );
+  const requests = metrics.counter(AWS_SDK_GO_REQUEST);
+  const attempts = metrics.counter(AWS_SDK_GO_REQUEST_ATTEMPT);
+  const seconds = metrics.histogram(AWS_SDK_GO_REQUEST_DURATION_SECONDS);
+  const retries = metrics.histogram(AWS_SDK_GO_REQUEST_RETRY_COUNT);
   for (const client of clients)
     client.middlewareStack.add(
       (next, { clientName = '', commandName = '' }) => {

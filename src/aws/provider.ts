@@ -20,6 +20,8 @@ import type { InstanceType } from '../engine/model.ts';
 import type { Informers } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
+import { eventOf } from '../observe/events/declaration.ts';
+import { FAILED_RESOLVING_NODE_CLASS } from '../observe/events/nodepools.ts';
 import type { ClusterFacts } from './cluster.ts';
 import {
   isImageDrifted,
@@ -123,13 +125,8 @@ export class Ec2Provider implements CloudProvider {
 
   #tellUnresolved(object: KubeObject): void {
     const { uid = '', name } = object.metadata;
-    this.#options.events.publish({
-      object,
-      type: 'Warning',
-      reason: 'FailedResolvingNodeClass',
-      message: 'Failed resolving NodeClass',
-      dedupe: [uid || name],
-    });
+    const message = FAILED_RESOLVING_NODE_CLASS.message();
+    this.#options.events.publish(eventOf(FAILED_RESOLVING_NODE_CLASS, object, { message, dedupe: [uid || name] }));
   }
 
   async create(claim: NodeClaim, adjust: AdjustTypes = (types) => types): Promise<NodeClaim> {

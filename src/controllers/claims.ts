@@ -9,6 +9,7 @@ import type { PlannedClaim } from '../engine/model.ts';
 import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
 import { createOnce } from '../kube/create.ts';
 import type { ReconcileContext } from '../kube/reconciler.ts';
+import { NODECLAIMS_CREATED } from '../observe/metrics/nodeclaims.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
@@ -37,7 +38,7 @@ export async function createClaim(
     requests: claim.spec.resources?.requests,
     'instance-types': firstFew(planned.instanceTypes),
   });
-  metrics.counter('nodeclaims_created_total', 'NodeClaims created', ['reason', 'nodepool', 'min_values_relaxed']).inc({
+  metrics.counter(NODECLAIMS_CREATED).inc({
     reason,
     nodepool: planned.nodePool,
     min_values_relaxed: claim.metadata.annotations?.[MIN_VALUES_RELAXED_ANNOTATION] ?? 'false',

@@ -3,10 +3,10 @@ import { readDurationOrNever } from '../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { isReschedulable } from '../engine/pods.ts';
+import { NODECLAIMS_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
+import { PODS_DISRUPTION_INITIATED } from '../observe/metrics/pods.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Deps } from './deps.ts';
-
-const LABELS = ['reason', 'nodepool', 'capacity_type', 'consolidation_policy', 'termination_mode'];
 
 export interface DisruptedCount {
   /** Such as `expired`, in snake case. */
@@ -29,11 +29,9 @@ export function countDisrupted(
     consolidation_policy: policy,
     termination_mode: terminationMode(claim),
   };
-  metrics.counter('nodeclaims_disrupted_total', 'NodeClaims taken out of service', LABELS).inc(labels);
+  metrics.counter(NODECLAIMS_DISRUPTED).inc(labels);
   if (pods === undefined) return;
-  metrics
-    .counter('pods_disruption_initiated_total', 'Pods that have to move because their node is disrupted', LABELS)
-    .inc(labels, pods);
+  metrics.counter(PODS_DISRUPTION_INITIATED).inc(labels, pods);
 }
 
 /** Number of pods on the claim's node that need another place. */

@@ -1,11 +1,11 @@
 /** Reports the objects that the engine did without. */
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { LeftOut } from '../engine/model.ts';
+import { eventOf } from '../observe/events/declaration.ts';
+import { LEFT_OUT } from '../observe/events/pods.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
-
-const WINDOW_MS = 10 * 60_000;
 
 /** An event on each of them, and a line in the log. */
 export function reportLeftOut(
@@ -19,9 +19,8 @@ export function reportLeftOut(
     log.error('leaving out an object that cannot be read', { [kind]: named, error: text });
     const found = objectOf(cluster, object);
     if (found === undefined) continue;
-    const message = `Left out of scheduling, other objects are not affected: ${text}`;
     const dedupe = [found.metadata.uid ?? name, text];
-    events.publish({ object: found, type: 'Warning', reason: 'LeftOut', message, dedupe, windowMs: WINDOW_MS });
+    events.publish(eventOf(LEFT_OUT, found, { message: LEFT_OUT.message(text), dedupe }));
   }
 }
 

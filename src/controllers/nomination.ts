@@ -1,10 +1,10 @@
 /** Expecting pods on nodes: a nominated node is left alone until they have had the time to come. */
 import type { KubeObject, Pod } from '../api/kubernetes.ts';
 import type { StateNode } from '../engine/model.ts';
+import { eventOf } from '../observe/events/declaration.ts';
+import { NOMINATED } from '../observe/events/pods.ts';
 import type { Deps } from './deps.ts';
 
-/** All Nominated events share one bucket: a large scale-up must not crowd out everything else. */
-const LIMIT = { name: 'nominated', qps: 5, burst: 10 };
 const LEAST_MS = 10_000;
 
 export function nominateNode({ cluster, settings }: Pick<Deps, 'cluster' | 'settings'>, node: StateNode): void {
@@ -17,16 +17,9 @@ export function publishNominated(
   pod: Pod,
   to: { readonly nodeClaim?: KubeObject | undefined; readonly node?: KubeObject | undefined },
 ): void {
-  const parts = [
+  const places = [
     ...(to.nodeClaim ? [`nodeclaim/${to.nodeClaim.metadata.name}`] : []),
     ...(to.node ? [`node/${to.node.metadata.name}`] : []),
   ];
-  events.publish({
-    object: pod,
-    type: 'Normal',
-    reason: 'Nominated',
-    message: `Pod should schedule on: ${parts.join(', ')}`,
-    dedupe: [pod.metadata.uid ?? ''],
-    limit: LIMIT,
-  });
+  events.publish(eventOf(NOMINATED, pod, { message: NOMINATED.message(places), dedupe: [pod.metadata.uid ?? ''] }));
 }

@@ -8,6 +8,7 @@ import { isHeavy, measured } from '../engine/pod-bounds.ts';
 import { podKey } from '../engine/pods.ts';
 import { type Clock, monotonicMs } from '../kube/clock.ts';
 import type { Logger } from '../observe/logger.ts';
+import { ENGINE_WORKER_RESTARTS } from '../observe/metrics/process.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { type HoldOf, PodHolds } from './pod-holds.ts';
 import type { EngineWorkerEnd } from './watchdog.ts';
@@ -119,9 +120,7 @@ export class Supervision {
     const suspects = this.#suspectsOf(death, pods, request);
     const isProgress = this.suspects.among(suspects).size < suspects.length;
     this.suspects.hold(suspects, death);
-    this.#reports?.metrics
-      .counter('engine_worker_restarts_total', 'Engine workers that ended unasked, by reason', ['worker', 'reason'])
-      .inc({ worker: death.worker, reason: death.reason });
+    this.#reports?.metrics.counter(ENGINE_WORKER_RESTARTS).inc({ worker: death.worker, reason: death.reason });
     this.#reports?.log.error('an engine worker ended, starting another', {
       worker: death.worker,
       reason: death.reason,

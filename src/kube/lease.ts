@@ -15,7 +15,10 @@ import { hostname } from 'node:os';
 import { LEASE } from '../api/kinds.ts';
 import type { Lease } from '../api/kubernetes.ts';
 import { errorText } from '../observe/errortext.ts';
+import { eventOf } from '../observe/events/declaration.ts';
+import { LEADER_ELECTION } from '../observe/events/objects.ts';
 import type { Logger } from '../observe/logger.ts';
+import { LEADER_ELECTION_MASTER_STATUS } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { ApiError, isConflict, type KubeClient } from './client.ts';
 import { type Clock, type Elapsed, since } from './clock.ts';
@@ -85,7 +88,7 @@ class Candidate {
 
   async run(onElected: () => void): Promise<'lost' | 'released'> {
     const { signal, log, metrics, name, namespace } = this.#options;
-    const isMaster = metrics?.gauge('leader_election_master_status', 'Whether this process leads', ['name']);
+    const isMaster = metrics?.gauge(LEADER_ELECTION_MASTER_STATUS);
     isMaster?.set({ name }, 0);
     log.info('attempting to acquire leader lease', { lease: `${namespace}/${name}` });
     const renewed = await this.#acquire();
@@ -252,7 +255,7 @@ class Candidate {
   #announce(message: string): void {
     const { events, name, namespace } = this.#options;
     const lease = this.#seen ?? { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
-    events?.publish({ object: lease, type: 'Normal', reason: 'LeaderElection', message });
+    events?.publish(eventOf(LEADER_ELECTION, lease, { message }));
   }
 }
 

@@ -1,4 +1,13 @@
 /** The `workqueue_*` metrics, under the names and labels that dashboards of controllers know. */
+import {
+  WORKQUEUE_ADDS,
+  WORKQUEUE_DEPTH,
+  WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS,
+  WORKQUEUE_QUEUE_DURATION_SECONDS,
+  WORKQUEUE_RETRIES,
+  WORKQUEUE_UNFINISHED_WORK_SECONDS,
+  WORKQUEUE_WORK_DURATION_SECONDS,
+} from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { monotonicMs, type Timepiece } from './clock.ts';
 
@@ -10,23 +19,15 @@ export interface QueueMeter {
   retried(): void;
 }
 
-/** Ten microseconds to a thousand seconds, in powers of ten. */
-const BUCKETS = Array.from({ length: 9 }, (_, index) => 10 ** (index - 5));
-const LABELS = ['name', 'controller'];
-
 export function queueMeter(metrics: Metrics, clock: Timepiece, controller: string): QueueMeter {
   const labels = { name: controller, controller };
-  const adds = metrics.counter('workqueue_adds_total', 'Keys added to the queue', LABELS);
-  const depth = metrics.gauge('workqueue_depth', 'Keys that wait in the queue', LABELS);
-  const retries = metrics.counter('workqueue_retries_total', 'Keys that were put back after a failure', LABELS);
-  const waited = metrics.histogram('workqueue_queue_duration_seconds', 'Time a key waited', LABELS, BUCKETS);
-  const worked = metrics.histogram('workqueue_work_duration_seconds', 'Time the work on a key took', LABELS, BUCKETS);
-  const unfinished = metrics.gauge('workqueue_unfinished_work_seconds', 'Sum of the time of work in hand', LABELS);
-  const longest = metrics.gauge(
-    'workqueue_longest_running_processor_seconds',
-    'Time of the longest work in hand',
-    LABELS,
-  );
+  const adds = metrics.counter(WORKQUEUE_ADDS);
+  const depth = metrics.gauge(WORKQUEUE_DEPTH);
+  const retries = metrics.counter(WORKQUEUE_RETRIES);
+  const waited = metrics.histogram(WORKQUEUE_QUEUE_DURATION_SECONDS);
+  const worked = metrics.histogram(WORKQUEUE_WORK_DURATION_SECONDS);
+  const unfinished = metrics.gauge(WORKQUEUE_UNFINISHED_WORK_SECONDS);
+  const longest = metrics.gauge(WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS);
   const addedMs = new Map<string, number>();
   const startedMs = new Map<string, number>();
 

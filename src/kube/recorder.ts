@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
+import { EVENT_WINDOW_MS } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
 import { ApiError, isNotFound, type KubeClient } from './client.ts';
 import { type Clock, monotonicMs } from './clock.ts';
@@ -24,7 +25,6 @@ export interface PostingRecorder extends EventRecorder {
   stop(graceMs?: number): Promise<void>;
 }
 
-const WINDOW_MS = 2 * 60_000;
 const MOST_KEYS = 50_000;
 /** Posts at a time, and notes that may wait; more are dropped, since events are a courtesy. */
 const WORKERS = 4;
@@ -52,7 +52,7 @@ export function eventRecorder({ client, clock, log, component = 'karpenter' }: R
     if (note.dedupe !== undefined) {
       const key = `${note.reason.toLowerCase()}-${note.dedupe.join('-')}`;
       if ((seen.get(key) ?? Number.NEGATIVE_INFINITY) > monotonicMs(clock)) return false;
-      seen.set(key, monotonicMs(clock) + (note.windowMs ?? WINDOW_MS));
+      seen.set(key, monotonicMs(clock) + (note.windowMs ?? EVENT_WINDOW_MS));
     }
     if (note.limit === undefined) return true;
     const { name, qps, burst } = note.limit;

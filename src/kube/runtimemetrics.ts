@@ -1,5 +1,12 @@
 /** The `controller_runtime_*` metrics, under the names that dashboards of controllers know. */
-import { DURATION_BUCKETS, type Metrics } from '../observe/metrics.ts';
+import {
+  CONTROLLER_RUNTIME_ACTIVE_WORKERS,
+  CONTROLLER_RUNTIME_MAX_CONCURRENT_RECONCILES,
+  CONTROLLER_RUNTIME_RECONCILE,
+  CONTROLLER_RUNTIME_RECONCILE_ERRORS,
+  CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS,
+} from '../observe/metrics/kube.ts';
+import type { Metrics } from '../observe/metrics.ts';
 
 export type Result = 'success' | 'error' | 'requeue' | 'requeue_after';
 
@@ -10,20 +17,11 @@ export interface ReconcileMeter {
 
 export function reconcileMeter(metrics: Metrics, controller: string, concurrency: number): ReconcileMeter {
   const labels = { controller };
-  const total = metrics.counter('controller_runtime_reconcile_total', 'Reconciles by result', ['controller', 'result']);
-  const errors = metrics.counter('controller_runtime_reconcile_errors_total', 'Reconciles that failed', ['controller']);
-  const active = metrics.gauge('controller_runtime_active_workers', 'Reconciles in hand', ['controller']);
-  const most = metrics.gauge(
-    'controller_runtime_max_concurrent_reconciles',
-    'Most reconciles that may be in hand at a time',
-    ['controller'],
-  );
-  const time = metrics.histogram(
-    'controller_runtime_reconcile_time_seconds',
-    'Duration of reconciles',
-    ['controller'],
-    DURATION_BUCKETS.filter((bucket) => bucket <= 60),
-  );
+  const total = metrics.counter(CONTROLLER_RUNTIME_RECONCILE);
+  const errors = metrics.counter(CONTROLLER_RUNTIME_RECONCILE_ERRORS);
+  const active = metrics.gauge(CONTROLLER_RUNTIME_ACTIVE_WORKERS);
+  const most = metrics.gauge(CONTROLLER_RUNTIME_MAX_CONCURRENT_RECONCILES);
+  const time = metrics.histogram(CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS);
   most.set(labels, concurrency);
   active.set(labels, 0);
   errors.inc(labels, 0);

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { errorText } from './errortext.ts';
 import type { Logger } from './logger.ts';
+import { HTTP_REFUSED } from './metrics/process.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface Target {
@@ -61,10 +62,7 @@ type Refusal = 'target' | 'method' | 'body' | 'pipelining' | 'connections' | 'un
 /** Not yet listening; see `listen`. */
 export function boundedServer({ name, handler, log, metrics, limits: given }: HttpServerOptions): Server {
   const limits = { ...LIMITS, ...given };
-  const refused = metrics.counter('http_refused_total', 'Requests and connections turned away, by port and reason', [
-    'port',
-    'reason',
-  ]);
+  const refused = metrics.counter(HTTP_REFUSED);
   const refuse = (reason: Refusal): void => refused.inc({ port: name, reason });
   const atWork = new Map<Socket, number>();
 

@@ -1,6 +1,7 @@
 /** Tells when the process comes near the memory that it may use, before the kernel ends it. */
 import type { Logger } from './logger.ts';
 import type { MemoryLimit } from './memory-budget.ts';
+import { MEMORY_LIMIT_BYTES, MEMORY_NEAR_LIMIT } from './metrics/process.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Parts of the limit. The gap keeps a value that moves about the first from being told again and again. */
@@ -18,8 +19,8 @@ export interface MemoryWatchOptions {
 
 /** Answers a function that looks once, to be called every few seconds. */
 export function memoryWatch({ limit, metrics, log, residentBytes }: MemoryWatchOptions): () => void {
-  metrics.gauge('memory_limit_bytes', 'Memory that the operator may use').set(limit.bytes);
-  const gauge = metrics.gauge('memory_near_limit', 'Whether the memory in use has come near the limit, 1 or 0');
+  metrics.gauge(MEMORY_LIMIT_BYTES).set(limit.bytes);
+  const gauge = metrics.gauge(MEMORY_NEAR_LIMIT);
   gauge.set(0);
   let isNear = false;
   return () => {

@@ -2,6 +2,14 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
 import type { GcCount } from './gc-seconds.ts';
+import {
+  NODEJS_THREAD_EVENT_LOOP_ACTIVE_SECONDS,
+  NODEJS_THREAD_GC,
+  NODEJS_THREAD_GC_SECONDS,
+  NODEJS_THREAD_HEAP_LIMIT_BYTES,
+  NODEJS_THREAD_HEAP_TOTAL_BYTES,
+  NODEJS_THREAD_HEAP_USED_BYTES,
+} from './metrics/process.ts';
 import type { Metrics } from './metrics.ts';
 
 /** A busy thread answers between two steps of its loops; one that is stuck in native code never does. */
@@ -19,16 +27,12 @@ type Heap = Pick<ReturnType<typeof getHeapStatistics>, 'used_heap_size' | 'total
 /** To be called once per process: some of what it measures it measures all the time. */
 export function runtimeMetrics({ metrics, threads, gc }: RuntimeMetricsOptions): void {
   metrics.processDefaults();
-  const used = metrics.gauge('nodejs_thread_heap_used_bytes', "Used part of the thread's heap", ['thread']);
-  const total = metrics.gauge('nodejs_thread_heap_total_bytes', "Size of the thread's heap", ['thread']);
-  const limit = metrics.gauge('nodejs_thread_heap_limit_bytes', "Largest size of the thread's heap", ['thread']);
-  const busy = metrics.counter(
-    'nodejs_thread_event_loop_active_seconds_total',
-    'Time in which the event loop of the thread was at work',
-    ['thread'],
-  );
-  const collections = metrics.counter('nodejs_thread_gc_total', 'Garbage collections of the thread', ['thread']);
-  const seconds = metrics.counter('nodejs_thread_gc_seconds_total', 'Time in them', ['thread']);
+  const used = metrics.gauge(NODEJS_THREAD_HEAP_USED_BYTES);
+  const total = metrics.gauge(NODEJS_THREAD_HEAP_TOTAL_BYTES);
+  const limit = metrics.gauge(NODEJS_THREAD_HEAP_LIMIT_BYTES);
+  const busy = metrics.counter(NODEJS_THREAD_EVENT_LOOP_ACTIVE_SECONDS);
+  const collections = metrics.counter(NODEJS_THREAD_GC);
+  const seconds = metrics.counter(NODEJS_THREAD_GC_SECONDS);
 
   const show = (thread: string, heap: Heap, activeMs: number): void => {
     used.set({ thread }, heap.used_heap_size);

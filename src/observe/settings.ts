@@ -21,7 +21,7 @@ export { SettingsError } from './options.ts';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
-const OPTIONS = {
+export const OPTIONS = {
   karpenterService: text('karpenter-service', '', 'Name of the Service; historic, without effect'),
   metricsPort: integer('metrics-port', 8080, 'Port of the metrics endpoint'),
   healthProbePort: integer('health-probe-port', 8081, 'Port of the health and readiness probes'),

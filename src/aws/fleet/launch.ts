@@ -17,6 +17,8 @@ import { Requirements } from '../../engine/requirements.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
+import { SPOT_SLR_CREATION_FAILED } from '../../observe/events/aws.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
@@ -282,14 +284,10 @@ export class Launcher {
 
   #tellSpotRoleMissing({ claim, capacityType }: Launch): void {
     if (capacityType === 'reserved') return;
-    this.#options.events.publish({
-      object: claim,
-      type: 'Warning',
-      reason: 'SpotSLRCreationFailed',
-      message:
-        'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
-      dedupe: [claim.metadata.uid ?? claim.metadata.name],
-    });
+    const dedupe = [claim.metadata.uid ?? claim.metadata.name];
+    this.#options.events.publish(
+      eventOf(SPOT_SLR_CREATION_FAILED, claim, { message: SPOT_SLR_CREATION_FAILED.message(), dedupe }),
+    );
   }
 
   #instanceFrom(

@@ -14,6 +14,16 @@ import { type Informers, isNotFound, type KubeClient } from '../../kube/client.t
 import type { Clock } from '../../kube/clock.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 import { rejections } from '../../kube/rejections.ts';
+import {
+  CAPACITY_RESERVATION_INSTANCE_INTERRUPTED,
+  INSTANCE_STOPPING,
+  INSTANCE_TERMINATING,
+  INSTANCE_UNHEALTHY,
+  SPOT_INTERRUPTED,
+  SPOT_REBALANCE_RECOMMENDATION,
+  TERMINATING_ON_INTERRUPTION,
+} from '../../observe/events/aws.ts';
+import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { combined } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
@@ -25,54 +35,21 @@ import type { MessageKind } from './messages.ts';
 export type InterruptionKind = MessageKind | 'instance_status' | 'system_status' | 'event_status';
 
 interface Response {
-  readonly reason: string;
-  readonly type: EventNote['type'];
-  readonly message: string;
+  readonly event: KeyedEvent & { readonly message: () => string };
   /** Drain and delete; or stop waiting for the drain, as the node cannot be trusted; or leave it. */
   readonly action: 'CordonAndDrain' | 'ForcefulTermination' | 'NoAction';
 }
 
-const unhealthy = {
-  reason: 'InstanceUnhealthy',
-  type: 'Warning',
-  message: 'An unhealthy warning was triggered for the instance',
-} as const;
-
 const RESPONSES: Readonly<Record<Exclude<InterruptionKind, 'no_op'>, Response>> = {
-  spot_interrupted: {
-    reason: 'SpotInterrupted',
-    type: 'Warning',
-    message: 'Spot interruption warning was triggered',
-    action: 'CordonAndDrain',
-  },
-  capacity_reservation_interrupted: {
-    reason: 'CapacityReservationInstanceInterrupted',
-    type: 'Warning',
-    message: 'Capacity Reservation interruption warning was triggered',
-    action: 'CordonAndDrain',
-  },
-  rebalance_recommendation: {
-    reason: 'SpotRebalanceRecommendation',
-    type: 'Normal',
-    message: 'Spot rebalance recommendation was triggered',
-    action: 'NoAction',
-  },
-  scheduled_change: { ...unhealthy, action: 'CordonAndDrain' },
-  event_status: { ...unhealthy, action: 'CordonAndDrain' },
-  instance_status: { ...unhealthy, action: 'ForcefulTermination' },
-  system_status: { ...unhealthy, action: 'ForcefulTermination' },
-  instance_stopped: {
-    reason: 'InstanceStopping',
-    type: 'Warning',
-    message: 'Instance is stopping',
-    action: 'CordonAndDrain',
-  },
-  instance_terminated: {
-    reason: 'InstanceTerminating',
-    type: 'Warning',
-    message: 'Instance is terminating',
-    action: 'CordonAndDrain',
-  },
+  spot_interrupted: { event: SPOT_INTERRUPTED, action: 'CordonAndDrain' },
+  capacity_reservation_interrupted: { event: CAPACITY_RESERVATION_INSTANCE_INTERRUPTED, action: 'CordonAndDrain' },
+  rebalance_recommendation: { event: SPOT_REBALANCE_RECOMMENDATION, action: 'NoAction' },
+  scheduled_change: { event: INSTANCE_UNHEALTHY, action: 'CordonAndDrain' },
+  event_status: { event: INSTANCE_UNHEALTHY, action: 'CordonAndDrain' },
+  instance_status: { event: INSTANCE_UNHEALTHY, action: 'ForcefulTermination' },
+  system_status: { event: INSTANCE_UNHEALTHY, action: 'ForcefulTermination' },
+  instance_stopped: { event: INSTANCE_STOPPING, action: 'CordonAndDrain' },
+  instance_terminated: { event: INSTANCE_TERMINATING, action: 'CordonAndDrain' },
 };
 
 export interface ActOptions {
@@ -87,13 +64,8 @@ export interface ActOptions {
 
 const idOf = (providerId: string | undefined): string | undefined => providerId?.split('/').at(-1);
 
-const note = (object: KubeObject, { reason, type, message }: Omit<Response, 'action'>): EventNote => ({
-  object,
-  type,
-  reason,
-  message,
-  dedupe: [object.metadata.uid ?? object.metadata.name],
-});
+const noteOf = (object: KubeObject, event: KeyedEvent, message: string): EventNote =>
+  eventOf(event, object, { message, dedupe: [object.metadata.uid ?? object.metadata.name] });
 
 /** Remembers what the interruption says about capacity. */
 function noteShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable, reservations }: ActOptions): void {
@@ -134,11 +106,10 @@ async function deleteClaim(
     ...(node === undefined ? {} : { Node: { name: node.metadata.name } }),
     action,
   });
-  const reason = 'TerminatingOnInterruption';
-  const text = (what: string): string => `Interruption triggered termination for the ${what}`;
+  const event = TERMINATING_ON_INTERRUPTION;
   options.events.publish(
-    note(claim, { reason, type: 'Warning', message: text('NodeClaim') }),
-    ...(node === undefined ? [] : [note(node, { reason, type: 'Warning', message: text('Node') })]),
+    noteOf(claim, event, event.message('NodeClaim')),
+    ...(node === undefined ? [] : [noteOf(node, event, event.message('Node'))]),
   );
   options.metrics.nodeClaimsDisrupted.inc({
     reason: kind,
@@ -178,7 +149,8 @@ export async function act(
         .store(NODE)
         .list()
         .find(({ spec }) => idOf(spec?.providerID) === id);
-      options.events.publish(note(claim, response), ...(node === undefined ? [] : [note(node, response)]));
+      const objects = node === undefined ? [claim] : [claim, node];
+      options.events.publish(...objects.map((object) => noteOf(object, response.event, response.event.message())));
       noteShortage(kind, claim, options);
       if (response.action === 'NoAction') return;
       await deleteClaim(kind, { claim, node, action: response.action }, options, log);

@@ -6,6 +6,8 @@ import type { Informers, KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, settled } from '../../kube/reconciler.ts';
+import { WAITING_ON_NODECLAIM_TERMINATION } from '../../observe/events/aws.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
 import type { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, isValidProfileName, profileName, type Scope } from '../instanceprofiles/names.ts';
 import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
@@ -37,13 +39,9 @@ export async function terminate(nodeClass: EC2NodeClass, options: TerminationOpt
   if (names.length > 0) {
     const more = names.length - LISTED_NAMES;
     const listed = names.slice(0, LISTED_NAMES).join(', ');
-    events.publish({
-      object: nodeClass,
-      type: 'Normal',
-      reason: 'WaitingOnNodeClaimTermination',
-      message: `Waiting on NodeClaim termination for ${more > 0 ? `${listed} and ${more} other(s)` : listed}`,
-      dedupe: [nodeClass.metadata.uid ?? nodeClass.metadata.name],
-    });
+    const message = WAITING_ON_NODECLAIM_TERMINATION.message(more > 0 ? `${listed} and ${more} other(s)` : listed);
+    const dedupe = [nodeClass.metadata.uid ?? nodeClass.metadata.name];
+    events.publish(eventOf(WAITING_ON_NODECLAIM_TERMINATION, nodeClass, { message, dedupe }));
     return after(WAIT_MS);
   }
   if (!isolatedVpc) {

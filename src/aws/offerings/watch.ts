@@ -5,8 +5,10 @@
  */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { Informers } from '../../kube/client.ts';
-import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import type { EventRecorder } from '../../kube/events.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
+import { OFFERINGS_AVAILABLE, OFFERINGS_SHORT, OFFERINGS_UNAVAILABLE } from '../../observe/events/nodepools.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { ObstacleCode } from './offerings.ts';
 import type { OutOffering, PoolOfferings } from './report.ts';
@@ -83,9 +85,10 @@ export function offeringsWatch({ informers, events, report, version }: Offerings
   let seen = '';
   const out = new Set<string>();
 
-  function tell(nodePool: string, note: Pick<EventNote, 'type' | 'reason' | 'message'>): void {
+  function publish(nodePool: string, event: KeyedEvent, message: string): void {
     const object = informers.store(NODE_POOL).get({ name: nodePool });
-    if (object !== undefined) events.publish({ object, ...note, dedupe: [object.metadata.uid ?? nodePool] });
+    if (object !== undefined)
+      events.publish(eventOf(event, object, { message, dedupe: [object.metadata.uid ?? nodePool] }));
   }
 
   function compare(pool: PoolOfferings, log: Logger): void {
@@ -93,19 +96,15 @@ export function offeringsWatch({ informers, events, report, version }: Offerings
     const hopeless = hopelessness(pool);
     const offerings = outText(pool.out);
     if (hopeless !== undefined) {
-      tell(name, { type: 'Warning', reason: 'OfferingsUnavailable', message: `${hopeless}: ${offerings}` });
+      publish(name, OFFERINGS_UNAVAILABLE, OFFERINGS_UNAVAILABLE.message(hopeless, offerings));
       if (!out.has(name)) log.error('nothing can be bought for the nodepool now', { NodePool: { name }, offerings });
       out.add(name);
       return;
     }
-    if (out.delete(name) && available > 0) {
-      const message = `${available} offerings that this NodePool allows can be bought again`;
-      tell(name, { type: 'Normal', reason: 'OfferingsAvailable', message });
-    }
+    if (out.delete(name) && available > 0) publish(name, OFFERINGS_AVAILABLE, OFFERINGS_AVAILABLE.message(available));
     const short = pool.out.filter(({ code }) => SHORTAGES.has(code));
     if (short.length === 0) return;
-    const message = `${available} of ${available + pool.out.length} offerings that this NodePool allows can be bought now: ${outText(short)}`;
-    tell(name, { type: 'Normal', reason: 'OfferingsShort', message });
+    publish(name, OFFERINGS_SHORT, OFFERINGS_SHORT.message(available, available + pool.out.length, outText(short)));
   }
 
   return {

@@ -6,6 +6,8 @@ import type { NodePool } from '../../api/nodepool.ts';
 import type { Informers } from '../../kube/client.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { ZONAL_SHIFT_ACTIVE, ZONAL_SHIFT_CLEARED } from '../../observe/events/nodepools.ts';
 import { poolRequirements } from '../nodepools.ts';
 import type { ZonalShifts } from './zonalshift.ts';
 
@@ -16,22 +18,9 @@ const zoneName = ({ status }: EC2NodeClass, zoneId: string): string | undefined 
   (status?.subnets ?? []).find((subnet) => subnet.zoneID === zoneId)?.zone;
 
 function note(nodePool: NodePool, zone: string, zoneId: string, shifted: boolean): EventNote {
-  const offerings = `offerings in zone ${zone} (${zoneId}) are`;
-  return {
-    object: nodePool,
-    ...(shifted
-      ? {
-          type: 'Warning' as const,
-          reason: 'ZonalShiftActive',
-          message: `Zonal shift detected: ${offerings} unavailable for this NodePool`,
-        }
-      : {
-          type: 'Normal' as const,
-          reason: 'ZonalShiftCleared',
-          message: `Zonal shift cleared: ${offerings} restored for this NodePool`,
-        }),
-    dedupe: [nodePool.metadata.uid ?? nodePool.metadata.name, zoneId],
-  };
+  const event = shifted ? ZONAL_SHIFT_ACTIVE : ZONAL_SHIFT_CLEARED;
+  const dedupe = [nodePool.metadata.uid ?? nodePool.metadata.name, zoneId];
+  return eventOf(event, nodePool, { message: event.message(zone, zoneId), dedupe });
 }
 
 export function zonalShiftController(shifts: ZonalShifts, informers: Informers, events: EventRecorder): Singleton {

@@ -5,40 +5,37 @@ import { type Command, decisionOf } from '../../engine/disruption/command.ts';
 import type { Method, MethodResult } from '../../engine/disruption/method.ts';
 import { isApproved } from '../../engine/disruption/pricing/balance.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
+import {
+  CONSOLIDATION_MOVES,
+  CONSOLIDATION_SCORE,
+  VOLUNTARY_DISRUPTION_CONSOLIDATION_TIMEOUTS,
+  VOLUNTARY_DISRUPTION_DECISION_EVALUATION_DURATION_SECONDS,
+  VOLUNTARY_DISRUPTION_DECISIONS,
+  VOLUNTARY_DISRUPTION_DECISIONS_BY_NODEPOOL,
+  VOLUNTARY_DISRUPTION_ELIGIBLE_NODES,
+  VOLUNTARY_DISRUPTION_FAILED_VALIDATIONS,
+  VOLUNTARY_DISRUPTION_MOVES,
+  VOLUNTARY_DISRUPTION_SAVINGS_USD,
+} from '../../observe/metrics/disruption.ts';
+import { NODEPOOLS_ALLOWED_DISRUPTIONS, NODEPOOLS_NODES_CONSUMING_BUDGETS } from '../../observe/metrics/nodepools.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { Move } from './moves.ts';
 
 const REASONS: readonly DisruptionReason[] = ['Underutilized', 'Empty', 'Drifted'];
-const PREFIX = 'voluntary_disruption';
-const SCORES = [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10];
 
 export function observeEvaluation(metrics: Metrics, method: Method, seconds: number): void {
   metrics
-    .histogram(`${PREFIX}_decision_evaluation_duration_seconds`, 'Duration of one run of a disruption method', [
-      'reason',
-      'consolidation_type',
-    ])
+    .histogram(VOLUNTARY_DISRUPTION_DECISION_EVALUATION_DURATION_SECONDS)
     .observe({ reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType }, seconds);
 }
 
 export function setEligible(metrics: Metrics, method: Method, count: number): void {
-  metrics
-    .gauge(`${PREFIX}_eligible_nodes`, 'Nodes that a disruption method may take', ['reason'])
-    .set({ reason: method.reason.toLowerCase() }, count);
+  metrics.gauge(VOLUNTARY_DISRUPTION_ELIGIBLE_NODES).set({ reason: method.reason.toLowerCase() }, count);
 }
 
-const allowed = (metrics: Metrics) =>
-  metrics.gauge('nodepools_allowed_disruptions', 'Nodes that the budgets of a NodePool let go at a time', [
-    'nodepool',
-    'reason',
-  ]);
+const allowed = (metrics: Metrics) => metrics.gauge(NODEPOOLS_ALLOWED_DISRUPTIONS);
 
-const consuming = (metrics: Metrics) =>
-  metrics.gauge(
-    'nodepools_nodes_consuming_budgets',
-    'Nodes of a NodePool that are away and count against its budgets',
-    ['nodepool', 'reason'],
-  );
+const consuming = (metrics: Metrics) => metrics.gauge(NODEPOOLS_NODES_CONSUMING_BUDGETS);
 
 export function setAllowance(metrics: Metrics, nodepool: string, reason: DisruptionReason, allowance: Allowance): void {
   allowed(metrics).set({ nodepool, reason }, allowance.allowed);
@@ -59,13 +56,8 @@ export function countDecision(metrics: Metrics, command: Command, method: Method
     reason: command.reason.toLowerCase(),
     consolidation_type: method.consolidationType,
   };
-  const names = ['decision', 'reason', 'consolidation_type'];
-  metrics.counter(`${PREFIX}_decisions_total`, 'Disruption commands started', names).inc(labels);
-  const byPool = metrics.counter(
-    `${PREFIX}_decisions_by_nodepool_total`,
-    'Disruption commands started, once for each NodePool that they touch',
-    ['nodepool', ...names],
-  );
+  metrics.counter(VOLUNTARY_DISRUPTION_DECISIONS).inc(labels);
+  const byPool = metrics.counter(VOLUNTARY_DISRUPTION_DECISIONS_BY_NODEPOOL);
   for (const nodepool of new Set(command.candidates.map(({ nodePool }) => nodePool.metadata.name))) {
     byPool.inc({ nodepool, ...labels });
   }
@@ -73,22 +65,12 @@ export function countDecision(metrics: Metrics, command: Command, method: Method
 
 export function countFailedValidations(metrics: Metrics, method: Method, count: number): void {
   if (count === 0) return;
-  metrics
-    .counter(`${PREFIX}_failed_validations_total`, 'Candidates of commands that no longer held when checked again', [
-      'consolidation_type',
-    ])
-    .inc({ consolidation_type: method.consolidationType }, count);
+  metrics.counter(VOLUNTARY_DISRUPTION_FAILED_VALIDATIONS).inc({ consolidation_type: method.consolidationType }, count);
 }
 
 /** Moves whose watch is over. */
 export function countMove(metrics: Metrics, { decision, reason }: Move, outcome: 'kept' | 'undone'): void {
-  metrics
-    .counter(`${PREFIX}_moves_total`, 'Consolidations carried out, by whether they lasted for 30 minutes', [
-      'decision',
-      'reason',
-      'outcome',
-    ])
-    .inc({ decision, reason: reason.toLowerCase(), outcome });
+  metrics.counter(VOLUNTARY_DISRUPTION_MOVES).inc({ decision, reason: reason.toLowerCase(), outcome });
 }
 
 /** A gauge because what was realised may be negative. */
@@ -97,18 +79,11 @@ export function recordSavings(
   { reason }: Move,
   savings: { readonly predicted: number; readonly realised: number },
 ): void {
-  const usd = metrics.gauge(
-    `${PREFIX}_savings_usd`,
-    'Savings of consolidations in their first 30 minutes in USD, summed over those whose 30 minutes are over',
-    ['kind', 'reason'],
-  );
+  const usd = metrics.gauge(VOLUNTARY_DISRUPTION_SAVINGS_USD);
   for (const kind of ['predicted', 'realised'] as const) usd.inc({ kind, reason: reason.toLowerCase() }, savings[kind]);
 }
 
-const timeouts = (metrics: Metrics) =>
-  metrics.counter(`${PREFIX}_consolidation_timeouts_total`, 'Consolidation searches that ran out of time', [
-    'consolidation_type',
-  ]);
+const timeouts = (metrics: Metrics) => metrics.counter(VOLUNTARY_DISRUPTION_CONSOLIDATION_TIMEOUTS);
 
 export const countTimeout = (metrics: Metrics, { consolidationType }: Method): void =>
   timeouts(metrics).inc({ consolidation_type: consolidationType });
@@ -126,14 +101,8 @@ export function initTimeouts(metrics: Metrics): void {
 export function observeEvaluations(metrics: Metrics, method: Method, { evaluations = [] }: MethodResult): void {
   const isOneMove = method.consolidationType !== 'single';
   const isRejected = isOneMove && !isApproved(evaluations);
-  const names = ['decision', 'nodepool', 'policy'];
-  const moves = metrics.counter('consolidation_moves_total', 'Consolidations weighed', names);
-  const scores = metrics.histogram(
-    'consolidation_score',
-    'Savings for disruption under the Balanced policy',
-    names,
-    SCORES,
-  );
+  const moves = metrics.counter(CONSOLIDATION_MOVES);
+  const scores = metrics.histogram(CONSOLIDATION_SCORE);
   for (const { nodePool, policy, approved, score } of evaluations) {
     const labels = { decision: approved ? 'approved' : 'rejected', nodepool: nodePool.metadata.name, policy };
     moves.inc(isRejected ? { ...labels, decision: 'rejected' } : labels);

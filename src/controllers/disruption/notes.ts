@@ -10,31 +10,51 @@ import type { Note } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
+import {
+  CONSOLIDATION_APPROVED,
+  CONSOLIDATION_CANDIDATE,
+  CONSOLIDATION_REJECTED,
+  DISRUPTION_BLOCKED,
+  DISRUPTION_BLOCKED_OF_NODEPOOL,
+  DISRUPTION_LAUNCHING,
+  DISRUPTION_SAVINGS,
+  DISRUPTION_TERMINATING,
+  DISRUPTION_UNDONE,
+  DISRUPTION_WAITING_READINESS,
+  UNCONSOLIDATABLE,
+} from '../../observe/events/disruption.ts';
 import { capitalized } from '../text.ts';
 import { dearerUntilMs, type Move, WATCH_MS } from './moves.ts';
 
-const MINUTE = 60_000;
-const UNCONSOLIDATABLE_WINDOW_MS = 15 * MINUTE;
+/** The engine names its notes as their events are called. */
+const BY_KIND: Readonly<Record<Note['kind'], KeyedEvent>> = {
+  Unconsolidatable: UNCONSOLIDATABLE,
+  DisruptionBlocked: DISRUPTION_BLOCKED,
+  ConsolidationCandidate: CONSOLIDATION_CANDIDATE,
+  ConsolidationApproved: CONSOLIDATION_APPROVED,
+  ConsolidationRejected: CONSOLIDATION_REJECTED,
+};
 
 const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
 
 /** The same event on a node's Node and NodeClaim, as far as they exist. */
 const onBoth = (
   { node, nodeClaim }: Pick<StateNode, 'node' | 'nodeClaim'>,
-  event: Omit<EventNote, 'object' | 'type'>,
+  event: KeyedEvent,
+  message: string,
   more: readonly string[] = [],
 ): readonly EventNote[] =>
   [node, nodeClaim].flatMap((object) =>
-    object === undefined ? [] : [{ ...event, object, type: 'Normal' as const, dedupe: [uidOf(object), ...more] }],
+    object === undefined ? [] : [eventOf(event, object, { message, dedupe: [uidOf(object), ...more] })],
   );
 
 export function publishBlocked(events: EventRecorder, stateNode: StateNode, text: string): void {
-  events.publish(...onBoth(stateNode, { reason: 'DisruptionBlocked', message: capitalized(text) }));
+  events.publish(...onBoth(stateNode, DISRUPTION_BLOCKED, capitalized(text)));
 }
 
 export function publishUnconsolidatable(events: EventRecorder, candidate: Candidate, text: string): void {
-  const event = { reason: 'Unconsolidatable', message: capitalized(text), windowMs: UNCONSOLIDATABLE_WINDOW_MS };
-  events.publish(...onBoth(candidate, event));
+  events.publish(...onBoth(candidate, UNCONSOLIDATABLE, capitalized(text)));
 }
 
 export function publishNotes(events: EventRecorder, notes: readonly Note[]): void {
@@ -42,14 +62,10 @@ export function publishNotes(events: EventRecorder, notes: readonly Note[]): voi
     if (candidate && kind === 'Unconsolidatable') publishUnconsolidatable(events, candidate, message);
     else if (candidate)
       events.publish(
-        ...onBoth(
-          candidate,
-          { reason: kind, message: kind === 'ConsolidationApproved' ? message : capitalized(message) },
-          dedupe,
-        ),
+        ...onBoth(candidate, BY_KIND[kind], kind === 'ConsolidationApproved' ? message : capitalized(message), dedupe),
       );
     if (nodePool === undefined) continue;
-    events.publish({ object: nodePool, type: 'Normal', reason: kind, message, dedupe: [uidOf(nodePool), ...dedupe] });
+    events.publish(eventOf(BY_KIND[kind], nodePool, { message, dedupe: [uidOf(nodePool), ...dedupe] }));
   }
 }
 
@@ -59,19 +75,13 @@ export function publishBlockedPool(
   { reason, allowance }: { readonly reason: DisruptionReason; readonly allowance: Allowance },
 ): void {
   if (allowance.total === 0 || allowance.allowed > 0) return;
-  events.publish({
-    object: pool,
-    type: 'Normal',
-    reason: 'DisruptionBlocked',
-    message: `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
-    dedupe: [uidOf(pool), reason],
-    windowMs: MINUTE,
-  });
+  const message = DISRUPTION_BLOCKED_OF_NODEPOOL.message(reason);
+  events.publish(eventOf(DISRUPTION_BLOCKED_OF_NODEPOOL, pool, { message, dedupe: [uidOf(pool), reason] }));
 }
 
 /** A move is told on the NodePool of its first node: the nodes themselves are gone. */
-const onPool = ({ id, nodePool }: Move, reason: string, message: string): readonly EventNote[] =>
-  nodePool === undefined ? [] : [{ object: nodePool, type: 'Normal', reason, message, dedupe: [id] }];
+const onPool = ({ id, nodePool }: Move, event: KeyedEvent, message: string): readonly EventNote[] =>
+  nodePool === undefined ? [] : [eventOf(event, nodePool, { message, dedupe: [id] })];
 
 export function publishUndone(events: EventRecorder, move: Move): void {
   const { command, undoing, startedMs } = move;
@@ -82,7 +92,7 @@ export function publishUndone(events: EventRecorder, move: Move): void {
     `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${command}, ` +
     `NodeClaim ${undoing.nodeClaim} ${what}` +
     (dearerMs === undefined ? '' : `; until ${timestamp(dearerMs)} a repetition has to be worth more`);
-  events.publish(...onPool(move, 'DisruptionUndone', message));
+  events.publish(...onPool(move, DISRUPTION_UNDONE, message));
 }
 
 export function publishSavings(
@@ -91,24 +101,18 @@ export function publishSavings(
   { predicted, realised }: { readonly predicted: number; readonly realised: number },
 ): void {
   const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
-  const message = `Saved ${usd(realised)} in ${formatDuration(WATCH_MS)} of ${usd(predicted)} predicted: ${move.command}`;
-  events.publish(...onPool(move, 'DisruptionSavings', message));
+  const message = DISRUPTION_SAVINGS.message(usd(realised), formatDuration(WATCH_MS), usd(predicted), move.command);
+  events.publish(...onPool(move, DISRUPTION_SAVINGS, message));
 }
 
 export function publishLaunching(events: EventRecorder, replacement: NodeClaim, reason: DisruptionReason): void {
   const dedupe = [uidOf(replacement), reason];
-  const message = `Launching NodeClaim: ${reason}`;
-  events.publish({ object: replacement, type: 'Normal', reason: 'DisruptionLaunching', message, dedupe });
+  events.publish(eventOf(DISRUPTION_LAUNCHING, replacement, { message: DISRUPTION_LAUNCHING.message(reason), dedupe }));
 }
 
 export function publishWaiting(events: EventRecorder, replacement: NodeClaim): void {
-  events.publish({
-    object: replacement,
-    type: 'Normal',
-    reason: 'DisruptionWaitingReadiness',
-    message: 'Waiting on readiness to continue disruption',
-    dedupe: [uidOf(replacement)],
-  });
+  const message = DISRUPTION_WAITING_READINESS.message();
+  events.publish(eventOf(DISRUPTION_WAITING_READINESS, replacement, { message, dedupe: [uidOf(replacement)] }));
 }
 
 export function publishTerminating(
@@ -116,9 +120,9 @@ export function publishTerminating(
   { node, nodeClaim }: Candidate,
   reason: DisruptionReason,
 ): void {
-  const common = { type: 'Normal', reason: 'DisruptionTerminating' } as const;
-  events.publish(
-    { ...common, object: node, message: `Disrupting Node: ${reason}`, dedupe: [uidOf(node), reason] },
-    { ...common, object: nodeClaim, message: `Disrupting NodeClaim: ${reason}`, dedupe: [uidOf(nodeClaim), reason] },
-  );
+  const noteOf = (object: KubeObject, kind: 'Node' | 'NodeClaim'): EventNote => {
+    const message = DISRUPTION_TERMINATING.message(kind, reason);
+    return eventOf(DISRUPTION_TERMINATING, object, { message, dedupe: [uidOf(object), reason] });
+  };
+  events.publish(noteOf(node, 'Node'), noteOf(nodeClaim, 'NodeClaim'));
 }

@@ -1,10 +1,15 @@
 /** Events on pods about their own do-not-disrupt annotation. */
 import { timestamp } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
 import { protectionOf } from '../../engine/disruption/candidates/protection.ts';
 import { isActive } from '../../engine/pods.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import {
+  DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED,
+  DO_NOT_DISRUPT_UNTIL,
+  INVALID_DO_NOT_DISRUPT_ANNOTATION,
+} from '../../observe/events/pods.ts';
 
 export function publishProtection(events: EventRecorder, pods: readonly Pod[], nowMs: number): void {
   events.publish(...pods.filter(isActive).flatMap((pod) => noteOf(pod, nowMs) ?? []));
@@ -15,21 +20,17 @@ function noteOf(pod: Pod, nowMs: number): EventNote | undefined {
   const uid = pod.metadata.uid ?? '';
   switch (protection.kind) {
     case 'invalid':
-      return {
-        object: pod,
-        type: 'Warning',
-        reason: 'InvalidDoNotDisruptAnnotation',
-        message: `Invalid ${DO_NOT_DISRUPT_ANNOTATION} annotation: ${protection.error}, ignoring annotation`,
+      return eventOf(INVALID_DO_NOT_DISRUPT_ANNOTATION, pod, {
+        message: INVALID_DO_NOT_DISRUPT_ANNOTATION.message(protection.error),
         dedupe: [uid, protection.error],
-      };
+      });
     case 'until': {
       const time = timestamp(protection.ms);
-      const message = `The ${DO_NOT_DISRUPT_ANNOTATION} grace period will elapse at ${time}`;
-      return { object: pod, type: 'Normal', reason: 'DoNotDisruptUntil', message, dedupe: [uid, time] };
+      return eventOf(DO_NOT_DISRUPT_UNTIL, pod, { message: DO_NOT_DISRUPT_UNTIL.message(time), dedupe: [uid, time] });
     }
     case 'elapsed': {
-      const message = `The ${DO_NOT_DISRUPT_ANNOTATION} grace period has elapsed, pod is now disruptable`;
-      return { object: pod, type: 'Normal', reason: 'DoNotDisruptGracePeriodElapsed', message, dedupe: [uid] };
+      const message = DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED.message();
+      return eventOf(DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED, pod, { message, dedupe: [uid] });
     }
     default:
       return undefined;

@@ -13,6 +13,7 @@ import { monotonicMs } from '../../kube/clock.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { VOLUNTARY_DISRUPTION_QUEUE_FAILURES } from '../../observe/metrics/disruption.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
@@ -168,10 +169,9 @@ export class DisruptionQueue {
 
   async #rollBack({ command, fields, replacements }: Order, error: Error, log: Logger): Promise<void> {
     const { cluster, metrics } = this.#deps;
-    const labels = ['decision', 'reason', 'consolidation_type'];
     const decision = decisionOf(command);
     metrics
-      .counter('voluntary_disruption_queue_failures_total', 'Replacements of commands that were rolled back', labels)
+      .counter(VOLUNTARY_DISRUPTION_QUEUE_FAILURES)
       .inc(
         { decision, reason: snakeCase(command.reason), consolidation_type: decision },
         replacements.filter((name) => !this.#initialized.has(name)).length,

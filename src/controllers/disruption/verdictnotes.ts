@@ -7,6 +7,8 @@ import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { DISRUPTION_VERDICT } from '../../observe/events/disruption.ts';
 import type { Deps } from '../deps.ts';
 import { capitalized } from '../text.ts';
 import type { VerdictHistory } from './verdict-history.ts';
@@ -48,7 +50,7 @@ export function verdictNotes({ clock, cluster, events }: Wanted, history: Verdic
   function tell(verdict: Verdict, object: KubeObject): void {
     const last = known.get(verdict.node);
     if (last) last.told = last.reason;
-    events.publish({ object, type: 'Normal', reason: 'DisruptionVerdict', message: textOf(verdict) });
+    events.publish(eventOf(DISRUPTION_VERDICT, object, { message: textOf(verdict) }));
   }
 
   return {

@@ -1,6 +1,11 @@
 /** Says whether decisions can be made: while cluster state is not synced, provisioning and disruption stand still. */
 import { monotonicMs } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
+import {
+  CLUSTER_STATE_NODE_COUNT,
+  CLUSTER_STATE_SYNCED,
+  CLUSTER_STATE_UNSYNCED_TIME_SECONDS,
+} from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
 
 /** A state that stays unsynced for longer than this is worth an error, this often. */
@@ -9,9 +14,9 @@ const REPEAT_MS = 10_000;
 
 /** Answers a function to call every few seconds with the number of nodes. */
 export function clusterStateMetrics({ clock, cluster, metrics }: Deps): (nodes: number, log: Logger) => void {
-  const count = metrics.gauge('cluster_state_node_count', 'Nodes in cluster state');
-  const synced = metrics.gauge('cluster_state_synced', 'Whether cluster state is synced');
-  const unsynced = metrics.gauge('cluster_state_unsynced_time_seconds', 'Time since cluster state was last synced');
+  const count = metrics.gauge(CLUSTER_STATE_NODE_COUNT);
+  const synced = metrics.gauge(CLUSTER_STATE_SYNCED);
+  const unsynced = metrics.gauge(CLUSTER_STATE_UNSYNCED_TIME_SECONDS);
   let syncedMs = monotonicMs(clock);
   let loggedMs = Number.NEGATIVE_INFINITY;
 

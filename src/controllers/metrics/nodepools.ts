@@ -3,6 +3,13 @@ import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { readableResources } from '../../engine/resources.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
+import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
+import {
+  NODEPOOLS_COST,
+  NODEPOOLS_COST_TRACKER_ERRORS,
+  NODEPOOLS_LIMIT,
+  NODEPOOLS_USAGE,
+} from '../../observe/metrics/nodepools.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from './cost.ts';
@@ -12,12 +19,11 @@ import { OwnedSeries } from './series.ts';
 const INTERVAL_MS = 10_000;
 
 export function nodePoolMetrics({ clock, cloud, cluster, metrics }: Deps): Reconciler<NodePool> {
-  const series = (name: string, help: string, labels: readonly string[]): OwnedSeries =>
-    new OwnedSeries(metrics.gauge(name, help, labels));
-  const limit = series('nodepools_limit', 'Limits of NodePools', ['resource_type', 'nodepool']);
-  const usage = series('nodepools_usage', 'Resources of the nodes of NodePools', ['resource_type', 'nodepool']);
-  const cost = series('nodepools_cost_total', 'Hourly price of the nodes of NodePools in USD', ['nodepool']);
-  const failures = metrics.counter('nodepools_cost_tracker_errors_total', 'Failed look-ups of prices', ['nodepool']);
+  const series = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
+  const limit = series(NODEPOOLS_LIMIT);
+  const usage = series(NODEPOOLS_USAGE);
+  const cost = series(NODEPOOLS_COST);
+  const failures = metrics.counter(NODEPOOLS_COST_TRACKER_ERRORS);
   const tracker = new CostTracker(cloud, clock);
 
   const amounts = (nodepool: string, list: Parameters<typeof readableResources>[0]) =>

@@ -14,18 +14,23 @@ import {
 } from '../../engine/resources.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
+import {
+  CLUSTER_UTILIZATION_PERCENT,
+  NODES_ALLOCATABLE,
+  NODES_CURRENT_LIFETIME_SECONDS,
+  NODES_SYSTEM_OVERHEAD,
+  NODES_TOTAL_DAEMON_LIMITS,
+  NODES_TOTAL_DAEMON_REQUESTS,
+  NODES_TOTAL_POD_LIMITS,
+  NODES_TOTAL_POD_REQUESTS,
+  nodeLabelName,
+} from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
 import { clusterStateMetrics } from './clusterstate.ts';
 import { type Labels, OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 5_000;
-
-/** Label of a metric for a label of a node: the part after the slash. */
-export const nodeLabelName = (label: string): string =>
-  label
-    .slice(label.indexOf('/') + 1)
-    .toLowerCase()
-    .replaceAll('-', '_');
 
 /** Processors are measured in cores, everything else in its base unit. */
 export const inUnits = (resource: string, amount: number): number => (resource === 'cpu' ? amount / 1_000 : amount);
@@ -33,7 +38,6 @@ export const inUnits = (resource: string, amount: number): number => (resource =
 export const resourceType = (resource: string): string => resource.toLowerCase().replaceAll('-', '_');
 
 const KNOWN = [...WELL_KNOWN_LABELS].map((label) => ({ label, name: nodeLabelName(label) }));
-const NODE_LABELS = [...KNOWN.map(({ name }) => name), 'node_name', 'phase', 'managed'];
 
 const AMOUNTS = ['allocatable', 'podRequests', 'podLimits', 'daemonRequests', 'daemonLimits', 'overhead'] as const;
 type Amounts = Readonly<Record<(typeof AMOUNTS)[number], Resources>>;
@@ -47,22 +51,17 @@ interface Measured {
 
 export function nodeMetrics(deps: Deps): Singleton {
   const { clock, cluster, metrics } = deps;
-  const byResource = (name: string, help: string): OwnedSeries =>
-    new OwnedSeries(metrics.gauge(name, help, [...NODE_LABELS, 'resource_type']));
+  const byResource = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
   const gauges: Readonly<Record<keyof Amounts, OwnedSeries>> = {
-    allocatable: byResource('nodes_allocatable', 'Resources of nodes that pods can use'),
-    podRequests: byResource('nodes_total_pod_requests', 'Requests of the pods on nodes, daemons included'),
-    podLimits: byResource('nodes_total_pod_limits', 'Limits of the pods on nodes, daemons included'),
-    daemonRequests: byResource('nodes_total_daemon_requests', 'Requests of the daemons on nodes'),
-    daemonLimits: byResource('nodes_total_daemon_limits', 'Limits of the daemons on nodes'),
-    overhead: byResource('nodes_system_overhead', 'Resources of nodes that pods cannot use'),
+    allocatable: byResource(NODES_ALLOCATABLE),
+    podRequests: byResource(NODES_TOTAL_POD_REQUESTS),
+    podLimits: byResource(NODES_TOTAL_POD_LIMITS),
+    daemonRequests: byResource(NODES_TOTAL_DAEMON_REQUESTS),
+    daemonLimits: byResource(NODES_TOTAL_DAEMON_LIMITS),
+    overhead: byResource(NODES_SYSTEM_OVERHEAD),
   };
-  const lifetime = new OwnedSeries(metrics.gauge('nodes_current_lifetime_seconds', 'Age of nodes', NODE_LABELS));
-  const utilization = metrics.gauge(
-    'cluster_utilization_percent',
-    'Part of the allocatable resources that pods request',
-    ['resource_type'],
-  );
+  const lifetime = new OwnedSeries(metrics.gauge(NODES_CURRENT_LIFETIME_SECONDS));
+  const utilization = metrics.gauge(CLUSTER_UTILIZATION_PERCENT);
   const checkState = clusterStateMetrics(deps);
   const known = new Map<string, Measured>();
 

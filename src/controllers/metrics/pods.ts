@@ -5,6 +5,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { isTerminal, podKey } from '../../engine/pods.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
+import { PODS_STATE } from '../../observe/metrics/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { podWaits } from './podwaits.ts';
@@ -12,24 +13,8 @@ import { type Labels, OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 30_000;
 
-const STATE_LABELS = [
-  'name',
-  'namespace',
-  'owner',
-  'node',
-  'scheduled',
-  'nodepool',
-  'zone',
-  'arch',
-  'capacity_type',
-  'instance_type',
-  'phase',
-  'ready',
-  'managed',
-];
-
 export function podMetrics({ clock, cluster, metrics }: Deps): Reconciler<Pod> {
-  const state = new OwnedSeries(metrics.gauge('pods_state', 'Pods, 1 each', STATE_LABELS));
+  const state = new OwnedSeries(metrics.gauge(PODS_STATE));
   const waits = podWaits(metrics);
 
   return {

@@ -5,6 +5,18 @@
 import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isTerminal, podKey } from '../../engine/pods.ts';
+import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
+import {
+  PODS_BOUND_DURATION_SECONDS,
+  PODS_PROVISIONING_BOUND_DURATION_SECONDS,
+  PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS,
+  PODS_PROVISIONING_STARTUP_DURATION_SECONDS,
+  PODS_PROVISIONING_UNBOUND_TIME_SECONDS,
+  PODS_PROVISIONING_UNSTARTED_TIME_SECONDS,
+  PODS_STARTUP_DURATION_SECONDS,
+  PODS_UNBOUND_TIME_SECONDS,
+  PODS_UNSTARTED_TIME_SECONDS,
+} from '../../observe/metrics/pods.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { PodTiming } from '../../state/podtimings.ts';
 import { OwnedSeries } from './series.ts';
@@ -27,34 +39,24 @@ interface Wait {
 }
 
 export function podWaits(metrics: Metrics): PodWaits {
-  const lasting = (name: string, help: string): OwnedSeries =>
-    new OwnedSeries(metrics.gauge(name, help, ['name', 'namespace']));
+  const lasting = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
   const startup: Wait = {
-    lasting: lasting('pods_unstarted_time_seconds', 'Age of pods that are not ready yet'),
-    ended: metrics.summary('pods_startup_duration_seconds', 'Time from the creation of pods until they were ready'),
+    lasting: lasting(PODS_UNSTARTED_TIME_SECONDS),
+    ended: metrics.summary(PODS_STARTUP_DURATION_SECONDS),
   };
   const bound: Wait = {
-    lasting: lasting('pods_unbound_time_seconds', 'Age of pods that are not bound yet'),
-    ended: metrics.histogram('pods_bound_duration_seconds', 'Time from the creation of pods until they were bound'),
+    lasting: lasting(PODS_UNBOUND_TIME_SECONDS),
+    ended: metrics.histogram(PODS_BOUND_DURATION_SECONDS),
   };
   const provisioningStartup: Wait = {
-    lasting: lasting('pods_provisioning_unstarted_time_seconds', 'Time since a place was found for unready pods'),
-    ended: metrics.histogram(
-      'pods_provisioning_startup_duration_seconds',
-      'Time from finding a place for pods until they were ready',
-    ),
+    lasting: lasting(PODS_PROVISIONING_UNSTARTED_TIME_SECONDS),
+    ended: metrics.histogram(PODS_PROVISIONING_STARTUP_DURATION_SECONDS),
   };
   const provisioningBound: Wait = {
-    lasting: lasting('pods_provisioning_unbound_time_seconds', 'Time since a place was found for unbound pods'),
-    ended: metrics.histogram(
-      'pods_provisioning_bound_duration_seconds',
-      'Time from finding a place for pods until they were bound',
-    ),
+    lasting: lasting(PODS_PROVISIONING_UNBOUND_TIME_SECONDS),
+    ended: metrics.histogram(PODS_PROVISIONING_BOUND_DURATION_SECONDS),
   };
-  const undecided = lasting(
-    'pods_provisioning_scheduling_undecided_time_seconds',
-    'Time since pods were first seen that no scheduling run has decided on',
-  );
+  const undecided = lasting(PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS);
   const all = [startup, bound, provisioningStartup, provisioningBound].map((wait) => wait.lasting);
   const tracked = new Map<string, Observed>();
 

@@ -6,8 +6,11 @@ import type { Condition } from '../../api/kubernetes.ts';
 import { own } from '../../api/own.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
+import { SHARED_STATUS_PREFIX, type StatusFields, statusPrefix } from '../../observe/metrics/status.ts';
 import type { Deps } from '../deps.ts';
-import { conditionMetrics, LIBRARY_BUCKETS, TRANSITION_BUCKETS } from './conditionmetrics.ts';
+import { conditionMetrics } from './conditionmetrics.ts';
 import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
 import type { Labels } from './series.ts';
 
@@ -18,7 +21,7 @@ export interface StatusOptions {
   readonly labels?: readonly string[];
   /** Also emits the older form without the kind in the metrics' names. */
   readonly older?: boolean;
-  readonly buckets?: 'transition' | 'library';
+  readonly buckets?: StatusFields['buckets'];
 }
 
 /** What was last seen of an object. */
@@ -34,18 +37,17 @@ export function statusMetrics<T extends Conditioned>(
 ): Reconciler<T> {
   const name = kind.kind.toLowerCase();
   const extra = options.labels ?? [];
-  const buckets = options.buckets === 'library' ? LIBRARY_BUCKETS : TRANSITION_BUCKETS;
-  const form = { metrics, extra: extra.map(labelName), buckets };
+  const form = { metrics, extra: extra.map(labelName), buckets: options.buckets ?? 'transition' };
   const forms = [
-    conditionMetrics({ ...form, prefix: `operator_${name}`, fixed: {} }),
+    conditionMetrics({ ...form, prefix: statusPrefix(name), fixed: {} }),
     // the label names of the older form are those of all kinds together, so it carries none of the objects' own
     ...(options.older
       ? [
           conditionMetrics({
             metrics,
-            buckets: TRANSITION_BUCKETS,
+            buckets: 'transition',
             extra: [],
-            prefix: 'operator',
+            prefix: SHARED_STATUS_PREFIX,
             fixed: { group: kind.group, kind: kind.kind },
           }),
         ]
@@ -94,12 +96,12 @@ export function statusMetrics<T extends Conditioned>(
       }
     });
     if (change.from === undefined || status === change.from.status) return;
-    events.publish({ object, type: 'Normal', reason: type, message: transitionText(change) });
+    events.publish(eventOf(conditionChanged(type), object, { message: transitionText(change) }));
   }
 
   const tellFinalized = (object: T, finalizers: readonly string[]): void => {
     for (const finalizer of finalizers) {
-      events.publish({ object, type: 'Normal', reason: 'Finalized', message: `Finalized ${finalizer}` });
+      events.publish(eventOf(FINALIZED, object, { message: FINALIZED.message(finalizer) }));
     }
   };
 

@@ -1,5 +1,7 @@
 /** Second step of a node's end: its volumes are detached, so that pods find them free elsewhere. */
 import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { AWAITING_VOLUME_DETACHMENT } from '../../observe/events/nodes.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
@@ -28,13 +30,8 @@ export function detaching({ clock, cluster, events, informers }: Deps): Step {
       const reason = 'TerminationGracePeriodElapsed';
       return { claim: conditioned(claim, { type: TYPE, status: 'False', reason, message: reason }, nowMs) };
     }
-    events.publish({
-      object: node,
-      type: 'Normal',
-      reason: 'AwaitingVolumeDetachment',
-      message: `Awaiting deletion of bound volumeattachments (${firstFew(pending.map((each) => each.metadata.name))})`,
-      dedupe: [name],
-    });
+    const message = AWAITING_VOLUME_DETACHMENT.message(firstFew(pending.map((each) => each.metadata.name)));
+    events.publish(eventOf(AWAITING_VOLUME_DETACHMENT, node, { message, dedupe: [name] }));
     const reason = 'AwaitingVolumeDetachment';
     const update = { type: TYPE, status: 'Unknown', reason, message: reason } as const;
     return { claim: conditioned(claim, update, nowMs), waitMs: POLL_MS };

@@ -5,6 +5,9 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { isActive, isEvictable, podKey } from '../../engine/pods.ts';
 import { ApiError, isConflict, isNotFound } from '../../kube/client.ts';
 import { type KeyedWorker, type Outcome, type ReconcileContext, Requeue, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { DISRUPTED, EVICTED } from '../../observe/events/pods.ts';
+import { PODS_DRAINED, PODS_EVICTION_REQUESTS } from '../../observe/metrics/pods.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import type { Eviction, Evictions } from './evictions.ts';
@@ -23,10 +26,8 @@ type Answer = 'evicted' | 'gone' | 'budget' | 'budgets';
 
 export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
   const { client, clock, cluster, events, metrics, settings } = deps;
-  const requests = metrics.counter('pods_eviction_requests_total', 'Answers of the Eviction API', ['code']);
-  const drained = metrics.counter('pods_drained_total', 'Pods that were evicted or deleted from draining nodes', [
-    'reason',
-  ]);
+  const requests = metrics.counter(PODS_EVICTION_REQUESTS);
+  const drained = metrics.counter(PODS_DRAINED);
 
   /** Why the pod's node goes away; empty when the node or its one claim is not known. */
   const reasonFor = (pod: Pod): string => {
@@ -59,13 +60,7 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
       evictions.granted(pod);
       const reason = reasonFor(pod);
       drained.inc({ reason });
-      events.publish({
-        object: pod,
-        type: 'Normal',
-        reason: 'Evicted',
-        message: `Evicted pod: ${reason}`,
-        dedupe: [pod.metadata.name],
-      });
+      events.publish(eventOf(EVICTED, pod, { message: EVICTED.message(reason), dedupe: [pod.metadata.name] }));
       return settled;
     }
     const obstacle = answer === 'budget' ? 'evicting pod violates a PDB' : 'eviction does not support multiple PDBs';
@@ -80,16 +75,8 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
     const gracePeriodSeconds = grantedSeconds(deadlineMs, clock.now());
     const time = timestamp(deadlineMs);
     const own = pod.spec.terminationGracePeriodSeconds;
-    events.publish({
-      object: pod,
-      type: 'Normal',
-      reason: 'Disrupted',
-      message:
-        `Deleting the pod to accommodate the terminationTime ${time} of the node. The pod was granted ` +
-        `${gracePeriodSeconds} seconds of grace-period of its ${own ?? 'unset'} terminationGracePeriodSeconds. ` +
-        'This bypasses the PDB of the pod and the do-not-disrupt annotation.',
-      dedupe: [pod.metadata.name],
-    });
+    const message = DISRUPTED.message(time, gracePeriodSeconds, own);
+    events.publish(eventOf(DISRUPTED, pod, { message, dedupe: [pod.metadata.name] }));
     log.debug('deleting pod', {
       'pod.terminationGracePeriodSeconds': own,
       'delete.gracePeriodSeconds': gracePeriodSeconds,

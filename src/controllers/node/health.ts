@@ -6,6 +6,10 @@ import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION }
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly, unlessGone } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { UNHEALTHY } from '../../observe/events/nodeclaims.ts';
+import { NODE_REPAIR_BLOCKED } from '../../observe/events/nodes.ts';
+import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
 import { concurrency } from '../concurrency.ts';
 import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
@@ -15,16 +19,10 @@ import { readDeadline } from './deadline.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from './repair.ts';
 
 const BLOCKED_RETRY_MS = 5 * 60_000;
-const BLOCKED_WINDOW_MS = 15 * 60_000;
 
 export function health(deps: Deps): Reconciler<Node> {
   const { client, clock, cloud, cluster, events, metrics, settings } = deps;
-  const repaired = metrics.counter('nodeclaims_unhealthy_disrupted_total', 'NodeClaims deleted to repair their nodes', [
-    'condition',
-    'nodepool',
-    'capacity_type',
-    'image_id',
-  ]);
+  const repaired = metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
 
   /** Answers why nothing may be repaired now, with the keys under which it is said once. */
   const obstacle = (node: Node, claim: NodeClaim): { message: string; keys: readonly string[] } | undefined => {
@@ -66,14 +64,7 @@ export function health(deps: Deps): Reconciler<Node> {
       const blocked = obstacle(node, claim);
       if (blocked) {
         for (const key of blocked.keys) {
-          events.publish({
-            object: node,
-            type: 'Warning',
-            reason: 'NodeRepairBlocked',
-            message: blocked.message,
-            dedupe: [key],
-            windowMs: BLOCKED_WINDOW_MS,
-          });
+          events.publish(eventOf(NODE_REPAIR_BLOCKED, node, { message: blocked.message, dedupe: [key] }));
         }
         return after(BLOCKED_RETRY_MS);
       }
@@ -86,11 +77,7 @@ export function health(deps: Deps): Reconciler<Node> {
         NodeClaim: { name: claim.metadata.name },
       });
       const { type, status, lastTransitionTime } = ailment.condition;
-      publishDeparture(deps, claim, {
-        type: 'Warning',
-        reason: 'Unhealthy',
-        message: `Deleting the NodeClaim: condition ${type} of its node has been ${status} since ${lastTransitionTime}`,
-      });
+      publishDeparture(deps, claim, UNHEALTHY, UNHEALTHY.message(type, status, lastTransitionTime));
       countDisrupted(metrics, claim, { reason: 'unhealthy', pods });
       repaired.inc({
         condition: snakeCase(ailment.condition.type),

@@ -13,6 +13,8 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { OwnWrites } from '../ownwrites.ts';
@@ -112,13 +114,9 @@ export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> 
 
       const deadlineMs = deadlineOf(claim);
       if (Number.isFinite(deadlineMs)) {
-        events.publish({
-          object: node,
-          type: 'Warning',
-          reason: 'TerminationGracePeriodExpiring',
-          message: `All pods will be deleted by ${claim?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION]}`,
-          dedupe: [node.metadata.name],
-        });
+        const deadline = claim?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
+        const message = TERMINATION_GRACE_PERIOD_EXPIRING.message(deadline);
+        events.publish(eventOf(TERMINATION_GRACE_PERIOD_EXPIRING, node, { message, dedupe: [node.metadata.name] }));
       }
       const tainted = await taint(node, claim, context);
       if (tainted === undefined) return settled;

@@ -7,6 +7,8 @@ import { amountIn, quantityList, readableResources } from '../../engine/resource
 import { monotonicMs } from '../../kube/clock.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { FAILED_CONSISTENCY_CHECK } from '../../observe/events/nodeclaims.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { withCondition } from './step.ts';
@@ -39,7 +41,7 @@ export function consistency(deps: Deps): Reconciler<NodeClaim> {
       for (const message of issues) {
         log.info('failed consistency check', { issue: message });
         const dedupe = [claim.metadata.uid ?? '', message];
-        events.publish({ object: claim, type: 'Warning', reason: 'FailedConsistencyCheck', message, dedupe });
+        events.publish(eventOf(FAILED_CONSISTENCY_CHECK, claim, { message, dedupe }));
       }
       const update =
         issues.length === 0

@@ -4,6 +4,7 @@ import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { EXPIRED } from '../../observe/events/nodeclaims.ts';
 import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
@@ -40,11 +41,7 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
       const wasThere = await deleteExactly(client, NODE_CLAIM, claim);
       writes.deleted(claim);
       if (!wasThere) return settled;
-      publishDeparture(deps, claim, {
-        type: 'Normal',
-        reason: 'Expired',
-        message: `Deleting the NodeClaim: it has reached its expireAfter of ${claim.spec.expireAfter}`,
-      });
+      publishDeparture(deps, claim, EXPIRED, EXPIRED.message(claim.spec.expireAfter));
       countDisrupted(metrics, claim, { reason: 'expired', pods });
       return settled;
     },

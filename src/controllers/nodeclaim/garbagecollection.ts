@@ -6,6 +6,7 @@ import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { GARBAGE_COLLECTED } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
@@ -38,11 +39,7 @@ export function garbageCollection(deps: Deps): Singleton {
       NodeClaim: { name: claim.metadata.name },
       'provider-id': claim.status?.providerID,
     });
-    publishDeparture(deps, claim, {
-      type: 'Warning',
-      reason: 'GarbageCollected',
-      message: `Deleting the NodeClaim: its instance ${claim.status?.providerID} is gone`,
-    });
+    publishDeparture(deps, claim, GARBAGE_COLLECTED, GARBAGE_COLLECTED.message(claim.status?.providerID));
     countDisrupted(metrics, claim, { reason: 'garbage_collected', pods });
   }
 

@@ -6,6 +6,8 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { INSUFFICIENT_CAPACITY_ERROR } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
@@ -25,13 +27,8 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
 
   async function failed(claim: NodeClaim, error: unknown, log: Logger): Promise<StepResult> {
     if (causeOf(error, InsufficientCapacity)) {
-      events.publish({
-        object: claim,
-        type: 'Warning',
-        reason: 'InsufficientCapacityError',
-        message: `NodeClaim ${claim.metadata.name} event: ${shortened(messageOf(error))}`,
-        dedupe: [claim.metadata.uid ?? ''],
-      });
+      const message = INSUFFICIENT_CAPACITY_ERROR.message(claim.metadata.name, shortened(messageOf(error)));
+      events.publish(eventOf(INSUFFICIENT_CAPACITY_ERROR, claim, { message, dedupe: [claim.metadata.uid ?? ''] }));
       return giveUp(claim, error, 'insufficient_capacity', log);
     }
     if (causeOf(error, NodeClassNotReady)) return giveUp(claim, error, 'nodeclass_not_ready', log);

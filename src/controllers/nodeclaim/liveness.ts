@@ -5,8 +5,9 @@ import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, Requeue } from '../../kube/reconciler.ts';
+import { LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { type Departure, publishDeparture } from '../departures.ts';
+import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import { recordRegistration } from './poolhealth.ts';
@@ -17,9 +18,7 @@ interface Limit {
   readonly ms: number;
   /** Metric label. */
   readonly reason: string;
-  readonly event: Departure['reason'];
-  /** What did not happen. */
-  readonly missed: string;
+  readonly event: typeof LAUNCH_TIMEOUT | typeof REGISTRATION_TIMEOUT;
 }
 
 const LIMITS: readonly Limit[] = [
@@ -27,22 +26,20 @@ const LIMITS: readonly Limit[] = [
     type: 'Launched',
     ms: 5 * 60_000,
     reason: 'launch_timeout',
-    event: 'LaunchTimeout',
-    missed: 'no instance was launched',
+    event: LAUNCH_TIMEOUT,
   },
   {
     type: 'Registered',
     ms: 15 * 60_000,
     reason: 'registration_timeout',
-    event: 'RegistrationTimeout',
-    missed: 'no node joined the cluster',
+    event: REGISTRATION_TIMEOUT,
   },
 ];
 
 export function liveness(deps: Deps): Step {
   const { client, clock, metrics } = deps;
 
-  async function giveUp(claim: NodeClaim, { type, ms, reason, event, missed }: Limit, log: Logger): Promise<void> {
+  async function giveUp(claim: NodeClaim, { type, ms, reason, event }: Limit, log: Logger): Promise<void> {
     try {
       await recordRegistration(deps, claim, false, type);
     } catch (error) {
@@ -52,8 +49,7 @@ export function liveness(deps: Deps): Step {
     }
     log.debug('terminating due to timeout', { timeout: formatDuration(ms), reason });
     if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
-    const message = `Deleting the NodeClaim: ${missed} within ${formatDuration(ms)}`;
-    publishDeparture(deps, claim, { type: 'Warning', reason: event, message });
+    publishDeparture(deps, claim, event, event.message(formatDuration(ms)));
     countDisrupted(metrics, claim, { reason });
   }
 

@@ -15,6 +15,9 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { UNREGISTERED_TAINT_MISSING } from '../../observe/events/nodeclaims.ts';
+import { NODES_CREATED } from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../ownwrites.ts';
 import { askHooks, type HookResults } from './hooks.ts';
@@ -30,10 +33,10 @@ export function registration(deps: Deps, nodeWrites: OwnWrites): Step {
   function warnOfMissingTaint(claim: NodeClaim, node: Node, logError: (message: string) => void): void {
     const expected = node.metadata.labels?.[REGISTERED_LABEL] === undefined;
     if (!expected || (node.spec?.taints ?? []).some((taint) => sameTaint(taint, UNREGISTERED_TAINT))) return;
-    const message = `Missing ${UNREGISTERED_TAINT.key} taint which prevents registration related race conditions on Karpenter-managed nodes`;
+    const message = UNREGISTERED_TAINT_MISSING.message(UNREGISTERED_TAINT.key);
     logError('missing taint prevents registration-related race conditions on Karpenter-managed nodes');
     const dedupe = [claim.metadata.uid ?? ''];
-    events.publish({ object: claim, type: 'Warning', reason: 'UnregisteredTaintMissing', message, dedupe });
+    events.publish(eventOf(UNREGISTERED_TAINT_MISSING, claim, { message, dedupe }));
   }
 
   async function write(before: Node, after: Node): Promise<Node | undefined> {
@@ -88,7 +91,7 @@ export function registration(deps: Deps, nodeWrites: OwnWrites): Step {
           'provider-id': claim.status?.providerID,
           Node: { name: node.metadata.name },
         });
-        metrics.counter('nodes_created_total', 'Nodes that joined for a NodeClaim', ['nodepool', 'zone']).inc({
+        metrics.counter(NODES_CREATED).inc({
           nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
           zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
         });

@@ -13,6 +13,13 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
+import {
+  NODECLAIMS_INSTANCE_TERMINATION_DURATION_SECONDS,
+  NODECLAIMS_TERMINATED,
+  NODECLAIMS_TERMINATION_DURATION_SECONDS,
+} from '../../observe/metrics/nodeclaims.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../ownwrites.ts';
 import type { LaunchedInstances } from './launched.ts';
@@ -26,7 +33,6 @@ type Finalize = (claim: NodeClaim, context: ReconcileContext) => Promise<Outcome
 
 export function termination(deps: Deps, launched: LaunchedInstances, writes: OwnWrites): Finalize {
   const { client, cloud, clock, cluster, events, metrics } = deps;
-  const powersOfTwo = (count: number): number[] => Array.from({ length: count }, (_, exponent) => 2 ** exponent);
   const pool = (claim: NodeClaim): string => claim.metadata.labels?.[NODEPOOL_LABEL] ?? '';
 
   const unreadable = unreadableFields(deps);
@@ -56,13 +62,8 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
     const stored = await write(claim, stamped, 'object');
     if (stored === undefined) return undefined;
     log.info('annotated nodeclaim', { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline });
-    events.publish({
-      object: claim,
-      type: 'Warning',
-      reason: 'TerminationGracePeriodExpiring',
-      message: `All pods will be deleted by ${deadline}`,
-      dedupe: [claim.metadata.name],
-    });
+    const message = TERMINATION_GRACE_PERIOD_EXPIRING.message(deadline);
+    events.publish(eventOf(TERMINATION_GRACE_PERIOD_EXPIRING, claim, { message, dedupe: [claim.metadata.name] }));
     return stored;
   }
 
@@ -89,12 +90,7 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
     const since = getCondition(claim, 'InstanceTerminating')?.lastTransitionTime;
     if (since === undefined) return;
     metrics
-      .histogram(
-        'nodeclaims_instance_termination_duration_seconds',
-        "Time from the first request to terminate a NodeClaim's instance until it is gone",
-        ['nodepool'],
-        powersOfTwo(11),
-      )
+      .histogram(NODECLAIMS_INSTANCE_TERMINATION_DURATION_SECONDS)
       .observe({ nodepool: pool(claim) }, Math.max(0, clock.now() - Date.parse(since)) / 1000);
   }
 
@@ -111,25 +107,12 @@ export function termination(deps: Deps, launched: LaunchedInstances, writes: Own
       Node: { name: claim.status?.nodeName ?? '' },
     });
     const seconds = Math.max(0, clock.now() - Date.parse(claim.metadata.deletionTimestamp ?? '')) / 1000;
-    metrics
-      .histogram(
-        'nodeclaims_termination_duration_seconds',
-        'Time from the deletion of a NodeClaim until nothing is left of it',
-        ['nodepool'],
-        powersOfTwo(12),
-      )
-      .observe({ nodepool: pool(claim) }, seconds);
-    metrics
-      .counter('nodeclaims_terminated_total', 'NodeClaims that are gone with their instance', [
-        'nodepool',
-        'capacity_type',
-        'zone',
-      ])
-      .inc({
-        nodepool: pool(claim),
-        capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
-        zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
-      });
+    metrics.histogram(NODECLAIMS_TERMINATION_DURATION_SECONDS).observe({ nodepool: pool(claim) }, seconds);
+    metrics.counter(NODECLAIMS_TERMINATED).inc({
+      nodepool: pool(claim),
+      capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
+      zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
+    });
     return true;
   }
 

@@ -1,6 +1,8 @@
 /** Durations of a NodeClaim that cannot be read: reported once each, as a NodeClaim's spec never changes. */
 import { durationOrNever } from '../../api/duration.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { UNREADABLE_FIELD } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { messageOf } from './step.ts';
@@ -25,17 +27,9 @@ export function unreadableFields({ events }: Pick<Deps, 'events'>): UnreadableFi
       const { name, uid } = claim.metadata;
       if (reported.has(name) && reported.get(name) === uid) return;
       reported.set(name, uid);
-      const message =
-        `Cannot use spec.${field} of the NodeClaim, so ${consequence}: ${reasonOf(claim.spec[field])}; ` +
-        'correct it in the NodePool, or delete the NodeClaim';
+      const message = UNREADABLE_FIELD.message(field, consequence, reasonOf(claim.spec[field]));
       log.error('unreadable field of nodeclaim', { NodeClaim: { name }, error: message });
-      events.publish({
-        object: claim,
-        type: 'Warning',
-        reason: 'UnreadableField',
-        message,
-        dedupe: [uid ?? name, field],
-      });
+      events.publish(eventOf(UNREADABLE_FIELD, claim, { message, dedupe: [uid ?? name, field] }));
     },
     forget: (name) => void reported.delete(name),
   };

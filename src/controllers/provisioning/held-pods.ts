@@ -2,12 +2,11 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
 import { type PodHold, type PodHolds, timeOf } from '../../engine-worker/pod-holds.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { POD_HELD } from '../../observe/events/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
-
-/** Waiting pods are told again this often why they are left out. */
-const EVENT_WINDOW_MS = 5 * 60_000;
 
 export interface HeldPods {
   /** The pods that are not held. What is held is told by events. */
@@ -31,14 +30,8 @@ export function heldPods(
   const until = ({ untilMs }: PodHold): string => timeOf(clock, untilMs);
 
   function publish(pod: Pod, hold: PodHold): void {
-    events.publish({
-      object: pod,
-      type: 'Warning',
-      reason: 'PodHeld',
-      message: `No nodes are bought for this pod until ${until(hold)}: ${hold.text}`,
-      dedupe: [pod.metadata.uid ?? podKey(pod), hold.code],
-      windowMs: EVENT_WINDOW_MS,
-    });
+    const message = POD_HELD.message(until(hold), hold.text);
+    events.publish(eventOf(POD_HELD, pod, { message, dedupe: [pod.metadata.uid ?? podKey(pod), hold.code] }));
   }
 
   return {

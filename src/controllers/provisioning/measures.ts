@@ -4,12 +4,19 @@ import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import type { Solver } from '../../engine-worker/solver.ts';
 import { monotonicMs } from '../../kube/clock.ts';
+import {
+  SCHEDULER_IGNORED_PODS_COUNT,
+  SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT,
+  SCHEDULER_QUEUE_DEPTH,
+  SCHEDULER_SCHEDULING_DURATION_SECONDS,
+  SCHEDULER_UNFINISHED_WORK_SECONDS,
+  SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
+} from '../../observe/metrics/scheduler.ts';
 import type { Deps } from '../deps.ts';
 import type { HeldPods } from './held-pods.ts';
 import { pendingPods } from './workload.ts';
 
 const CONTROLLER = { controller: 'provisioner' };
-const BY_RUN = ['controller', 'scheduling_id'];
 
 export interface ProvisioningMeasures {
   /** Times a whole run; call the answer at its end. */
@@ -25,28 +32,12 @@ export function provisioningMeasures(
   solver: Solver,
   held: Pick<HeldPods, 'isHeld'>,
 ): ProvisioningMeasures {
-  const duration = metrics.histogram(
-    'scheduler_scheduling_duration_seconds',
-    'Duration of scheduling runs and solves',
-    ['controller'],
-  );
-  const depth = metrics.gauge('scheduler_queue_depth', 'Pods that a solve under way has to place', BY_RUN);
-  const unfinished = metrics.gauge(
-    'scheduler_unfinished_work_seconds',
-    'Time that a solve under way has taken',
-    BY_RUN,
-  );
-  const zones = metrics.gauge(
-    'scheduler_pending_pods_by_effective_zone_count',
-    'Pending pods by the one zone where they can be, flexible or none',
-    ['controller', 'zone'],
-  );
-  const ignored = metrics.gauge('scheduler_ignored_pods_count', 'Pending pods that take no part in scheduling');
-  const unschedulable = metrics.gauge(
-    'scheduler_unschedulable_pods_count',
-    'Pods that found no place in the last run',
-    ['controller'],
-  );
+  const duration = metrics.histogram(SCHEDULER_SCHEDULING_DURATION_SECONDS);
+  const depth = metrics.gauge(SCHEDULER_QUEUE_DEPTH);
+  const unfinished = metrics.gauge(SCHEDULER_UNFINISHED_WORK_SECONDS);
+  const zones = metrics.gauge(SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT);
+  const ignored = metrics.gauge(SCHEDULER_IGNORED_PODS_COUNT);
+  const unschedulable = metrics.gauge(SCHEDULER_UNSCHEDULABLE_PODS_COUNT);
   let refused: readonly (readonly [pod: string, refusal: PodRefusal])[] = [];
   /** When solves under way began, by their id. */
   const running = new Map<string, number>();

@@ -4,19 +4,13 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { likenessOf } from '../../engine-worker/pod-likeness.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { NOT_BOUND, NOT_BOUND_OF_NODEPOOL } from '../../observe/events/pods.ts';
 import type { Deps } from '../deps.ts';
 
-const EVENT_WINDOW_MS = 5 * 60_000;
-
 export function publishNotBound({ events }: Pick<Deps, 'events'>, pod: Pod, node: StateNode, text: string): void {
-  events.publish({
-    object: pod,
-    type: 'Warning',
-    reason: 'NotBound',
-    windowMs: EVENT_WINDOW_MS,
-    message: `Pod is not bound to node/${node.name}, although it is initialized: ${text}`,
-    dedupe: [pod.metadata.uid ?? podKey(pod), node.name],
-  });
+  const message = NOT_BOUND.message(node.name, text);
+  events.publish(eventOf(NOT_BOUND, pod, { message, dedupe: [pod.metadata.uid ?? podKey(pod), node.name] }));
 }
 
 export function publishBoughtInVain(
@@ -27,12 +21,7 @@ export function publishBoughtInVain(
 ): void {
   const pool = cluster.stores.nodePools.get({ name: nodeClaim?.metadata.labels?.[NODEPOOL_LABEL] ?? '' });
   if (pool === undefined) return;
-  events.publish({
-    object: pool,
-    type: 'Warning',
-    reason: 'NotBound',
-    windowMs: EVENT_WINDOW_MS,
-    message: `Pod ${podKey(pod)} is not bound to node/${name} of this NodePool, which was bought for it: ${text}`,
-    dedupe: [pool.metadata.uid ?? '', likenessOf(pod)],
-  });
+  const message = NOT_BOUND_OF_NODEPOOL.message(podKey(pod), name, text);
+  const dedupe = [pool.metadata.uid ?? '', likenessOf(pod)];
+  events.publish(eventOf(NOT_BOUND_OF_NODEPOOL, pool, { message, dedupe }));
 }

@@ -4,13 +4,14 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { NO_COMPATIBLE_INSTANCE_TYPES } from '../../observe/events/nodepools.ts';
+import { FAILED_SCHEDULING } from '../../observe/events/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { PODS_SCHEDULING_DECISION_DURATION_SECONDS } from '../../observe/metrics/pods.ts';
 import type { Deps } from '../deps.ts';
 import { reportLeftOut } from '../left-out.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
-
-const REFUSAL_WINDOW_MS = 5 * 60_000;
-const EMPTY_POOL_WINDOW_MS = 60_000;
 
 export interface Solved {
   readonly plan: Plan;
@@ -36,14 +37,8 @@ function shown(refusal: PodRefusal): string | undefined {
 export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refusal: PodRefusal): void {
   const text = shown(refusal);
   if (text === undefined) return;
-  events.publish({
-    object: pod,
-    type: 'Warning',
-    reason: 'FailedScheduling',
-    message: `Failed to schedule pod, ${text}`,
-    dedupe: [pod.metadata.uid ?? ''],
-    windowMs: REFUSAL_WINDOW_MS,
-  });
+  const message = FAILED_SCHEDULING.message(text);
+  events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [pod.metadata.uid ?? ''] }));
 }
 
 function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
@@ -85,25 +80,14 @@ function recordEmptyPools({ cluster, events }: Deps, plan: Plan, log: Logger): v
     const pool = cluster.stores.nodePools.get({ name: nodePool });
     if (pool === undefined) continue;
     log.info('skipping, nodepool requirements filtered out all instance types', { NodePool: { name: nodePool } });
-    events.publish({
-      object: pool,
-      type: 'Warning',
-      reason: 'NoCompatibleInstanceTypes',
-      message: `NodePool requirements filtered out all compatible available instance types${
-        dueToMinValues ? ' due to minValues incompatibility' : ''
-      }`,
-      dedupe: [pool.metadata.uid ?? ''],
-      windowMs: EMPTY_POOL_WINDOW_MS,
-    });
+    const message = NO_COMPATIBLE_INSTANCE_TYPES.message(dueToMinValues);
+    events.publish(eventOf(NO_COMPATIBLE_INSTANCE_TYPES, pool, { message, dedupe: [pool.metadata.uid ?? ''] }));
   }
 }
 
 function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Solved): void {
   const { podTimings, stores } = cluster;
-  const decisions = metrics.histogram(
-    'pods_scheduling_decision_duration_seconds',
-    'Time from the first sight of a pod to the first scheduling decision',
-  );
+  const decisions = metrics.histogram(PODS_SCHEDULING_DECISION_DURATION_SECONDS);
   const observe = (decisionMs: number | undefined): void => {
     if (decisionMs !== undefined) decisions.observe(decisionMs / 1000);
   };

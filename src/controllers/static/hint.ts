@@ -2,6 +2,8 @@
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { STATIC_CAPACITY_DISABLED } from '../../observe/events/nodepools.ts';
 import type { Deps } from '../deps.ts';
 import { isStaticPool } from './census.ts';
 
@@ -13,15 +15,10 @@ export function staticHint(deps: Deps): Reconciler<NodePool> {
     filter: (pool, event) => event === 'added' && isStaticPool(deps, pool),
 
     async reconcile(pool, { log }) {
-      const message = 'spec.replicas has no effect: the operator runs without the feature gate StaticCapacity';
+      const message = STATIC_CAPACITY_DISABLED.message();
       log.info('ignoring static nodepool', { error: message });
-      deps.events.publish({
-        object: pool,
-        type: 'Warning',
-        reason: 'StaticCapacityDisabled',
-        message,
-        dedupe: [pool.metadata.uid ?? ''],
-      });
+      const dedupe = [pool.metadata.uid ?? ''];
+      deps.events.publish(eventOf(STATIC_CAPACITY_DISABLED, pool, { message, dedupe }));
       return settled;
     },
   };

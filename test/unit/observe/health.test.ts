@@ -8,6 +8,9 @@ import {
   Unavailable,
 } from '../../../src/observe/health.ts';
 import { silent } from '../../../src/observe/logger.ts';
+import { gauge } from '../../../src/observe/metrics/declaration.ts';
+import { LEADER_ELECTION_MASTER_STATUS, WORKQUEUE_DEPTH } from '../../../src/observe/metrics/kube.ts';
+import { NODES_CREATED } from '../../../src/observe/metrics/nodes.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import type { Settings } from '../../../src/observe/settings.ts';
 
@@ -16,7 +19,7 @@ afterEach(() => endpoints?.close());
 
 async function start(ready: Readonly<Record<string, Check>> = {}, profiling = false): Promise<Endpoints> {
   const metrics = createMetrics();
-  metrics.counter('nodes_created_total', 'Nodes', ['zone']).inc({ zone: 'a' });
+  metrics.counter(NODES_CREATED).inc({ zone: 'a' });
   const ports = { metricsPort: 0, healthProbePort: 0, host: '127.0.0.1' };
   endpoints = await serveEndpoints({ ...ports, metrics, profiling, ready, log: silent });
   return endpoints;
@@ -251,15 +254,15 @@ describe('serveEndpoints', () => {
 describe('createMetrics', () => {
   it('answers the same metric for the same name, and keeps registries apart', async () => {
     const [one, other] = [createMetrics(), createMetrics()];
-    expect(one.counter('x_total', 'X')).toBe(one.counter('karpenter_x_total', 'X'));
-    expect(one.counter('x_total', 'X')).not.toBe(other.counter('x_total', 'X'));
-    expect(() => one.gauge('x_total', 'X')).toThrow('it exists with another type');
+    expect(one.counter(NODES_CREATED)).toBe(one.counter({ ...NODES_CREATED }));
+    expect(one.counter(NODES_CREATED)).not.toBe(other.counter(NODES_CREATED));
+    expect(() => one.gauge(gauge({ name: NODES_CREATED.name, help: 'X' }))).toThrow('it exists with another type');
   });
 
-  it('leaves names that dashboards know in full alone', async () => {
+  it('shows names as they are declared', async () => {
     const metrics = createMetrics();
-    metrics.gauge('workqueue_depth', 'Depth').set(1);
-    metrics.beforeScrape(() => metrics.gauge('leader_election_master_status', 'Leads').set(2));
+    metrics.gauge(WORKQUEUE_DEPTH).set(1);
+    metrics.beforeScrape(() => metrics.gauge(LEADER_ELECTION_MASTER_STATUS).set(2));
     const text = await metrics.text();
     expect(text).toContain('\nworkqueue_depth 1');
     expect(text).toContain('\nleader_election_master_status 2');

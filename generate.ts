@@ -1,15 +1,17 @@
 /**
- * Writes what follows from the declarations of the custom resources: CRDs, their copies in the charts, reference pages.
+ * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
+ * the reference pages of metrics, events and settings.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './crds.ts';
-import { referencePage } from './reference.ts';
+import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
+import { referencePage } from './src/api/reference.ts';
+import { eventsPage, metricsPage, settingsPage } from './src/observe/reference.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
 /** Folders that hold generated files only. */
 const FOLDERS = {
@@ -48,6 +50,9 @@ export function generatedFiles(): ReadonlyMap<string, string> {
       files.set(join(FOLDERS.reference, `${names.singular}.md`), page);
     }
   });
+  files.set(join(FOLDERS.reference, 'metrics.md'), metricsPage());
+  files.set(join(FOLDERS.reference, 'events.md'), eventsPage());
+  files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
   return files;
 }
 

@@ -1,0 +1,87 @@
+/** Events of EC2: interruptions, launches, EC2NodeClasses. */
+import { event } from './declaration.ts';
+
+const NODE = ['NodeClaim', 'Node'] as const;
+const KEY = 'uid of the object';
+
+export const SPOT_INTERRUPTED = event({
+  reason: 'SpotInterrupted',
+  type: 'Warning',
+  about: NODE,
+  meaning: 'EC2 takes the spot instance back in two minutes; its NodeClaim is deleted.',
+  key: KEY,
+  message: () => 'Spot interruption warning was triggered',
+});
+
+export const CAPACITY_RESERVATION_INSTANCE_INTERRUPTED = event({
+  reason: 'CapacityReservationInstanceInterrupted',
+  type: 'Warning',
+  about: NODE,
+  meaning: 'EC2 takes the instance of an interruptible capacity reservation back; its NodeClaim is deleted.',
+  key: KEY,
+  message: () => 'Capacity Reservation interruption warning was triggered',
+});
+
+export const SPOT_REBALANCE_RECOMMENDATION = event({
+  reason: 'SpotRebalanceRecommendation',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'EC2 expects to take the spot instance back; nothing is done yet.',
+  key: KEY,
+  message: () => 'Spot rebalance recommendation was triggered',
+});
+
+export const INSTANCE_UNHEALTHY = event({
+  reason: 'InstanceUnhealthy',
+  type: 'Warning',
+  about: NODE,
+  meaning: 'EC2 reports the instance as impaired or plans maintenance of it; its NodeClaim is deleted.',
+  key: KEY,
+  message: () => 'An unhealthy warning was triggered for the instance',
+});
+
+export const INSTANCE_STOPPING = event({
+  reason: 'InstanceStopping',
+  type: 'Warning',
+  about: NODE,
+  meaning: 'The instance is being stopped; its NodeClaim is deleted.',
+  key: KEY,
+  message: () => 'Instance is stopping',
+});
+
+export const INSTANCE_TERMINATING = event({
+  reason: 'InstanceTerminating',
+  type: 'Warning',
+  about: NODE,
+  meaning: 'The instance is being terminated, not by the operator; its NodeClaim is deleted.',
+  key: KEY,
+  message: () => 'Instance is terminating',
+});
+
+export const TERMINATING_ON_INTERRUPTION = event({
+  reason: 'TerminatingOnInterruption',
+  type: 'Warning',
+  about: NODE,
+  meaning: 'The NodeClaim was deleted because of what EC2 said of its instance.',
+  key: KEY,
+  message: (kind: 'NodeClaim' | 'Node') => `Interruption triggered termination for the ${kind}`,
+});
+
+export const SPOT_SLR_CREATION_FAILED = event({
+  reason: 'SpotSLRCreationFailed',
+  type: 'Warning',
+  about: ['NodeClaim'],
+  meaning: 'The account has no service-linked role for spot instances, and the operator may not create it.',
+  key: 'uid of the NodeClaim',
+  message: () =>
+    'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
+});
+
+export const WAITING_ON_NODECLAIM_TERMINATION = event({
+  reason: 'WaitingOnNodeClaimTermination',
+  type: 'Normal',
+  about: ['EC2NodeClass'],
+  meaning: 'The EC2NodeClass is deleted once the NodeClaims that use it are gone.',
+  key: 'uid of the EC2NodeClass',
+  message: (names: string) => `Waiting on NodeClaim termination for ${names}`,
+});

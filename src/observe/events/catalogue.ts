@@ -1,0 +1,26 @@
+/** Every event that the operator publishes, for tests and for the reference page. */
+import * as aws from './aws.ts';
+import type { EventDeclaration } from './declaration.ts';
+import * as disruption from './disruption.ts';
+import * as nodeClaims from './nodeclaims.ts';
+import * as nodePools from './nodepools.ts';
+import * as nodes from './nodes.ts';
+import { conditionChanged, FINALIZED, LEADER_ELECTION } from './objects.ts';
+import * as pods from './pods.ts';
+
+export interface EventArea {
+  readonly title: string;
+  readonly events: readonly EventDeclaration[];
+}
+
+export const EVENT_AREAS: readonly EventArea[] = [
+  { title: 'Pods', events: Object.values(pods) },
+  { title: 'NodePools', events: Object.values(nodePools) },
+  { title: 'NodeClaims', events: Object.values(nodeClaims) },
+  { title: 'Nodes', events: Object.values(nodes) },
+  { title: 'Disruption', events: Object.values(disruption) },
+  { title: 'EC2', events: Object.values(aws) },
+  { title: 'Any object', events: [conditionChanged('CONDITION'), FINALIZED, LEADER_ELECTION] },
+];
+
+export const EVENTS: readonly EventDeclaration[] = EVENT_AREAS.flatMap(({ events }) => events);

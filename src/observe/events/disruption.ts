@@ -1,0 +1,108 @@
+/** Events of voluntary disruption. */
+import { event, MINUTE } from './declaration.ts';
+
+const NODE = ['Node', 'NodeClaim'] as const;
+
+export const DISRUPTION_BLOCKED = event({
+  reason: 'DisruptionBlocked',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'The node may not be disrupted now, for example because of one of its pods.',
+  key: 'uid of the object',
+});
+
+export const DISRUPTION_BLOCKED_OF_NODEPOOL = event({
+  reason: 'DisruptionBlocked',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'The budgets of the NodePool let no node go for this disruption reason now.',
+  key: 'uid of the NodePool and the disruption reason',
+  windowMs: MINUTE,
+  message: (reason: string) => `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
+});
+
+export const UNCONSOLIDATABLE = event({
+  reason: 'Unconsolidatable',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'Consolidation found nothing to do with the node; the message says why.',
+  key: 'uid of the object',
+  windowMs: 15 * MINUTE,
+});
+
+export const CONSOLIDATION_CANDIDATE = event({
+  reason: 'ConsolidationCandidate',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'Consolidation of the node is weighed; the message says what would be done and saved.',
+  key: 'uid of the object and the command',
+});
+
+export const CONSOLIDATION_APPROVED = event({
+  reason: 'ConsolidationApproved',
+  type: 'Normal',
+  about: [...NODE, 'NodePool'],
+  meaning: 'Under the Balanced policy, the consolidation saves enough for what it disrupts.',
+  key: 'uid of the object',
+});
+
+export const CONSOLIDATION_REJECTED = event({
+  reason: 'ConsolidationRejected',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'A consolidation of the node no longer held when it was checked again.',
+  key: 'uid of the object, the command and what had changed',
+});
+
+export const DISRUPTION_VERDICT = event({
+  reason: 'DisruptionVerdict',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'Why the node stays: published when the reason has changed and lasted, with its code at the end.',
+});
+
+export const DISRUPTION_LAUNCHING = event({
+  reason: 'DisruptionLaunching',
+  type: 'Normal',
+  about: ['NodeClaim'],
+  meaning: 'The NodeClaim is the replacement of nodes that are to be disrupted.',
+  key: 'uid of the NodeClaim and the disruption reason',
+  message: (reason: string) => `Launching NodeClaim: ${reason}`,
+});
+
+export const DISRUPTION_WAITING_READINESS = event({
+  reason: 'DisruptionWaitingReadiness',
+  type: 'Normal',
+  about: ['NodeClaim'],
+  meaning: 'The nodes that the NodeClaim replaces stay until it is initialized.',
+  key: 'uid of the NodeClaim',
+  message: () => 'Waiting on readiness to continue disruption',
+});
+
+export const DISRUPTION_TERMINATING = event({
+  reason: 'DisruptionTerminating',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'The node is disrupted: its replacements, if any, are ready.',
+  key: 'uid of the object and the disruption reason',
+  message: (kind: 'Node' | 'NodeClaim', reason: string) => `Disrupting ${kind}: ${reason}`,
+});
+
+export const DISRUPTION_UNDONE = event({
+  reason: 'DisruptionUndone',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning:
+    'A consolidation did not last: a node like those that it took away was bought again, or its replacement is gone.',
+  key: 'id of the consolidation',
+});
+
+export const DISRUPTION_SAVINGS = event({
+  reason: 'DisruptionSavings',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'What a consolidation has saved in its first 30 minutes, and what was predicted.',
+  key: 'id of the consolidation',
+  message: (realised: string, within: string, predicted: string, command: string) =>
+    `Saved ${realised} in ${within} of ${predicted} predicted: ${command}`,
+});

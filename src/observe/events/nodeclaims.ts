@@ -1,0 +1,96 @@
+/** Events of NodeClaims, and of the Nodes that go with them. */
+import { event } from './declaration.ts';
+
+export const INSUFFICIENT_CAPACITY_ERROR = event({
+  reason: 'InsufficientCapacityError',
+  type: 'Warning',
+  about: ['NodeClaim'],
+  meaning: 'No instance can be bought for the NodeClaim now; it is deleted and its pods are scheduled again.',
+  key: 'uid of the NodeClaim',
+  message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
+});
+
+export const UNREGISTERED_TAINT_MISSING = event({
+  reason: 'UnregisteredTaintMissing',
+  type: 'Warning',
+  about: ['NodeClaim'],
+  meaning: 'The Node joined without the taint that keeps pods away until it is registered.',
+  key: 'uid of the NodeClaim',
+  message: (taint: string) =>
+    `Missing ${taint} taint which prevents registration related race conditions on Karpenter-managed nodes`,
+});
+
+export const FAILED_CONSISTENCY_CHECK = event({
+  reason: 'FailedConsistencyCheck',
+  type: 'Warning',
+  about: ['NodeClaim'],
+  meaning: 'The Node has clearly less capacity than its instance type promised.',
+  key: 'uid of the NodeClaim and the message',
+});
+
+export const UNREADABLE_FIELD = event({
+  reason: 'UnreadableField',
+  type: 'Warning',
+  about: ['NodeClaim'],
+  meaning: 'A duration of the NodeClaim cannot be read; the message says what happens instead.',
+  key: 'uid of the NodeClaim and the field; once for each NodeClaim',
+  message: (field: string, consequence: string, reason: string) =>
+    `Cannot use spec.${field} of the NodeClaim, so ${consequence}: ${reason}; ` +
+    'correct it in the NodePool, or delete the NodeClaim',
+});
+
+export const TERMINATION_GRACE_PERIOD_EXPIRING = event({
+  reason: 'TerminationGracePeriodExpiring',
+  type: 'Warning',
+  about: ['NodeClaim', 'Node'],
+  meaning: 'The NodeClaim has a terminationGracePeriod, at the end of which the pods that are left are deleted.',
+  key: 'name of the object',
+  message: (deadline: string | undefined) => `All pods will be deleted by ${deadline}`,
+});
+
+export const EXPIRED = event({
+  reason: 'Expired',
+  type: 'Normal',
+  about: ['NodeClaim', 'Node'],
+  meaning: 'The NodeClaim is deleted because it is as old as its expireAfter allows.',
+  key: 'uid of the object',
+  message: (expireAfter: string | undefined) =>
+    `Deleting the NodeClaim: it has reached its expireAfter of ${expireAfter}`,
+});
+
+export const LAUNCH_TIMEOUT = event({
+  reason: 'LaunchTimeout',
+  type: 'Warning',
+  about: ['NodeClaim', 'Node'],
+  meaning: 'The NodeClaim is deleted because no instance could be launched for it in time.',
+  key: 'uid of the object',
+  message: (within: string) => `Deleting the NodeClaim: no instance was launched within ${within}`,
+});
+
+export const REGISTRATION_TIMEOUT = event({
+  reason: 'RegistrationTimeout',
+  type: 'Warning',
+  about: ['NodeClaim', 'Node'],
+  meaning: 'The NodeClaim is deleted because its instance did not join the cluster in time.',
+  key: 'uid of the object',
+  message: (within: string) => `Deleting the NodeClaim: no node joined the cluster within ${within}`,
+});
+
+export const GARBAGE_COLLECTED = event({
+  reason: 'GarbageCollected',
+  type: 'Warning',
+  about: ['NodeClaim', 'Node'],
+  meaning: 'The NodeClaim is deleted because its instance no longer exists.',
+  key: 'uid of the object',
+  message: (providerID: string | undefined) => `Deleting the NodeClaim: its instance ${providerID} is gone`,
+});
+
+export const UNHEALTHY = event({
+  reason: 'Unhealthy',
+  type: 'Warning',
+  about: ['NodeClaim', 'Node'],
+  meaning: 'The NodeClaim is deleted because its Node has been broken for too long (feature gate NodeRepair).',
+  key: 'uid of the object',
+  message: (type: string, status: string, since: string | undefined) =>
+    `Deleting the NodeClaim: condition ${type} of its node has been ${status} since ${since}`,
+});

@@ -1,0 +1,81 @@
+/** Events of NodePools. */
+import { event, MINUTE } from './declaration.ts';
+
+export const NO_COMPATIBLE_INSTANCE_TYPES = event({
+  reason: 'NoCompatibleInstanceTypes',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning: 'No instance type that is available meets the requirements of the NodePool.',
+  key: 'uid of the NodePool',
+  windowMs: MINUTE,
+  message: (dueToMinValues: boolean) =>
+    `NodePool requirements filtered out all compatible available instance types${
+      dueToMinValues ? ' due to minValues incompatibility' : ''
+    }`,
+});
+
+export const STATIC_CAPACITY_DISABLED = event({
+  reason: 'StaticCapacityDisabled',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning: 'The NodePool has spec.replicas, and the operator runs without the feature gate for it.',
+  key: 'uid of the NodePool',
+  message: () => 'spec.replicas has no effect: the operator runs without the feature gate StaticCapacity',
+});
+
+export const OFFERINGS_UNAVAILABLE = event({
+  reason: 'OfferingsUnavailable',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning: 'Nothing that the NodePool allows can be bought now; the message says why.',
+  key: 'uid of the NodePool',
+  message: (why: string, offerings: string) => `${why}: ${offerings}`,
+});
+
+export const OFFERINGS_AVAILABLE = event({
+  reason: 'OfferingsAvailable',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'After OfferingsUnavailable: something can be bought again.',
+  key: 'uid of the NodePool',
+  message: (available: number) => `${available} offerings that this NodePool allows can be bought again`,
+});
+
+export const OFFERINGS_SHORT = event({
+  reason: 'OfferingsShort',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'Part of what the NodePool allows cannot be bought now.',
+  key: 'uid of the NodePool',
+  message: (available: number, all: number, missing: string) =>
+    `${available} of ${all} offerings that this NodePool allows can be bought now: ${missing}`,
+});
+
+export const ZONAL_SHIFT_ACTIVE = event({
+  reason: 'ZonalShiftActive',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning: 'AWS shifts traffic away from a zone, and nothing is bought there.',
+  key: 'uid of the NodePool and id of the zone',
+  message: (zone: string, zoneId: string) =>
+    `Zonal shift detected: offerings in zone ${zone} (${zoneId}) are unavailable for this NodePool`,
+});
+
+export const ZONAL_SHIFT_CLEARED = event({
+  reason: 'ZonalShiftCleared',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'A zonal shift is over.',
+  key: 'uid of the NodePool and id of the zone',
+  message: (zone: string, zoneId: string) =>
+    `Zonal shift cleared: offerings in zone ${zone} (${zoneId}) are restored for this NodePool`,
+});
+
+export const FAILED_RESOLVING_NODE_CLASS = event({
+  reason: 'FailedResolvingNodeClass',
+  type: 'Warning',
+  about: ['NodePool', 'NodeClaim'],
+  meaning: 'The EC2NodeClass that the object refers to does not exist or is being deleted.',
+  key: 'uid of the object',
+  message: () => 'Failed resolving NodeClass',
+});

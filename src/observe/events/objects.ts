@@ -1,0 +1,28 @@
+/** Events that objects of several kinds have in common, and the Lease. */
+import { event } from './declaration.ts';
+
+const KINDS = ['NodeClaim', 'NodePool', 'Node', 'EC2NodeClass', 'CapacityBuffer'] as const;
+
+/** One per type of condition, which is its reason. */
+export const conditionChanged = (type: string) =>
+  event({
+    reason: type,
+    type: 'Normal',
+    about: KINDS,
+    meaning: 'A status condition of the object has changed its status; the reason is the type of the condition.',
+  });
+
+export const FINALIZED = event({
+  reason: 'Finalized',
+  type: 'Normal',
+  about: KINDS,
+  meaning: 'A finalizer of an object that is being deleted is gone.',
+  message: (finalizer: string) => `Finalized ${finalizer}`,
+});
+
+export const LEADER_ELECTION = event({
+  reason: 'LeaderElection',
+  type: 'Normal',
+  about: ['Lease'],
+  meaning: 'A process of the operator has become leader, or is no longer.',
+});

@@ -1,0 +1,114 @@
+/** Events of pods: what is bought for them, why nothing is, how they leave a Node. */
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
+import { event, MINUTE } from './declaration.ts';
+
+export const FAILED_SCHEDULING = event({
+  reason: 'FailedScheduling',
+  type: 'Warning',
+  about: ['Pod'],
+  meaning: 'No node can be bought for the pod; the message says why for each NodePool.',
+  key: 'uid of the pod',
+  windowMs: 5 * MINUTE,
+  message: (text: string) => `Failed to schedule pod, ${text}`,
+});
+
+export const NOMINATED = event({
+  reason: 'Nominated',
+  type: 'Normal',
+  about: ['Pod'],
+  meaning: 'The pod is expected on this NodeClaim or Node.',
+  key: 'uid of the pod',
+  // a large scale-up must not crowd out everything else
+  limit: { name: 'nominated', qps: 5, burst: 10 },
+  message: (places: readonly string[]) => `Pod should schedule on: ${places.join(', ')}`,
+});
+
+export const POD_HELD = event({
+  reason: 'PodHeld',
+  type: 'Warning',
+  about: ['Pod'],
+  meaning:
+    'The pod is left out of scheduling for a while: nodes were bought for such pods in vain, or the engine failed on it.',
+  key: 'uid of the pod and the code of the reason',
+  windowMs: 5 * MINUTE,
+  message: (until: string, text: string) => `No nodes are bought for this pod until ${until}: ${text}`,
+});
+
+export const NOT_BOUND = event({
+  reason: 'NotBound',
+  type: 'Warning',
+  about: ['Pod'],
+  meaning: 'The Node that was bought for the pod is initialized, and the pod is not bound to it.',
+  key: 'uid of the pod and name of the Node',
+  windowMs: 5 * MINUTE,
+  message: (node: string, text: string) => `Pod is not bound to node/${node}, although it is initialized: ${text}`,
+});
+
+export const NOT_BOUND_OF_NODEPOOL = event({
+  reason: 'NotBound',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning: 'A Node of the NodePool was bought for a pod that is not bound to it.',
+  key: 'uid of the NodePool and what makes pods alike',
+  windowMs: 5 * MINUTE,
+  message: (pod: string, node: string, text: string) =>
+    `Pod ${pod} is not bound to node/${node} of this NodePool, which was bought for it: ${text}`,
+});
+
+export const LEFT_OUT = event({
+  reason: 'LeftOut',
+  type: 'Warning',
+  about: ['Pod', 'Node', 'NodePool', 'DaemonSet'],
+  meaning: 'The object cannot be read, and scheduling goes on without it.',
+  key: 'uid of the object and what is wrong with it',
+  windowMs: 10 * MINUTE,
+  message: (text: string) => `Left out of scheduling, other objects are not affected: ${text}`,
+});
+
+export const EVICTED = event({
+  reason: 'Evicted',
+  type: 'Normal',
+  about: ['Pod'],
+  meaning: 'The pod was evicted from a Node that is drained; the message says why the Node goes away.',
+  key: 'name of the pod',
+  message: (reason: string) => `Evicted pod: ${reason}`,
+});
+
+export const DISRUPTED = event({
+  reason: 'Disrupted',
+  type: 'Normal',
+  about: ['Pod'],
+  meaning: 'The pod is deleted because the terminationGracePeriod of its NodeClaim ends before its own would.',
+  key: 'name of the pod',
+  message: (time: string, grantedSeconds: number, ownSeconds: number | undefined) =>
+    `Deleting the pod to accommodate the terminationTime ${time} of the node. The pod was granted ` +
+    `${grantedSeconds} seconds of grace-period of its ${ownSeconds ?? 'unset'} terminationGracePeriodSeconds. ` +
+    'This bypasses the PDB of the pod and the do-not-disrupt annotation.',
+});
+
+export const INVALID_DO_NOT_DISRUPT_ANNOTATION = event({
+  reason: 'InvalidDoNotDisruptAnnotation',
+  type: 'Warning',
+  about: ['Pod'],
+  meaning: "The pod's do-not-disrupt annotation is neither true nor a duration, and does not protect it.",
+  key: 'uid of the pod and the value',
+  message: (error: string) => `Invalid ${DO_NOT_DISRUPT_ANNOTATION} annotation: ${error}, ignoring annotation`,
+});
+
+export const DO_NOT_DISRUPT_UNTIL = event({
+  reason: 'DoNotDisruptUntil',
+  type: 'Normal',
+  about: ['Pod'],
+  meaning: "The pod's do-not-disrupt annotation is a duration, and protects it until then.",
+  key: 'uid of the pod and the time',
+  message: (time: string) => `The ${DO_NOT_DISRUPT_ANNOTATION} grace period will elapse at ${time}`,
+});
+
+export const DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED = event({
+  reason: 'DoNotDisruptGracePeriodElapsed',
+  type: 'Normal',
+  about: ['Pod'],
+  meaning: "The duration of the pod's do-not-disrupt annotation is over.",
+  key: 'uid of the pod',
+  message: () => `The ${DO_NOT_DISRUPT_ANNOTATION} grace period has elapsed, pod is now disruptable`,
+});

@@ -1,0 +1,58 @@
+/** Every metric that the operator declares, for tests and for the reference page. The registry does not need it. */
+import * as aws from './aws.ts';
+import type { MetricDeclaration } from './declaration.ts';
+import * as disruption from './disruption.ts';
+import * as kube from './kube.ts';
+import * as nodeClaims from './nodeclaims.ts';
+import * as nodePools from './nodepools.ts';
+import * as nodes from './nodes.ts';
+import * as pods from './pods.ts';
+import * as processMetrics from './process.ts';
+import * as scheduler from './scheduler.ts';
+import { SHARED_STATUS_PREFIX, statusDeclarations, statusPrefix } from './status.ts';
+
+export interface MetricArea {
+  readonly title: string;
+  /** What is to be known of all of them. */
+  readonly note?: string;
+  readonly metrics: readonly MetricDeclaration[];
+}
+
+const isDeclaration = (value: unknown): value is MetricDeclaration =>
+  typeof value === 'object' && value !== null && 'help' in value;
+
+const declared = (module: object): readonly MetricDeclaration[] => Object.values(module).filter(isDeclaration);
+
+export const METRIC_AREAS: readonly MetricArea[] = [
+  { title: 'NodePools', metrics: declared(nodePools) },
+  { title: 'NodeClaims', metrics: declared(nodeClaims) },
+  { title: 'Nodes and cluster state', metrics: declared(nodes) },
+  { title: 'Pods', metrics: declared(pods) },
+  { title: 'Scheduling', metrics: declared(scheduler) },
+  { title: 'Disruption', metrics: declared(disruption) },
+  {
+    title: 'Status conditions of a kind',
+    note:
+      '`KIND` is `nodeclaim`, `nodepool`, `node`, `ec2nodeclass` or, with the feature gate `CapacityBuffer`, ' +
+      '`capacitybuffer`. Series of NodeClaims and Nodes also carry the labels ' +
+      '`karpenter_k8s_aws_ec2nodeclass` and `karpenter_sh_nodepool`, those of Nodes `karpenter_sh_initialized`. ' +
+      'Buckets of `ec2nodeclass` are those of calls to the cloud provider.',
+    metrics: Object.values(statusDeclarations({ prefix: statusPrefix('KIND'), labels: [], buckets: 'transition' })),
+  },
+  {
+    title: 'Status conditions of all kinds',
+    note: 'The older form of the same. Nodes have none.',
+    metrics: Object.values(
+      statusDeclarations({ prefix: SHARED_STATUS_PREFIX, labels: ['group', 'kind'], buckets: 'transition' }),
+    ),
+  },
+  { title: 'AWS', metrics: declared(aws) },
+  { title: 'Controllers and the API server', metrics: declared(kube) },
+  {
+    title: 'Process',
+    note: "Beside these there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",
+    metrics: declared(processMetrics),
+  },
+];
+
+export const METRICS: readonly MetricDeclaration[] = METRIC_AREAS.flatMap(({ metrics }) => metrics);

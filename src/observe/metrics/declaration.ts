@@ -1,0 +1,74 @@
+/**
+ * How a metric is declared: its name as it is scraped, its help, its labels, and buckets or quantiles. The registry
+ * (`metrics.ts`) takes nothing else. Constants are called as the metric, without `karpenter_` and `_total`.
+ */
+
+/** What only the functions below can give, so that a literal at a call site is no declaration. */
+const DECLARED: unique symbol = Symbol('declared');
+
+interface Declaration<Type extends string, Label extends string> {
+  readonly [DECLARED]: true;
+  readonly type: Type;
+  /** As it is scraped. */
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly Label[];
+}
+
+export type CounterDeclaration<Label extends string = string> = Declaration<'counter', Label>;
+export type GaugeDeclaration<Label extends string = string> = Declaration<'gauge', Label>;
+
+export interface HistogramDeclaration<Label extends string = string> extends Declaration<'histogram', Label> {
+  readonly buckets: readonly number[];
+}
+
+export interface SummaryDeclaration<Label extends string = string> extends Declaration<'summary', Label> {
+  readonly quantiles: readonly number[];
+}
+
+export type MetricDeclaration = CounterDeclaration | GaugeDeclaration | HistogramDeclaration | SummaryDeclaration;
+
+interface Fields<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly Label[];
+}
+
+/** Buckets in seconds of most durations. */
+export const DURATION_BUCKETS: readonly number[] = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
+  2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
+];
+/** Prometheus' own default buckets, in seconds. */
+export const LIBRARY_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const QUANTILES: readonly number[] = [0, 0.5, 0.9, 0.99, 1];
+
+/** As many buckets as `count`, each twice the one before. */
+export const powersOfTwo = (count: number, first = 1): readonly number[] =>
+  Array.from({ length: count }, (_, exponent) => first * 2 ** exponent);
+
+const declare = <Type extends string, Label extends string>(
+  type: Type,
+  { name, help, labels = [] }: Fields<Label>,
+): Declaration<Type, Label> => ({ [DECLARED]: true, type, name, help, labels });
+
+export const counter = <Label extends string = never>(fields: Fields<Label>): CounterDeclaration<Label> =>
+  declare('counter', fields);
+
+export const gauge = <Label extends string = never>(fields: Fields<Label>): GaugeDeclaration<Label> =>
+  declare('gauge', fields);
+
+/** In seconds by default: `DURATION_BUCKETS`. */
+export const histogram = <Label extends string = never>({
+  buckets = DURATION_BUCKETS,
+  ...fields
+}: Fields<Label> & { readonly buckets?: readonly number[] }): HistogramDeclaration<Label> => ({
+  ...declare('histogram', fields),
+  buckets,
+});
+
+export const summary = <Label extends string = never>(fields: Fields<Label>): SummaryDeclaration<Label> => ({
+  ...declare('summary', fields),
+  quantiles: QUANTILES,
+});

@@ -1,0 +1,103 @@
+/** Metrics of controllers, their queues and the API server's client, under the names that dashboards of controllers know. */
+import { counter, DURATION_BUCKETS, gauge, histogram } from './declaration.ts';
+
+/** Ten microseconds to a thousand seconds, in powers of ten. */
+const QUEUE_BUCKETS = Array.from({ length: 9 }, (_, index) => 10 ** (index - 5));
+/** 20 buckets from a millisecond, each half as long again as the one before. */
+const REQUEST_BUCKETS = Array.from({ length: 20 }, (_, index) => 0.001 * 1.5 ** index);
+/** Both have the same value: some dashboards ask for the one, some for the other. */
+const QUEUE_LABELS = ['name', 'controller'] as const;
+
+export const LEADER_ELECTION_MASTER_STATUS = gauge({
+  name: 'leader_election_master_status',
+  help: 'Whether this process leads',
+  labels: ['name'],
+});
+
+export const WORKQUEUE_ADDS = counter({
+  name: 'workqueue_adds_total',
+  help: 'Keys added to the queue',
+  labels: QUEUE_LABELS,
+});
+
+export const WORKQUEUE_DEPTH = gauge({
+  name: 'workqueue_depth',
+  help: 'Keys that wait in the queue',
+  labels: QUEUE_LABELS,
+});
+
+export const WORKQUEUE_RETRIES = counter({
+  name: 'workqueue_retries_total',
+  help: 'Keys that were put back after a failure',
+  labels: QUEUE_LABELS,
+});
+
+export const WORKQUEUE_QUEUE_DURATION_SECONDS = histogram({
+  name: 'workqueue_queue_duration_seconds',
+  help: 'Time a key waited',
+  labels: QUEUE_LABELS,
+  buckets: QUEUE_BUCKETS,
+});
+
+export const WORKQUEUE_WORK_DURATION_SECONDS = histogram({
+  name: 'workqueue_work_duration_seconds',
+  help: 'Time the work on a key took',
+  labels: QUEUE_LABELS,
+  buckets: QUEUE_BUCKETS,
+});
+
+export const WORKQUEUE_UNFINISHED_WORK_SECONDS = gauge({
+  name: 'workqueue_unfinished_work_seconds',
+  help: 'Sum of the time of work in hand',
+  labels: QUEUE_LABELS,
+});
+
+export const WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS = gauge({
+  name: 'workqueue_longest_running_processor_seconds',
+  help: 'Time of the longest work in hand',
+  labels: QUEUE_LABELS,
+});
+
+export const CLIENT_GO_REQUEST = counter({
+  name: 'client_go_request_total',
+  help: 'Requests to the API server',
+  labels: ['code', 'method'],
+});
+
+export const CLIENT_GO_REQUEST_DURATION_SECONDS = histogram({
+  name: 'client_go_request_duration_seconds',
+  help: 'Duration of requests to the API server until their answer began',
+  labels: ['verb', 'group', 'version', 'kind', 'subresource'],
+  buckets: REQUEST_BUCKETS,
+});
+
+export const CONTROLLER_RUNTIME_RECONCILE = counter({
+  name: 'controller_runtime_reconcile_total',
+  help: 'Reconciles by result',
+  labels: ['controller', 'result'],
+});
+
+export const CONTROLLER_RUNTIME_RECONCILE_ERRORS = counter({
+  name: 'controller_runtime_reconcile_errors_total',
+  help: 'Reconciles that failed',
+  labels: ['controller'],
+});
+
+export const CONTROLLER_RUNTIME_ACTIVE_WORKERS = gauge({
+  name: 'controller_runtime_active_workers',
+  help: 'Reconciles in hand',
+  labels: ['controller'],
+});
+
+export const CONTROLLER_RUNTIME_MAX_CONCURRENT_RECONCILES = gauge({
+  name: 'controller_runtime_max_concurrent_reconciles',
+  help: 'Most reconciles that may be in hand at a time',
+  labels: ['controller'],
+});
+
+export const CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS = histogram({
+  name: 'controller_runtime_reconcile_time_seconds',
+  help: 'Duration of reconciles',
+  labels: ['controller'],
+  buckets: DURATION_BUCKETS.filter((bucket) => bucket <= 60),
+});

@@ -1,0 +1,48 @@
+/** Metrics of NodeClaims. */
+import { counter, histogram, powersOfTwo } from './declaration.ts';
+
+export const DISRUPTED_LABELS = [
+  'reason',
+  'nodepool',
+  'capacity_type',
+  'consolidation_policy',
+  'termination_mode',
+] as const;
+
+export const NODECLAIMS_DISRUPTED = counter({
+  name: 'karpenter_nodeclaims_disrupted_total',
+  help: 'NodeClaims taken out of service',
+  labels: DISRUPTED_LABELS,
+});
+
+export const NODECLAIMS_CREATED = counter({
+  name: 'karpenter_nodeclaims_created_total',
+  help: 'NodeClaims created',
+  labels: ['reason', 'nodepool', 'min_values_relaxed'],
+});
+
+export const NODECLAIMS_UNHEALTHY_DISRUPTED = counter({
+  name: 'karpenter_nodeclaims_unhealthy_disrupted_total',
+  help: 'NodeClaims deleted to repair their nodes',
+  labels: ['condition', 'nodepool', 'capacity_type', 'image_id'],
+});
+
+export const NODECLAIMS_INSTANCE_TERMINATION_DURATION_SECONDS = histogram({
+  name: 'karpenter_nodeclaims_instance_termination_duration_seconds',
+  help: "Time from the first request to terminate a NodeClaim's instance until it is gone",
+  labels: ['nodepool'],
+  buckets: powersOfTwo(11),
+});
+
+export const NODECLAIMS_TERMINATION_DURATION_SECONDS = histogram({
+  name: 'karpenter_nodeclaims_termination_duration_seconds',
+  help: 'Time from the deletion of a NodeClaim until nothing is left of it',
+  labels: ['nodepool'],
+  buckets: powersOfTwo(12),
+});
+
+export const NODECLAIMS_TERMINATED = counter({
+  name: 'karpenter_nodeclaims_terminated_total',
+  help: 'NodeClaims that are gone with their instance',
+  labels: ['nodepool', 'capacity_type', 'zone'],
+});

@@ -1,0 +1,38 @@
+/** Metrics of NodePools: limits, use, cost and budgets. */
+import { counter, gauge } from './declaration.ts';
+
+export const NODEPOOLS_ALLOWED_DISRUPTIONS = gauge({
+  name: 'karpenter_nodepools_allowed_disruptions',
+  help: 'Nodes that the budgets of a NodePool let go at a time',
+  labels: ['nodepool', 'reason'],
+});
+
+export const NODEPOOLS_NODES_CONSUMING_BUDGETS = gauge({
+  name: 'karpenter_nodepools_nodes_consuming_budgets',
+  help: 'Nodes of a NodePool that are away and count against its budgets',
+  labels: ['nodepool', 'reason'],
+});
+
+export const NODEPOOLS_LIMIT = gauge({
+  name: 'karpenter_nodepools_limit',
+  help: 'Limits of NodePools',
+  labels: ['resource_type', 'nodepool'],
+});
+
+export const NODEPOOLS_USAGE = gauge({
+  name: 'karpenter_nodepools_usage',
+  help: 'Resources of the nodes of NodePools',
+  labels: ['resource_type', 'nodepool'],
+});
+
+export const NODEPOOLS_COST = gauge({
+  name: 'karpenter_nodepools_cost_total',
+  help: 'Hourly price of the nodes of NodePools in USD',
+  labels: ['nodepool'],
+});
+
+export const NODEPOOLS_COST_TRACKER_ERRORS = counter({
+  name: 'karpenter_nodepools_cost_tracker_errors_total',
+  help: 'Failed look-ups of prices',
+  labels: ['nodepool'],
+});

@@ -1,0 +1,122 @@
+/** Metrics of nodes and of cluster state. */
+import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
+import { counter, gauge, histogram, summary } from './declaration.ts';
+
+/** Label of a metric for a label of a node: the part after the slash. */
+export const nodeLabelName = (label: string): string =>
+  label
+    .slice(label.indexOf('/') + 1)
+    .toLowerCase()
+    .replaceAll('-', '_');
+
+/** Labels of gauges of single nodes. */
+export const NODE_LABELS: readonly string[] = [
+  ...[...WELL_KNOWN_LABELS].map(nodeLabelName),
+  'node_name',
+  'phase',
+  'managed',
+];
+const NODE_RESOURCE_LABELS: readonly string[] = [...NODE_LABELS, 'resource_type'];
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const LIFETIMES = [
+  ...[15, 30, 45].map((minutes) => minutes * MINUTE),
+  ...[1, 2, 4, 6, 8, 10, 12, 16, 20].map((hours) => hours * HOUR),
+  ...[1, 2, 3, 5, 10, 15, 20, 25, 30].map((days) => days * DAY),
+];
+
+export const CLUSTER_STATE_NODE_COUNT = gauge({
+  name: 'karpenter_cluster_state_node_count',
+  help: 'Nodes in cluster state',
+});
+
+export const CLUSTER_STATE_SYNCED = gauge({
+  name: 'karpenter_cluster_state_synced',
+  help: 'Whether cluster state is synced',
+});
+
+export const CLUSTER_STATE_UNSYNCED_TIME_SECONDS = gauge({
+  name: 'karpenter_cluster_state_unsynced_time_seconds',
+  help: 'Time since cluster state was last synced',
+});
+
+export const NODES_ALLOCATABLE = gauge({
+  name: 'karpenter_nodes_allocatable',
+  help: 'Resources of nodes that pods can use',
+  labels: NODE_RESOURCE_LABELS,
+});
+
+export const NODES_TOTAL_POD_REQUESTS = gauge({
+  name: 'karpenter_nodes_total_pod_requests',
+  help: 'Requests of the pods on nodes, daemons included',
+  labels: NODE_RESOURCE_LABELS,
+});
+
+export const NODES_TOTAL_POD_LIMITS = gauge({
+  name: 'karpenter_nodes_total_pod_limits',
+  help: 'Limits of the pods on nodes, daemons included',
+  labels: NODE_RESOURCE_LABELS,
+});
+
+export const NODES_TOTAL_DAEMON_REQUESTS = gauge({
+  name: 'karpenter_nodes_total_daemon_requests',
+  help: 'Requests of the daemons on nodes',
+  labels: NODE_RESOURCE_LABELS,
+});
+
+export const NODES_TOTAL_DAEMON_LIMITS = gauge({
+  name: 'karpenter_nodes_total_daemon_limits',
+  help: 'Limits of the daemons on nodes',
+  labels: NODE_RESOURCE_LABELS,
+});
+
+export const NODES_SYSTEM_OVERHEAD = gauge({
+  name: 'karpenter_nodes_system_overhead',
+  help: 'Resources of nodes that pods cannot use',
+  labels: NODE_RESOURCE_LABELS,
+});
+
+export const NODES_CURRENT_LIFETIME_SECONDS = gauge({
+  name: 'karpenter_nodes_current_lifetime_seconds',
+  help: 'Age of nodes',
+  labels: NODE_LABELS,
+});
+
+export const CLUSTER_UTILIZATION_PERCENT = gauge({
+  name: 'karpenter_cluster_utilization_percent',
+  help: 'Part of the allocatable resources that pods request',
+  labels: ['resource_type'],
+});
+
+export const NODES_DRAINED = counter({
+  name: 'karpenter_nodes_drained_total',
+  help: 'Nodes whose pods have all left',
+  labels: ['nodepool'],
+});
+
+export const NODES_TERMINATED = counter({
+  name: 'karpenter_nodes_terminated_total',
+  help: 'Nodes that are gone',
+  labels: ['nodepool', 'zone'],
+});
+
+export const NODES_TERMINATION_DURATION_SECONDS = summary({
+  name: 'karpenter_nodes_termination_duration_seconds',
+  help: 'Time from the deletion of a Node until it is gone',
+  labels: ['nodepool'],
+});
+
+export const NODES_LIFETIME_DURATION_SECONDS = histogram({
+  name: 'karpenter_nodes_lifetime_duration_seconds',
+  help: 'Time from the creation of a Node until it is gone',
+  labels: ['nodepool'],
+  buckets: LIFETIMES,
+});
+
+export const NODES_CREATED = counter({
+  name: 'karpenter_nodes_created_total',
+  help: 'Nodes that joined for a NodeClaim',
+  labels: ['nodepool', 'zone'],
+});

@@ -1,0 +1,60 @@
+/** Metrics of the process: its threads, its memory and its ports. */
+import { counter, gauge } from './declaration.ts';
+
+export const ENGINE_WORKER_RESTARTS = counter({
+  name: 'karpenter_engine_worker_restarts_total',
+  help: 'Engine workers that ended unasked, by reason',
+  labels: ['worker', 'reason'],
+});
+
+export const HTTP_REFUSED = counter({
+  name: 'karpenter_http_refused_total',
+  help: 'Requests and connections turned away, by port and reason',
+  labels: ['port', 'reason'],
+});
+
+export const MEMORY_LIMIT_BYTES = gauge({
+  name: 'karpenter_memory_limit_bytes',
+  help: 'Memory that the operator may use',
+});
+
+export const MEMORY_NEAR_LIMIT = gauge({
+  name: 'karpenter_memory_near_limit',
+  help: 'Whether the memory in use has come near the limit, 1 or 0',
+});
+
+export const NODEJS_THREAD_HEAP_USED_BYTES = gauge({
+  name: 'nodejs_thread_heap_used_bytes',
+  help: "Used part of the thread's heap",
+  labels: ['thread'],
+});
+
+export const NODEJS_THREAD_HEAP_TOTAL_BYTES = gauge({
+  name: 'nodejs_thread_heap_total_bytes',
+  help: "Size of the thread's heap",
+  labels: ['thread'],
+});
+
+export const NODEJS_THREAD_HEAP_LIMIT_BYTES = gauge({
+  name: 'nodejs_thread_heap_limit_bytes',
+  help: "Largest size of the thread's heap",
+  labels: ['thread'],
+});
+
+export const NODEJS_THREAD_EVENT_LOOP_ACTIVE_SECONDS = counter({
+  name: 'nodejs_thread_event_loop_active_seconds_total',
+  help: 'Time in which the event loop of the thread was at work',
+  labels: ['thread'],
+});
+
+export const NODEJS_THREAD_GC = counter({
+  name: 'nodejs_thread_gc_total',
+  help: 'Garbage collections of the thread',
+  labels: ['thread'],
+});
+
+export const NODEJS_THREAD_GC_SECONDS = counter({
+  name: 'nodejs_thread_gc_seconds_total',
+  help: 'Time in them',
+  labels: ['thread'],
+});

@@ -1,0 +1,37 @@
+/** Metrics of provisioning's scheduling runs. */
+import { gauge, histogram } from './declaration.ts';
+
+export const SCHEDULER_SCHEDULING_DURATION_SECONDS = histogram({
+  name: 'karpenter_scheduler_scheduling_duration_seconds',
+  help: 'Duration of scheduling runs and solves',
+  labels: ['controller'],
+});
+
+export const SCHEDULER_QUEUE_DEPTH = gauge({
+  name: 'karpenter_scheduler_queue_depth',
+  help: 'Pods that a solve under way has to place',
+  labels: ['controller', 'scheduling_id'],
+});
+
+export const SCHEDULER_UNFINISHED_WORK_SECONDS = gauge({
+  name: 'karpenter_scheduler_unfinished_work_seconds',
+  help: 'Time that a solve under way has taken',
+  labels: ['controller', 'scheduling_id'],
+});
+
+export const SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT = gauge({
+  name: 'karpenter_scheduler_pending_pods_by_effective_zone_count',
+  help: 'Pending pods by the one zone where they can be, flexible or none',
+  labels: ['controller', 'zone'],
+});
+
+export const SCHEDULER_IGNORED_PODS_COUNT = gauge({
+  name: 'karpenter_scheduler_ignored_pods_count',
+  help: 'Pending pods that take no part in scheduling',
+});
+
+export const SCHEDULER_UNSCHEDULABLE_PODS_COUNT = gauge({
+  name: 'karpenter_scheduler_unschedulable_pods_count',
+  help: 'Pods that found no place in the last run',
+  labels: ['controller'],
+});

@@ -1,0 +1,80 @@
+/**
+ * The status-condition metrics of one kind: `operator_nodeclaim_…`, or `operator_…` with labels for group and kind. Their
+ * names depend on the kind, and the kinds on the provider, so that they are declared by a function.
+ */
+import {
+  type CounterDeclaration,
+  counter,
+  type GaugeDeclaration,
+  gauge,
+  type HistogramDeclaration,
+  histogram,
+  LIBRARY_BUCKETS,
+  powersOfTwo,
+} from './declaration.ts';
+
+export interface StatusDeclarations {
+  readonly count: GaugeDeclaration;
+  readonly seconds: GaugeDeclaration;
+  readonly terminating: GaugeDeclaration;
+  readonly transitions: CounterDeclaration;
+  readonly transitionSeconds: HistogramDeclaration;
+  readonly terminationSeconds: HistogramDeclaration;
+}
+
+export const STATUS_BUCKETS = {
+  /** 0.5 s to 8192 s. */
+  transition: powersOfTwo(15, 0.5),
+  library: LIBRARY_BUCKETS,
+} as const;
+
+export interface StatusFields {
+  /** `operator_nodeclaim`, or `operator` for the form that names the kind by labels. */
+  readonly prefix: string;
+  /** Label names beside those of conditions. */
+  readonly labels: readonly string[];
+  readonly buckets: keyof typeof STATUS_BUCKETS;
+}
+
+/** What the metrics of a kind are called; `kind` in lower case. */
+export const statusPrefix = (kind: string): string => `operator_${kind}`;
+export const SHARED_STATUS_PREFIX = 'operator';
+
+export function statusDeclarations({ prefix, labels: more, buckets: form }: StatusFields): StatusDeclarations {
+  const perCondition = ['namespace', 'name', 'type', 'status', 'reason', ...more];
+  const buckets = STATUS_BUCKETS[form];
+  return {
+    count: gauge({
+      name: `${prefix}_status_condition_count`,
+      help: 'Conditions of objects, 1 each',
+      labels: perCondition,
+    }),
+    seconds: gauge({
+      name: `${prefix}_status_condition_current_status_seconds`,
+      help: 'Age of the status of conditions',
+      labels: perCondition,
+    }),
+    terminating: gauge({
+      name: `${prefix}_termination_current_time_seconds`,
+      help: 'Time since objects were deleted that are still there',
+      labels: ['namespace', 'name', ...more],
+    }),
+    transitions: counter({
+      name: `${prefix}_status_condition_transitions_total`,
+      help: 'Changes of status',
+      labels: ['type', 'status', 'reason', ...more],
+    }),
+    transitionSeconds: histogram({
+      name: `${prefix}_status_condition_transition_seconds`,
+      help: 'Time that a status lasted before it changed',
+      labels: ['type', 'status', ...more],
+      buckets,
+    }),
+    terminationSeconds: histogram({
+      name: `${prefix}_termination_duration_seconds`,
+      help: 'Time from the deletion of objects until they are gone',
+      labels: more,
+      buckets,
+    }),
+  };
+}

@@ -1,0 +1,106 @@
+/** Reference pages of metrics, events and settings, written from their declarations. */
+import { code, heading, table } from '../api/markdown.ts';
+import { EVENT_AREAS } from './events/catalogue.ts';
+import { EVENT_WINDOW_MS, type EventDeclaration, MINUTE } from './events/declaration.ts';
+import { METRIC_AREAS } from './metrics/catalogue.ts';
+import { DURATION_BUCKETS, type MetricDeclaration } from './metrics/declaration.ts';
+import { NODE_LABELS } from './metrics/nodes.ts';
+import { environmentName } from './options.ts';
+import { OPTIONS } from './settings.ts';
+
+const page = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
+
+const codes = (names: readonly string[]): string => names.map(code).join(', ');
+
+/** More buckets than this are shown by the first, the last and their number. */
+const SHOWN_BUCKETS = 15;
+
+export function metricsPage(): string {
+  return page([
+    ...heading('Metrics', 'the catalogue in src/observe/metrics'),
+    'What the operator serves in the Prometheus text format at `/metrics` on its metrics port. Durations are in seconds.',
+    '',
+    `Histograms have these buckets if nothing else is said: ${DURATION_BUCKETS.join(', ')}.`,
+    '',
+    `"Labels of a node" are ${codes(NODE_LABELS)}.`,
+    ...METRIC_AREAS.flatMap(({ title, note, metrics }) => [
+      '',
+      `## ${title}`,
+      '',
+      ...(note === undefined ? [] : [note, '']),
+      ...table(
+        ['Metric', 'Type', 'Labels', 'Meaning'],
+        metrics.map((metric) => [code(metric.name), metric.type, labelsOf(metric), meaningOf(metric)]),
+      ),
+    ]),
+  ]);
+}
+
+function labelsOf({ labels }: MetricDeclaration): string {
+  if (!NODE_LABELS.every((label) => labels.includes(label))) return codes(labels);
+  return ['labels of a node', ...labels.filter((label) => !NODE_LABELS.includes(label)).map(code)].join(', ');
+}
+
+function meaningOf(metric: MetricDeclaration): string {
+  const { help } = metric;
+  if (metric.type === 'summary') return `${help}. Quantiles ${metric.quantiles.join(', ')}.`;
+  if (metric.type !== 'histogram' || metric.buckets === DURATION_BUCKETS) return `${help}.`;
+  return `${help}. Buckets ${bucketsText(metric.buckets)}.`;
+}
+
+function bucketsText(buckets: readonly number[]): string {
+  if (buckets.length <= SHOWN_BUCKETS) return buckets.join(', ');
+  return `from ${buckets.at(0)} to ${buckets.at(-1)}, ${buckets.length} of them`;
+}
+
+export function eventsPage(): string {
+  return page([
+    ...heading('Events', 'the catalogue in src/observe/events'),
+    'What the operator publishes on objects, as `kubectl describe` and `kubectl get events` show it. An event of an object',
+    'without a namespace is in the namespace `default`.',
+    '',
+    'An event is dropped while an earlier one with the same reason and the same key is younger than the window.',
+    ...EVENT_AREAS.flatMap(({ title, events }) => [
+      '',
+      `## ${title}`,
+      '',
+      ...table(
+        ['Reason', 'Type', 'Object', 'Meaning', 'Key', 'Window'],
+        events.map((event) => [
+          code(event.reason),
+          event.type,
+          event.about.join(', '),
+          event.meaning,
+          event.key ?? '',
+          windowText(event),
+        ]),
+      ),
+    ]),
+  ]);
+}
+
+function windowText({ key, windowMs = EVENT_WINDOW_MS, limit }: EventDeclaration): string {
+  if (key === undefined) return '';
+  const minutes = windowMs / MINUTE;
+  const window = minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  return limit === undefined ? window : `${window}; at most ${limit.qps} a second of all, ${limit.burst} in a burst`;
+}
+
+export function settingsPage(): string {
+  return page([
+    ...heading('Settings', 'the declarations in src/observe/settings.ts'),
+    'How the operator is set: a flag comes before the environment variable, and that before the default. Durations are',
+    'written as `10s`, `1m` or `2h45m`. A flag that cannot be read ends the process at its start, as does a value that is',
+    'not allowed; an environment variable that is no number, duration or boolean where one is wanted counts as not set.',
+    '',
+    ...table(
+      ['Flag', 'Environment variable', 'Default', 'Meaning'],
+      Object.values(OPTIONS).map(({ flag, shown, help }) => [
+        code(`--${flag}`),
+        code(environmentName(flag)),
+        shown === '' ? '' : code(shown),
+        `${help}.`,
+      ]),
+    ),
+  ]);
+}

@@ -1,0 +1,49 @@
+/** What is public of the operator, metrics and events, is declared in the catalogues and nowhere else. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const SRC = resolve(import.meta.dirname, '../../src');
+
+const sources = readdirSync(SRC, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map((entry) => join(entry.parentPath, entry.name))
+  .map((file) => ({ path: relative(SRC, file), text: readFileSync(file, 'utf8') }));
+
+/** Functions that declare, by the folder of their catalogue. */
+describe.each([
+  ['observe/metrics', /\b(?:counter|gauge|histogram|summary)\b/],
+  ['observe/events', /\bevent\b/],
+])('%s', (folder, declaring) => {
+  const files = sources.filter(({ path }) => path.startsWith(`${folder}/`));
+
+  it('alone declares', () => {
+    const users = sources.filter(
+      ({ path, text }) =>
+        !path.startsWith(`${folder}/`) &&
+        [...text.matchAll(/^import ([^;]*?) from '([^']+)';$/gms)].some(
+          ([, names = '', from = '']) => from.endsWith(`/${basename(folder)}/declaration.ts`) && declaring.test(names),
+        ),
+    );
+    expect(users.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('lists every file of its own in its catalogue', () => {
+    const catalogue = files.find(({ path }) => path.endsWith('/catalogue.ts'))?.text ?? '';
+    const names = files.map(({ path }) => path.slice(folder.length + 1));
+    expect(names.length).toBeGreaterThan(2);
+    expect(names.filter((name) => name !== 'catalogue.ts' && !catalogue.includes(`'./${name}'`))).toEqual([]);
+  });
+});
+
+describe('events', () => {
+  it('are made of their declarations', () => {
+    const literals = sources.filter(
+      ({ path, text }) =>
+        !path.startsWith('local/') &&
+        !path.startsWith('observe/events/') &&
+        (/^(?!.*readonly).*\btype: '(?:Normal|Warning)'/m.test(text) || /\.publish\(\s*\{/.test(text)),
+    );
+    expect(literals.map(({ path }) => path)).toEqual([]);
+  });
+});
