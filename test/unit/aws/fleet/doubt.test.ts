@@ -13,7 +13,7 @@ const ALL_TRIES = 6;
 
 let account: Account;
 beforeEach(async () => {
-  account = await Account.open();
+  account = await Account.open({ longestSleepMs: 50 });
 });
 afterEach(() => account.close());
 
