@@ -12,7 +12,7 @@ import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
-import { type ToldCatalogue, toldCatalogue } from './engine/catalogue.ts';
+import { type InstanceTypeReport, instanceTypeReport } from './engine/instance-type-report.ts';
 import type { InstanceType } from './engine/model.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
@@ -234,14 +234,14 @@ async function run(parts: Parts): Promise<Operator> {
 }
 
 /** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */
-async function instanceTypesTold(nodePools: readonly NodePool[], provider: CloudProvider): Promise<ToldCatalogue> {
+async function instanceTypesTold(nodePools: readonly NodePool[], provider: CloudProvider): Promise<InstanceTypeReport> {
   const seen = await Promise.all(
     nodePools.map(async (nodePool) => {
       const types = await provider.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
       return [nodePool.metadata.name, types] as const;
     }),
   );
-  return toldCatalogue(new Map(seen));
+  return instanceTypeReport(new Map(seen));
 }
 
 /** Works while it holds the lease. The lease is released only when the work in hand is finished. */

@@ -19,7 +19,7 @@ import type {
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
-import type { DefaultSpread } from './defaultspread.ts';
+import type { DefaultSpread } from './default-spread.ts';
 
 /**
  * Amounts by resource name in canonical units: `cpu` in milli-cores, everything else in its base unit (memory and

@@ -5,7 +5,7 @@ import type { NodeOverlay } from '../api/nodeoverlay.ts';
 import { nodeOverlayErrors } from '../api/nodeoverlayvalidation.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { own, put } from '../api/own.ts';
-import { compareText, requirementsOf } from './instancetypes.ts';
+import { compareText, requirementsOf } from './instance-types.ts';
 import { messageOf } from './left-out.ts';
 import type { InstanceType, Offering, PoolInput } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';

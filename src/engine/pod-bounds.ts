@@ -4,7 +4,7 @@
  * a bound are given up from the start, pods with more hard ones are refused.
  */
 import type { Affinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec } from '../api/kubernetes.ts';
-import { hostPortsOf } from './hostports.ts';
+import { hostPortsOf } from './host-ports.ts';
 import type { PodRefusal } from './model.ts';
 import { podKey } from './pods.ts';
 import { selectorKeys } from './selectors.ts';

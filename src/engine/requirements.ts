@@ -2,7 +2,7 @@
 import type { NodeSelectorRequirement, Pod, StringMap } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL, normalizeLabel, WELL_KNOWN_LABELS } from '../api/labels.ts';
 import type { Requirement } from './model.ts';
-import { ValueSet } from './valueset.ts';
+import { ValueSet } from './value-set.ts';
 
 export interface Compatibility {
   /** Keys that the other side may ask for although this side does not know them. */

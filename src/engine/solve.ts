@@ -3,7 +3,7 @@
  * the same snapshot gives the same plan.
  */
 import type { Pod } from '../api/kubernetes.ts';
-import { effectiveZones, zonesOf } from './effectivezones.ts';
+import { effectiveZones, zonesOf } from './effective-zones.ts';
 import { messageOf } from './left-out.ts';
 import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions, StateNode } from './model.ts';
 import { repacked } from './packing/repack.ts';
@@ -11,7 +11,7 @@ import { cutOf, intake, isHeavy } from './pod-bounds.ts';
 import { podKey } from './pods.ts';
 import { type Attempt, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
-import { Common } from './solver/common.ts';
+import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import { finalise } from './solver/finalise.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
@@ -56,13 +56,13 @@ export const solve = (snapshot: Snapshot, options: SolveOptions): Plan => prepar
 export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
   if (snapshot.pools.length === 0)
     return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods) };
-  const common = new Common(snapshot, options);
+  const common = new CompiledSnapshot(snapshot, options);
   return {
     solve: (variation = {}, limits = options) => solveVariation(common, variation, limits),
   };
 }
 
-function solveVariation(common: Common, variation: Variation, limits: SolveLimits): Plan {
+function solveVariation(common: CompiledSnapshot, variation: Variation, limits: SolveLimits): Plan {
   const { snapshot, dimensions, templates, emptyPools, volumes, requestsOf, leftOuts } = common;
   const { leaving = NONE, quiet = snapshot.quiet } = variation;
   const options: SolveOptions = { ...common.options, ...limits };

@@ -12,7 +12,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { backOffMs } from './backoff.ts';
-import { withoutBallast } from './ballast.ts';
+import { trimmedObject } from './trimmed-object.ts';
 import { ApiError, type KubeClient, type WatchEvent } from './client.ts';
 import { type Clock, monotonicMs } from './clock.ts';
 import { pageCount } from './pages.ts';
@@ -186,7 +186,7 @@ async function listEverything<T extends KubeObject>(
 /** The object as the store keeps it. One that lacks what every object of its kind has is told, and kept as it was. */
 function trimmed<T extends KubeObject>({ store, log }: ReflectorOptions<T>, object: T): readonly T[] {
   try {
-    return [withoutBallast(store.kind, object)];
+    return [trimmedObject(store.kind, object)];
   } catch (error) {
     const { name, namespace, uid } = object.metadata;
     const known = store.get(object.metadata);

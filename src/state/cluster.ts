@@ -7,7 +7,7 @@ import { RESOURCE_CLAIM } from '../api/kinds.ts';
 import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { DefaultSpread } from '../engine/defaultspread.ts';
+import type { DefaultSpread } from '../engine/default-spread.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { addResources } from '../engine/resources.ts';
@@ -25,7 +25,7 @@ import {
   PODS_BY_NODE,
   type Stores,
 } from './stores.ts';
-import { Tally } from './tally.ts';
+import { NamedCounter } from './named-counter.ts';
 import { UnlaunchedClaims } from './unlaunched.ts';
 import { VirtualPods } from './virtualpods.ts';
 
@@ -50,7 +50,7 @@ export class ClusterState {
   readonly podTimings = new PodTimings();
   readonly registrationHealth = new RegistrationHealth();
   /** Claims of static NodePools that were granted and do not exist yet, by NodePool. */
-  readonly reservedNodes = new Tally();
+  readonly reservedNodes = new NamedCounter();
   readonly virtualPods = new VirtualPods();
   readonly unlaunched: UnlaunchedClaims;
   /** Undefined while dynamic resources are ignored. */

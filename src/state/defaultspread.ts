@@ -1,7 +1,7 @@
 /** Keeps together what default topology spread constraints need to know of Services and workloads. */
 import { type Kind, REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET } from '../api/kinds.ts';
 import type { KubeObject, ReplicationController, TopologySpreadConstraint, Workload } from '../api/kubernetes.ts';
-import type { DefaultSpread, SpreadWorkload } from '../engine/defaultspread.ts';
+import type { DefaultSpread, SpreadWorkload } from '../engine/default-spread.ts';
 import type { Informers, Store } from '../kube/client.ts';
 
 /** The operator's default role cannot read Services: without them, selectors are deduced from workloads alone. */

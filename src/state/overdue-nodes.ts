@@ -1,7 +1,7 @@
 /** Claims whose launch is overdue, as the engine counts them. */
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
-import { requirementsOf } from '../engine/instancetypes.ts';
+import { requirementsOf } from '../engine/instance-types.ts';
 import type { InstanceType, PoolInput, Resources, StateNode } from '../engine/model.ts';
 import { Requirements } from '../engine/requirements.ts';
 import { maxResources, readableResources } from '../engine/resources.ts';

@@ -1,6 +1,6 @@
 /** The least that housing pods can cost if nodes could be bought in fractions: a linear programme. */
 import highsModule from 'highs';
-import { allocatable, cheapestPrice, requirementsOf } from '../../src/engine/instancetypes.ts';
+import { allocatable, cheapestPrice, requirementsOf } from '../../src/engine/instance-types.ts';
 import type { InstanceType, Resources, Snapshot } from '../../src/engine/model.ts';
 import { LOOSE, type Requirements } from '../../src/engine/requirements.ts';
 import { podRequests } from '../../src/engine/resources.ts';

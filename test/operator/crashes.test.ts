@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { getCondition } from '../../src/api/conditions.ts';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { Moment, SeenRequest } from './cable.ts';
+import type { Moment, SeenRequest } from './cuttable-proxy.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { type DeathTrap, type Mortal, marks, mortalOperator } from './mortal.ts';
+import { type CrashPoint, type CrashableOperator, marks, crashableOperator } from './crashable-operator.ts';
 import { BRISK, budgetFor, leaks, outgrow, pool } from './pools.ts';
 
 let scenario: Scenario;
-let operator: Mortal;
+let operator: CrashableOperator;
 let tier = 0;
 
 const PODS = 3;
@@ -57,7 +57,7 @@ function onlyOne<T>(items: readonly T[]): T {
 }
 
 const at =
-  (wanted: Moment, matches: (request: SeenRequest) => boolean): DeathTrap =>
+  (wanted: Moment, matches: (request: SeenRequest) => boolean): CrashPoint =>
   (request, moment) =>
     moment === wanted && matches(request);
 const taints = ({ method, url, body }: SeenRequest): boolean =>
@@ -80,7 +80,7 @@ const releases = ({ method, url, body }: SeenRequest): boolean =>
 describe('an operator that is killed while it replaces a node', () => {
   beforeAll(async () => {
     scenario = await startScenario({ ...BRISK, operator: false });
-    operator = await mortalOperator(scenario);
+    operator = await crashableOperator(scenario);
     await scenario.apply(
       ...scenario.example('ec2nodeclass.yaml'),
       pool({ cpus: [4], labels: { tier: 't0' } }),
@@ -96,7 +96,7 @@ describe('an operator that is killed while it replaces a node', () => {
     expect(operator.hasty).toEqual([]);
   });
 
-  it.each<[string, DeathTrap]>([
+  it.each<[string, CrashPoint]>([
     ['before it taints the node', at('before', taints)],
     ['after it tainted the node', at('after', taints)],
     ['after it wrote the reason', at('after', tellsReason)],
@@ -142,7 +142,7 @@ describe('an operator that is killed while it replaces a node', () => {
     expect(await marks(scenario)).toEqual([]);
   }, 300_000);
 
-  it.each<[string, DeathTrap]>([
+  it.each<[string, CrashPoint]>([
     ['when only the taint was set', at('after', taints)],
     ['when the replacement was there already', at('after', creates)],
   ])(
@@ -188,7 +188,7 @@ describe('an operator that is killed while it replaces several nodes by one', ()
     await end();
   });
 
-  it.each<[string, DeathTrap]>([
+  it.each<[string, CrashPoint]>([
     ['while it waits to check its decision again', at('after', considers)],
     ['after it tainted one of them', at('after', taints)],
     ['after it created the replacement', at('after', creates)],
@@ -197,7 +197,7 @@ describe('an operator that is killed while it replaces several nodes by one', ()
     '%s',
     async (_, trap) => {
       scenario = await startScenario({ ...BRISK, operator: false });
-      operator = await mortalOperator(scenario);
+      operator = await crashableOperator(scenario);
       await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
       await operator.start();
       const shape = { cpus: [2, 4, 8] };

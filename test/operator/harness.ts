@@ -29,7 +29,7 @@ import type { LocalApiServer } from '../../src/local/kubernetes/server.ts';
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { type PacedClock, pacedClock } from '../support/paced-clock.ts';
-import type { Certificate } from './cable.ts';
+import type { Certificate } from './cuttable-proxy.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const KINDS: readonly Kind[] = [NODE_POOL, EC2_NODE_CLASS, DEPLOYMENT, DAEMON_SET, NODE, POD, POD_DISRUPTION_BUDGET];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LEASE } from '../../src/api/kinds.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { mortalOperator } from './mortal.ts';
+import { crashableOperator } from './crashable-operator.ts';
 import { apart } from './pools.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
@@ -72,7 +72,7 @@ describe('the connection to the API server', () => {
 describe('an answer of the API server that gets lost', () => {
   it('leads to no second NodeClaim for the same pods', async () => {
     await setUp({ operator: false });
-    const operator = await mortalOperator(scenario);
+    const operator = await crashableOperator(scenario);
     try {
       await operator.start();
       const lost: string[] = [];

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../src/api/kinds.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { type Mortal, marks, mortalOperator } from './mortal.ts';
+import { type CrashableOperator, marks, crashableOperator } from './crashable-operator.ts';
 import { apart, BRISK, budgetFor, leaks, type PoolShape, pool } from './pools.ts';
 import { dice } from './random.ts';
 
@@ -44,7 +44,7 @@ const SHAPES: Readonly<Record<string, PoolShape>> = {
 };
 
 let scenario: Scenario;
-let operator: Mortal;
+let operator: CrashableOperator;
 const wanted = new Map<string, number>();
 const silent = new Set<string>();
 const story: string[] = [];
@@ -175,7 +175,7 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
       argv: ['--feature-gates=NodeRepair=true,SpotToSpotConsolidation=true'],
       aws: { randomSeed: SEED },
     });
-    operator = await mortalOperator(scenario);
+    operator = await crashableOperator(scenario);
     await operator.start();
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...Object.values(SHAPES).map(pool));
     for (const { name, cpu, alone } of APPS) {

@@ -2,11 +2,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { type DeathTrap, type Mortal, mortalOperator } from './mortal.ts';
+import { type CrashPoint, type CrashableOperator, crashableOperator } from './crashable-operator.ts';
 import { BRISK, commands, leaks, type PoolShape, pool } from './pools.ts';
 
 let scenario: Scenario;
-let operator: Mortal | undefined;
+let operator: CrashableOperator | undefined;
 afterEach(async () => {
   await operator?.close();
   operator = undefined;
@@ -100,12 +100,12 @@ describe('nodes with the wrong mix of pods', () => {
 
   it('are exchanged just as well by the next operator when one is killed between the replacements', async () => {
     scenario = await startScenario({ ...BRISK, operator: false });
-    operator = await mortalOperator(scenario);
+    operator = await crashableOperator(scenario);
     await operator.start();
     await mixUp();
     const before = scenario.world.aws.spending.usdPerHour();
     let created = 0;
-    const second: DeathTrap = ({ method, url }, moment) => {
+    const second: CrashPoint = ({ method, url }, moment) => {
       if (moment === 'after' && method === 'POST' && /\/nodeclaims(\?|$)/.test(url)) created += 1;
       return created === 2;
     };

@@ -20,7 +20,7 @@ import { builtInTypes } from '../../src/cli/objects/builtin.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import { type ClusterSnapshot, methodsOf, review } from '../../src/engine/disruption/review.ts';
 import { Simulator } from '../../src/engine/disruption/simulations/simulator.ts';
-import { allocatable, cheapestOffering, requirementsOf } from '../../src/engine/instancetypes.ts';
+import { allocatable, cheapestOffering, requirementsOf } from '../../src/engine/instance-types.ts';
 import type {
   InstanceType,
   PlannedClaim,

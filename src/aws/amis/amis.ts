@@ -1,7 +1,7 @@
 /** The images that a NodeClass selects, and which instance types each is for. */
 import { DescribeImagesCommand, type EC2Client, type Image, paginateDescribeImages } from '@aws-sdk/client-ec2';
 import type { AmiStatus, EC2NodeClass } from '../../api/ec2nodeclass.ts';
-import { requirementsOf } from '../../engine/instancetypes.ts';
+import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
 import type { Clock } from '../../kube/clock.ts';

@@ -6,14 +6,14 @@ import {
   INSTANCE_SIZE_LABEL,
   ZONE_LABEL,
 } from '../../api/labels.ts';
-import { allocatable, compatibleOfferings, orderByPrice, requirementsOf } from '../../engine/instancetypes.ts';
+import { allocatable, compatibleOfferings, orderByPrice, requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Offering, Resources } from '../../engine/model.ts';
 import { LOOSE, type Requirements } from '../../engine/requirements.ts';
 import { amountIn, fits } from '../../engine/resources.ts';
-import { ValueSet } from '../../engine/valueset.ts';
+import { ValueSet } from '../../engine/value-set.ts';
 import { EXOTIC_RESOURCES } from '../instancetypes/capacity.ts';
 
-export interface LaunchWish {
+export interface LaunchRequirements {
   readonly requirements: Requirements;
   readonly requests: Resources;
 }
@@ -21,11 +21,11 @@ export interface LaunchWish {
 /** EC2 takes no more per request. */
 export const MAX_FLEET_TYPES = 60;
 
-type Filter = (types: readonly InstanceType[], wish: LaunchWish) => readonly InstanceType[];
+type Filter = (types: readonly InstanceType[], wish: LaunchRequirements) => readonly InstanceType[];
 
-const hasMinValues = ({ requirements }: LaunchWish): boolean =>
+const hasMinValues = ({ requirements }: LaunchRequirements): boolean =>
   [...requirements.entries()].some(([, set]) => set.minValues !== undefined);
-const allows = ({ requirements }: LaunchWish, capacityType: string): boolean =>
+const allows = ({ requirements }: LaunchRequirements, capacityType: string): boolean =>
   requirements.get(CAPACITY_TYPE_LABEL).has(capacityType);
 const capacityTypeOf = (offering: Offering): string => requirementsOf(offering).get(CAPACITY_TYPE_LABEL).any();
 
@@ -33,7 +33,7 @@ const capacityTypeOf = (offering: Offering): string => requirementsOf(offering).
 const usableOf = new WeakMap<Requirements, WeakMap<InstanceType, readonly Offering[]>>();
 
 /** Offerings that can be bought and that the wish allows; none where it refuses the type. */
-function usable(type: InstanceType, { requirements }: LaunchWish): readonly Offering[] {
+function usable(type: InstanceType, { requirements }: LaunchRequirements): readonly Offering[] {
   const known = usableOf.get(requirements) ?? new WeakMap<InstanceType, readonly Offering[]>();
   usableOf.set(requirements, known);
   let offerings = known.get(type);
@@ -53,10 +53,10 @@ function allocatableOf(type: InstanceType): Resources {
   return known;
 }
 
-const usableReserved = (type: InstanceType, wish: LaunchWish): readonly Offering[] =>
+const usableReserved = (type: InstanceType, wish: LaunchRequirements): readonly Offering[] =>
   usable(type, wish).filter((offering) => capacityTypeOf(offering) === 'reserved');
 
-function holds(type: InstanceType, wish: LaunchWish): boolean {
+function holds(type: InstanceType, wish: LaunchRequirements): boolean {
   return usable(type, wish).some((offering) => {
     const overridden = offering.capacityOverride !== undefined || offering.overheadOverride !== undefined;
     return fits(wish.requests, overridden ? allocatable(type, offering) : allocatableOf(type));
@@ -166,7 +166,7 @@ export interface Rejection {
 /** The types to ask for, cheapest first, and what each filter after the first took out. */
 export function filterForLaunch(
   types: readonly InstanceType[],
-  wish: LaunchWish,
+  wish: LaunchRequirements,
 ): { readonly types: readonly InstanceType[]; readonly rejections: readonly Rejection[] } {
   let left = types;
   const rejections: Rejection[] = [];
@@ -181,7 +181,7 @@ export function filterForLaunch(
 }
 
 /** Reserved before spot before on-demand, where something of it can be bought. */
-export function chooseCapacityType(types: readonly InstanceType[], wish: LaunchWish): string {
+export function chooseCapacityType(types: readonly InstanceType[], wish: LaunchRequirements): string {
   const preferred = ['reserved', 'spot'].find((capacityType) => {
     if (!allows(wish, capacityType)) return false;
     const narrowed = wish.requirements.with(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));

@@ -11,7 +11,7 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
-import { minValuesText, satisfiesMinValues } from '../../engine/instancetypes.ts';
+import { minValuesText, satisfiesMinValues } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
 import { resourcesOf } from '../../engine/resources.ts';
@@ -36,7 +36,7 @@ import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
 import type { FleetAnswer, Fleets } from './batch.ts';
 import { launchError, noteFleetErrors } from './failures.ts';
-import { chooseCapacityType, filterForLaunch, type LaunchWish, MAX_FLEET_TYPES, type Rejection } from './filters.ts';
+import { chooseCapacityType, filterForLaunch, type LaunchRequirements, MAX_FLEET_TYPES, type Rejection } from './filters.ts';
 import { fleetRequest, overridesOf, type TemplateConfig } from './request.ts';
 
 /** With fewer types, falling back from spot to on-demand gets likely. */
@@ -69,7 +69,7 @@ interface Launch {
   readonly nodeClass: EC2NodeClass;
   readonly claim: NodeClaim;
   readonly types: readonly InstanceType[];
-  readonly wish: LaunchWish;
+  readonly wish: LaunchRequirements;
   readonly capacityType: string;
   readonly tenancy: 'default' | 'dedicated';
   readonly tags: StringMap;
@@ -114,7 +114,7 @@ export class Launcher {
   }
 
   /** One object for all claims that require the same, so that what follows from it is worked out once. */
-  #wishOf({ spec }: NodeClaim): LaunchWish {
+  #wishOf({ spec }: NodeClaim): LaunchRequirements {
     const key = JSON.stringify(spec.requirements);
     const requirements = this.#requirements.get(key) ?? Requirements.fromRequirements(spec.requirements);
     if (this.#requirements.size >= REQUIREMENTS_KEPT) this.#requirements.clear();
@@ -122,7 +122,7 @@ export class Launcher {
     return { requirements, requests: resourcesOf(spec.resources?.requests) };
   }
 
-  #choose(offered: readonly InstanceType[], wish: LaunchWish): readonly InstanceType[] {
+  #choose(offered: readonly InstanceType[], wish: LaunchRequirements): readonly InstanceType[] {
     const { types, rejections } = this.#filtered(offered, wish);
     for (const rejection of rejections) this.#logRejection(rejection);
     if (types.length === 0)
@@ -137,7 +137,7 @@ export class Launcher {
   }
 
   /** Lists of types are made anew when anything of them changes. */
-  #filtered(offered: readonly InstanceType[], wish: LaunchWish): ReturnType<typeof filterForLaunch> {
+  #filtered(offered: readonly InstanceType[], wish: LaunchRequirements): ReturnType<typeof filterForLaunch> {
     if (this.#offered !== offered) this.#choices.clear();
     this.#offered = offered;
     const perRequest = this.#choices.get(wish.requirements) ?? new Map<string, ReturnType<typeof filterForLaunch>>();
@@ -157,7 +157,7 @@ export class Launcher {
     });
   }
 
-  #warnOfFallback(capacityType: string, types: readonly InstanceType[], { requirements }: LaunchWish): void {
+  #warnOfFallback(capacityType: string, types: readonly InstanceType[], { requirements }: LaunchRequirements): void {
     const flexible = requirements.get(CAPACITY_TYPE_LABEL).has('spot');
     if (capacityType !== 'on-demand' || !flexible || types.length >= FLEXIBLE_TYPES) return;
     this.#options.log.error('failed while checking on-demand fallback', {

@@ -7,10 +7,10 @@ import type {
 } from '@aws-sdk/client-ec2';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { compatibleOfferings, requirementsOf } from '../../engine/instancetypes.ts';
+import { compatibleOfferings, requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import type { Requirements } from '../../engine/requirements.ts';
-import { ValueSet } from '../../engine/valueset.ts';
+import { ValueSet } from '../../engine/value-set.ts';
 import type { TemplateReservation } from '../launchtemplates/content.ts';
 import type { ZonalSubnet } from '../subnets/subnets.ts';
 import { tagList } from '../tags.ts';

@@ -5,7 +5,7 @@
 
 import { CAPACITY_TYPE_LABEL, EC2_NODECLASS_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { allocatable, requirementsOf } from '../../engine/instancetypes.ts';
+import { allocatable, requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, Requirements } from '../../engine/requirements.ts';
 import { fits, resourcesOf } from '../../engine/resources.ts';

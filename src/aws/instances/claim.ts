@@ -16,7 +16,7 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { put } from '../../api/own.ts';
-import { allocatable, requirementsOf } from '../../engine/instancetypes.ts';
+import { allocatable, requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';

@@ -6,7 +6,7 @@ import {
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_TYPE_LABEL,
 } from '../../api/labels.ts';
-import { requirementsOf } from '../../engine/instancetypes.ts';
+import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { amiForType } from '../amis/amis.ts';
 import { canonicalJson } from '../fingerprint.ts';

@@ -4,7 +4,7 @@ import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
-import { requirementsOf } from '../../engine/instancetypes.ts';
+import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import type { Informers } from '../../kube/client.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';

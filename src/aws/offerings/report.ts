@@ -4,7 +4,7 @@ import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { requirementsOf, satisfiesMinValues } from '../../engine/instancetypes.ts';
+import { requirementsOf, satisfiesMinValues } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, type Requirements } from '../../engine/requirements.ts';
 import type { Informers } from '../../kube/client.ts';

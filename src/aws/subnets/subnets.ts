@@ -2,7 +2,7 @@
 import { type EC2Client, paginateDescribeSubnets, type Subnet } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass, SubnetSelectorTerm, SubnetStatus } from '../../api/ec2nodeclass.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { compatibleOfferings } from '../../engine/instancetypes.ts';
+import { compatibleOfferings } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
 import type { Clock } from '../../kube/clock.ts';

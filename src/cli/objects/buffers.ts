@@ -9,8 +9,8 @@ import {
   notFound,
   templateTarget,
   workloadTarget,
-} from '../../engine/buffertarget.ts';
-import { desiredReplicas, expectRoomBeside, isActive, virtualPods } from '../../engine/capacitybuffers.ts';
+} from '../../engine/buffer-target.ts';
+import { desiredReplicas, expectRoomBeside, isActive, virtualPods } from '../../engine/capacity-buffers.ts';
 import type { Manifest } from './read.ts';
 import { stored } from './stored.ts';
 

@@ -1,6 +1,6 @@
 /** A plan in the form of `karpenter simulate -o json`, which is public. */
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
-import { compareText } from '../../engine/instancetypes.ts';
+import { compareText } from '../../engine/instance-types.ts';
 import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
 

@@ -3,7 +3,7 @@ import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
 import type { PodTemplate } from '../../api/kubernetes.ts';
-import { type BufferProblem, type BufferTarget, isProblem } from '../../engine/buffertarget.ts';
+import { type BufferProblem, type BufferTarget, isProblem } from '../../engine/buffer-target.ts';
 import {
   ACTIVE_CAPACITY,
   bufferKey,
@@ -12,7 +12,7 @@ import {
   isActive,
   READY_FOR_PROVISIONING,
   virtualPods,
-} from '../../engine/capacitybuffers.ts';
+} from '../../engine/capacity-buffers.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';

@@ -8,7 +8,7 @@ import {
   bufferOutcomes,
   isActive,
   provisioningCondition,
-} from '../../engine/capacitybuffers.ts';
+} from '../../engine/capacity-buffers.ts';
 import type { Plan } from '../../engine/model.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';

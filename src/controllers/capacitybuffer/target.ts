@@ -8,7 +8,7 @@ import {
   notFound,
   templateTarget,
   workloadTarget,
-} from '../../engine/buffertarget.ts';
+} from '../../engine/buffer-target.ts';
 import type { KubeClient } from '../../kube/client.ts';
 
 /** @throws what the API server answers, except that something does not exist */

@@ -11,9 +11,9 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { requirementsOf } from '../../engine/instancetypes.ts';
+import { requirementsOf } from '../../engine/instance-types.ts';
 import { LOOSE, Requirements, STRICT } from '../../engine/requirements.ts';
-import { ValueSet } from '../../engine/valueset.ts';
+import { ValueSet } from '../../engine/value-set.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import type { Deps } from '../deps.ts';
 

@@ -5,13 +5,13 @@
 import type { NodeSelectorRequirement, Pod, StringMap, Taint } from '../../api/kubernetes.ts';
 import { normalizeLabel } from '../../api/labels.ts';
 import { own } from '../../api/own.ts';
-import { hostPortsOf, portConflict } from '../../engine/hostports.ts';
+import { hostPortsOf, portConflict } from '../../engine/host-ports.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
 import { Requirements, STRICT } from '../../engine/requirements.ts';
 import { addResources, podRequests, quantityList, subtractResources } from '../../engine/resources.ts';
 import { formatTaint, untolerated } from '../../engine/taints.ts';
-import { ValueSet } from '../../engine/valueset.ts';
+import { ValueSet } from '../../engine/value-set.ts';
 import { VolumeSlots, type Volumes } from '../../engine/volumes.ts';
 
 export type Suitability =

@@ -1,7 +1,7 @@
 /** Keeps a static NodePool at its number of nodes from above: deletes the claims that are too many. */
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { type Member, surplus } from '../../engine/staticpools.ts';
+import { type Member, surplus } from '../../engine/static-pools.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';

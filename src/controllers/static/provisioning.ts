@@ -3,7 +3,7 @@ import { isTrue, READY } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { readableResources } from '../../engine/resources.ts';
-import { templateClaim } from '../../engine/staticpools.ts';
+import { templateClaim } from '../../engine/static-pools.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { inBatches } from '../../kube/parallel.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';

@@ -24,7 +24,7 @@ export interface Budget {
   readonly isLate: () => boolean;
 }
 
-export interface Wish {
+export interface PurchaseRequest {
   /** Pods to house, per kind. */
   readonly counts: Int32Array;
   /** Worth of a pod, per kind. */
@@ -97,7 +97,7 @@ export class Shop {
   }
 
   /** Nodes for all pods of the wish; undefined when some fit nowhere or the budget, or the time, is used up. */
-  buy(wish: Wish): Bin[] | undefined {
+  buy(wish: PurchaseRequest): Bin[] | undefined {
     const left = wish.counts.slice();
     let open = left.reduce((sum, count) => sum + count, 0);
     const offers = this.#offers(left, wish);
@@ -116,7 +116,7 @@ export class Shop {
     return open > 0 ? undefined : bins;
   }
 
-  #offers(left: Int32Array, wish: Wish): Offer[] {
+  #offers(left: Int32Array, wish: PurchaseRequest): Offer[] {
     const { mixes } = this.#problem;
     const offers: Offer[] = [];
     for (const [index, mix] of mixes.entries()) {
@@ -132,7 +132,7 @@ export class Shop {
   }
 
   /** The offer with the least price per worth. Those that count on pods housed meanwhile are filled anew when met. */
-  #best(offers: readonly Offer[], left: Int32Array, wish: Wish): Offer | undefined {
+  #best(offers: readonly Offer[], left: Int32Array, wish: PurchaseRequest): Offer | undefined {
     while (this.#budget.left > 0) {
       let best: Offer | undefined;
       for (const offer of offers) if (best === undefined || offer.ratio < best.ratio) best = offer;
@@ -143,7 +143,7 @@ export class Shop {
     return undefined;
   }
 
-  #fill(offer: Offer, mix: Mix, left: Int32Array, wish: Wish): void {
+  #fill(offer: Offer, mix: Mix, left: Int32Array, wish: PurchaseRequest): void {
     const { kinds, capacities } = this.#problem;
     const rest = this.#rest;
     rest.set(capacities[offer.row] as Amounts);
@@ -180,7 +180,7 @@ export class Shop {
   }
 
   /** The kind to add next to the node being filled, and how many of it. Kinds that fit no more leave the list. */
-  #next(room: number[], leftOf: (kind: number) => number, wish: Wish): { kind: number; batch: number } | undefined {
+  #next(room: number[], leftOf: (kind: number) => number, wish: PurchaseRequest): { kind: number; batch: number } | undefined {
     let best = -1;
     let bestValue = 0;
     let bestLoad = 0;

@@ -1,8 +1,8 @@
 /** What a claim can still be bought as: the instance types left under some requirements. */
-import { satisfiesMinValues } from '../instancetypes.ts';
+import { satisfiesMinValues } from '../instance-types.ts';
 import type { InstanceType } from '../model.ts';
 import { BitSet } from './bitset.ts';
-import type { Catalogue } from './catalogue.ts';
+import type { CompiledTypes } from './compiled-types.ts';
 import type { DaemonGroup } from './daemons.ts';
 import type { Amounts } from './dimensions.ts';
 import type { Shape } from './shape.ts';
@@ -37,7 +37,7 @@ export class Choice {
     return true;
   }
 
-  get #catalogue(): Catalogue {
+  get #catalogue(): CompiledTypes {
     return this.shape.catalogue;
   }
 
@@ -86,9 +86,9 @@ export class Choices {
   readonly #known = new Map<Shape, Map<BitSet, Map<string, Choice>>>();
   readonly #starts = new Map<string, BitSet>();
   readonly #groups: readonly DaemonGroup[];
-  readonly #catalogue: Catalogue;
+  readonly #catalogue: CompiledTypes;
 
-  constructor(catalogue: Catalogue, groups: readonly DaemonGroup[]) {
+  constructor(catalogue: CompiledTypes, groups: readonly DaemonGroup[]) {
     this.#catalogue = catalogue;
     this.#groups = groups;
   }

@@ -1,6 +1,6 @@
 /** Claims under construction: nodes that will be bought for the pods put on them. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { type HostPort, portConflict } from '../hostports.ts';
+import { type HostPort, portConflict } from '../host-ports.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { untolerated } from '../taints.ts';

@@ -1,7 +1,7 @@
 /** What DaemonSets will take of nodes. */
 import type { Pod, Taint } from '../../api/kubernetes.ts';
-import { type HostPort, hostPortsOf } from '../hostports.ts';
-import { requirementsOf } from '../instancetypes.ts';
+import { type HostPort, hostPortsOf } from '../host-ports.ts';
+import { requirementsOf } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { InstanceType, Resources } from '../model.ts';
 import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirements.ts';

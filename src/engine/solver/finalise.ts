@@ -15,12 +15,12 @@ import {
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { put } from '../../api/own.ts';
-import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from '../instancetypes.ts';
+import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from '../instance-types.ts';
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Requirement, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
 import { addResources, minCommonResources } from '../resources.ts';
-import { ValueSet } from '../valueset.ts';
+import { ValueSet } from '../value-set.ts';
 import type { Claim } from './claim.ts';
 import type { Shape } from './shape.ts';
 import { SIMULATION_ONLY, templateLabels } from './template.ts';

@@ -1,10 +1,10 @@
 /** Why no instance type of a template suits a pod, told the way users of Karpenter know it. */
-import { minValuesText } from '../instancetypes.ts';
+import { minValuesText } from '../instance-types.ts';
 import type { Misfit, Resources } from '../model.ts';
 import { addResources, maxResources, minCommonResources, quantityList } from '../resources.ts';
 import { formatTaint } from '../taints.ts';
 import type { BitSet } from './bitset.ts';
-import type { Catalogue } from './catalogue.ts';
+import type { CompiledTypes } from './compiled-types.ts';
 import type { DaemonGroup } from './daemons.ts';
 import { type Amounts, sum } from './dimensions.ts';
 import type { PodClass } from './podclass.ts';
@@ -12,7 +12,7 @@ import type { Shape } from './shape.ts';
 
 /** What was asked of the types when none was left. */
 export interface Question {
-  readonly catalogue: Catalogue;
+  readonly catalogue: CompiledTypes;
   readonly shape: Shape;
   /** Rows that were in question. */
   readonly rows: BitSet;

@@ -1,7 +1,7 @@
 /** Nodes that exist or are on their way, as places for pods. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { type HostPort, hostPortsOf, portConflict } from '../hostports.ts';
-import { compareText } from '../instancetypes.ts';
+import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
+import { compareText } from '../instance-types.ts';
 import { type LeftOuts, nameOf as named } from '../left-out.ts';
 import type { Resources, StateNode } from '../model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';

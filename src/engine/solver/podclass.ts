@@ -5,9 +5,9 @@
  */
 import type { Pod, PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { own } from '../../api/own.ts';
-import { isVirtual } from '../capacitybuffers.ts';
+import { isVirtual } from '../capacity-buffers.ts';
 import { usesDevices } from '../devices.ts';
-import { type HostPort, hostPortsOf } from '../hostports.ts';
+import { type HostPort, hostPortsOf } from '../host-ports.ts';
 import type { Resources } from '../model.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { amountIn } from '../resources.ts';

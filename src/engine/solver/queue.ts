@@ -1,6 +1,6 @@
 /** The order in which pods are tried. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { compareText } from '../instancetypes.ts';
+import { compareText } from '../instance-types.ts';
 import type { Resources } from '../model.ts';
 
 export interface QueuedPod {

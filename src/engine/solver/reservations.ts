@@ -1,6 +1,6 @@
 /** What is left of capacity reservations while a solve hands it out. */
 import { CAPACITY_RESERVATION_ID_LABEL } from '../../api/labels.ts';
-import { isReserved, requirementsOf } from '../instancetypes.ts';
+import { isReserved, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, PoolInput, SolveOptions } from '../model.ts';
 import { type ClaimState, Refusal } from './claim.ts';
 

@@ -2,7 +2,7 @@
 import type { Misfit } from '../model.ts';
 import { LOOSE, Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
-import type { Catalogue, OfferingView } from './catalogue.ts';
+import type { CompiledTypes, OfferingView } from './compiled-types.ts';
 
 /** Requirements that a NodeClaim may have by its CRD, but for one for its instance types. */
 const MOST_KEYS = 99;
@@ -10,11 +10,11 @@ const MOST_KEYS = 99;
 const MOST_CHARACTERS = 200_000;
 
 export class Shapes {
-  readonly catalogue: Catalogue;
+  readonly catalogue: CompiledTypes;
   readonly #nextId: () => number;
   readonly #shapes = new Map<string, Shape>();
 
-  constructor(catalogue: Catalogue, nextId: () => number) {
+  constructor(catalogue: CompiledTypes, nextId: () => number) {
     this.catalogue = catalogue;
     this.#nextId = nextId;
   }
@@ -32,7 +32,7 @@ export class Shapes {
 export class Shape {
   /** Unlike that of any other shape of a snapshot; small. */
   readonly id: number;
-  readonly catalogue: Catalogue;
+  readonly catalogue: CompiledTypes;
   readonly requirements: Requirements;
   /** Rows of instance types that satisfy the requirements and of which some offering does so too. */
   readonly possible: BitSet;

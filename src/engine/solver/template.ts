@@ -4,12 +4,12 @@ import { nodePoolHash } from '../../api/hash.ts';
 import type { Taint } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { compareText, satisfiesMinValues } from '../instancetypes.ts';
+import { compareText, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { InstanceType, Offering, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
-import { Catalogue } from './catalogue.ts';
+import { CompiledTypes } from './compiled-types.ts';
 import { Choices } from './choice.ts';
 import { type Daemon, type DaemonGroup, daemonGroups } from './daemons.ts';
 import type { Dimensions } from './dimensions.ts';
@@ -22,7 +22,7 @@ export interface CompiledPool {
   readonly pool: NodePool;
   /** The pool's hash, which its NodeClaims carry to tell later whether the pool has changed. */
   readonly hash: string;
-  readonly catalogue: Catalogue;
+  readonly catalogue: CompiledTypes;
   readonly taints: readonly Taint[];
   /** What a claim without pods asks for. */
   readonly root: Shape;
@@ -90,7 +90,7 @@ export function compileTemplates(
   const emptyPools: { nodePool: string; dueToMinValues: boolean }[] = [];
   const compiled = ({ nodePool: pool, instanceTypes }: PoolInput): readonly CompiledPool[] => {
     const known =
-      shapes.get(instanceTypes) ?? new Shapes(new Catalogue(instanceTypes, dimensions, isSold), () => shapeCount++);
+      shapes.get(instanceTypes) ?? new Shapes(new CompiledTypes(instanceTypes, dimensions, isSold), () => shapeCount++);
     shapes.set(instanceTypes, known);
     const { catalogue } = known;
     const root = known.of(templateRequirements(pool));

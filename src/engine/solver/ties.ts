@@ -1,6 +1,6 @@
 /** The choice among domains that topology holds for equal. */
 import { Requirements } from '../requirements.ts';
-import { ValueSet } from '../valueset.ts';
+import { ValueSet } from '../value-set.ts';
 import type { Choice } from './choice.ts';
 import type { ClaimState } from './claim.ts';
 import type { Shape } from './shape.ts';

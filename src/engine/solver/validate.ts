@@ -1,7 +1,7 @@
 /** Pods that are refused before solving: because of what they ask for, or because it cannot be honoured. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
-import { isVirtual } from '../capacitybuffers.ts';
+import { isVirtual } from '../capacity-buffers.ts';
 import { UNSUPPORTED, usesDevices } from '../devices.ts';
 import type { PodRefusal } from '../model.ts';
 import type { Volumes } from '../volumes.ts';

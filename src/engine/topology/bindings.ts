@@ -1,6 +1,6 @@
 /** The topology groups that matter to the pods of one class. */
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
-import { ValueSet } from '../valueset.ts';
+import { ValueSet } from '../value-set.ts';
 import { type Group, UNKNOWN } from './group.ts';
 
 /** A group that restricts pods. */

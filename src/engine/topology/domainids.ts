@@ -1,5 +1,5 @@
 /** The values of one topology label interned to small integers, so that counts per domain are arrays. */
-import { compareText } from '../instancetypes.ts';
+import { compareText } from '../instance-types.ts';
 
 export class DomainIds {
   readonly #names: string[] = [];

@@ -1,6 +1,6 @@
 /** Which values a topology label can have on nodes that could be bought. */
 import type { Taint, Toleration } from '../../api/kubernetes.ts';
-import { requirementsOf } from '../instancetypes.ts';
+import { requirementsOf } from '../instance-types.ts';
 import type { PoolInput } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { toleratesAll } from '../taints.ts';

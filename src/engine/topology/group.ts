@@ -1,9 +1,9 @@
 /** A topology group counts pods per domain (zone, host, …) for one rule, shared by all pods that have the same rule. */
 import type { LabelSelector, Pod, StringMap } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
-import { compareText } from '../instancetypes.ts';
+import { compareText } from '../instance-types.ts';
 import { selects } from '../selectors.ts';
-import type { ValueSet } from '../valueset.ts';
+import type { ValueSet } from '../value-set.ts';
 import type { DomainIds } from './domainids.ts';
 import type { NodeFilter } from './nodefilter.ts';
 

@@ -9,7 +9,7 @@ import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
 import type { PodClass } from '../solver/podclass.ts';
-import { ValueSet } from '../valueset.ts';
+import { ValueSet } from '../value-set.ts';
 import type { BaseGroup, Place, RunningPod, TopologyBase } from './base.ts';
 import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
 import { Group, type Rule, ruleCounts, UNKNOWN } from './group.ts';

@@ -1,16 +1,16 @@
 /** A wire between operators and a real API server that can be cut. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Cable, startCable } from '../../operator/cable.ts';
+import { type CuttableProxy, startCuttableProxy } from '../../operator/cuttable-proxy.ts';
 import type { Cluster } from './cluster.ts';
 
-export interface Wire extends Cable {
+export interface Wire extends CuttableProxy {
   /** Environment of the operators at its end. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 export async function startWire({ plane, kubeconfig }: Cluster): Promise<Wire> {
-  const cable = await startCable(plane.url, {
+  const cable = await startCuttableProxy(plane.url, {
     key: await readFile(plane.certificateKey, 'utf8'),
     cert: await readFile(plane.certificateAuthority, 'utf8'),
   });

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { realClock } from '../../../src/kube/clock.ts';
 import { joinCluster, type Surroundings } from '../../../src/local/world.ts';
-import type { Certificate } from '../../operator/cable.ts';
+import type { Certificate } from '../../operator/cuttable-proxy.ts';
 import type { ScenarioOptions, ScenarioWorld, Stage } from '../../operator/harness.ts';
 import type { PacedClock } from '../../support/paced-clock.ts';
 import { CLUSTER_NAME, installCharts, QUICK, VALUES } from '../harness/cluster.ts';

@@ -4,7 +4,7 @@ import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LA
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
 import type { AdjustTypes, CloudProvider, RegistrationHook } from '../../../src/cloud/provider.ts';
-import { cheapestOffering, orderByPrice } from '../../../src/engine/instancetypes.ts';
+import { cheapestOffering, orderByPrice } from '../../../src/engine/instance-types.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
 import { Requirements } from '../../../src/engine/requirements.ts';
 import { quantityList } from '../../../src/engine/resources.ts';

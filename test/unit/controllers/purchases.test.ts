@@ -4,7 +4,7 @@ import { NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import { DISRUPTED_TAINT, INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { createClaim } from '../../../src/controllers/claims.ts';
-import { templateClaim } from '../../../src/engine/staticpools.ts';
+import { templateClaim } from '../../../src/engine/static-pools.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';

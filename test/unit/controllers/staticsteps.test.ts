@@ -9,7 +9,7 @@ import { census } from '../../../src/controllers/static/census.ts';
 import { staticDeprovisioning } from '../../../src/controllers/static/deprovisioning.ts';
 import { granted, staticProvisioning } from '../../../src/controllers/static/provisioning.ts';
 import { silent } from '../../../src/observe/logger.ts';
-import { Tally } from '../../../src/state/tally.ts';
+import { NamedCounter } from '../../../src/state/named-counter.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { claimOf, condition, settledClaim } from './node/bench.ts';
 
@@ -63,7 +63,7 @@ function clusterOf(
     cluster: {
       manages: () => true,
       synced: () => isSynced,
-      reservedNodes: new Tally(),
+      reservedNodes: new NamedCounter(),
       claimsOfPool: () => claims,
       nodeOfClaim: ({ status }: NodeClaim) => ({
         providerId: status?.providerID,

@@ -8,7 +8,7 @@ import {
   isVirtual,
   provisioningCondition,
   virtualPods,
-} from '../../../src/engine/capacitybuffers.ts';
+} from '../../../src/engine/capacity-buffers.ts';
 import { nodePool, planOf, pod, stateNode } from './build.ts';
 
 const template = (

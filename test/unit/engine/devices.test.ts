@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { NodeSelectorTerm, Pod, ResourceClaim } from '../../../src/api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../src/api/labels.ts';
-import { virtualPods } from '../../../src/engine/capacitybuffers.ts';
+import { virtualPods } from '../../../src/engine/capacity-buffers.ts';
 import { oneOf, type PodParts, planOf, pod, refusalText, stateNode } from './build.ts';
 
 const claim = (name: string, ...terms: readonly NodeSelectorTerm[]): ResourceClaim => ({

@@ -7,7 +7,7 @@ import type {
   WeightedPodAffinityTerm,
 } from '../../../src/api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../src/api/labels.ts';
-import { type HostPort, portConflict } from '../../../src/engine/hostports.ts';
+import { type HostPort, portConflict } from '../../../src/engine/host-ports.ts';
 import { nodePool, oneOf, type PodParts, planOf, pod, refusalText, stateNode } from './build.ts';
 
 const KEY = 'example.com/rank';

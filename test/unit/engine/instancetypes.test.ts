@@ -9,7 +9,7 @@ import {
   orderByPrice,
   satisfiesMinValues,
   worstLaunchPrice,
-} from '../../../src/engine/instancetypes.ts';
+} from '../../../src/engine/instance-types.ts';
 import type { InstanceType, Offering, Requirement } from '../../../src/engine/model.ts';
 import { Requirements } from '../../../src/engine/requirements.ts';
 import { instanceType, offering, oneOf } from './build.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod, Taint, Toleration } from '../../../src/api/kubernetes.ts';
-import { hostPortsOf, portConflict } from '../../../src/engine/hostports.ts';
+import { hostPortsOf, portConflict } from '../../../src/engine/host-ports.ts';
 import {
   doNotDisrupt,
   evictionCost,

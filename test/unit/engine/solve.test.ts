@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Taint } from '../../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
-import { requirementsOf } from '../../../src/engine/instancetypes.ts';
+import { requirementsOf } from '../../../src/engine/instance-types.ts';
 import type { Plan, Snapshot } from '../../../src/engine/model.ts';
 import { fits, podRequests, resourcesOf } from '../../../src/engine/resources.ts';
 import { solve } from '../../../src/engine/solve.ts';

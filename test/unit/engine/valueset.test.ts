@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ValueSet } from '../../../src/engine/valueset.ts';
+import { ValueSet } from '../../../src/engine/value-set.ts';
 
 /** Enough values to tell any two of the generated sets apart: words, and integers around every bound. */
 const WORDS = ['a', 'b', 'c'];

@@ -5,7 +5,7 @@ import type { Pod } from '../../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import { own } from '../../../api/own.ts';
-import { requirementsOf } from '../../instancetypes.ts';
+import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType, StateNode } from '../../model.ts';
 import { evictionCost } from '../../pods.ts';
 

@@ -1,7 +1,7 @@
 /** What keeps a pod where it is: its own annotation, and PodDisruptionBudgets. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
-import { compareText } from '../../instancetypes.ts';
+import { compareText } from '../../instance-types.ts';
 import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../../pods.ts';
 import type { BlockCode, ObjectName, Reason } from '../reasons.ts';
 import { budgetsOf, isReadable, namespaceOf } from './pdb-index.ts';

@@ -1,6 +1,6 @@
 /** Removes several nodes at once, with at most one new node in their place. */
 
-import { requirementsOf } from '../../instancetypes.ts';
+import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType } from '../../model.ts';
 import { LOOSE, Requirements } from '../../requirements.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';

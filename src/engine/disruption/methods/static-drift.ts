@@ -2,7 +2,7 @@
 import { isTrue } from '../../../api/conditions.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { readableResources } from '../../resources.ts';
-import { templateClaim } from '../../staticpools.ts';
+import { templateClaim } from '../../static-pools.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import { type ClaimCounts, NO_CLAIMS } from '../candidates/claim-counts.ts';
 import type { Command } from '../command.ts';

@@ -1,9 +1,9 @@
 /** Narrowing a replacement to instance types that are worth the move. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
-import { compareText, minValuesText, requirementsOf, satisfiesMinValues } from '../../instancetypes.ts';
+import { compareText, minValuesText, requirementsOf, satisfiesMinValues } from '../../instance-types.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { Requirements } from '../../requirements.ts';
-import { ValueSet } from '../../valueset.ts';
+import { ValueSet } from '../../value-set.ts';
 import { PricedTypes, type PriceTable } from './price-table.ts';
 
 /** A planned claim with the types behind its names. What is asked of it late is worked out late: most come to nothing. */

@@ -1,5 +1,5 @@
 /** Prices of instance types under requirements, worked out once for all requirements that offerings cannot tell apart. */
-import { cheapestPrice, requirementsOf, worstLaunchPrice } from '../../instancetypes.ts';
+import { cheapestPrice, requirementsOf, worstLaunchPrice } from '../../instance-types.ts';
 import type { InstanceType } from '../../model.ts';
 import type { Requirements } from '../../requirements.ts';
 

@@ -2,7 +2,7 @@
  * What the room that pods take is worth at the best prices that new nodes are sold for. The difference to what their node
  * costs is the most that can be saved by housing them anew.
  */
-import { allocatable, requirementsOf } from '../../instancetypes.ts';
+import { allocatable, requirementsOf } from '../../instance-types.ts';
 import type { PoolInput, Resources } from '../../model.ts';
 import { addResources, podRequests } from '../../resources.ts';
 import { templateRequirements } from '../../solver/template.ts';

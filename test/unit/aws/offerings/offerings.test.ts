@@ -11,7 +11,7 @@ import {
 } from '../../../../src/aws/offerings/offerings.ts';
 import type { Shortage } from '../../../../src/aws/offerings/unavailable.ts';
 import type { CapacityReservation } from '../../../../src/aws/reservations/reservations.ts';
-import { requirementsOf } from '../../../../src/engine/instancetypes.ts';
+import { requirementsOf } from '../../../../src/engine/instance-types.ts';
 
 const INFO: InstanceTypeInfo = {
   InstanceType: 'm5.large',

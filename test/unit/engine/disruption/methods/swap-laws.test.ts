@@ -6,7 +6,7 @@ import { savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import { swap } from '../../../../../src/engine/disruption/methods/swap.ts';
 import { review } from '../../../../../src/engine/disruption/review.ts';
 import { Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
-import { compatibleOfferings } from '../../../../../src/engine/instancetypes.ts';
+import { compatibleOfferings } from '../../../../../src/engine/instance-types.ts';
 import type { PlannedClaim, SolveOptions } from '../../../../../src/engine/model.ts';
 import { isOwnedByDaemonSet, podKey } from '../../../../../src/engine/pods.ts';
 import { Requirements } from '../../../../../src/engine/requirements.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { catalogueIn } from '../../../src/cli/objects/catalogue.ts';
-import { toldCatalogue } from '../../../src/engine/catalogue.ts';
+import { instanceTypeReport } from '../../../src/engine/instance-type-report.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
 
 const GIB = 2 ** 30;
@@ -31,14 +31,14 @@ const large = { ...small, name: 'm.large' };
 
 describe('a catalogue that is told', () => {
   it('is read as it was', () => {
-    const told = toldCatalogue(new Map([['default', [small, large]]]));
+    const told = instanceTypeReport(new Map([['default', [small, large]]]));
     const read = catalogueIn(JSON.parse(JSON.stringify(told)), 'operator');
     expect(read).toEqual({ instanceTypes: [small, large], nodePools: new Map() });
   });
 
   it('tells the types that most NodePools see once, and those of the others by NodePool', () => {
     const [usual, own]: readonly InstanceType[][] = [[small], [large]];
-    const told = toldCatalogue(
+    const told = instanceTypeReport(
       new Map([
         ['gpu', own ?? []],
         ['default', usual ?? []],
@@ -48,6 +48,6 @@ describe('a catalogue that is told', () => {
     );
     const read = catalogueIn(JSON.parse(JSON.stringify(told)), 'operator');
     expect(read).toEqual({ instanceTypes: [small], nodePools: new Map([['gpu', [large]]]) });
-    expect(JSON.stringify(toldCatalogue(new Map()))).toBe('{"instanceTypes":[]}');
+    expect(JSON.stringify(instanceTypeReport(new Map()))).toBe('{"instanceTypes":[]}');
   });
 });

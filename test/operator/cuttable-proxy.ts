@@ -18,13 +18,13 @@ export interface SeenRequest {
 export type Moment = 'before' | 'after';
 
 /** Called for each request at both moments; true cuts the wire. */
-export type Scissors = (request: SeenRequest, moment: Moment) => boolean | Promise<boolean>;
+export type CutAt = (request: SeenRequest, moment: Moment) => boolean | Promise<boolean>;
 
-export interface Cable {
+export interface CuttableProxy {
   /** To be used instead of the server's. */
   readonly url: string;
   /** Replaces what decides on the cut. */
-  watch(scissors: Scissors): void;
+  watch(scissors: CutAt): void;
   cut(): void;
   /** Lets requests through again. */
   mend(): void;
@@ -47,7 +47,7 @@ export interface Certificate {
  * @param target the server's URL
  * @param certificate the server's own when it speaks TLS: clients cannot tell this end of the wire from it
  */
-export async function startCable(target: string, certificate?: Certificate): Promise<Cable> {
+export async function startCuttableProxy(target: string, certificate?: Certificate): Promise<CuttableProxy> {
   const { hostname, port, protocol } = new URL(target);
   const agent = certificate
     ? new https.Agent({ keepAlive: true, ca: certificate.cert })
@@ -55,7 +55,7 @@ export async function startCable(target: string, certificate?: Certificate): Pro
   const sendRequest = certificate ? https.request : http.request;
   const sockets = new Set<Socket>();
   let isCut = false;
-  let decide: Scissors = () => false;
+  let decide: CutAt = () => false;
 
   const cut = (): void => {
     isCut = true;
@@ -105,7 +105,7 @@ export async function startCable(target: string, certificate?: Certificate): Pro
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 
-  const cable: Cable = {
+  const cable: CuttableProxy = {
     url: `${protocol}//127.0.0.1:${(server.address() as AddressInfo).port}`,
     watch(scissors) {
       decide = scissors;

@@ -1,5 +1,5 @@
 /** Counts by name what is under way and shows nowhere else yet. */
-export class Tally {
+export class NamedCounter {
   readonly #counts = new Map<string, number>();
 
   of(name: string): number {

@@ -4,7 +4,7 @@ import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTAT
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
-import { cheapestPrice, compareText } from './instancetypes.ts';
+import { cheapestPrice, compareText } from './instance-types.ts';
 import type { InstanceType, PlannedClaim, StateNode } from './model.ts';
 import { doNotDisrupt, isActive, isOwnedByDaemonSet, isTerminal } from './pods.ts';
 import { labelsOf } from './solver/finalise.ts';

@@ -5,11 +5,11 @@
  */
 
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
-import { allocatable, compareText, isReserved, requirementsOf } from '../instancetypes.ts';
+import { allocatable, compareText, isReserved, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import { LOOSE, type Requirements } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
-import type { ValueSet } from '../valueset.ts';
+import type { ValueSet } from '../value-set.ts';
 import { BitSet } from './bitset.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 
@@ -59,7 +59,7 @@ function variantsOf(type: InstanceType): readonly (readonly Offering[])[] {
   return [...variants.values()];
 }
 
-export class Catalogue {
+export class CompiledTypes {
   readonly types: readonly InstanceType[];
   readonly #rows: readonly Row[];
   readonly #kinds: OfferingKind[] = [];

@@ -3,7 +3,7 @@ import { CAPACITY_TYPE_LABEL, normalizeLabel } from '../api/labels.ts';
 import type { InstanceType, Offering, Requirement, Resources } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';
 import { addResources, amountIn } from './resources.ts';
-import { ValueSet } from './valueset.ts';
+import { ValueSet } from './value-set.ts';
 
 /** Compiled requirements are kept with the list that they are of, which many offerings share. */
 const compiled = new WeakMap<readonly Requirement[], Requirements>();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import { withoutBallast } from '../../../src/kube/ballast.ts';
+import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
 
 const managedFields = [{ manager: 'kubelet', operation: 'Update' }];
 const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' }, annotations: { note: 'x' } };
@@ -13,14 +13,14 @@ describe('withoutBallast', () => {
       metadata: { ...metadata, managedFields },
       spec: {},
     };
-    expect(withoutBallast(NODE_POOL, pool as never)).toEqual({ ...pool, metadata });
+    expect(trimmedObject(NODE_POOL, pool as never)).toEqual({ ...pool, metadata });
   });
 
   it('drops the images of nodes, and keeps the rest of their status', () => {
     const status = { capacity: { cpu: '4' }, conditions: [], images: [{ names: ['a'] }] };
     const { images: _, ...rest } = status;
     const node = { apiVersion: 'v1', kind: 'Node', metadata, spec: {}, status };
-    expect(withoutBallast(NODE, node)).toEqual({ ...node, status: rest });
+    expect(trimmedObject(NODE, node)).toEqual({ ...node, status: rest });
   });
 
   it('keeps of pods what scheduling, draining and repair look at', () => {
@@ -56,7 +56,7 @@ describe('withoutBallast', () => {
       },
       status: statusOf({ image: 'web:1', state: {} }),
     };
-    expect(withoutBallast(POD, pod)).toEqual({
+    expect(trimmedObject(POD, pod)).toEqual({
       ...pod,
       spec: { ...spec, containers: [kept], initContainers: [kept], volumes: [claim, { name: 'token' }] },
       status: statusOf({}),
@@ -70,7 +70,7 @@ describe('withoutBallast', () => {
       metadata: { name, labels: { app: 'web' } },
       spec: { nodeName: name, tolerations: [{ key: 'a', operator: 'Exists' as const }], containers: [{ name: 'app' }] },
     });
-    const [one, other] = [withoutBallast(POD, podOf('one')), withoutBallast(POD, podOf('other'))];
+    const [one, other] = [trimmedObject(POD, podOf('one')), trimmedObject(POD, podOf('other'))];
     expect([one, other]).toEqual([podOf('one'), podOf('other')]);
     expect(one.spec.tolerations).toBe(other.spec.tolerations);
     expect(one.spec.containers).toBe(other.spec.containers);
@@ -84,7 +84,7 @@ describe('withoutBallast', () => {
       metadata: { name },
       spec: { tolerations: [{ key: 'a', value }], containers: [{ name: 'app' }] },
     });
-    const tolerationsOf = (value: string) => withoutBallast(POD, podOf('one', value)).spec.tolerations;
+    const tolerationsOf = (value: string) => trimmedObject(POD, podOf('one', value)).spec.tolerations;
     const long = 'x'.repeat(20_000);
     expect(tolerationsOf(long)).toEqual([{ key: 'a', value: long }]);
     expect(tolerationsOf(long)).not.toBe(tolerationsOf(long));

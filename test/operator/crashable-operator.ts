@@ -5,19 +5,19 @@ import { join } from 'node:path';
 import { getCondition, isTrue } from '../../src/api/conditions.ts';
 import { DISRUPTED_TAINT, INITIALIZED_LABEL } from '../../src/api/labels.ts';
 import type { Operator } from '../../src/main.ts';
-import { type Moment, type SeenRequest, startCable } from './cable.ts';
+import { type Moment, type SeenRequest, startCuttableProxy } from './cuttable-proxy.ts';
 import type { Scenario } from './harness.ts';
 
 /** Whether a request, at this moment, is where the operator shall die. */
-export type DeathTrap = (request: SeenRequest, moment: Moment) => boolean;
+export type CrashPoint = (request: SeenRequest, moment: Moment) => boolean;
 
-export interface Mortal {
+export interface CrashableOperator {
   /** Starts an operator, which dies by the trap; without one it lives until `kill`. */
-  start(trap?: DeathTrap): Promise<void>;
+  start(trap?: CrashPoint): Promise<void>;
   /** Sets or replaces the trap of the operator that runs. */
-  arm(trap: DeathTrap): void;
+  arm(trap: CrashPoint): void;
   /** Cuts the operator off from the API server at this request, for this much of the scenario's time; it lives on. */
-  cutOff(at: DeathTrap, forMs: number): void;
+  cutOff(at: CrashPoint, forMs: number): void;
   /** Resolves when the operator of the last `start` or `arm` is dead. */
   readonly died: Promise<void>;
   kill(): Promise<void>;
@@ -29,18 +29,18 @@ export interface Mortal {
 const isEviction = ({ method, url }: SeenRequest): boolean => method === 'POST' && url.includes('/eviction');
 
 /** @param scenario one without an operator */
-export async function mortalOperator(scenario: Scenario): Promise<Mortal> {
+export async function crashableOperator(scenario: Scenario): Promise<CrashableOperator> {
   const { world } = scenario;
-  const kube = await startCable(world.kube.url, world.kube.certificate);
-  const aws = await startCable(world.aws.url);
+  const kube = await startCuttableProxy(world.kube.url, world.kube.certificate);
+  const aws = await startCuttableProxy(world.aws.url);
   const folder = await mkdtemp(join(tmpdir(), 'mortal-'));
   const kubeconfig = join(folder, 'kubeconfig');
   await writeFile(kubeconfig, world.kube.kubeconfig().replaceAll(world.kube.url, kube.url), { mode: 0o600 });
   const hasty: string[] = [];
   let operator: Operator | undefined;
-  let trap: DeathTrap = () => false;
+  let trap: CrashPoint = () => false;
   let death = Promise.withResolvers<void>();
-  let cuts: DeathTrap = () => false;
+  let cuts: CrashPoint = () => false;
 
   const die = (): void => {
     kube.cut();

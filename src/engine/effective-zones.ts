@@ -2,11 +2,11 @@
 
 import type { Pod } from '../api/kubernetes.ts';
 import { ZONE_LABEL } from '../api/labels.ts';
-import { requirementsOf } from './instancetypes.ts';
+import { requirementsOf } from './instance-types.ts';
 import type { Snapshot } from './model.ts';
 import type { PodClass } from './solver/podclass.ts';
 import type { Topology } from './topology/topology.ts';
-import { ValueSet } from './valueset.ts';
+import { ValueSet } from './value-set.ts';
 
 /** For pods that more than one zone suits. */
 export const FLEXIBLE = 'flexible';

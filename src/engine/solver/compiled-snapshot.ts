@@ -1,7 +1,7 @@
 /** What all solves of one snapshot have in common. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { spreading } from '../defaultspread.ts';
-import { isReserved } from '../instancetypes.ts';
+import { spreading } from '../default-spread.ts';
+import { isReserved } from '../instance-types.ts';
 import { LeftOuts } from '../left-out.ts';
 import type { Offering, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
@@ -15,7 +15,7 @@ import { NodeTable } from './node.ts';
 import { PodClasses } from './podclass.ts';
 import { type CompiledPool, compileTemplates } from './template.ts';
 
-export class Common {
+export class CompiledSnapshot {
   /** Without the NodePools that cannot be compiled. */
   readonly snapshot: Snapshot;
   readonly options: SolveOptions;

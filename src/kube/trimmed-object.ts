@@ -7,7 +7,7 @@ import { type Kind, NODE, POD } from '../api/kinds.ts';
 import type { Container, ContainerStatus, KubeObject, Pod, PodVolume } from '../api/kubernetes.ts';
 
 /** An object as it came from the API server, without its ballast. */
-export function withoutBallast<T extends KubeObject>(kind: Kind<T>, object: T): T {
+export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
   const light = 'managedFields' in object.metadata ? { ...object, metadata: withoutNotes(object.metadata) } : object;
   // kinds and types of objects go together
   if (kind.plural === POD.plural) return lightPod(light as unknown as Pod) as unknown as T;

@@ -4,7 +4,7 @@ import { quantityList } from './resources.ts';
 
 type Quantities = Readonly<Record<string, string>>;
 
-export interface ToldOffering {
+export interface ReportedOffering {
   readonly requirements: readonly Requirement[];
   /** USD per hour. */
   readonly price: number;
@@ -13,26 +13,26 @@ export interface ToldOffering {
 }
 
 /** Of public form. */
-export interface ToldInstanceType {
+export interface ReportedInstanceType {
   readonly name: string;
   readonly requirements: readonly Requirement[];
   readonly capacity: Quantities;
   readonly overhead: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Quantities>>;
-  readonly offerings: readonly ToldOffering[];
+  readonly offerings: readonly ReportedOffering[];
 }
 
 /** Of public form once it is JSON. NodePools whose NodeClass shows them other types than most have their own list. */
-export interface ToldCatalogue {
-  readonly instanceTypes: ToldTypes;
-  readonly nodePools?: Readonly<Record<string, ToldTypes>>;
+export interface InstanceTypeReport {
+  readonly instanceTypes: ReportedTypes;
+  readonly nodePools?: Readonly<Record<string, ReportedTypes>>;
 }
 
 /** Each type is made when it is asked for, so that hundreds of them can be written in steps. */
-export interface ToldTypes extends Iterable<ToldInstanceType> {
-  toJSON(): readonly ToldInstanceType[];
+export interface ReportedTypes extends Iterable<ReportedInstanceType> {
+  toJSON(): readonly ReportedInstanceType[];
 }
 
-const toldType = ({ name, requirements, capacity, overhead, offerings }: InstanceType): ToldInstanceType => ({
+const toldType = ({ name, requirements, capacity, overhead, offerings }: InstanceType): ReportedInstanceType => ({
   name,
   requirements,
   capacity: quantityList(capacity),
@@ -49,7 +49,7 @@ const toldType = ({ name, requirements, capacity, overhead, offerings }: Instanc
   })),
 });
 
-const toldTypes = (types: readonly InstanceType[]): ToldTypes => ({
+const toldTypes = (types: readonly InstanceType[]): ReportedTypes => ({
   *[Symbol.iterator]() {
     for (const type of types) yield toldType(type);
   },
@@ -57,7 +57,7 @@ const toldTypes = (types: readonly InstanceType[]): ToldTypes => ({
 });
 
 /** Lists that are one and the same are told once; that which most NodePools see comes first. Empty ones are left out. */
-export function toldCatalogue(pools: ReadonlyMap<string, readonly InstanceType[]>): ToldCatalogue {
+export function instanceTypeReport(pools: ReadonlyMap<string, readonly InstanceType[]>): InstanceTypeReport {
   const known = [...pools].filter(([, types]) => types.length > 0);
   const [most, ...others] = [...Map.groupBy(known, ([, types]) => types)].sort(([, a], [, b]) => b.length - a.length);
   const own = others.flatMap(([types, seenBy]) => {
