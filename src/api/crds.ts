@@ -1,6 +1,6 @@
 /** The CustomResourceDefinitions of all kinds that users write. */
-import { CAPACITY_BUFFER_DECLARATION } from './capacitybuffer.ts';
-import { EC2_NODE_CLASS_DECLARATION } from './ec2nodeclass.ts';
+import { CAPACITY_BUFFER_DECLARATION } from './capacity-buffer.ts';
+import { EC2_NODE_CLASS_DECLARATION } from './ec2-nodeclass.ts';
 import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
 import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';
 import { NODE_POOL_DECLARATION } from './nodepool.ts';

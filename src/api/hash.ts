@@ -8,7 +8,7 @@ import {
   type EC2NodeClass,
   type EC2NodeClassSpec,
   resolvedAmiFamily,
-} from './ec2nodeclass.ts';
+} from './ec2-nodeclass.ts';
 import {
   hashBytes,
   hashFlag,

@@ -1,6 +1,6 @@
 /** Where each kind lives in the Kubernetes API, tied to its static type. */
-import type { CapacityBuffer } from './capacitybuffer.ts';
-import type { EC2NodeClass } from './ec2nodeclass.ts';
+import type { CapacityBuffer } from './capacity-buffer.ts';
+import type { EC2NodeClass } from './ec2-nodeclass.ts';
 import type {
   CSINode,
   DaemonSet,

@@ -2,7 +2,7 @@
  * Why a NodeClaim no longer matches its NodeClass. Only what AWS has answered counts: whatever could not be looked up is
  * neither drift nor the end of it, and throws.
  */
-import type { EC2NodeClass } from '../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import {
   EC2_NODECLASS_HASH_ANNOTATION,
   EC2_NODECLASS_HASH_VERSION_ANNOTATION,

@@ -1,6 +1,6 @@
 /** Karpenter's cloud, played by EC2. */
 import { getCondition } from '../api/conditions.ts';
-import type { EC2NodeClass } from '../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../api/hash.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
@@ -42,7 +42,7 @@ import { partitionHook } from './placementgroups/partitionhook.ts';
 import type { PlacementGroups } from './placementgroups/placementgroups.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import { restrictedTags } from './tags.ts';
-import { TtlCache } from './ttlcache.ts';
+import { TtlCache } from './ttl-cache.ts';
 
 const MINUTE_MS = 60_000;
 /** How long a bought instance may take to appear in its claim's status before garbage collection looks at it. */

@@ -1,5 +1,5 @@
 /** Tags on everything that the provider creates in AWS. */
-import type { EC2NodeClass } from '../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import type { StringMap } from '../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
-import { explainPod } from './explainpod.ts';
+import { explainPod } from './explain-pod.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { outputOption, printAs } from './render/output.ts';

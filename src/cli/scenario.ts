@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { parseSchedulerConfig } from '../observe/schedulerconfig.ts';
+import { parseSchedulerConfig } from '../observe/scheduler-config.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { applied, type Manifest, readManifests, readText } from './objects/read.ts';

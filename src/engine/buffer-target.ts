@@ -1,5 +1,5 @@
 /** What kind of pods a capacity buffer keeps room for: which object says so, and what it says. */
-import type { CapacityBuffer } from '../api/capacitybuffer.ts';
+import type { CapacityBuffer } from '../api/capacity-buffer.ts';
 import { DEPLOYMENT, type Kind, POD_TEMPLATE, REPLICA_SET, STATEFUL_SET } from '../api/kinds.ts';
 import type { PodTemplate, PodTemplateSpec, Workload } from '../api/kubernetes.ts';
 

@@ -1,5 +1,5 @@
 /** Capacity buffers: how many pods that do not exist room is kept for, what they look like, and what became of them. */
-import type { CapacityBuffer, CapacityBufferSpec } from '../api/capacitybuffer.ts';
+import type { CapacityBuffer, CapacityBufferSpec } from '../api/capacity-buffer.ts';
 import { type ConditionUpdate, isTrue, timestamp } from '../api/conditions.ts';
 import type { Pod, PodTemplateSpec } from '../api/kubernetes.ts';
 import {

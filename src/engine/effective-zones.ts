@@ -4,7 +4,7 @@ import type { Pod } from '../api/kubernetes.ts';
 import { ZONE_LABEL } from '../api/labels.ts';
 import { requirementsOf } from './instance-types.ts';
 import type { Snapshot } from './model.ts';
-import type { PodClass } from './solver/podclass.ts';
+import type { PodClass } from './solver/pod-class.ts';
 import type { Topology } from './topology/topology.ts';
 import { ValueSet } from './value-set.ts';
 

@@ -2,7 +2,7 @@
 
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeOverlay } from '../api/nodeoverlay.ts';
-import { nodeOverlayErrors } from '../api/nodeoverlayvalidation.ts';
+import { nodeOverlayErrors } from '../api/nodeoverlay-validation.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { own, put } from '../api/own.ts';
 import { compareText, requirementsOf } from './instance-types.ts';

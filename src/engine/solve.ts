@@ -15,7 +15,7 @@ import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import { finalise } from './solver/finalise.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
-import type { PodClass, PodClasses } from './solver/podclass.ts';
+import type { PodClass, PodClasses } from './solver/pod-class.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
 import { Reservations } from './solver/reservations.ts';
 import { Scheduler } from './solver/scheduler.ts';

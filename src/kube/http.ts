@@ -27,7 +27,7 @@ import { limiter } from './limiter.ts';
 import { watchForOutages } from './outages.ts';
 import { pageCount } from './pages.ts';
 import { collectionPath, objectPath } from './paths.ts';
-import { requestMetrics } from './requestmetrics.ts';
+import { requestMetrics } from './request-metrics.ts';
 import { apiError } from './status.ts';
 import { bodyOf, ConnectionError, type Exchange, exchange, linesOf } from './transport.ts';
 

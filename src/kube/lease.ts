@@ -14,7 +14,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LEASE } from '../api/kinds.ts';
 import type { Lease } from '../api/kubernetes.ts';
-import { errorText } from '../observe/errortext.ts';
+import { errorText } from '../observe/error-text.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import { LEADER_ELECTION } from '../observe/events/objects.ts';
 import type { Logger } from '../observe/logger.ts';

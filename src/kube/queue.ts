@@ -3,7 +3,7 @@
 import { backOffMs } from './backoff.ts';
 import { type Clock, monotonicMs } from './clock.ts';
 import type { Limiter } from './limiter.ts';
-import type { QueueMeter } from './queuemetrics.ts';
+import type { QueueMeter } from './queue-metrics.ts';
 import type { BackOff } from './reconciler.ts';
 
 /** What became of a key's work. */

@@ -10,7 +10,7 @@ import { ApiError, isNotFound, type KubeClient } from './client.ts';
 import { type Clock, monotonicMs } from './clock.ts';
 import type { EventNote, EventRecorder } from './events.ts';
 import { type Limiter, limiter } from './limiter.ts';
-import { PostedEvents } from './postedevents.ts';
+import { PostedEvents } from './posted-events.ts';
 
 export interface RecorderOptions {
   readonly client: KubeClient;

@@ -16,7 +16,7 @@ import { type Informers, isConflict, type Store } from './client.ts';
 import type { Clock } from './clock.ts';
 import { limiter } from './limiter.ts';
 import { type Verdict, WorkQueue } from './queue.ts';
-import { queueMeter } from './queuemetrics.ts';
+import { queueMeter } from './queue-metrics.ts';
 import {
   type BackOff,
   type Controller,
@@ -29,7 +29,7 @@ import {
   Requeue,
   type Singleton,
 } from './reconciler.ts';
-import { reconcileMeter } from './runtimemetrics.ts';
+import { reconcileMeter } from './runtime-metrics.ts';
 import { keyOf, refOf } from './store.ts';
 import { isAboutConflict, isUnserved } from './unserved.ts';
 

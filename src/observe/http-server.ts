@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { errorText } from './errortext.ts';
+import { errorText } from './error-text.ts';
 import type { Logger } from './logger.ts';
 import { HTTP_REFUSED } from './metrics/process.ts';
 import type { Metrics } from './metrics.ts';

@@ -13,7 +13,7 @@ import {
   text,
   toggle,
 } from './options.ts';
-import { parseSchedulerConfig } from './schedulerconfig.ts';
+import { parseSchedulerConfig } from './scheduler-config.ts';
 
 export { HelpRequested } from './flags.ts';
 export { SettingsError } from './options.ts';

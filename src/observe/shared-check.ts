@@ -1,5 +1,5 @@
 /** A check that many may ask for at once and often, at the cost of one. */
-import { errorText } from './errortext.ts';
+import { errorText } from './error-text.ts';
 
 /** Passes by resolving; throws to fail. May wait, for `longestMs`. The signal aborts when nobody waits any more. */
 export type Check = (signal: AbortSignal) => Promise<void> | void;

@@ -13,10 +13,10 @@ import { podKey } from '../engine/pods.ts';
 import { addResources } from '../engine/resources.ts';
 import type { Informers, Store } from '../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../kube/clock.ts';
-import { watchDefaultSpread } from './defaultspread.ts';
+import { watchDefaultSpread } from './default-spread.ts';
 import { providerIdOf, stateNode } from './node.ts';
-import { PodTimings } from './podtimings.ts';
-import { RegistrationHealth } from './registrationhealth.ts';
+import { PodTimings } from './pod-timings.ts';
+import { RegistrationHealth } from './registration-health.ts';
 import {
   CLAIMS_BY_NODE_POOL,
   CLAIMS_BY_PROVIDER_ID,
@@ -27,7 +27,7 @@ import {
 } from './stores.ts';
 import { NamedCounter } from './named-counter.ts';
 import { UnlaunchedClaims } from './unlaunched.ts';
-import { VirtualPods } from './virtualpods.ts';
+import { VirtualPods } from './virtual-pods.ts';
 
 export interface ClusterOptions {
   readonly informers: Informers;

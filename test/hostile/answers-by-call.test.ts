@@ -1,7 +1,7 @@
 /** Answers of AWS that are spoilt call by call, each call in another way, against an operator with everything switched on. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import { healthyNodeClass, smallPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';

@@ -1,5 +1,5 @@
 /** What must keep working whatever else is in the cluster. */
-import type { EC2NodeClass } from '../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
 import type { Pod } from '../../src/api/kubernetes.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 

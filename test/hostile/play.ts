@@ -1,5 +1,5 @@
 /** Plays one input: puts its objects into the cluster, waits until each is dealt with, and takes all away again. */
-import type { CapacityBuffer } from '../../src/api/capacitybuffer.ts';
+import type { CapacityBuffer } from '../../src/api/capacity-buffer.ts';
 import { getCondition } from '../../src/api/conditions.ts';
 import { EVENT, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import type { Condition, KubeObject, Pod } from '../../src/api/kubernetes.ts';

@@ -1,6 +1,6 @@
 /** Capacity buffers: room for pods that do not exist yet, so that new ones start at once. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { CapacityBufferSpec } from '../../src/api/capacitybuffer.ts';
+import type { CapacityBufferSpec } from '../../src/api/capacity-buffer.ts';
 import { getCondition } from '../../src/api/conditions.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../src/api/kinds.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';

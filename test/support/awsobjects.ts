@@ -1,5 +1,5 @@
 /** The objects that a cluster on AWS needs to buy nodes, as users write them. */
-import type { EC2NodeClass } from '../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 

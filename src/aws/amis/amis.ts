@@ -1,6 +1,6 @@
 /** The images that a NodeClass selects, and which instance types each is for. */
 import { DescribeImagesCommand, type EC2Client, type Image, paginateDescribeImages } from '@aws-sdk/client-ec2';
-import type { AmiStatus, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { AmiStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
@@ -9,7 +9,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { pagesOf } from '../pages.ts';
 import type { Parameters } from '../ssm/ssm.ts';
-import { type Freshness, LoadingCache } from '../ttlcache.ts';
+import { type Freshness, LoadingCache } from '../ttl-cache.ts';
 import { type AmiQuery, amiQueries, imageRequirements } from './queries.ts';
 
 export interface Ami {

@@ -1,5 +1,5 @@
 /** The AMI families: what each bootstraps with, where its images are found, and how its kubelet counts. */
-import type { AmiFamily as AmiFamilyName, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { AmiFamily as AmiFamilyName, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 
 export interface AmiFamily {
   readonly name: AmiFamilyName;

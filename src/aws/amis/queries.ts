@@ -1,6 +1,6 @@
 /** Which images to ask AWS for, from the AMI terms of a NodeClass. */
 import type { Image } from '@aws-sdk/client-ec2';
-import type { AmiSelectorTerm, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { AmiSelectorTerm, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import {
   ARCH_LABEL,
   INSTANCE_ACCELERATOR_COUNT_LABEL,

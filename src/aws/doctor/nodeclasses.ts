@@ -3,7 +3,7 @@
 import { type _InstanceType, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { GetRoleCommand } from '@aws-sdk/client-iam';
 import { getCondition } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { silent } from '../../observe/logger.ts';
 import { Amis } from '../amis/amis.ts';

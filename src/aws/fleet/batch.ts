@@ -5,8 +5,8 @@ import type { Logger } from '../../observe/logger.ts';
 import { Batcher } from '../batcher.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
-import { TtlCache } from '../ttlcache.ts';
-import { FleetCall } from './fleetcall.ts';
+import { TtlCache } from '../ttl-cache.ts';
+import { FleetCall } from './fleet-call.ts';
 import type { FleetRequest, TemplateConfig } from './request.ts';
 
 const MAX_FLEET = 1000;

@@ -1,6 +1,6 @@
 /** Buys one instance for a NodeClaim. */
 import type { FleetLaunchTemplateConfigRequest } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,

@@ -13,7 +13,7 @@ import type { Clock } from '../../kube/clock.ts';
 import { codeOf, isNotFound } from '../errors.ts';
 import { pagesOf } from '../pages.ts';
 import { tagList } from '../tags.ts';
-import { TtlCache } from '../ttlcache.ts';
+import { TtlCache } from '../ttl-cache.ts';
 
 const PROFILE_TTL_MS = 15 * 60_000;
 const MISSING_ROLE_TTL_MS = 60_000;

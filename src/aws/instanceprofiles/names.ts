@@ -1,5 +1,5 @@
 /** Names, paths and tags of the instance profiles that the provider makes. */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { hashText } from '../../api/fnv.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';

@@ -18,7 +18,7 @@ import { isNotFound } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
 import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
-import { TtlCache } from '../ttlcache.ts';
+import { TtlCache } from '../ttl-cache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { fromDescription, type Instance, isTerminating } from './instance.ts';
 import { forMany } from './many.ts';

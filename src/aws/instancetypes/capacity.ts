@@ -1,6 +1,6 @@
 /** What an instance of a type has, in canonical units: milli-cores, bytes, counts. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { Resources } from '../../engine/model.ts';
 import { type AmiFamily, isWindows } from '../amis/families.ts';

@@ -1,5 +1,5 @@
 /** Texts that stand for what of a NodeClass its instance types depend on. */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { familyOf } from '../amis/families.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { zonesOf } from './zones.ts';

@@ -1,6 +1,6 @@
 /** Whether a NodeClass can be launched on an instance type at all. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
 import { architectureOf } from './labels.ts';

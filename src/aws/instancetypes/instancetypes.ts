@@ -1,6 +1,6 @@
 /** The instance types of the region, as each NodeClass sees them. */
 import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { sharedType } from '../../engine/shared-types.ts';
@@ -24,7 +24,7 @@ import type { PlacementGroup, PlacementGroups } from '../placementgroups/placeme
 import type { OverlayPrices } from '../pricing/overlay.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import type { Reservations } from '../reservations/reservations.ts';
-import { TtlCache } from '../ttlcache.ts';
+import { TtlCache } from '../ttl-cache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
 import { classKey, memoryKey } from './class-keys.ts';

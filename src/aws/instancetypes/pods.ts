@@ -1,6 +1,6 @@
 /** How many pods a node of an instance type holds. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { AmiFamily } from '../amis/families.ts';
 import type { Kubelet } from '../nodeclass/kubelet.ts';
 

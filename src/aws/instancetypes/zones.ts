@@ -1,4 +1,4 @@
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 
 /** A zone in which a NodeClass has subnets. */
 export interface Zone {

@@ -4,7 +4,7 @@ import type {
   LaunchTemplateInstanceNetworkInterfaceSpecificationRequest,
   RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
-import type { BlockDeviceMapping, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { BlockDeviceMapping, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { AmiFamily } from '../amis/families.ts';

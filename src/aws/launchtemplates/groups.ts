@@ -1,5 +1,5 @@
 /** Which instance types can share a launch template. */
-import type { AmiStatus } from '../../api/ec2nodeclass.ts';
+import type { AmiStatus } from '../../api/ec2-nodeclass.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,

@@ -7,7 +7,7 @@ import {
   paginateDescribeLaunchTemplates,
   type RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL } from '../../api/labels.ts';
 import type { Clock } from '../../kube/clock.ts';
@@ -18,7 +18,7 @@ import { decimalFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
 import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
-import { TtlCache } from '../ttlcache.ts';
+import { TtlCache } from '../ttl-cache.ts';
 
 const TTL_MS = 60_000;
 const SWEEP_MS = 60_000;

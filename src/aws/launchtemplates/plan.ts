@@ -1,5 +1,5 @@
 /** The launch templates that a launch needs. */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';

@@ -1,6 +1,6 @@
 /** The steps that look up what a NodeClass's selectors match. */
 import type { ConditionUpdate } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { type Amis, amiStatus } from '../amis/amis.ts';
 import { UnsupportedAlias } from '../amis/queries.ts';

@@ -1,6 +1,6 @@
 /** Tries what a launch does, without launching: a real template, then CreateFleet and RunInstances as dry runs. */
 import { CreateFleetCommand, type EC2Client, RunInstancesCommand, type TagSpecification } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import {
   ARCH_LABEL,

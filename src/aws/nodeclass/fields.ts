@@ -1,5 +1,5 @@
 /** The first step of a NodeClass: what the API server takes although nobody can read or use it. */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { labelValueErrors } from '../../api/names.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { Step, StepTools } from './step.ts';

@@ -1,6 +1,6 @@
 /** Keeps the hashes by which drift of the NodeClass itself is told. */
 import { getCondition } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../../api/hash.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';

@@ -1,10 +1,10 @@
 /** Gives a NodeClass its instance profile: the one it names, or one made for its role. */
 import { randomUUID } from 'node:crypto';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, profileName, profileTags, type Scope } from '../instanceprofiles/names.ts';
-import { TtlCache } from '../ttlcache.ts';
+import { TtlCache } from '../ttl-cache.ts';
 import { type Step, type StepTools, withStatus } from './step.ts';
 
 /** A profile made a moment ago is used even if the status write that named it was lost. */

@@ -1,6 +1,6 @@
 /** Resolves EC2NodeClasses against AWS and says whether they can be used. */
 import { initConditions } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
 import type { KubeClient } from '../../kube/client.ts';

@@ -5,7 +5,7 @@ import {
   EC2NODECLASS_RESERVED_CONDITIONS,
   setCondition,
 } from '../../api/conditions.ts';
-import type { EC2NodeClass, EC2NodeClassStatus } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass, EC2NodeClassStatus } from '../../api/ec2-nodeclass.ts';
 import type { Logger } from '../../observe/logger.ts';
 
 export interface StepResult {

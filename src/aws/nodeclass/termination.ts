@@ -1,5 +1,5 @@
 /** Removes what a deleted NodeClass left in AWS, once no NodeClaim uses it any more. */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
 import type { Informers, KubeClient } from '../../kube/client.ts';

@@ -1,7 +1,7 @@
 /** The last step of a NodeClass: is it sound, and may the controller launch it? */
 import type { EC2Client } from '@aws-sdk/client-ec2';
 import { getCondition } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -19,7 +19,7 @@ import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
 import { planTemplates } from '../launchtemplates/plan.ts';
 import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
 import { launchTags, restrictedTags } from '../tags.ts';
-import { TtlCache } from '../ttlcache.ts';
+import { TtlCache } from '../ttl-cache.ts';
 import { InvalidUserData } from '../userdata/input.ts';
 import { GROUP_UNKNOWN } from './discovery.ts';
 import { claimToTry, judge, tenancyToTry, tryFleet, tryInstance, typeToTry, type Verdict } from './dryrun.ts';

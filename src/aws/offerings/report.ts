@@ -1,6 +1,6 @@
 /** Which offerings of the NodePools cannot be bought now, why, and until when: what `/debug/offerings` serves. */
 import { setImmediate } from 'node:timers/promises';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';

@@ -1,7 +1,7 @@
 /** Offerings that were found to be out of capacity a short while ago. */
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { TtlCache } from '../ttlcache.ts';
+import { TtlCache } from '../ttl-cache.ts';
 
 /** How long a shortage is remembered. */
 export const SHORTAGE_TTL_MS = 3 * 60_000;

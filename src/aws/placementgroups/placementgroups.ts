@@ -1,9 +1,9 @@
 /** The placement group that a NodeClass selects. */
 import { DescribePlacementGroupsCommand, type EC2Client } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { isNotFound } from '../errors.ts';
-import { LoadingCache, TtlCache } from '../ttlcache.ts';
+import { LoadingCache, TtlCache } from '../ttl-cache.ts';
 
 export interface PlacementGroup {
   readonly id: string;

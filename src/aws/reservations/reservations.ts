@@ -6,14 +6,14 @@ import {
   type EC2Client,
   paginateDescribeCapacityReservations,
 } from '@aws-sdk/client-ec2';
-import type { CapacityReservationStatus, EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { CapacityReservationStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { isNotFound } from '../errors.ts';
 import { fingerprint } from '../fingerprint.ts';
 import { pagesOf } from '../pages.ts';
 import { tagFilters } from '../tags.ts';
-import { type Freshness, LoadingCache } from '../ttlcache.ts';
+import { type Freshness, LoadingCache } from '../ttl-cache.ts';
 
 export type CapacityReservation = CapacityReservationStatus;
 

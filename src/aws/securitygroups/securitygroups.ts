@@ -1,10 +1,10 @@
 /** The security groups that a NodeClass selects. */
 import { type EC2Client, paginateDescribeSecurityGroups } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass, SecurityGroupSelectorTerm, SecurityGroupStatus } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass, SecurityGroupSelectorTerm, SecurityGroupStatus } from '../../api/ec2-nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { pagesOf } from '../pages.ts';
 import { tagFilters } from '../tags.ts';
-import { type Freshness, LoadingCache } from '../ttlcache.ts';
+import { type Freshness, LoadingCache } from '../ttl-cache.ts';
 
 interface AwsFilter {
   readonly Name: string;

@@ -3,7 +3,7 @@ import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { UnusableAnswer } from '../answers/unusable.ts';
-import { TtlCache } from '../ttlcache.ts';
+import { TtlCache } from '../ttl-cache.ts';
 
 export interface Parameter {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** Renders what a node runs when it first boots. */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type AmiFamily, aliasOf } from '../amis/families.ts';
 import { al2UserData } from './al2.ts';

@@ -1,5 +1,5 @@
 /** Polls for zonal shifts, and tells the NodePools that they concern. */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';

@@ -1,5 +1,5 @@
 /** Capacity buffers among manifests, as the virtual pods that they keep room for. */
-import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
+import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import type { Pod, PodTemplate, Workload } from '../../api/kubernetes.ts';
 import {
   type BufferProblem,

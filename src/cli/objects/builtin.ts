@@ -2,7 +2,7 @@
  * Instance types without an account: the local world's catalogue and prices, seen through a NodeClass the way the EC2
  * provider sees those of AWS.
  */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { familyOf } from '../../aws/amis/families.ts';
 import { capacityOf, estimatedMemory } from '../../aws/instancetypes/capacity.ts';

@@ -1,5 +1,5 @@
 /** Where the cluster of some manifests is. */
-import type { EC2NodeClass } from '../../api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { REGION_LABEL, ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { Manifest } from './read.ts';
 

@@ -16,7 +16,7 @@ import type {
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
+import { nodePoolErrors } from '../../api/nodepool-validation.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
 import { selects } from '../../engine/selectors.ts';
 import { providerIdOf, stateNode } from '../../state/node.ts';

@@ -1,5 +1,5 @@
 /** Conditions of capacity buffers: plain ones, none of which sums up the others. */
-import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
+import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import { type ConditionUpdate, conditionMessage, getCondition, timestamp } from '../../api/conditions.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 

@@ -1,5 +1,5 @@
 /** Keeps the virtual pods of each capacity buffer up to date, and says in its status what room it asks for. */
-import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
+import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
 import type { PodTemplate } from '../../api/kubernetes.ts';

@@ -1,5 +1,5 @@
 /** Writes back what a provisioning run did with the virtual pods of capacity buffers. */
-import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
+import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import { CAPACITY_BUFFER } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import {

@@ -1,5 +1,5 @@
 /** Finds out what kind of pods a capacity buffer keeps room for. */
-import type { CapacityBuffer } from '../../api/capacitybuffer.ts';
+import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import {
   type BufferProblem,
   type BufferTarget,

@@ -18,7 +18,7 @@ import {
   PODS_UNSTARTED_TIME_SECONDS,
 } from '../../observe/metrics/pods.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import type { PodTiming } from '../../state/podtimings.ts';
+import type { PodTiming } from '../../state/pod-timings.ts';
 import { OwnedSeries } from './series.ts';
 
 export interface PodWaits {

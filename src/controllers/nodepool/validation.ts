@@ -2,7 +2,7 @@
 import { type ConditionUpdate, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { nodePoolErrors } from '../../api/nodepoolvalidation.ts';
+import { nodePoolErrors } from '../../api/nodepool-validation.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';

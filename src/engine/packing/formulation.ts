@@ -2,7 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import type { Requirements } from '../requirements.ts';
 import type { Claim } from '../solver/claim.ts';
-import type { PodClass } from '../solver/podclass.ts';
+import type { PodClass } from '../solver/pod-class.ts';
 import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
 import type { Group } from '../topology/group.ts';

@@ -10,7 +10,7 @@ import type { Choice } from './choice.ts';
 import type { DaemonGroup } from './daemons.ts';
 import { type Amounts, sum } from './dimensions.ts';
 import { instanceTypesMisfit, minValuesMisfit, type Question } from './misfits.ts';
-import type { PodClass } from './podclass.ts';
+import type { PodClass } from './pod-class.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 

@@ -12,7 +12,7 @@ import { Volumes } from '../volumes.ts';
 import { type Daemon, daemonsOf } from './daemons.ts';
 import { Dimensions } from './dimensions.ts';
 import { NodeTable } from './node.ts';
-import { PodClasses } from './podclass.ts';
+import { PodClasses } from './pod-class.ts';
 import { type CompiledPool, compileTemplates } from './template.ts';
 
 export class CompiledSnapshot {

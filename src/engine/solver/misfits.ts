@@ -7,7 +7,7 @@ import type { BitSet } from './bitset.ts';
 import type { CompiledTypes } from './compiled-types.ts';
 import type { DaemonGroup } from './daemons.ts';
 import { type Amounts, sum } from './dimensions.ts';
-import type { PodClass } from './podclass.ts';
+import type { PodClass } from './pod-class.ts';
 import type { Shape } from './shape.ts';
 
 /** What was asked of the types when none was left. */

@@ -12,7 +12,7 @@ import { placeOf } from '../topology/base.ts';
 import { VolumeSlots, type Volumes } from '../volumes.ts';
 import { type Daemon, daemonRequestsOn } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
-import type { PodClass, PodKind } from './podclass.ts';
+import type { PodClass, PodKind } from './pod-class.ts';
 
 /** What nodes are compiled with. */
 export interface NodeContext {

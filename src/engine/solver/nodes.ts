@@ -4,7 +4,7 @@ import type { Placement, Quiet } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Topology } from '../topology/topology.ts';
 import { type CompiledNode, type NodeKnowledge, type NodeTable, REFUSES, type Room, SUITS } from './node.ts';
-import type { PodClass, PodKind } from './podclass.ts';
+import type { PodClass, PodKind } from './pod-class.ts';
 
 export interface NodesParts {
   readonly table: NodeTable;

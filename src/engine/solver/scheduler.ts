@@ -8,7 +8,7 @@ import { Claims } from './claims.ts';
 import type { Amounts } from './dimensions.ts';
 import { misfitText } from './misfits.ts';
 import type { Nodes } from './nodes.ts';
-import type { PodClass, PodClasses, PodKind } from './podclass.ts';
+import type { PodClass, PodClasses, PodKind } from './pod-class.ts';
 import type { ReservationIds, Reservations } from './reservations.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';

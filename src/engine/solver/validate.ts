@@ -5,7 +5,7 @@ import { isVirtual } from '../capacity-buffers.ts';
 import { UNSUPPORTED, usesDevices } from '../devices.ts';
 import type { PodRefusal } from '../model.ts';
 import type { Volumes } from '../volumes.ts';
-import type { PodClass } from './podclass.ts';
+import type { PodClass } from './pod-class.ts';
 
 const OPTED_OUT = `configured to not run on a Karpenter provisioned node (requirement=${NODEPOOL_LABEL} DoesNotExist)`;
 

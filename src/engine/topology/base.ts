@@ -11,10 +11,10 @@ import type { Snapshot, StateNode } from '../model.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
 import { isTerminal, isTerminating, podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
-import { DomainIds } from './domainids.ts';
+import { DomainIds } from './domain-ids.ts';
 import { Domains } from './domains.ts';
 import { type Rule, ruleCounts, UNKNOWN } from './group.ts';
-import { passes } from './nodefilter.ts';
+import { passes } from './node-filter.ts';
 import { inverseRulesOf, repellingTerms, ruleIdentity } from './rules.ts';
 
 /** Where a pod may go: a node that exists, or a claim with the requirements that it has come to. */

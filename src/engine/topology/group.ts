@@ -4,8 +4,8 @@ import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { compareText } from '../instance-types.ts';
 import { selects } from '../selectors.ts';
 import type { ValueSet } from '../value-set.ts';
-import type { DomainIds } from './domainids.ts';
-import type { NodeFilter } from './nodefilter.ts';
+import type { DomainIds } from './domain-ids.ts';
+import type { NodeFilter } from './node-filter.ts';
 
 export type GroupType = 'topology spread' | 'pod affinity' | 'pod anti-affinity';
 

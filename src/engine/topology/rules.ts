@@ -6,7 +6,7 @@ import { own } from '../../api/own.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
 import { selectorIdentity, selects } from '../selectors.ts';
 import type { GroupType, Rule } from './group.ts';
-import { filterIdentity, nodeFilterOf } from './nodefilter.ts';
+import { filterIdentity, nodeFilterOf } from './node-filter.ts';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_CONSTRAINTS: readonly TopologySpreadConstraint[] = [];

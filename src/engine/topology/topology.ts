@@ -8,12 +8,12 @@ import type { Misfit } from '../model.ts';
 import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
-import type { PodClass } from '../solver/podclass.ts';
+import type { PodClass } from '../solver/pod-class.ts';
 import { ValueSet } from '../value-set.ts';
 import type { BaseGroup, Place, RunningPod, TopologyBase } from './base.ts';
 import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
 import { Group, type Rule, ruleCounts, UNKNOWN } from './group.ts';
-import { passes } from './nodefilter.ts';
+import { passes } from './node-filter.ts';
 import { ruleIdentity, rulesOf } from './rules.ts';
 
 /** The groups that see some pods. */

@@ -6,7 +6,7 @@ import { workerSimulationRunner } from '../../../src/engine-worker/worker-simula
 import { workerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import { realClock } from '../../../src/kube/clock.ts';
 import { type Operator, startOperator } from '../../../src/main.ts';
-import { errorText } from '../../../src/observe/errortext.ts';
+import { errorText } from '../../../src/observe/error-text.ts';
 import { watchProcess } from '../../../src/observe/process-watch.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
 import { followingClock } from '../paced-clock.ts';

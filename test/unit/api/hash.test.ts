@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass, EC2NodeClassSpec } from '../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass, EC2NodeClassSpec } from '../../../src/api/ec2-nodeclass.ts';
 import { canonicalKubelet, ec2NodeClassHash, nodePoolHash } from '../../../src/api/hash.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 

@@ -1,6 +1,6 @@
 /** What could not be asked, or is missing from an answer, never reads as changed. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, PLACEMENT_GROUP_ID_LABEL } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';

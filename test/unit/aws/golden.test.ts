@@ -5,7 +5,7 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import type { AmiFamily, EC2NodeClass } from '../../../src/api/ec2nodeclass.ts';
+import type { AmiFamily, EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { familyOf } from '../../../src/aws/amis/families.ts';
 import { capacityOf } from '../../../src/aws/instancetypes/capacity.ts';

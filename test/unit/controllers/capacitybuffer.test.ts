@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { CapacityBufferSpec } from '../../../src/api/capacitybuffer.ts';
+import type { CapacityBufferSpec } from '../../../src/api/capacity-buffer.ts';
 import { getCondition } from '../../../src/api/conditions.ts';
 import { CAPACITY_BUFFER, DEPLOYMENT, POD_TEMPLATE } from '../../../src/api/kinds.ts';
 import { World } from './harness.ts';

@@ -1,15 +1,15 @@
 /** What the CRDs let through: whatever a validation of ours passes can be used by everything that reads it. */
 import { describe, expect, it } from '@jest/globals';
-import type { CapacityBuffer } from '../../../src/api/capacitybuffer.ts';
+import type { CapacityBuffer } from '../../../src/api/capacity-buffer.ts';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
-import type { EC2NodeClass } from '../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
 import { ec2NodeClassHash } from '../../../src/api/hash.ts';
 import { qualifiedNameErrors } from '../../../src/api/names.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
-import { nodeOverlayErrors } from '../../../src/api/nodeoverlayvalidation.ts';
+import { nodeOverlayErrors } from '../../../src/api/nodeoverlay-validation.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
-import { nodePoolErrors } from '../../../src/api/nodepoolvalidation.ts';
+import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
 import { structuralSchema } from '../../../src/api/schema/structural.ts';
 import { familyOf } from '../../../src/aws/amis/families.ts';
 import { ephemeralStorage } from '../../../src/aws/instancetypes/capacity.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { createLogger, type LoggerOptions } from '../../../src/observe/createLogger.ts';
+import { createLogger, type LoggerOptions } from '../../../src/observe/create-logger.ts';
 import type { Logger } from '../../../src/observe/logger.ts';
 
 function logger(options: Partial<LoggerOptions> = {}): {

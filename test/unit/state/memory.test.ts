@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { PodTimings } from '../../../src/state/podtimings.ts';
-import { RegistrationHealth } from '../../../src/state/registrationhealth.ts';
+import { PodTimings } from '../../../src/state/pod-timings.ts';
+import { RegistrationHealth } from '../../../src/state/registration-health.ts';
 
 describe('RegistrationHealth', () => {
   it.each([

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateLaunchTemplateCommand, DescribeImagesCommand, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { createClients } from '../../../../src/aws/clients.ts';
 import { missingFields } from '../../../../src/aws/doctor/cluster.ts';

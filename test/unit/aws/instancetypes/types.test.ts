@@ -1,6 +1,6 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { networkBandwidthMbps } from '../../../../src/aws/instancetypes/bandwidth.ts';
 import { capacityOf } from '../../../../src/aws/instancetypes/capacity.ts';

@@ -3,7 +3,7 @@
  * pod is never bound, and nodes are bought for it for ever.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
 import type { NodeSelectorRequirement, Pod } from '../../../../src/api/kubernetes.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
 import {
   compileFailure,

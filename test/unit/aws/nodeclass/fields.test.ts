@@ -2,7 +2,7 @@
 import { DescribeInstancesCommand, EC2Client, type Instance } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, SERVICE } from '../../../../src/api/kinds.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
 import { Account, only } from '../support/account.ts';

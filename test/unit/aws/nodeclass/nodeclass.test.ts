@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import { Account, only } from '../support/account.ts';

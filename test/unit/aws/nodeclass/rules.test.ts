@@ -1,7 +1,7 @@
 /** What each step of a NodeClass says, when it is looked at again, and what becomes of its hashes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { after, settled } from '../../../../src/kube/reconciler.ts';
 import { Account } from '../support/account.ts';

@@ -1,7 +1,7 @@
 /** Which subnet a launch takes in each zone, and what it is expected to take of its addresses. */
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { Subnets } from '../../../../src/aws/subnets/subnets.ts';
 import type { InstanceType } from '../../../../src/engine/model.ts';
 

@@ -1,6 +1,6 @@
 /** User data of a size or depth that nobody writes. */
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { type Bootstrap, InvalidUserData } from '../../../../src/aws/userdata/input.ts';
 import { renderUserData } from '../../../../src/aws/userdata/userdata.ts';

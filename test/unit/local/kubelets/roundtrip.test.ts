@@ -1,6 +1,6 @@
 /** Whatever the provider renders for a family, the local world's machines understand. */
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2nodeclass.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import type { Taint } from '../../../../src/api/kubernetes.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { renderUserData } from '../../../../src/aws/userdata/userdata.ts';

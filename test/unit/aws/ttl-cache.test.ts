@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { LoadingCache, TtlCache } from '../../../src/aws/ttlcache.ts';
+import { LoadingCache, TtlCache } from '../../../src/aws/ttl-cache.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
 
 const HOUR = 3_600_000;

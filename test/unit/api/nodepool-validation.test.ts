@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { restrictionText } from '../../../src/api/labels.ts';
-import { nodeOverlayErrors } from '../../../src/api/nodeoverlayvalidation.ts';
+import { nodeOverlayErrors } from '../../../src/api/nodeoverlay-validation.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
-import { nodePoolErrors } from '../../../src/api/nodepoolvalidation.ts';
+import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
 
 type Template = NodePool['spec']['template'];
 

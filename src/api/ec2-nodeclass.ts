@@ -7,7 +7,7 @@ import {
   placementGroupSelector,
   securityGroupSelectorTerms,
   subnetSelectorTerms,
-} from './ec2selectors.ts';
+} from './ec2-selectors.ts';
 import { AWS_GROUP } from './labels.ts';
 import {
   type CelRule,
@@ -318,7 +318,7 @@ export type {
   CapacityReservationSelectorTerm,
   SecurityGroupSelectorTerm,
   SubnetSelectorTerm,
-} from './ec2selectors.ts';
+} from './ec2-selectors.ts';
 export type EC2NodeClassSpec = Declared<typeof ec2NodeClassSpec>;
 export type EC2NodeClassStatus = Declared<typeof ec2NodeClassStatus>;
 export type BlockDeviceMapping = Declared<typeof blockDeviceMappings>[number];

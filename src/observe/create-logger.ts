@@ -2,7 +2,7 @@
 
 import pino from 'pino';
 import { own } from '../api/own.ts';
-import { awsFields, errorText, requestField } from './errortext.ts';
+import { awsFields, errorText, requestField } from './error-text.ts';
 import type { LogFields, Logger } from './logger.ts';
 import { sampler } from './sampler.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { CapacityBuffer, CapacityBufferSpec } from '../../../src/api/capacitybuffer.ts';
+import type { CapacityBuffer, CapacityBufferSpec } from '../../../src/api/capacity-buffer.ts';
 import type { PodSpec, PodTemplateSpec } from '../../../src/api/kubernetes.ts';
 import {
   bufferOutcomes,
