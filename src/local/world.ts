@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { customResourceDefinitions } from '../api/crds.ts';
+import { type Clock, steadyClock } from '../kube/clock.ts';
 import type { AwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';
 import { startCaches } from './cache.ts';
 import { type Credentials, connect, type KubeApi } from './client.ts';
-import { type Clock, scaledClock } from './clock.ts';
 import { createClusterObjects } from './clusterobjects.ts';
 import { type Kubelets, startKubelets } from './kubernetes/kubelets/index.ts';
 import type { KubeletOptions } from './kubernetes/kubelets/options.ts';
@@ -77,7 +77,7 @@ export interface World extends Surroundings {
 
 /** Starts a world on loopback addresses. @throws Error when a port is taken */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const clock = options.clock ?? scaledClock(options.timeScale);
+  const clock = options.clock ?? steadyClock(options.timeScale);
   const server = await startApiServer({ clock, host: '127.0.0.1', ...portOf(options.kubePort) });
   const cluster = { url: server.url, credentials: {}, kubeconfig: server.kubeconfig() };
   const surroundings = await surround(
@@ -118,7 +118,7 @@ export function joinCluster(
 ): Promise<Surroundings> {
   return surround(
     cluster,
-    { ...options, clock: scaledClock() },
+    { ...options, clock: steadyClock() },
     {
       startControllers: async () => {},
       stopped: async () => {},

@@ -5,7 +5,7 @@
  * @see https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html
  */
 import { own } from '../../api/own.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../kube/clock.ts';
 
 export interface TokenBucket {
   /** Tokens that a full bucket holds. */

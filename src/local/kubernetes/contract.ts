@@ -1,5 +1,5 @@
 /** The local API server as the rest of the local world sees it. */
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../kube/clock.ts';
 import type { Faults } from './faults.ts';
 import type { ApiObject } from './json.ts';
 import type { Objects } from './objects.ts';

@@ -1,5 +1,5 @@
 /** What every operation of the server works on. */
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../kube/clock.ts';
 import type { Registry } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 

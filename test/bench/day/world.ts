@@ -175,11 +175,12 @@ class World implements DayWorld {
   async #replacePods(): Promise<void> {
     const { signal } = this.#life;
     while (!signal.aborted) {
-      const { metadata } = await this.kube.list(POD, { limit: '1' });
-      for await (const { type, object } of this.kube.watch(POD, metadata.resourceVersion ?? '', signal)) {
-        const { name } = object.metadata;
+      const { metadata } = await this.kube.list(POD, { limit: 1 });
+      for await (const event of this.kube.watch(POD, metadata.resourceVersion ?? '', signal)) {
+        if (event.type !== 'DELETED') continue;
+        const { name } = event.object.metadata;
         const cpu = this.#wanted.get(name);
-        if (type !== 'DELETED' || cpu === undefined) continue;
+        if (cpu === undefined) continue;
         await this.#create(name, cpu, cpu === SMALL_CPU ? await this.#openNode(() => true) : undefined);
       }
     }

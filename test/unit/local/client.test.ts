@@ -40,6 +40,6 @@ describe('the client of the local world', () => {
 
   it('tells when a new connection breaks', async () => {
     await serve(1);
-    await expect(client.raw('GET', '/first')).rejects.toThrow('socket hang up');
+    await expect(client.raw('GET', '/first')).rejects.toThrow('Cannot reach the API server');
   });
 });

@@ -7,7 +7,7 @@ import type {
   RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
 import type { Cluster } from '@aws-sdk/client-eks';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../kube/clock.ts';
 import type { CallBook } from '../calls.ts';
 import type { EventBus } from '../events.ts';
 import type { FaultBook } from '../faults.ts';

@@ -1,6 +1,6 @@
 /** The machines of the account and their life: pending → running → (stopping → stopped) → shutting-down → terminated. */
 import type { InstanceStatusEvent, RequestLaunchTemplateData, StateReason } from '@aws-sdk/client-ec2';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../kube/clock.ts';
 import type { InstanceListener, InstanceState, LocalInstance, LocalInstances, Tags } from '../types.ts';
 import type { StoredPlacementGroup, StoredReservation, StoredTemplate } from './account.ts';
 

@@ -1,5 +1,6 @@
 /** The Node object that a kubelet registers. */
 
+import { timestamp } from '../../../api/conditions.ts';
 import type { Condition, CSINode, Node, Taint } from '../../../api/kubernetes.ts';
 import {
   ARCH_LABEL,
@@ -11,7 +12,6 @@ import {
   ZONE_LABEL,
 } from '../../../api/labels.ts';
 import type { LocalInstance } from '../../aws/types.ts';
-import { timestamp } from '../../clock.ts';
 import type { Resources } from './capacity.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 

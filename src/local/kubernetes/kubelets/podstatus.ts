@@ -1,6 +1,7 @@
 /** What a kubelet says about its pods. */
+
+import { timestamp } from '../../../api/conditions.ts';
 import type { Condition, Container, Pod } from '../../../api/kubernetes.ts';
-import { timestamp } from '../../clock.ts';
 import { withConditions } from '../../conditions.ts';
 
 type Status = Record<string, unknown>;

@@ -10,7 +10,8 @@ import {
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, Pod } from '../../../api/kubernetes.ts';
-import { type Caches, keyOf } from '../../cache.ts';
+import { keyOf } from '../../../kube/store.ts';
+import type { Caches } from '../../cache.ts';
 import { type Amounts, add, amountsOf, podRequests } from './amounts.ts';
 import type { ClusterView, NodeView } from './view.ts';
 

@@ -1,5 +1,6 @@
 /** A scheduler with kube-scheduler's filters, scores, queue and words; it does not preempt. */
 
+import { getCondition, timestamp } from '../../../api/conditions.ts';
 import {
   CSI_NODE,
   NAMESPACE,
@@ -10,9 +11,8 @@ import {
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
-import { ApiFailure, isGone } from '../../client.ts';
-import { timestamp } from '../../clock.ts';
-import { conditionOf, withConditions } from '../../conditions.ts';
+import { ApiError, isGone } from '../../client.ts';
+import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { bindClaims } from './bindclaims.ts';
 import { Cluster, isOver } from './cluster.ts';
@@ -96,7 +96,7 @@ export async function startScheduler(parts: Parts): Promise<void> {
       cluster.forget(pod);
       const present = caches.of(POD).get(pod.metadata);
       if (isGone(error) || !present || !isWaiting(present)) return retry();
-      if (!(error instanceof ApiFailure)) log(`binding ${namespace}/${name}: ${String(error)}`);
+      if (!(error instanceof ApiError)) log(`binding ${namespace}/${name}: ${String(error)}`);
       report(pod, 'Warning', 'FailedScheduling', error instanceof Error ? error.message : String(error));
       queue.put(present, clock.now());
       queue.refuse(present, clock.now());
@@ -108,7 +108,7 @@ export async function startScheduler(parts: Parts): Promise<void> {
   };
 
   const markUnschedulable = async (pod: Pod, reason: string, message: string): Promise<void> => {
-    const before = conditionOf(pod, 'PodScheduled');
+    const before = getCondition(pod, 'PodScheduled');
     if (before?.status === 'False' && before.reason === reason && before.message === message) return;
     const change = { type: 'PodScheduled', status: 'False', reason, message } as const;
     const conditions = withConditions(pod.status?.conditions, [change], timestamp(clock.now()));

@@ -1,7 +1,7 @@
 /** DaemonSets: one pod on every node that its selector, affinity and tolerations allow, pinned there by name. */
 import { DAEMON_SET, NODE, POD } from '../../../api/kinds.ts';
 import type { DaemonSet, Node, Pod, PodSpec, Taint, Toleration } from '../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../cache.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { matchesNodeSelection } from '../scheduler/selectors.ts';

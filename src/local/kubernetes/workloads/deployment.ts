@@ -1,8 +1,9 @@
 /** Deployments: one ReplicaSet per pod template, replaced step by step within maxSurge and maxUnavailable. */
+
+import { timestamp } from '../../../api/conditions.ts';
 import type { Condition } from '../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../cache.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
 import { isConflict } from '../../client.ts';
-import { timestamp } from '../../clock.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { DEPLOYMENTS, REPLICA_SETS, type Scaled } from './kinds.ts';

@@ -1,10 +1,11 @@
 /** Jobs: pods until enough of them have succeeded or too many have failed. */
+
+import { isTrue, timestamp } from '../../../api/conditions.ts';
 import { POD } from '../../../api/kinds.ts';
 import type { Condition, Pod } from '../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../cache.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
 import { isGone } from '../../client.ts';
-import { timestamp } from '../../clock.ts';
-import { hasCondition, withConditions } from '../../conditions.ts';
+import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { JOBS, type Job } from './kinds.ts';
 import { startLoop } from './loop.ts';
@@ -12,7 +13,7 @@ import { createPod, deletePod, isActive, isReady, podOf } from './pods.ts';
 import { followPods, podsOf } from './replicaset.ts';
 import { writeStatus } from './status.ts';
 
-const isFinished = (job: Job): boolean => hasCondition(job, 'Complete') || hasCondition(job, 'Failed');
+const isFinished = (job: Job): boolean => isTrue(job, 'Complete') || isTrue(job, 'Failed');
 
 /** How many pods should run now. */
 export function activeWished({ spec }: Job, succeeded: number): number {

@@ -1,9 +1,10 @@
 /** Nodes whose kubelet is silent become Unknown; taints follow the Ready condition; NoExecute taints evict pods. */
+
+import { getCondition, timestamp } from '../../../api/conditions.ts';
 import { LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Condition, Node, Pod, Taint } from '../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../cache.ts';
-import { timestamp } from '../../clock.ts';
-import { conditionOf, withConditions } from '../../conditions.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
+import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { tolerates } from '../scheduler/taints.ts';
 import { startLoop } from './loop.ts';
@@ -30,11 +31,11 @@ export function wantedTaints(node: Node): readonly Taint[] {
   const add = (key: string, ...effects: Taint['effect'][]): void => {
     for (const effect of effects) taints.push({ key, effect });
   };
-  const ready = conditionOf(node, 'Ready')?.status;
+  const ready = getCondition(node, 'Ready')?.status;
   if (ready === 'Unknown') add(UNREACHABLE, 'NoSchedule', 'NoExecute');
   else if (ready !== 'True') add(NOT_READY, 'NoSchedule', 'NoExecute');
   for (const [type, key] of Object.entries(PRESSURE))
-    if (conditionOf(node, type)?.status === 'True') add(key, 'NoSchedule');
+    if (getCondition(node, type)?.status === 'True') add(key, 'NoSchedule');
   if (node.spec?.unschedulable) add(UNSCHEDULABLE, 'NoSchedule');
   return taints;
 }
@@ -97,7 +98,7 @@ export async function startNodeLifecycle(parts: Parts): Promise<void> {
   };
 
   const markPodUnready = async (pod: Pod, now: string): Promise<void> => {
-    if (conditionOf(pod, 'Ready')?.status !== 'True') return;
+    if (getCondition(pod, 'Ready')?.status !== 'True') return;
     const change = { type: 'Ready', status: 'False', reason: 'NodeNotReady' } as const;
     const conditions = withConditions(pod.status?.conditions, [change], now).filter(({ type }) => type === 'Ready');
     await client.patch(POD, pod.metadata, { status: { conditions } }, { subresource: 'status', type: 'strategic' });
@@ -111,7 +112,7 @@ export async function startNodeLifecycle(parts: Parts): Promise<void> {
       if (!node) return undefined;
       const now = clock.now();
       const silentMs = now - (lastSeen.get(name) ?? now);
-      const ready = conditionOf(node, 'Ready');
+      const ready = getCondition(node, 'Ready');
       if (silentMs > GRACE_MS && ready && ready.status !== 'Unknown') await markUnknown(node);
       const latest = nodes.get({ name }) ?? node;
       const taints = correctedTaints(latest, now);

@@ -1,9 +1,10 @@
 /** Deletes pods that nothing will finish: their node is gone, or they were never assigned and are being deleted. */
+
+import { timestamp } from '../../../api/conditions.ts';
 import { NODE, POD } from '../../../api/kinds.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../cache.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
 import { isGone } from '../../client.ts';
-import { timestamp } from '../../clock.ts';
 import { withConditions } from '../../conditions.ts';
 import type { Parts } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';

@@ -1,9 +1,9 @@
 /** Pods as the workload controllers see them: made from templates, counted, told to go. */
 import { createHash } from 'node:crypto';
+import { getCondition, isTrue } from '../../../api/conditions.ts';
 import { POD } from '../../../api/kinds.ts';
 import type { KubeObject, OwnerReference, Pod, PodTemplateSpec } from '../../../api/kubernetes.ts';
 import { isConflict, isGone } from '../../client.ts';
-import { conditionOf, hasCondition } from '../../conditions.ts';
 import type { Parts } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';
 
@@ -25,13 +25,13 @@ export const ownerReference = ({ apiVersion, kind, metadata }: KubeObject): Owne
 /** Neither at its end nor on its way there: only such pods count as replicas. */
 export const isActive = (pod: Pod): boolean => !isOver(pod) && pod.metadata.deletionTimestamp === undefined;
 
-export const isReady = (pod: Pod): boolean => hasCondition(pod, 'Ready');
+export const isReady = (pod: Pod): boolean => isTrue(pod, 'Ready');
 
 /** When a pod has been ready for so many seconds; undefined while it is not ready. */
 export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
   if (!isReady(pod)) return undefined;
   if (minReadySeconds === 0) return 0;
-  return Date.parse(conditionOf(pod, 'Ready')?.lastTransitionTime ?? '') + minReadySeconds * 1000;
+  return Date.parse(getCondition(pod, 'Ready')?.lastTransitionTime ?? '') + minReadySeconds * 1000;
 }
 
 export const isAvailable = (pod: Pod, now: number, minReadySeconds = 0): boolean =>

@@ -1,7 +1,7 @@
 /** ReplicaSets: as many active pods as wished. A pod that is being deleted does not count, so it is replaced at once. */
 import { POD } from '../../../api/kinds.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../cache.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { REPLICA_SETS, type Scaled } from './kinds.ts';
 import { startLoop } from './loop.ts';

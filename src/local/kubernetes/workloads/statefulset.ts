@@ -1,7 +1,7 @@
 /** StatefulSets: pods with ordinal names, started in order and ended in reverse, each with claims of its own. */
 import { PERSISTENT_VOLUME_CLAIM, POD } from '../../../api/kinds.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../cache.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
 import { isConflict } from '../../client.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';

@@ -2,7 +2,7 @@
 import { NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS } from '../../../api/kinds.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../../api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../api/labels.ts';
-import { keyOf, refOf } from '../../cache.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
 import { isConflict, isGone } from '../../client.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { SELECTED_NODE } from '../scheduler/bindclaims.ts';
