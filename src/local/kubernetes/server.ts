@@ -4,14 +4,14 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Clock } from '../../kube/clock.ts';
 import { bootstrap } from './bootstrap.ts';
 import { addBuiltins } from './builtins.ts';
 import { cleanUp } from './cleanup.ts';
-import type { ApiServerOptions, LocalApiServer } from './contract.ts';
 import type { Core } from './core.ts';
 import { serveDefinitions } from './crds.ts';
 import { keepBudgets } from './disruptionbudgets.ts';
-import { createFaults, type FaultSwitches } from './faults.ts';
+import { createFaults, type FaultSwitches, type Faults } from './faults.ts';
 import { collectGarbage } from './garbagecollection.ts';
 import { bodyOf, sendError } from './http/call.ts';
 import { wanted } from './http/media.ts';
@@ -24,7 +24,31 @@ import { isStatus, StatusError } from './status.ts';
 import { ObjectStore } from './store.ts';
 import { protectVolumes } from './volumeprotection.ts';
 
-export type { ApiServerOptions, LocalApiServer } from './contract.ts';
+export interface ApiServerOptions {
+  readonly clock: Clock;
+  /** 0, the default, takes any free port. */
+  readonly port?: number;
+  readonly host?: '127.0.0.1';
+  /** Real milliseconds between bookmarks of a watch that asked for them. Default 10 000. */
+  readonly bookmarkIntervalMs?: number;
+  /** Events kept per resource for watches to resume from. Default 20 000. */
+  readonly historyLimit?: number;
+}
+
+export interface LocalApiServer {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  readonly port: number;
+  /** A kubeconfig file's text (YAML) whose current context is this server. */
+  kubeconfig(): string;
+  /** Ends watches and closes the port. */
+  close(): Promise<void>;
+  /** Creates or replaces a CustomResourceDefinition; its resource is served when this returns. */
+  install(crd: unknown): ApiObject;
+  /** The same operations in process, without HTTP. */
+  readonly objects: Objects;
+  readonly faults: Faults;
+}
 
 /** Starts a server with the namespaces, priority classes and services that every cluster has. */
 export async function startApiServer(options: ApiServerOptions): Promise<LocalApiServer> {

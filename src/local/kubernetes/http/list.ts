@@ -8,7 +8,7 @@ import { fieldSelector, labelSelector } from '../selectors.ts';
 import { badRequest, expired, fieldForbidden, invalid, StatusError } from '../status.ts';
 import { partialMetadata, table } from '../table/index.ts';
 import { type Call, send, sendJson } from './call.ts';
-import { includeOf } from './include.ts';
+import { includeOf } from './media.ts';
 
 export interface Selection {
   readonly matches: (entry: Entry) => boolean;

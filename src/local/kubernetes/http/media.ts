@@ -2,6 +2,7 @@
 import { parse, stringify } from 'yaml';
 import type { Json } from '../json.ts';
 import { badRequest, StatusError } from '../status.ts';
+import type { IncludeObject } from '../table/index.ts';
 import { decodeProtobuf } from './protobuf.ts';
 
 export interface Wanted {
@@ -67,3 +68,9 @@ export function parseBody(body: Buffer, contentType: string | undefined): unknow
 }
 
 export const encoded = (value: Json, { yaml }: Wanted): string => (yaml ? stringify(value) : JSON.stringify(value));
+
+/** The includeObject parameter of table requests. */
+export function includeOf(query: URLSearchParams): IncludeObject {
+  const value = query.get('includeObject');
+  return value === 'Object' || value === 'None' ? value : 'Metadata';
+}

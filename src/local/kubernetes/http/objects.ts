@@ -19,9 +19,8 @@ import {
 import { partialMetadata, table } from '../table/index.ts';
 import { read, type Target, update } from '../update.ts';
 import { type Call, send, sendJson, warn } from './call.ts';
-import { includeOf } from './include.ts';
 import { selection, sendList } from './list.ts';
-import { parseBody } from './media.ts';
+import { includeOf, parseBody } from './media.ts';
 
 const OPTIONS_KINDS: Readonly<Record<string, string>> = {
   POST: 'CreateOptions',

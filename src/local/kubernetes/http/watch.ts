@@ -7,8 +7,8 @@ import { groupVersion, type Resource } from '../resources.ts';
 import { expired, StatusError } from '../status.ts';
 import { partialMetadata, table } from '../table/index.ts';
 import type { Call } from './call.ts';
-import { includeOf } from './include.ts';
 import { invalidListOptions, revisionOf, selection } from './list.ts';
+import { includeOf } from './media.ts';
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** A client that reads this much slower than things happen loses its watch, as it does on a real server. */

@@ -1,13 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Toleration } from '../../../../src/api/kubernetes.ts';
 import { podRequests } from '../../../../src/local/kubernetes/scheduler/amounts.ts';
-import { feasibleNodes } from '../../../../src/local/kubernetes/scheduler/filters.ts';
-import { resourcesFit } from '../../../../src/local/kubernetes/scheduler/fit.ts';
-import { nodeAffinity } from '../../../../src/local/kubernetes/scheduler/nodeaffinity.ts';
+import {
+  feasibleNodes,
+  nodeAffinity,
+  nodeUnschedulable,
+  resourcesFit,
+} from '../../../../src/local/kubernetes/scheduler/filters.ts';
 import { nodePorts } from '../../../../src/local/kubernetes/scheduler/ports.ts';
 import { bestNode } from '../../../../src/local/kubernetes/scheduler/scores.ts';
 import { taintToleration } from '../../../../src/local/kubernetes/scheduler/taints.ts';
-import { nodeUnschedulable } from '../../../../src/local/kubernetes/scheduler/unschedulable.ts';
 import { clusterOf, nodeView, outcome, type PodShape, podWith, refusal } from './fixtures.ts';
 
 describe('nodeUnschedulable', () => {
