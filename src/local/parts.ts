@@ -1,5 +1,4 @@
 /** What every part of the local control plane gets. */
-
 import { timestamp } from '../api/conditions.ts';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';

@@ -8,14 +8,14 @@ import type { AwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';
 import { startCaches } from './cache.ts';
 import { type Credentials, connect, type KubeApi } from './client.ts';
-import { createClusterObjects } from './clusterobjects.ts';
+import { createClusterObjects } from './cluster-objects.ts';
+import { type LocalApiServer, startApiServer } from './kubernetes/apiserver/server.ts';
+import { startWorkloads } from './kubernetes/controllers/index.ts';
 import { type Kubelets, startKubelets } from './kubernetes/kubelets/index.ts';
 import type { KubeletOptions } from './kubernetes/kubelets/options.ts';
 import { startScheduler } from './kubernetes/scheduler/index.ts';
-import { type LocalApiServer, startApiServer } from './kubernetes/server.ts';
-import { startWorkloads } from './kubernetes/workloads/index.ts';
 import type { Parts } from './parts.ts';
-import { systemInstances } from './systemnodes.ts';
+import { systemInstances } from './system-nodes.ts';
 
 export interface WorldOptions {
   /** How many seconds of the world pass in one real second. Default 1. */

@@ -11,11 +11,11 @@ import { inBatches } from '../../../src/kube/parallel.ts';
 import { type LocalAws, startAws } from '../../../src/local/aws/server.ts';
 import type { LocalInstance } from '../../../src/local/aws/types.ts';
 import { connect, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
-import { createClusterObjects } from '../../../src/local/clusterobjects.ts';
+import { createClusterObjects } from '../../../src/local/cluster-objects.ts';
+import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { resourcesOf } from '../../../src/local/kubernetes/kubelets/capacity.ts';
-import { NOT_READY, nodeConditions, nodeObject, stamped } from '../../../src/local/kubernetes/kubelets/nodeobject.ts';
+import { NOT_READY, nodeConditions, nodeObject, stamped } from '../../../src/local/kubernetes/kubelets/node-object.ts';
 import { decodeUserData } from '../../../src/local/kubernetes/kubelets/userdata/index.ts';
-import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/server.ts';
 import { nodeClassOf } from '../../support/awsobjects.ts';
 import { type LeadingClock, pacedClock } from '../../support/paced-clock.ts';
 

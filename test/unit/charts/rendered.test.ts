@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
-import { startApiServer } from '../../../src/local/kubernetes/server.ts';
+import { startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
 import { rendered } from './render.ts';
 

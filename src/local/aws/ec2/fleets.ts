@@ -13,7 +13,7 @@ import { chance } from '../random.ts';
 import type { Account, StoredTemplate } from '../state/account.ts';
 import type { Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
-import { refuseDryRun } from './dryrun.ts';
+import { refuseDryRun } from './dry-run.ts';
 import { launch } from './launch.ts';
 import { type LaunchPlan, type LaunchRequest, planLaunch } from './plan.ts';
 import { specifiedTags } from './tags.ts';

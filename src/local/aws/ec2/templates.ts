@@ -15,7 +15,7 @@ import type {
 import { applyFilters, page } from '../filters.ts';
 import type { Account, StoredTemplate } from '../state/account.ts';
 import { AwsError, invalidCombination, missingParameter } from '../wire/error.ts';
-import { refuseDryRun } from './dryrun.ts';
+import { refuseDryRun } from './dry-run.ts';
 import { notFound } from './ids.ts';
 import { specifiedTags, tagList } from './tags.ts';
 

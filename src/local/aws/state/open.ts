@@ -1,5 +1,4 @@
 /** Builds the state of a new account from the options of `startAws`. */
-
 import { callBook } from '../calls.ts';
 import { ruleBuiltCatalogue } from '../catalogue/catalogue.ts';
 import { eventBus } from '../events.ts';

@@ -4,9 +4,9 @@ import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } fr
 import type { PersistentVolume, Pod, VolumeAttachment } from '../../../api/kubernetes.ts';
 import { isConflict, isGone } from '../../client.ts';
 import type { Parts } from '../../parts.ts';
+import { startLoop } from '../controllers/loop.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { claimUses } from '../scheduler/volumes.ts';
-import { startLoop } from '../workloads/loop.ts';
 
 /** From the last pod's end to the volume being free. */
 const DETACH_MS = 2_000;

@@ -5,7 +5,7 @@ import { isGone } from '../../client.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { startAttachments } from './attachments.ts';
 import { Kubelet, type KubeletContext } from './kubelet.ts';
-import { providerIdOf } from './nodeobject.ts';
+import { providerIdOf } from './node-object.ts';
 import { KUBELET_DEFAULTS, type KubeletOptions } from './options.ts';
 import { decodeUserData, type KubeletConfig } from './userdata/index.ts';
 

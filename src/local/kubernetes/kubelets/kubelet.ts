@@ -1,5 +1,4 @@
 /** One machine's kubelet: registers the node, keeps it alive, runs and stops its pods. */
-
 import { getCondition, timestamp } from '../../../api/conditions.ts';
 import { CSI_NODE, LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
@@ -7,11 +6,11 @@ import type { LocalInstance } from '../../aws/types.ts';
 import { ApiError, isConflict, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import type { Parts, Report } from '../../parts.ts';
-import { microTime } from '../json.ts';
+import { microTime } from '../apiserver/json.ts';
 import { devices, resourcesOf } from './capacity.ts';
-import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './nodeobject.ts';
+import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
-import { durationMs, finished, killed, readyAgain, running, starting } from './podstatus.ts';
+import { durationMs, finished, killed, readyAgain, running, starting } from './pod-status.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 
 const LEASE_NAMESPACE = 'kube-node-lease';

@@ -1,5 +1,4 @@
 /** The scheduler's picture of the cluster, kept up to date by changes instead of being rebuilt for each pod. */
-
 import {
   CSI_NODE,
   NAMESPACE,

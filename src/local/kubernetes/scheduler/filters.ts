@@ -2,13 +2,13 @@
 import type { Pod, Taint } from '../../../api/kubernetes.ts';
 import { own } from '../../../api/own.ts';
 import { podRequests } from './amounts.ts';
-import { interPodAffinity } from './podaffinity.ts';
+import { interPodAffinity } from './pod-affinity.ts';
 import { nodePorts } from './ports.ts';
 import { matchesNodeSelection } from './selectors.ts';
 import { topologySpread } from './spread.ts';
 import { taintToleration, untolerated } from './taints.ts';
 import { type Check, type ClusterView, type Filter, isRefusal, type NodeView } from './view.ts';
-import { volumeLimits } from './volumelimits.ts';
+import { volumeLimits } from './volume-limits.ts';
 import { volumeBinding } from './volumes.ts';
 
 const UNSCHEDULABLE: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };

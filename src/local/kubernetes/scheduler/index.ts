@@ -1,5 +1,4 @@
 /** A scheduler with kube-scheduler's filters, scores, queue and words; it does not preempt. */
-
 import { getCondition, timestamp } from '../../../api/conditions.ts';
 import {
   CSI_NODE,
@@ -14,7 +13,7 @@ import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.t
 import { ApiError, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
-import { bindClaims } from './bindclaims.ts';
+import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
 import { feasibleNodes } from './filters.ts';
 import { SchedulingQueue } from './queue.ts';

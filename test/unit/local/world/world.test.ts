@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE } from '../../../../src/api/kinds.ts';
 import { exportLines } from '../../../../src/cli/local.ts';
-import { DEPLOYMENTS } from '../../../../src/local/kubernetes/workloads/kinds.ts';
+import { DEPLOYMENTS } from '../../../../src/local/kubernetes/controllers/workloads/kinds.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { template } from './cluster.ts';
 
