@@ -1,12 +1,16 @@
 /** Nodes whose kubelet is silent become Unknown; taints follow the Ready condition; NoExecute taints evict pods. */
+
 import { getCondition, timestamp } from '../../../api/conditions.ts';
 import { LEASE, NODE, POD } from '../../../api/kinds.ts';
-import type { Condition, Node, Pod, Taint } from '../../../api/kubernetes.ts';
+import type { Condition, Lease, Node, Pod, Taint } from '../../../api/kubernetes.ts';
+import type { Clock } from '../../../kube/clock.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
+import type { Cache } from '../../cache.ts';
+import type { KubeApi } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
-import { eventReporter, type Parts } from '../../parts.ts';
+import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { tolerates } from '../scheduler/taints.ts';
-import { startLoop } from './loop.ts';
+import { type Loop, startLoop } from './loop.ts';
 import { deletePod, isActive } from './workloads/pods.ts';
 
 /** Without a sign of life for this long a node is Unknown. */
@@ -71,16 +75,75 @@ export function evictionTime(pod: Pod, taints: readonly Taint[], now: number): n
 }
 
 export async function startNodeLifecycle(parts: Parts): Promise<void> {
-  const { client, caches, clock, signal } = parts;
-  const nodes = caches.of(NODE);
-  const leases = caches.of(LEASE);
-  const pods = caches.of(POD);
-  const report = eventReporter('node-controller', parts);
-  /** When each node's lease or status last moved, by this process's own watch. */
-  const lastSeen = new Map<string, number>();
+  await new NodeLifecycle(parts).start();
+}
 
-  const markUnknown = async (node: Node): Promise<void> => {
-    const now = timestamp(clock.now());
+class NodeLifecycle {
+  readonly #parts: Parts;
+  readonly #client: KubeApi;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  readonly #nodes: Cache<Node>;
+  readonly #leases: Cache<Lease>;
+  readonly #pods: Cache<Pod>;
+  readonly #report: Report;
+  /** When each node's lease or status last moved, by this process's own watch. */
+  readonly #lastSeen: Map<string, number>;
+  readonly #loop: Loop;
+  readonly #evictions: Loop;
+  #lastTick: number;
+  #cancelTick: () => void;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#client = parts.client;
+    this.#clock = parts.clock;
+    this.#signal = parts.signal;
+    const { caches } = parts;
+    this.#nodes = caches.of(NODE);
+    this.#leases = caches.of(LEASE);
+    this.#pods = caches.of(POD);
+    this.#report = eventReporter('node-controller', parts);
+    this.#lastSeen = new Map<string, number>();
+    this.#loop = startLoop({
+      ...parts,
+      name: 'node lifecycle',
+      reconcile: (name) => this.#reconcile(name),
+    });
+    this.#evictions = startLoop({
+      ...parts,
+      name: 'taint eviction',
+      reconcile: (key) => this.#evict(key),
+    });
+    this.#lastTick = this.#clock.now();
+    this.#cancelTick = () => {};
+  }
+
+  async start(): Promise<void> {
+    this.#tick();
+    this.#leases.subscribe((now) => {
+      if (now?.metadata.namespace === LEASE_NAMESPACE) this.#sign(now.metadata.name);
+    });
+    this.#nodes.subscribe((now, before) => {
+      if (!now) {
+        if (before) this.#lastSeen.delete(before.metadata.name);
+        return;
+      }
+      if (!this.#lastSeen.has(now.metadata.name)) this.#sign(now.metadata.name);
+      if (!before) this.#loop.add(now.metadata.name);
+      const face = (node: Node): string =>
+        JSON.stringify([node.spec, node.status?.conditions?.map((one) => one.status)]);
+      if (before && face(before) !== face(now)) this.#loop.add(now.metadata.name);
+    });
+    this.#pods.subscribe((now, before) => {
+      if (now?.spec.nodeName && now.spec.nodeName !== before?.spec.nodeName) this.#evictions.add(keyOf(now.metadata));
+    });
+    this.#signal.addEventListener('abort', () => this.#cancelTick(), { once: true });
+    await Promise.all([this.#nodes.synced, this.#leases.synced, this.#pods.synced]);
+  }
+
+  async #markUnknown(node: Node): Promise<void> {
+    const now = timestamp(this.#clock.now());
     const types = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'];
     const change = (type: string): Omit<Condition, 'lastTransitionTime'> => ({
       type,
@@ -90,87 +153,66 @@ export async function startNodeLifecycle(parts: Parts): Promise<void> {
     });
     const conditions = withConditions(node.status?.conditions, types.map(change), now);
     const patch = { status: { conditions } };
-    nodes.wrote(await client.patch(NODE, node.metadata, patch, { subresource: 'status', type: 'strategic' }));
-    report(node, 'Normal', 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`);
-    const ours = pods.list().filter((pod) => pod.spec.nodeName === node.metadata.name && isActive(pod));
-    await Promise.all(ours.map((pod) => markPodUnready(pod, now)));
-  };
+    this.#nodes.wrote(
+      await this.#client.patch(NODE, node.metadata, patch, { subresource: 'status', type: 'strategic' }),
+    );
+    this.#report(node, 'Normal', 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`);
+    const ours = this.#pods.list().filter((pod) => pod.spec.nodeName === node.metadata.name && isActive(pod));
+    await Promise.all(ours.map((pod) => this.#markPodUnready(pod, now)));
+  }
 
-  const markPodUnready = async (pod: Pod, now: string): Promise<void> => {
+  async #markPodUnready(pod: Pod, now: string): Promise<void> {
     if (getCondition(pod, 'Ready')?.status !== 'True') return;
     const change = { type: 'Ready', status: 'False', reason: 'NodeNotReady' } as const;
     const conditions = withConditions(pod.status?.conditions, [change], now).filter(({ type }) => type === 'Ready');
-    await client.patch(POD, pod.metadata, { status: { conditions } }, { subresource: 'status', type: 'strategic' });
-  };
+    await this.#client.patch(
+      POD,
+      pod.metadata,
+      { status: { conditions } },
+      { subresource: 'status', type: 'strategic' },
+    );
+  }
 
-  const loop = startLoop({
-    ...parts,
-    name: 'node lifecycle',
-    async reconcile(name) {
-      const node = nodes.get({ name });
-      if (!node) return undefined;
-      const now = clock.now();
-      const silentMs = now - (lastSeen.get(name) ?? now);
-      const ready = getCondition(node, 'Ready');
-      if (silentMs > GRACE_MS && ready && ready.status !== 'Unknown') await markUnknown(node);
-      const latest = nodes.get({ name }) ?? node;
-      const taints = correctedTaints(latest, now);
-      if (taints) {
-        const patch = { metadata: { resourceVersion: latest.metadata.resourceVersion }, spec: { taints } };
-        nodes.wrote(await client.patch(NODE, latest.metadata, patch));
-      }
-      if (latest.spec?.taints?.some(({ effect }) => effect === 'NoExecute'))
-        for (const pod of pods.list()) if (pod.spec.nodeName === name) evictions.add(keyOf(pod.metadata));
-      return CHECK_MS;
-    },
-  });
+  /** Kubelets of the local world share this process: a pause of its own must not look like their silence. */
+  #tick(): void {
+    const pausedMs = this.#clock.now() - this.#lastTick - CHECK_MS;
+    if (pausedMs > CHECK_MS) for (const [name, seen] of this.#lastSeen) this.#lastSeen.set(name, seen + pausedMs);
+    this.#lastTick = this.#clock.now();
+    this.#cancelTick = this.#clock.after(CHECK_MS, () => this.#tick());
+  }
 
-  const evictions = startLoop({
-    ...parts,
-    name: 'taint eviction',
-    async reconcile(key) {
-      const pod = pods.get(refOf(key));
-      if (!pod?.spec.nodeName || !isActive(pod)) return undefined;
-      const node = nodes.get({ name: pod.spec.nodeName });
-      const due = node && evictionTime(pod, node.spec?.taints ?? [], clock.now());
-      if (due === undefined) return undefined;
-      // A taint that waits may be gone when it is due; the node's next look asks again.
-      if (due > clock.now()) return undefined;
-      report(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key}`);
-      await deletePod(parts, pod);
-      return undefined;
-    },
-  });
+  #sign(name: string): void {
+    this.#lastSeen.set(name, this.#clock.now());
+  }
 
-  // Kubelets of the local world share this process: a pause of its own must not look like their silence.
-  let lastTick = clock.now();
-  let cancelTick: () => void = () => {};
-  const tick = (): void => {
-    const pausedMs = clock.now() - lastTick - CHECK_MS;
-    if (pausedMs > CHECK_MS) for (const [name, seen] of lastSeen) lastSeen.set(name, seen + pausedMs);
-    lastTick = clock.now();
-    cancelTick = clock.after(CHECK_MS, tick);
-  };
-  tick();
-  const sign = (name: string): void => {
-    lastSeen.set(name, clock.now());
-  };
-  leases.subscribe((now) => {
-    if (now?.metadata.namespace === LEASE_NAMESPACE) sign(now.metadata.name);
-  });
-  nodes.subscribe((now, before) => {
-    if (!now) {
-      if (before) lastSeen.delete(before.metadata.name);
-      return;
+  async #reconcile(name: string): Promise<number | undefined> {
+    const node = this.#nodes.get({ name });
+    if (!node) return undefined;
+    const now = this.#clock.now();
+    const silentMs = now - (this.#lastSeen.get(name) ?? now);
+    const ready = getCondition(node, 'Ready');
+    if (silentMs > GRACE_MS && ready && ready.status !== 'Unknown') await this.#markUnknown(node);
+    const latest = this.#nodes.get({ name }) ?? node;
+    const taints = correctedTaints(latest, now);
+    if (taints) {
+      const patch = { metadata: { resourceVersion: latest.metadata.resourceVersion }, spec: { taints } };
+      this.#nodes.wrote(await this.#client.patch(NODE, latest.metadata, patch));
     }
-    if (!lastSeen.has(now.metadata.name)) sign(now.metadata.name);
-    if (!before) loop.add(now.metadata.name);
-    const face = (node: Node): string => JSON.stringify([node.spec, node.status?.conditions?.map((one) => one.status)]);
-    if (before && face(before) !== face(now)) loop.add(now.metadata.name);
-  });
-  pods.subscribe((now, before) => {
-    if (now?.spec.nodeName && now.spec.nodeName !== before?.spec.nodeName) evictions.add(keyOf(now.metadata));
-  });
-  signal.addEventListener('abort', () => cancelTick(), { once: true });
-  await Promise.all([nodes.synced, leases.synced, pods.synced]);
+    if (latest.spec?.taints?.some(({ effect }) => effect === 'NoExecute'))
+      for (const pod of this.#pods.list()) if (pod.spec.nodeName === name) this.#evictions.add(keyOf(pod.metadata));
+    return CHECK_MS;
+  }
+
+  async #evict(key: string): Promise<undefined> {
+    const pod = this.#pods.get(refOf(key));
+    if (!pod?.spec.nodeName || !isActive(pod)) return undefined;
+    const node = this.#nodes.get({ name: pod.spec.nodeName });
+    const due = node && evictionTime(pod, node.spec?.taints ?? [], this.#clock.now());
+    if (due === undefined) return undefined;
+    // A taint that waits may be gone when it is due; the node's next look asks again.
+    if (due > this.#clock.now()) return undefined;
+    this.#report(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key}`);
+    await deletePod(this.#parts, pod);
+    return undefined;
+  }
 }

@@ -1,12 +1,15 @@
 /** DaemonSets: one pod on every node that its selector, affinity and tolerations allow, pinned there by name. */
+
 import { DAEMON_SET, NODE, POD } from '../../../../api/kinds.ts';
 import type { DaemonSet, Node, Pod, PodSpec, Taint, Toleration } from '../../../../api/kubernetes.ts';
+import type { Clock } from '../../../../kube/clock.ts';
 import { keyOf, refOf } from '../../../../kube/store.ts';
-import { eventReporter, type Parts } from '../../../parts.ts';
+import type { Cache, Caches } from '../../../cache.ts';
+import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { matchesNodeSelection } from '../../scheduler/selectors.ts';
 import { untolerated } from '../../scheduler/taints.ts';
-import { startLoop } from '../loop.ts';
+import { type Loop, startLoop } from '../loop.ts';
 import { createPod, deletePod, hashOf, isAvailable, isReady, podOf } from './pods.ts';
 import { followPods, podsOf } from './replicaset.ts';
 import { writeStatus } from './status.ts';
@@ -71,19 +74,49 @@ function nodeOf(pod: Pod): string {
 }
 
 export async function startDaemonSets(parts: Parts): Promise<void> {
-  const { caches, clock } = parts;
-  const sets = caches.of(DAEMON_SET);
-  const nodes = caches.of(NODE);
-  const report = eventReporter('daemonset-controller', parts);
+  await new DaemonSets(parts).start();
+}
+
+class DaemonSets {
+  readonly #parts: Parts;
+  readonly #caches: Caches;
+  readonly #clock: Clock;
+  readonly #sets: Cache<DaemonSet>;
+  readonly #nodes: Cache<Node>;
+  readonly #report: Report;
+  readonly #loop: Loop;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#caches = parts.caches;
+    this.#clock = parts.clock;
+    this.#sets = this.#caches.of(DAEMON_SET);
+    this.#nodes = this.#caches.of(NODE);
+    this.#report = eventReporter('daemonset-controller', parts);
+    this.#loop = startLoop({
+      ...parts,
+      name: 'daemonset',
+      reconcile: (key) => this.#reconcile(key),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#sets.subscribe((now) => now && this.#loop.add(keyOf(now.metadata)));
+    this.#nodes.subscribe((now, before) => {
+      if (face(now) !== face(before)) for (const set of this.#sets.list()) this.#loop.add(keyOf(set.metadata));
+    });
+    await Promise.all([this.#sets.synced, this.#nodes.synced, this.#caches.of(POD).synced]);
+    followPods(this.#parts, 'DaemonSet', (key) => this.#loop.add(key));
+  }
 
   /** What to delete and where to create, so that every node that should has exactly one pod. */
-  const difference = (set: DaemonSet, revision: string): { leaving: Pod[]; missing: Node[] } => {
+  #difference(set: DaemonSet, revision: string): { leaving: Pod[]; missing: Node[] } {
     const leaving: Pod[] = [];
     const missing: Node[] = [];
-    const byNode = Map.groupBy(podsOf(parts, set), nodeOf);
+    const byNode = Map.groupBy(podsOf(this.#parts, set), nodeOf);
     // One pod of an old template leaves at a time, as maxUnavailable 1 has it.
-    let mayReplace = podsOf(parts, set).every((pod) => isReady(pod) && !pod.metadata.deletionTimestamp);
-    for (const node of nodes.list()) {
+    let mayReplace = podsOf(this.#parts, set).every((pod) => isReady(pod) && !pod.metadata.deletionTimestamp);
+    for (const node of this.#nodes.list()) {
       const present = byNode.get(node.metadata.name) ?? [];
       byNode.delete(node.metadata.name);
       const { run, stay } = belongs(set, node);
@@ -100,44 +133,36 @@ export async function startDaemonSets(parts: Parts): Promise<void> {
     }
     for (const orphans of byNode.values()) leaving.push(...orphans.filter((pod) => !pod.metadata.deletionTimestamp));
     return { leaving, missing };
-  };
+  }
 
-  const loop = startLoop({
-    ...parts,
-    name: 'daemonset',
-    async reconcile(key) {
-      const set = sets.get(refOf(key));
-      if (!set || set.metadata.deletionTimestamp) return;
-      const revision = hashOf(set.spec.template);
-      const { leaving, missing } = difference(set, revision);
-      await Promise.all(leaving.map((pod) => deletePod(parts, pod)));
-      await Promise.all(missing.map((node) => createPod(parts, podFor(set, node, revision))));
-      if (missing.length > 0) report(set, 'Normal', 'SuccessfulCreate', `Created ${missing.length} pods`);
+  async #reconcile(key: string): Promise<void> {
+    const set = this.#sets.get(refOf(key));
+    if (!set || set.metadata.deletionTimestamp) return;
+    const revision = hashOf(set.spec.template);
+    const { leaving, missing } = this.#difference(set, revision);
+    await Promise.all(leaving.map((pod) => deletePod(this.#parts, pod)));
+    await Promise.all(missing.map((node) => createPod(this.#parts, podFor(set, node, revision))));
+    if (missing.length > 0) this.#report(set, 'Normal', 'SuccessfulCreate', `Created ${missing.length} pods`);
 
-      const now = clock.now();
-      const wanted = new Set(nodes.list().flatMap((node) => (belongs(set, node).run ? [node.metadata.name] : [])));
-      const pods = podsOf(parts, set).filter((pod) => !pod.metadata.deletionTimestamp && !isOver(pod));
-      const placed = pods.filter((pod) => wanted.has(nodeOf(pod)));
-      const available = placed.filter((pod) => isAvailable(pod, now)).length;
-      await writeStatus(parts, DAEMON_SET, set, {
-        desiredNumberScheduled: wanted.size,
-        currentNumberScheduled: placed.length,
-        numberMisscheduled: pods.length - placed.length,
-        numberReady: placed.filter(isReady).length,
-        numberAvailable: available,
-        numberUnavailable: wanted.size - available,
-        updatedNumberScheduled: placed.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === revision).length,
-        observedGeneration: set.metadata.generation ?? 1,
-      });
-    },
-  });
+    const now = this.#clock.now();
+    const wanted = new Set(this.#nodes.list().flatMap((node) => (belongs(set, node).run ? [node.metadata.name] : [])));
+    const pods = podsOf(this.#parts, set).filter((pod) => !pod.metadata.deletionTimestamp && !isOver(pod));
+    const placed = pods.filter((pod) => wanted.has(nodeOf(pod)));
+    const available = placed.filter((pod) => isAvailable(pod, now)).length;
+    await writeStatus(this.#parts, DAEMON_SET, set, {
+      desiredNumberScheduled: wanted.size,
+      currentNumberScheduled: placed.length,
+      numberMisscheduled: pods.length - placed.length,
+      numberReady: placed.filter(isReady).length,
+      numberAvailable: available,
+      numberUnavailable: wanted.size - available,
+      updatedNumberScheduled: placed.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === revision).length,
+      observedGeneration: set.metadata.generation ?? 1,
+    });
+  }
+}
 
-  /** What of a node decides on daemon pods. */
-  const face = (node: Node | undefined): string => JSON.stringify([node?.metadata.labels, node?.spec]);
-  sets.subscribe((now) => now && loop.add(keyOf(now.metadata)));
-  nodes.subscribe((now, before) => {
-    if (face(now) !== face(before)) for (const set of sets.list()) loop.add(keyOf(set.metadata));
-  });
-  await Promise.all([sets.synced, nodes.synced, caches.of(POD).synced]);
-  followPods(parts, 'DaemonSet', (key) => loop.add(key));
+/** What of a node decides on daemon pods. */
+function face(node: Node | undefined): string {
+  return JSON.stringify([node?.metadata.labels, node?.spec]);
 }

@@ -1,11 +1,14 @@
 /** Deployments: one ReplicaSet per pod template, replaced step by step within maxSurge and maxUnavailable. */
+
 import { timestamp } from '../../../../api/conditions.ts';
 import type { Condition } from '../../../../api/kubernetes.ts';
+import type { Clock } from '../../../../kube/clock.ts';
 import { keyOf, refOf } from '../../../../kube/store.ts';
-import { isConflict } from '../../../client.ts';
+import type { Cache } from '../../../cache.ts';
+import { isConflict, type KubeApi } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
-import { eventReporter, type Parts } from '../../../parts.ts';
-import { startLoop } from '../loop.ts';
+import { eventReporter, type Parts, type Report } from '../../../parts.ts';
+import { type Loop, startLoop } from '../loop.ts';
 import { DEPLOYMENTS, REPLICA_SETS, type Scaled } from './kinds.ts';
 import { controllerOf, hashOf, isOwnedBy, ownerReference } from './pods.ts';
 import { writeStatus } from './status.ts';
@@ -69,21 +72,53 @@ export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly S
 }
 
 export async function startDeployments(parts: Parts): Promise<void> {
-  const { client, caches, clock } = parts;
-  const deployments = caches.of(DEPLOYMENTS);
-  const sets = caches.of(REPLICA_SETS);
-  const report = eventReporter('deployment-controller', parts);
+  await new Deployments(parts).start();
+}
 
-  const resize = async (deployment: Scaled, set: Scaled, replicas: number): Promise<void> => {
+class Deployments {
+  readonly #parts: Parts;
+  readonly #client: KubeApi;
+  readonly #clock: Clock;
+  readonly #deployments: Cache<Scaled>;
+  readonly #sets: Cache<Scaled>;
+  readonly #report: Report;
+  readonly #loop: Loop;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#client = parts.client;
+    this.#clock = parts.clock;
+    const { caches } = parts;
+    this.#deployments = caches.of(DEPLOYMENTS);
+    this.#sets = caches.of(REPLICA_SETS);
+    this.#report = eventReporter('deployment-controller', parts);
+    this.#loop = startLoop({
+      ...parts,
+      name: 'deployment',
+      reconcile: (key) => this.#reconcile(key),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#deployments.subscribe((now) => now && this.#loop.add(keyOf(now.metadata)));
+    this.#sets.subscribe((now, before) => {
+      const set = now ?? before;
+      const owner = set && controllerOf(set);
+      if (owner?.kind === 'Deployment') this.#loop.add(keyOf({ namespace: set?.metadata.namespace, name: owner.name }));
+    });
+    await Promise.all([this.#deployments.synced, this.#sets.synced]);
+  }
+
+  async #resize(deployment: Scaled, set: Scaled, replicas: number): Promise<void> {
     const before = replicasOf(set);
     if (before === replicas) return;
-    sets.wrote(await client.patch(REPLICA_SETS, set.metadata, { spec: { replicas } }));
+    this.#sets.wrote(await this.#client.patch(REPLICA_SETS, set.metadata, { spec: { replicas } }));
     const direction = replicas > before ? 'up' : 'down';
     const message = `Scaled ${direction} replica set ${set.metadata.name} from ${before} to ${replicas}`;
-    report(deployment, 'Normal', 'ScalingReplicaSet', message);
-  };
+    this.#report(deployment, 'Normal', 'ScalingReplicaSet', message);
+  }
 
-  const newSet = async (deployment: Scaled, hash: string, revision: number, replicas: number): Promise<Scaled> => {
+  async #newSet(deployment: Scaled, hash: string, revision: number, replicas: number): Promise<Scaled> {
     const { template, selector, minReadySeconds } = deployment.spec;
     const labels = { ...template.metadata?.labels, [HASH_LABEL]: hash };
     const set: Scaled = {
@@ -104,25 +139,20 @@ export async function startDeployments(parts: Parts): Promise<void> {
       },
     };
     try {
-      const made = await client.create(REPLICA_SETS, set);
-      sets.wrote(made);
+      const made = await this.#client.create(REPLICA_SETS, set);
+      this.#sets.wrote(made);
       const message = `Scaled up replica set ${set.metadata.name} from 0 to ${replicas}`;
-      if (replicas > 0) report(deployment, 'Normal', 'ScalingReplicaSet', message);
+      if (replicas > 0) this.#report(deployment, 'Normal', 'ScalingReplicaSet', message);
       return made;
     } catch (error) {
-      const present = isConflict(error) ? await client.find(REPLICA_SETS, set.metadata) : undefined;
+      const present = isConflict(error) ? await this.#client.find(REPLICA_SETS, set.metadata) : undefined;
       if (!present || !isOwnedBy(present, deployment)) throw error;
       return present;
     }
-  };
-
-  const state = (set: Scaled): SetState => ({
-    replicas: replicasOf(set),
-    available: Math.min(set.status?.availableReplicas ?? 0, replicasOf(set)),
-  });
+  }
 
   /** Brings the template's own ReplicaSet to life and moves the replicas over to it. */
-  const rollOut = async (deployment: Scaled, owned: readonly Scaled[], hash: string): Promise<void> => {
+  async #rollOut(deployment: Scaled, owned: readonly Scaled[], hash: string): Promise<void> {
     const current = owned.find((set) => set.metadata.labels?.[HASH_LABEL] === hash);
     const old = owned.filter((set) => set !== current);
     const revisions = owned.map((set) => Number(set.metadata.annotations?.[REVISION] ?? 0));
@@ -130,34 +160,34 @@ export async function startDeployments(parts: Parts): Promise<void> {
     const paused = deployment.spec.paused === true;
     const step = rolloutStep(deployment, current ? state(current) : { replicas: 0, available: 0 }, old.map(state));
     if (!current) {
-      if (!paused) await newSet(deployment, hash, latest + 1, step.fresh);
+      if (!paused) await this.#newSet(deployment, hash, latest + 1, step.fresh);
     } else {
       if (Number(current.metadata.annotations?.[REVISION] ?? 0) < latest) {
         // A template that comes back is the newest revision again.
         const annotations = { [REVISION]: String(latest + 1) };
-        sets.wrote(await client.patch(REPLICA_SETS, current.metadata, { metadata: { annotations } }));
+        this.#sets.wrote(await this.#client.patch(REPLICA_SETS, current.metadata, { metadata: { annotations } }));
       }
-      await resize(deployment, current, step.fresh);
+      await this.#resize(deployment, current, step.fresh);
     }
     if (paused) return;
-    for (const [index, set] of old.entries()) await resize(deployment, set, step.old[index] ?? 0);
-    await forget(deployment, old);
-  };
+    for (const [index, set] of old.entries()) await this.#resize(deployment, set, step.old[index] ?? 0);
+    await this.#forget(deployment, old);
+  }
 
   /** Deletes the oldest empty ReplicaSets beyond the history limit. */
-  const forget = async (deployment: Scaled, old: readonly Scaled[]): Promise<void> => {
+  async #forget(deployment: Scaled, old: readonly Scaled[]): Promise<void> {
     const empty = old.filter((set) => replicasOf(set) === 0 && (set.status?.replicas ?? 0) === 0);
     const revision = (set: Scaled): number => Number(set.metadata.annotations?.[REVISION] ?? 0);
     const extra = empty
       .sort((a, b) => revision(a) - revision(b))
       .slice(0, -(deployment.spec.revisionHistoryLimit ?? 10));
     for (const set of extra) {
-      await client.delete(REPLICA_SETS, set.metadata, { uid: set.metadata.uid });
-      sets.removed(set);
+      await this.#client.delete(REPLICA_SETS, set.metadata, { uid: set.metadata.uid });
+      this.#sets.removed(set);
     }
-  };
+  }
 
-  const conditions = (deployment: Scaled, counts: Counts): readonly Condition[] => {
+  #conditions(deployment: Scaled, counts: Counts): readonly Condition[] {
     const wished = replicasOf(deployment);
     const { maxSurge, maxUnavailable } = deployment.spec.strategy?.rollingUpdate ?? {};
     const surge = resolveCount(maxSurge, wished, 'up');
@@ -190,47 +220,43 @@ export async function startDeployments(parts: Parts): Promise<void> {
             }
           : { type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated', message: `${name} is progressing.` },
       ],
-      timestamp(clock.now()),
+      timestamp(this.#clock.now()),
     );
-  };
+  }
 
-  const loop = startLoop({
-    ...parts,
-    name: 'deployment',
-    async reconcile(key) {
-      const deployment = deployments.get(refOf(key));
-      if (!deployment || deployment.metadata.deletionTimestamp) return;
-      const owned = (): Scaled[] =>
-        sets.list().filter((set) => isOwnedBy(set, deployment) && !set.metadata.deletionTimestamp);
-      const hash = hashOf(deployment.spec.template);
-      await rollOut(deployment, owned(), hash);
-      const total = (pick: (set: Scaled) => number | undefined, of = owned()): number =>
-        of.reduce((sum, set) => sum + (pick(set) ?? 0), 0);
-      const current = owned().filter((set) => set.metadata.labels?.[HASH_LABEL] === hash);
-      const counts: Counts = {
-        hash,
-        all: total((set) => set.status?.replicas),
-        updated: total((set) => set.status?.replicas, current),
-        available: total((set) => set.status?.availableReplicas),
-      };
-      await writeStatus(parts, DEPLOYMENTS, deployment, {
-        observedGeneration: deployment.metadata.generation ?? 1,
-        replicas: counts.all,
-        updatedReplicas: counts.updated,
-        readyReplicas: total((set) => set.status?.readyReplicas),
-        availableReplicas: counts.available,
-        unavailableReplicas: Math.max(0, total(replicasOf) - counts.available),
-        conditions: conditions(deployment, counts),
-      });
-    },
-  });
-  deployments.subscribe((now) => now && loop.add(keyOf(now.metadata)));
-  sets.subscribe((now, before) => {
-    const set = now ?? before;
-    const owner = set && controllerOf(set);
-    if (owner?.kind === 'Deployment') loop.add(keyOf({ namespace: set?.metadata.namespace, name: owner.name }));
-  });
-  await Promise.all([deployments.synced, sets.synced]);
+  async #reconcile(key: string): Promise<void> {
+    const deployment = this.#deployments.get(refOf(key));
+    if (!deployment || deployment.metadata.deletionTimestamp) return;
+    const owned = (): Scaled[] =>
+      this.#sets.list().filter((set) => isOwnedBy(set, deployment) && !set.metadata.deletionTimestamp);
+    const hash = hashOf(deployment.spec.template);
+    await this.#rollOut(deployment, owned(), hash);
+    const total = (pick: (set: Scaled) => number | undefined, of = owned()): number =>
+      of.reduce((sum, set) => sum + (pick(set) ?? 0), 0);
+    const current = owned().filter((set) => set.metadata.labels?.[HASH_LABEL] === hash);
+    const counts: Counts = {
+      hash,
+      all: total((set) => set.status?.replicas),
+      updated: total((set) => set.status?.replicas, current),
+      available: total((set) => set.status?.availableReplicas),
+    };
+    await writeStatus(this.#parts, DEPLOYMENTS, deployment, {
+      observedGeneration: deployment.metadata.generation ?? 1,
+      replicas: counts.all,
+      updatedReplicas: counts.updated,
+      readyReplicas: total((set) => set.status?.readyReplicas),
+      availableReplicas: counts.available,
+      unavailableReplicas: Math.max(0, total(replicasOf) - counts.available),
+      conditions: this.#conditions(deployment, counts),
+    });
+  }
+}
+
+function state(set: Scaled): SetState {
+  return {
+    replicas: replicasOf(set),
+    available: Math.min(set.status?.availableReplicas ?? 0, replicasOf(set)),
+  };
 }
 
 interface Counts {
