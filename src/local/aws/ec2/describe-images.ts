@@ -1,7 +1,8 @@
 /** Reads of machine images. */
 import type { DescribeImagesRequest, DescribeImagesResult, Image } from '@aws-sdk/client-ec2';
 import { applyFilters, page } from '../filters.ts';
-import type { Account, StoredImage } from '../state/account.ts';
+import type { Account } from '../state/account.ts';
+import type { StoredImage } from '../state/stored.ts';
 import { byIds } from './ids.ts';
 import { tagList } from './tags.ts';
 

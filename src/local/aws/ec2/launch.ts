@@ -1,6 +1,7 @@
 /** From a plan to a machine: what EC2 takes from the account and fills in. */
-import type { Account, StoredReservation } from '../state/account.ts';
+import type { Account } from '../state/account.ts';
 import type { Machine, MachineInterface } from '../state/machines.ts';
+import type { StoredReservation } from '../state/stored.ts';
 import type { Tags, Volume } from '../types.ts';
 import type { LaunchPlan, LaunchRequest } from './plan.ts';
 import { checkQuota, checkSpotRole, checkSpread, choosePartition, reservationFor } from './room.ts';

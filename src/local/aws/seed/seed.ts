@@ -2,8 +2,9 @@
 import type { Cluster } from '@aws-sdk/client-eks';
 import type { ClusterSeed, ImageSeed, PlacementGroupSeed, ReservationSeed, Seed } from '../options.ts';
 import { addProfile, addRole } from '../services/iam.ts';
-import { type Account, type StoredReservation, zoneId } from '../state/account.ts';
+import { type Account, zoneId } from '../state/account.ts';
 import { addressPool } from '../state/network.ts';
+import type { StoredReservation } from '../state/stored.ts';
 
 /** EventBridge messages are worthless after five minutes; Karpenter's own template sets the same retention. */
 const QUEUE_RETENTION_SECONDS = '300';

@@ -2,7 +2,7 @@
 import type { InstanceStatusEvent, RequestLaunchTemplateData, StateReason } from '@aws-sdk/client-ec2';
 import type { Clock } from '../../../kube/clock.ts';
 import type { InstanceListener, InstanceState, LocalInstance, LocalInstances, Tags } from '../types.ts';
-import type { StoredPlacementGroup, StoredReservation, StoredTemplate } from './account.ts';
+import type { StoredPlacementGroup, StoredReservation, StoredTemplate } from './stored.ts';
 
 export interface MachineInterface {
   readonly id: string;
