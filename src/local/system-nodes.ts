@@ -16,25 +16,7 @@ export function systemInstances(
   if (!hardware) throw new RangeError(`Cannot make system nodes: the catalogue has no ${TYPE}`);
   const zones = aws.catalogue.zonesOf(TYPE);
   const zoneIds = new Map(standardZones(aws.region).map(({ name, id }) => [name, id]));
-  const nodeConfig = {
-    apiVersion: 'node.eks.aws/v1alpha1',
-    kind: 'NodeConfig',
-    spec: {
-      cluster: { name: aws.clusterName, apiServerEndpoint: endpoint },
-      kubelet: { flags: ['--node-labels=eks.amazonaws.com/nodegroup=system'] },
-    },
-  };
-  const userData = [
-    'MIME-Version: 1.0',
-    'Content-Type: multipart/mixed; boundary="//"',
-    '',
-    '--//',
-    'Content-Type: application/node.eks.aws',
-    '',
-    JSON.stringify(nodeConfig),
-    '--//--',
-    '',
-  ].join('\n');
+  const userData = userDataFor(aws.clusterName, endpoint);
   return Array.from({ length: count }, (_, index): LocalInstance => {
     const zone = zones[index % zones.length] ?? `${aws.region}a`;
     const privateIp = `10.255.0.${index + 10}`;
@@ -66,4 +48,26 @@ export function systemInstances(
       bootDelayMs: Number.NEGATIVE_INFINITY,
     };
   });
+}
+
+function userDataFor(clusterName: string, endpoint: string): string {
+  const nodeConfig = {
+    apiVersion: 'node.eks.aws/v1alpha1',
+    kind: 'NodeConfig',
+    spec: {
+      cluster: { name: clusterName, apiServerEndpoint: endpoint },
+      kubelet: { flags: ['--node-labels=eks.amazonaws.com/nodegroup=system'] },
+    },
+  };
+  return [
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/mixed; boundary="//"',
+    '',
+    '--//',
+    'Content-Type: application/node.eks.aws',
+    '',
+    JSON.stringify(nodeConfig),
+    '--//--',
+    '',
+  ].join('\n');
 }

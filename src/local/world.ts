@@ -6,6 +6,7 @@ import { customResourceDefinitions } from '../api/crds.ts';
 import { type Clock, steadyClock } from '../kube/clock.ts';
 import type { AwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';
+import type { LocalInstance, LocalInstances } from './aws/types.ts';
 import { startCaches } from './cache.ts';
 import { type Credentials, connect, type KubeApi } from './client.ts';
 import { createClusterObjects } from './cluster-objects.ts';
@@ -150,16 +151,7 @@ async function surround(
   try {
     const folder = await mkdtemp(join(tmpdir(), 'karpenter-local-'));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
-    const aws = await startAws({
-      clock,
-      clusterName,
-      clusterEndpoint: cluster.url,
-      ...caOf(cluster),
-      ...options.aws,
-      ...options.instances,
-      ...portOf(options.awsPort),
-      ...(options.region === undefined ? {} : { region: options.region }),
-    });
+    const aws = await startAws({ clock, clusterName, ...awsOptionsOf(options, cluster) });
     cleanups.push(() => aws.close());
     const client = connect(cluster.url, cluster.credentials);
     cleanups.push(async () => client.close());
@@ -172,7 +164,7 @@ async function surround(
     const resident = systemInstances(systemNodes, aws, cluster.url, clock.now());
     const kubelets = await startKubelets({
       parts,
-      instances: { ...aws.instances, list: () => [...resident, ...aws.instances.list()] },
+      instances: withResidents(aws.instances, resident),
       region: aws.region,
       clusterName,
       endpoint: cluster.url,
@@ -197,6 +189,21 @@ async function surround(
     throw error;
   }
 }
+
+const awsOptionsOf = (options: WorldOptions, cluster: ExistingCluster) => ({
+  clusterEndpoint: cluster.url,
+  ...caOf(cluster),
+  ...options.aws,
+  ...options.instances,
+  ...portOf(options.awsPort),
+  ...(options.region === undefined ? {} : { region: options.region }),
+});
+
+const withResidents = (instances: LocalInstances, residents: readonly LocalInstance[]): LocalInstances => ({
+  list: () => [...residents, ...instances.list()],
+  get: (id) => instances.get(id),
+  subscribe: (listener) => instances.subscribe(listener),
+});
 
 /** What DescribeCluster says of the API server's certificate. */
 const caOf = ({ credentials }: ExistingCluster): { readonly clusterCaBase64?: string } =>

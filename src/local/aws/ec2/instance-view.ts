@@ -74,14 +74,7 @@ function identity(account: Account, machine: Machine, launchIndex: number): Inst
         ? { CapacityReservationTarget: data.CapacityReservationSpecification.CapacityReservationTarget }
         : {}),
     },
-    MetadataOptions: {
-      State: 'applied',
-      HttpEndpoint: data.MetadataOptions?.HttpEndpoint ?? 'enabled',
-      HttpTokens: data.MetadataOptions?.HttpTokens ?? 'optional',
-      HttpPutResponseHopLimit: data.MetadataOptions?.HttpPutResponseHopLimit ?? 1,
-      HttpProtocolIpv6: data.MetadataOptions?.HttpProtocolIpv6 ?? 'disabled',
-      InstanceMetadataTags: data.MetadataOptions?.InstanceMetadataTags ?? 'disabled',
-    },
+    MetadataOptions: metadataOptions(data),
     ...(machine.instanceProfile
       ? {
           IamInstanceProfile: {
@@ -92,6 +85,15 @@ function identity(account: Account, machine: Machine, launchIndex: number): Inst
       : {}),
   };
 }
+
+const metadataOptions = ({ MetadataOptions: given }: Machine['data']): Instance['MetadataOptions'] => ({
+  State: 'applied',
+  HttpEndpoint: given?.HttpEndpoint ?? 'enabled',
+  HttpTokens: given?.HttpTokens ?? 'optional',
+  HttpPutResponseHopLimit: given?.HttpPutResponseHopLimit ?? 1,
+  HttpProtocolIpv6: given?.HttpProtocolIpv6 ?? 'disabled',
+  InstanceMetadataTags: given?.InstanceMetadataTags ?? 'disabled',
+});
 
 function attachments(account: Account, machine: Machine): Partial<Instance> {
   const groups = (ids: readonly string[]): { GroupId: string; GroupName: string | undefined }[] =>
