@@ -1,4 +1,5 @@
 /** Writing back what a reconcile changed, as JSON merge patches of the difference. */
+
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import { own, put } from '../api/own.ts';

@@ -1,4 +1,5 @@
 /** A queue of keys to work on, made for reconcilers: it remembers that a key needs work, not how often it was said. */
+
 import { backOffMs } from './backoff.ts';
 import { type Clock, monotonicMs } from './clock.ts';
 import type { Limiter } from './limiter.ts';
