@@ -43,26 +43,30 @@ const LONGEST_TIMER_MS = 60_000;
 
 /** The machine's time, as it is set again: a deadline is a moment of the API server's objects, not a stretch of ours. */
 export const realClock = (): Clock => ({
-  ...ticking(1, () => Date.now()),
+  ...ticking(1, () => Date.now(), false),
   // from about the epoch, so that no moment of the process is near zero, which elsewhere stands for long ago
   monotonic: () => performance.timeOrigin + performance.now(),
 });
 
 /** A clock of its own that starts at `originMs` and runs `factor` times as fast as real time, whatever becomes of that. */
-export function steadyClock(factor: number, originMs: number = Date.now()): Clock {
+export function steadyClock(factor = 1, originMs: number = Date.now()): Clock {
+  if (!(factor > 0)) throw new RangeError(`Cannot run a clock: time scale is ${factor}, it must be above 0`);
   const started = performance.now();
-  return ticking(factor, () => Math.floor(originMs + (performance.now() - started) * factor));
+  return ticking(factor, () => Math.floor(originMs + (performance.now() - started) * factor), true);
 }
 
-function ticking(factor: number, now: () => number): Clock {
+function ticking(factor: number, now: () => number, isSteady: boolean): Clock {
   const after = (ms: number, fire: () => void): (() => void) => {
     const dueMs = now() + ms;
     let timer: NodeJS.Timeout | undefined;
     const arm = (leftMs: number): void => {
       const partMs = Math.min(leftMs, LONGEST_TIMER_MS);
-      // Whichever comes first, so that a time that is put back does not stretch a wait.
-      const next = (): void => (leftMs > partMs && now() < dueMs ? arm(leftMs - partMs) : fire());
-      timer = setTimeout(next, partMs);
+      timer = setTimeout(() => {
+        // Timers may fire a millisecond early, which is long where time runs fast. A time that may be put back is not
+        // asked: that would stretch the wait.
+        const restMs = isSteady ? (dueMs - now()) / factor : leftMs - partMs;
+        return restMs > 0 && now() < dueMs ? arm(restMs) : fire();
+      }, partMs);
     };
     arm(Math.max(0, ms / factor));
     return () => clearTimeout(timer);

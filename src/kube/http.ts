@@ -36,6 +36,8 @@ export interface ConnectOptions extends ConnectionOptions {
   /** Requests per second and in a burst. Default 200 and 300. */
   readonly qps?: number;
   readonly burst?: number;
+  /** How often a request that failed is sent again. Default 6. */
+  readonly mostRetries?: number;
   /** The longest wait that the server may ask for, in milliseconds. Default 5 seconds. */
   readonly longestRetryAfterMs?: number;
   /** How we identify ourselves, `karpenter/<version>`. */
@@ -50,11 +52,13 @@ export interface HttpKubeClient extends KubeClient {
   readonly caBundle: string | undefined;
   /** Namespace of the pod or of the kubeconfig's context. */
   readonly namespace: string | undefined;
-  /** GETs any other path, such as `/version`. @throws ApiError */
-  raw(path: string, signal?: AbortSignal): Promise<unknown>;
+  /** GETs any other path, such as `/version`, or sends another request to it. @throws ApiError */
+  raw(path: string, signal?: AbortSignal, request?: RawRequest): Promise<unknown>;
   /** Drops idle connections. */
   close(): void;
 }
+
+export type RawRequest = Partial<Pick<Exchange, 'method' | 'body' | 'contentType'>>;
 
 const PAGE = 500;
 const MOST_RETRIES = 6;
@@ -128,7 +132,7 @@ export function connect(options: ConnectOptions): HttpKubeClient {
         return await read(await attempt(ask, renew));
       } catch (error) {
         nameRequest(error, ask);
-        const waitMs = retryWait(error, { ask, failures, renewed: renew, longestMs: options.longestRetryAfterMs });
+        const waitMs = retryWait(error, { ask, failures, renewed: renew }, options);
         if (waitMs === undefined) throw error;
         renew = error instanceof ApiError && error.status === 401;
         log.debug('retrying request', { method: ask.method, path: ask.path, waitMs: Math.round(waitMs), error });
@@ -204,7 +208,7 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     caBundle: connection.caBundle,
     namespace: connection.namespace,
     close: () => connection.close(),
-    raw: (path, signal) => json({ method: 'GET', path, signal }, (answer) => answer),
+    raw: (path, signal, request) => json({ method: 'GET', ...request, path, signal }, (answer) => answer),
     get: (kind, ref) => objectOf({ method: 'GET', path: objectPath(kind, ref), kind }),
     find: async <T extends KubeObject>(kind: Kind<T>, ref: Ref) => {
       try {
@@ -273,12 +277,15 @@ interface Failed {
   readonly failures: number;
   /** Whether the credentials were new. */
   readonly renewed: boolean;
-  readonly longestMs: number | undefined;
 }
 
 /** How long to wait before a failed request is repeated; undefined when it is not. */
-function retryWait(error: unknown, { ask, failures, renewed, longestMs }: Failed): number | undefined {
-  if (ask.signal?.aborted || failures >= MOST_RETRIES) return undefined;
+function retryWait(
+  error: unknown,
+  { ask, failures, renewed }: Failed,
+  { mostRetries = MOST_RETRIES, longestRetryAfterMs = LONGEST_RETRY_AFTER_MS }: ConnectOptions,
+): number | undefined {
+  if (ask.signal?.aborted || failures >= mostRetries) return undefined;
   if (error instanceof ConnectionError) {
     // a watcher reconnects by itself, with its own patience
     const isHarmless = error.wasNotSent || ask.method !== 'POST';
@@ -289,7 +296,7 @@ function retryWait(error: unknown, { ask, failures, renewed, longestMs }: Failed
   // a creation may have taken effect behind a server that is not available: see `createOnce`
   const wasNotServed = error.status === 429 || (error.status === 503 && ask.method !== 'POST');
   if (!wasNotServed || error.retryAfterMs === undefined || ask.keepRefusals) return undefined;
-  return Math.max(Math.min(error.retryAfterMs, longestMs ?? LONGEST_RETRY_AFTER_MS), backOffMs(RETRY, failures));
+  return Math.max(Math.min(error.retryAfterMs, longestRetryAfterMs), backOffMs(RETRY, failures));
 }
 
 function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {

@@ -12,12 +12,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { backOffMs } from './backoff.ts';
-import { trimmedObject } from './trimmed-object.ts';
 import { ApiError, type KubeClient, type WatchEvent } from './client.ts';
 import { type Clock, monotonicMs } from './clock.ts';
 import { pageCount } from './pages.ts';
 import type { ObjectStore } from './store.ts';
 import { ConnectionError } from './transport.ts';
+import { trimmedObject } from './trimmed-object.ts';
 import { isEarlier } from './versions.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {

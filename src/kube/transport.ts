@@ -22,6 +22,8 @@ export interface Exchange {
 export class ConnectionError extends Error {
   /** The server cannot have seen the request. */
   readonly wasNotSent: boolean;
+  /** The connection was kept from an earlier request: the server may have closed it for having been idle. */
+  wasKept = false;
   /** Method and path, where an answer belongs to one. */
   request?: string;
 
@@ -69,7 +71,9 @@ export async function exchange(connection: Connection, userAgent: string, ask: E
       if (ask.signal?.aborted) return reject(ask.signal.reason);
       if (error instanceof ConnectionError) return reject(error);
       const wasNotSent = NOT_SENT.has(error.code ?? '');
-      reject(new ConnectionError(`Cannot reach the API server at ${server.host}`, wasNotSent, { cause: error }));
+      const broken = new ConnectionError(`Cannot reach the API server at ${server.host}`, wasNotSent, { cause: error });
+      broken.wasKept = request.reusedSocket && error.code === 'ECONNRESET';
+      reject(broken);
     });
     request.end(payload);
   });

@@ -1,8 +1,14 @@
-/** Caches of the API server's objects, kept by list and watch, for the world's own parts. */
+/**
+ * Caches of the API server's objects, kept by list and watch, for the world's own parts. The operator's informers do not
+ * fit them: what a part writes, such as the scheduler a binding, it must see at its next look, and neither an earlier
+ * event nor a list that was under way may take it back. Informers hold what the API server told, and nothing else.
+ */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
-import { ApiFailure, type KubeApi, type Ref } from './client.ts';
-import type { Clock } from './clock.ts';
+import { ApiError, type Ref } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import { keyOf } from '../kube/store.ts';
+import type { KubeApi } from './client.ts';
 
 /** Called with the state after and before a change; one of them is missing when the object came or went. */
 export type Listener<T extends KubeObject> = (now: T | undefined, before: T | undefined) => void;
@@ -32,13 +38,6 @@ export interface CacheSource {
   log(message: string): void;
 }
 
-export const keyOf = (ref: Ref): string => (ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name);
-
-export function refOf(key: string): Ref {
-  const slash = key.indexOf('/');
-  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
 /** Resource versions of one kind are ordered numbers. */
 const versionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion ?? 0);
 
@@ -61,94 +60,123 @@ export function startCaches(source: CacheSource): Caches {
 
 /** Lists a kind, watches it from there, lists again when the history is gone (410), and reconnects when it breaks. */
 export function watchList<T extends KubeObject>(kind: Kind<T>, source: CacheSource): Cache<T> {
-  const { client, clock, signal } = source;
-  const objects = new Map<string, T>();
-  // Objects that an own request removed: late events must not bring them back.
-  const buried = new Set<string>();
-  const listeners: Listener<T>[] = [];
-  let announce: () => void = () => {};
-  const synced = new Promise<void>((resolve) => {
-    announce = resolve;
-  });
+  const cache = new WatchedCache(kind, source);
+  void cache.run();
+  return cache;
+}
 
-  const tell = (now: T | undefined, before: T | undefined): void => {
-    for (const listener of listeners) listener(now, before);
-  };
-  const put = (object: T): void => {
-    const key = keyOf(object.metadata);
-    const before = objects.get(key);
-    if (buried.has(object.metadata.uid ?? '')) return;
-    if (before && before.metadata.uid === object.metadata.uid && versionOf(before) >= versionOf(object)) return;
-    objects.set(key, object);
-    tell(object, before);
-  };
-  const remove = (object: T): void => {
-    const key = keyOf(object.metadata);
-    const before = objects.get(key);
-    // A successor of the same name stays.
-    if (!before || before.metadata.uid !== object.metadata.uid) return;
-    objects.delete(key);
-    tell(undefined, before);
-  };
+class WatchedCache<T extends KubeObject> implements Cache<T> {
+  readonly synced: Promise<void>;
+  readonly #kind: Kind<T>;
+  readonly #source: CacheSource;
+  readonly #objects = new Map<string, T>();
+  /** Objects that an own request removed: late events must not bring them back. */
+  readonly #buried = new Set<string>();
+  readonly #listeners: Listener<T>[] = [];
+  readonly #announce: () => void;
+  /** Where the next watch starts; undefined calls for a fresh list. */
+  #version: string | undefined;
 
-  const relist = async (): Promise<string> => {
-    const list = await client.list(kind);
-    const present = new Set(list.items.map((item) => keyOf(item.metadata)));
-    const horizon = Number(list.metadata.resourceVersion ?? 0);
-    for (const object of [...objects.values()])
-      if (!present.has(keyOf(object.metadata)) && versionOf(object) <= horizon) remove(object);
-    for (const item of list.items) put(item);
-    buried.clear();
-    announce();
-    return list.metadata.resourceVersion ?? '0';
-  };
+  constructor(kind: Kind<T>, source: CacheSource) {
+    this.#kind = kind;
+    this.#source = source;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.synced = promise;
+    this.#announce = resolve;
+  }
 
-  // Where the next watch starts; undefined calls for a fresh list.
-  let version: string | undefined;
-  const follow = async (from: string): Promise<void> => {
-    for await (const { type, object } of client.watch(kind, from, signal)) {
-      version = object.metadata.resourceVersion ?? version;
-      if (type === 'ADDED' || type === 'MODIFIED') put(object);
-      else if (type === 'DELETED') {
-        buried.delete(object.metadata.uid ?? '');
-        remove(object);
-      }
-    }
-  };
+  get(ref: Ref): T | undefined {
+    return this.#objects.get(keyOf(ref));
+  }
 
-  const run = async (): Promise<void> => {
+  list(): readonly T[] {
+    return [...this.#objects.values()];
+  }
+
+  subscribe(listener: Listener<T>): void {
+    this.#listeners.push(listener);
+    for (const object of this.#objects.values()) listener(object, undefined);
+  }
+
+  wrote(object: T): void {
+    this.#put(object);
+  }
+
+  removed(object: T): void {
+    this.#buried.add(object.metadata.uid ?? '');
+    this.#remove(object);
+  }
+
+  /** Until the source's signal aborts. */
+  async run(): Promise<void> {
+    const { clock, signal } = this.#source;
     while (!signal.aborted) {
       try {
-        if (version === undefined) version = await relist();
+        if (this.#version === undefined) this.#version = await this.#relist();
         else {
-          await follow(version);
+          await this.#follow(this.#version);
           // A server that ends watches at once must not be asked in a tight loop.
           await clock.sleep(RECONNECT_MS, signal);
         }
       } catch (error) {
         if (signal.aborted) return;
         // An answer that is an error (410 above all) means the version is of no use; a broken connection does not.
-        if (error instanceof ApiFailure) version = undefined;
-        if (error instanceof ApiFailure && error.status === 410) continue;
-        source.log(`watch of ${kind.plural}: ${String(error)}`);
+        if (error instanceof ApiError) this.#version = undefined;
+        if (error instanceof ApiError && error.status === 410) continue;
+        this.#source.log(`watch of ${this.#kind.plural}: ${String(error)}`);
         await clock.sleep(RETRY_MS, signal);
       }
     }
-  };
-  void run();
+  }
 
-  return {
-    get: (ref) => objects.get(keyOf(ref)),
-    list: () => [...objects.values()],
-    synced,
-    subscribe(listener) {
-      listeners.push(listener);
-      for (const object of objects.values()) listener(object, undefined);
-    },
-    wrote: put,
-    removed(object) {
-      buried.add(object.metadata.uid ?? '');
-      remove(object);
-    },
-  };
+  async #relist(): Promise<string> {
+    const list = await this.#source.client.list(this.#kind);
+    const present = new Set(list.items.map((item) => keyOf(item.metadata)));
+    const horizon = Number(list.metadata.resourceVersion ?? 0);
+    for (const object of this.list())
+      if (!present.has(keyOf(object.metadata)) && versionOf(object) <= horizon) this.#remove(object);
+    for (const item of list.items) this.#put(item);
+    this.#buried.clear();
+    this.#announce();
+    return list.metadata.resourceVersion ?? '0';
+  }
+
+  async #follow(from: string): Promise<void> {
+    const { client, signal } = this.#source;
+    for await (const event of client.watch(this.#kind, from, signal)) {
+      if (event.type === 'BOOKMARK') {
+        this.#version = event.resourceVersion;
+        continue;
+      }
+      const { type, object } = event;
+      this.#version = object.metadata.resourceVersion ?? this.#version;
+      if (type !== 'DELETED') this.#put(object);
+      else {
+        this.#buried.delete(object.metadata.uid ?? '');
+        this.#remove(object);
+      }
+    }
+  }
+
+  #put(object: T): void {
+    const key = keyOf(object.metadata);
+    const before = this.#objects.get(key);
+    if (this.#buried.has(object.metadata.uid ?? '')) return;
+    if (before && before.metadata.uid === object.metadata.uid && versionOf(before) >= versionOf(object)) return;
+    this.#objects.set(key, object);
+    this.#tell(object, before);
+  }
+
+  #remove(object: T): void {
+    const key = keyOf(object.metadata);
+    const before = this.#objects.get(key);
+    // A successor of the same name stays.
+    if (!before || before.metadata.uid !== object.metadata.uid) return;
+    this.#objects.delete(key);
+    this.#tell(undefined, before);
+  }
+
+  #tell(now: T | undefined, before: T | undefined): void {
+    for (const listener of this.#listeners) listener(now, before);
+  }
 }

@@ -1,4 +1,7 @@
-/** Conditions in the status of built-in objects. */
+/**
+ * Writes conditions of built-in objects. Those of api/conditions.ts do not fit them: there Ready sums up other conditions,
+ * every condition has an observed generation, and what has not changed is told by the object staying the same.
+ */
 import type { Condition } from '../api/kubernetes.ts';
 
 type NewCondition = Omit<Condition, 'lastTransitionTime'>;
@@ -17,13 +20,3 @@ export function withConditions(
   }
   return [...all.values()];
 }
-
-export const conditionOf = (
-  object: { readonly status?: { readonly conditions?: readonly Condition[] } },
-  type: string,
-): Condition | undefined => object.status?.conditions?.find((one) => one.type === type);
-
-export const hasCondition = (
-  object: { readonly status?: { readonly conditions?: readonly Condition[] } },
-  type: string,
-): boolean => conditionOf(object, type)?.status === 'True';

@@ -1,10 +1,10 @@
 /** What every part of the local control plane gets. */
-
+import { timestamp } from '../api/conditions.ts';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
+import type { Clock } from '../kube/clock.ts';
 import type { CacheSource, Caches } from './cache.ts';
 import { isGone, type KubeApi } from './client.ts';
-import { type Clock, timestamp } from './clock.ts';
 
 export interface Parts extends CacheSource {
   readonly caches: Caches;

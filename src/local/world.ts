@@ -3,19 +3,20 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { customResourceDefinitions } from '../api/crds.ts';
+import { type Clock, steadyClock } from '../kube/clock.ts';
 import type { AwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';
+import type { LocalInstance, LocalInstances } from './aws/types.ts';
 import { startCaches } from './cache.ts';
 import { type Credentials, connect, type KubeApi } from './client.ts';
-import { type Clock, scaledClock } from './clock.ts';
-import { createClusterObjects } from './clusterobjects.ts';
+import { createClusterObjects } from './cluster-objects.ts';
+import { type LocalApiServer, startApiServer } from './kubernetes/apiserver/server.ts';
+import { startWorkloads } from './kubernetes/controllers/index.ts';
 import { type Kubelets, startKubelets } from './kubernetes/kubelets/index.ts';
 import type { KubeletOptions } from './kubernetes/kubelets/options.ts';
 import { startScheduler } from './kubernetes/scheduler/index.ts';
-import { type LocalApiServer, startApiServer } from './kubernetes/server.ts';
-import { startWorkloads } from './kubernetes/workloads/index.ts';
 import type { Parts } from './parts.ts';
-import { systemInstances } from './systemnodes.ts';
+import { systemInstances } from './system-nodes.ts';
 
 export interface WorldOptions {
   /** How many seconds of the world pass in one real second. Default 1. */
@@ -77,7 +78,7 @@ export interface World extends Surroundings {
 
 /** Starts a world on loopback addresses. @throws Error when a port is taken */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const clock = options.clock ?? scaledClock(options.timeScale);
+  const clock = options.clock ?? steadyClock(options.timeScale);
   const server = await startApiServer({ clock, host: '127.0.0.1', ...portOf(options.kubePort) });
   const cluster = { url: server.url, credentials: {}, kubeconfig: server.kubeconfig() };
   const surroundings = await surround(
@@ -118,7 +119,7 @@ export function joinCluster(
 ): Promise<Surroundings> {
   return surround(
     cluster,
-    { ...options, clock: scaledClock() },
+    { ...options, clock: steadyClock() },
     {
       startControllers: async () => {},
       stopped: async () => {},
@@ -150,16 +151,7 @@ async function surround(
   try {
     const folder = await mkdtemp(join(tmpdir(), 'karpenter-local-'));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
-    const aws = await startAws({
-      clock,
-      clusterName,
-      clusterEndpoint: cluster.url,
-      ...caOf(cluster),
-      ...options.aws,
-      ...options.instances,
-      ...portOf(options.awsPort),
-      ...(options.region === undefined ? {} : { region: options.region }),
-    });
+    const aws = await startAws({ clock, clusterName, ...awsOptionsOf(options, cluster) });
     cleanups.push(() => aws.close());
     const client = connect(cluster.url, cluster.credentials);
     cleanups.push(async () => client.close());
@@ -172,7 +164,7 @@ async function surround(
     const resident = systemInstances(systemNodes, aws, cluster.url, clock.now());
     const kubelets = await startKubelets({
       parts,
-      instances: { ...aws.instances, list: () => [...resident, ...aws.instances.list()] },
+      instances: withResidents(aws.instances, resident),
       region: aws.region,
       clusterName,
       endpoint: cluster.url,
@@ -197,6 +189,21 @@ async function surround(
     throw error;
   }
 }
+
+const awsOptionsOf = (options: WorldOptions, cluster: ExistingCluster) => ({
+  clusterEndpoint: cluster.url,
+  ...caOf(cluster),
+  ...options.aws,
+  ...options.instances,
+  ...portOf(options.awsPort),
+  ...(options.region === undefined ? {} : { region: options.region }),
+});
+
+const withResidents = (instances: LocalInstances, residents: readonly LocalInstance[]): LocalInstances => ({
+  list: () => [...residents, ...instances.list()],
+  get: (id) => instances.get(id),
+  subscribe: (listener) => instances.subscribe(listener),
+});
 
 /** What DescribeCluster says of the API server's certificate. */
 const caOf = ({ credentials }: ExistingCluster): { readonly clusterCaBase64?: string } =>

@@ -14,6 +14,7 @@ import { addResources } from '../engine/resources.ts';
 import type { Informers, Store } from '../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../kube/clock.ts';
 import { watchDefaultSpread } from './default-spread.ts';
+import { NamedCounter } from './named-counter.ts';
 import { providerIdOf, stateNode } from './node.ts';
 import { PodTimings } from './pod-timings.ts';
 import { RegistrationHealth } from './registration-health.ts';
@@ -25,7 +26,6 @@ import {
   PODS_BY_NODE,
   type Stores,
 } from './stores.ts';
-import { NamedCounter } from './named-counter.ts';
 import { UnlaunchedClaims } from './unlaunched.ts';
 import { VirtualPods } from './virtual-pods.ts';
 

@@ -1,7 +1,7 @@
 /** Versions that a server has forgotten, or that it does not know yet, for lists, their pages and watches. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scaledClock } from '../../src/local/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/server.ts';
+import { steadyClock } from '../../src/kube/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';
 import { comparable, normal } from './parity/normal.ts';
@@ -22,7 +22,7 @@ describe('what a server remembers', () => {
   beforeAll(async () => {
     // Its cache would remember what etcd forgets.
     plane = await startControlPlane({ controllers: false, apiServerFlags: ['--watch-cache=false'] });
-    local = await startApiServer({ clock: scaledClock() });
+    local = await startApiServer({ clock: steadyClock() });
     both = await Promise.all([
       begin(serverAt(plane.url, plane.credentials), forgetAll),
       begin(serverAt(local.url), async () => local.faults.expireHistory()),

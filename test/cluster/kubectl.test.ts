@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../src/api/crds.ts';
-import { scaledClock } from '../../src/local/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/server.ts';
+import { steadyClock } from '../../src/kube/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { CHANGES, KINDS, NAMED, SHOWS } from './parity/kubectl.ts';
 
@@ -62,7 +62,7 @@ describe('kubectl on the local API server and on a real one', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'karpenter-kubectl-'));
     plane = await startControlPlane({ controllers: false });
-    local = await startApiServer({ clock: scaledClock() });
+    local = await startApiServer({ clock: steadyClock() });
     const kubeconfig = join(folder, 'kubeconfig');
     await writeFile(kubeconfig, local.kubeconfig());
     real = await kubectl(plane.kubeconfig, 'real');

@@ -1,7 +1,7 @@
 /** Ends of objects, as the controllers of a real control plane and the local server bring them about. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scaledClock } from '../../src/local/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/server.ts';
+import { steadyClock } from '../../src/kube/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Server, serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';
@@ -15,7 +15,7 @@ describe('what becomes of objects on a real control plane and on the local serve
 
   beforeAll(async () => {
     plane = await startControlPlane();
-    local = await startApiServer({ clock: scaledClock() });
+    local = await startApiServer({ clock: steadyClock() });
     servers = [serverAt(plane.url, plane.credentials), serverAt(local.url)];
   }, 180_000);
   afterAll(async () => {

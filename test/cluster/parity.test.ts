@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../src/api/crds.ts';
-import { scaledClock } from '../../src/local/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/server.ts';
+import { steadyClock } from '../../src/kube/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';
@@ -50,7 +50,7 @@ describe('the local API server and a real one', () => {
 
   beforeAll(async () => {
     plane = await startControlPlane({ controllers: false });
-    local = await startApiServer({ clock: scaledClock() });
+    local = await startApiServer({ clock: steadyClock() });
     servers = { real: serverAt(plane.url, plane.credentials), ours: serverAt(local.url) };
     for (const crd of customResourceDefinitions()) {
       local.install(crd);

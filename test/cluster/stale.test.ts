@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
 import { steadyClock } from '../../src/kube/clock.ts';
-import { ApiFailure, connect } from '../../src/local/client.ts';
+import { ApiError, connect } from '../../src/local/client.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { type Cluster, startCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
@@ -71,7 +71,7 @@ describe('an operator without leader election', () => {
     try {
       for await (const _ of cluster.kube.watch(NODE_CLAIM, version, stop.signal)) return false;
     } catch (error) {
-      return error instanceof ApiFailure && error.status === 410;
+      return error instanceof ApiError && error.status === 410;
     } finally {
       clearTimeout(limit);
       stop.abort();
@@ -122,7 +122,7 @@ describe('an operator without leader election', () => {
       await client.list(NODE_CLAIM);
       return false;
     } catch (error) {
-      return error instanceof ApiFailure && error.status === 401;
+      return error instanceof ApiError && error.status === 401;
     } finally {
       client.close();
     }

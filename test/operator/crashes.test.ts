@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { getCondition } from '../../src/api/conditions.ts';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import { type CrashableOperator, type CrashPoint, crashableOperator, marks } from './crashable-operator.ts';
 import type { Moment, SeenRequest } from './cuttable-proxy.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { type CrashPoint, type CrashableOperator, marks, crashableOperator } from './crashable-operator.ts';
 import { BRISK, budgetFor, leaks, outgrow, pool } from './pools.ts';
 
 let scenario: Scenario;

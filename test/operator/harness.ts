@@ -25,7 +25,7 @@ import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { SimulationRunner } from '../../src/engine-worker/simulation-runner.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';
 import { collectionPath, type KubeApi } from '../../src/local/client.ts';
-import type { LocalApiServer } from '../../src/local/kubernetes/server.ts';
+import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { type PacedClock, pacedClock } from '../support/paced-clock.ts';

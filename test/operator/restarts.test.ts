@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LEASE } from '../../src/api/kinds.ts';
-import { deployment, type Scenario, startScenario } from './harness.ts';
 import { crashableOperator } from './crashable-operator.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');

@@ -11,8 +11,8 @@ import { DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../src/api/kinds.ts';
+import { type CrashableOperator, crashableOperator, marks } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { type CrashableOperator, marks, crashableOperator } from './crashable-operator.ts';
 import { apart, BRISK, budgetFor, leaks, type PoolShape, pool } from './pools.ts';
 import { dice } from './random.ts';
 

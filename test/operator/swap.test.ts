@@ -1,8 +1,8 @@
 /** Several nodes are exchanged for others that cost less together, which consolidation one by one cannot do. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
+import { type CrashableOperator, type CrashPoint, crashableOperator } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { type CrashPoint, type CrashableOperator, crashableOperator } from './crashable-operator.ts';
 import { BRISK, commands, leaks, type PoolShape, pool } from './pools.ts';
 
 let scenario: Scenario;

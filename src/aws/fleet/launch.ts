@@ -36,7 +36,13 @@ import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
 import type { FleetAnswer, Fleets } from './batch.ts';
 import { launchError, noteFleetErrors } from './failures.ts';
-import { chooseCapacityType, filterForLaunch, type LaunchRequirements, MAX_FLEET_TYPES, type Rejection } from './filters.ts';
+import {
+  chooseCapacityType,
+  filterForLaunch,
+  type LaunchRequirements,
+  MAX_FLEET_TYPES,
+  type Rejection,
+} from './filters.ts';
 import { fleetRequest, overridesOf, type TemplateConfig } from './request.ts';
 
 /** With fewer types, falling back from spot to on-demand gets likely. */

@@ -180,7 +180,11 @@ export class Shop {
   }
 
   /** The kind to add next to the node being filled, and how many of it. Kinds that fit no more leave the list. */
-  #next(room: number[], leftOf: (kind: number) => number, wish: PurchaseRequest): { kind: number; batch: number } | undefined {
+  #next(
+    room: number[],
+    leftOf: (kind: number) => number,
+    wish: PurchaseRequest,
+  ): { kind: number; batch: number } | undefined {
     let best = -1;
     let bestValue = 0;
     let bestLoad = 0;

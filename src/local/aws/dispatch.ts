@@ -1,6 +1,6 @@
 /** From an HTTP request to the service that it is signed for, through rate limits and faults, and back. */
 import { throttled } from './faults.ts';
-import { EC2_RATE_LIMITS, type RateLimiter, rateLimiter } from './ratelimits.ts';
+import { EC2_RATE_LIMITS, type RateLimiter, rateLimiter } from './rate-limits.ts';
 import { GLOBAL_SERVICES } from './services/services.ts';
 import type { Account } from './state/account.ts';
 import { AwsError } from './wire/error.ts';

@@ -44,83 +44,100 @@ interface Entry {
   left: number | undefined;
 }
 
-export function faultBook(random: Random): FaultBook {
-  const entries: Entry[] = [];
-  let added = 0;
+export const faultBook = (random: Random): FaultBook => new RuleBook(random);
 
-  const spend = (entry: Entry): void => {
+class RuleBook implements FaultBook {
+  readonly #random: Random;
+  #entries: readonly Entry[] = [];
+  #added = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  add(rule: FaultRule): string {
+    checkRule(rule);
+    this.#added += 1;
+    const id = `fault-${this.#added}`;
+    const left = rule.kind === 'capacity' ? (rule.remaining ?? 0) : 'times' in rule ? rule.times : undefined;
+    this.#entries = [...this.#entries, { id, rule, left }];
+    return id;
+  }
+
+  clear(id?: string): void {
+    this.#entries = id === undefined ? [] : this.#entries.filter((entry) => entry.id !== id);
+  }
+
+  list(): ReturnType<FaultBook['list']> {
+    return this.#entries.map(({ id, rule, left }) => (left === undefined ? { id, rule } : { id, rule, left }));
+  }
+
+  onCall(service: string, action: string): Disturbance {
+    let delayMs = 0;
+    for (const entry of this.#entries) {
+      const { rule } = entry;
+      if (rule.kind === 'latency' && wildcard(rule.action ?? '*')(action)) {
+        this.#spend(entry);
+        delayMs += rule.ms;
+      }
+    }
+    for (const entry of this.#entries) {
+      if (!strikes(entry.rule, action, this.#random)) continue;
+      this.#spend(entry);
+      return { delayMs, ...outcomeOf(entry.rule, service, action) };
+    }
+    return { delayMs, error: undefined, broken: undefined };
+  }
+
+  shortage(pool: Pool): AwsError | undefined {
+    for (const { rule, left } of this.#entries) {
+      if (rule.kind === 'capacity' && left === 0 && matchesPool(rule, pool)) return shortageError(pool, rule.code);
+    }
+    return undefined;
+  }
+
+  launched(pool: Pool): void {
+    for (const entry of this.#entries) {
+      if (entry.rule.kind === 'capacity' && entry.left && matchesPool(entry.rule, pool)) this.#spend(entry);
+    }
+  }
+
+  hidden(pool: Pool): { readonly machineMs: number; readonly tagsMs: number } {
+    return { machineMs: this.#sumOf('invisible', pool), tagsMs: this.#sumOf('late-tags', pool) };
+  }
+
+  boot(pool: Pool): { readonly joins: boolean; readonly bootDelayMs: number } {
+    let joins = true;
+    for (const entry of this.#entries) {
+      if (entry.rule.kind !== 'never-joins' || !matchesPool(entry.rule, pool)) continue;
+      this.#spend(entry);
+      joins = false;
+    }
+    return { joins, bootDelayMs: this.#sumOf('slow-boot', pool) };
+  }
+
+  isSpotRoleMissing(): boolean {
+    return this.#entries.some(({ rule }) => rule.kind === 'no-spot-role');
+  }
+
+  #spend(entry: Entry): void {
     if (entry.left === undefined) return;
     entry.left -= 1;
     // an exhausted capacity rule goes on refusing; every other rule is over once used up
-    if (entry.left <= 0 && entry.rule.kind !== 'capacity') entries.splice(entries.indexOf(entry), 1);
-  };
+    if (entry.left <= 0 && entry.rule.kind !== 'capacity') this.clear(entry.id);
+  }
+
   /** Milliseconds of all rules of a kind for a pool. */
-  const sumOf = (kind: 'slow-boot' | 'invisible' | 'late-tags', pool: Pool): number => {
+  #sumOf(kind: 'slow-boot' | 'invisible' | 'late-tags', pool: Pool): number {
     let ms = 0;
-    for (const entry of [...entries]) {
+    for (const entry of this.#entries) {
       const { rule } = entry;
       if (rule.kind !== kind || !matchesPool(rule, pool)) continue;
-      spend(entry);
+      this.#spend(entry);
       ms += rule.ms;
     }
     return ms;
-  };
-
-  return {
-    add(rule) {
-      checkRule(rule);
-      added += 1;
-      const id = `fault-${added}`;
-      const left = rule.kind === 'capacity' ? (rule.remaining ?? 0) : 'times' in rule ? rule.times : undefined;
-      entries.push({ id, rule, left });
-      return id;
-    },
-    clear(id) {
-      const kept = id === undefined ? [] : entries.filter((entry) => entry.id !== id);
-      entries.splice(0, entries.length, ...kept);
-    },
-    list: () => entries.map(({ id, rule, left }) => (left === undefined ? { id, rule } : { id, rule, left })),
-
-    onCall(service, action) {
-      let delayMs = 0;
-      for (const entry of [...entries]) {
-        const { rule } = entry;
-        if (rule.kind === 'latency' && wildcard(rule.action ?? '*')(action)) {
-          spend(entry);
-          delayMs += rule.ms;
-        }
-      }
-      for (const entry of [...entries]) {
-        if (!strikes(entry.rule, action, random)) continue;
-        spend(entry);
-        return { delayMs, ...outcomeOf(entry.rule, service, action) };
-      }
-      return { delayMs, error: undefined, broken: undefined };
-    },
-
-    shortage(pool) {
-      for (const { rule, left } of entries) {
-        if (rule.kind === 'capacity' && left === 0 && matchesPool(rule, pool)) return shortageError(pool, rule.code);
-      }
-      return undefined;
-    },
-    launched(pool) {
-      for (const entry of entries) {
-        if (entry.rule.kind === 'capacity' && entry.left && matchesPool(entry.rule, pool)) spend(entry);
-      }
-    },
-    hidden: (pool) => ({ machineMs: sumOf('invisible', pool), tagsMs: sumOf('late-tags', pool) }),
-    boot(pool) {
-      let joins = true;
-      for (const entry of [...entries]) {
-        if (entry.rule.kind !== 'never-joins' || !matchesPool(entry.rule, pool)) continue;
-        spend(entry);
-        joins = false;
-      }
-      return { joins, bootDelayMs: sumOf('slow-boot', pool) };
-    },
-    isSpotRoleMissing: () => entries.some(({ rule }) => rule.kind === 'no-spot-role'),
-  };
+  }
 }
 
 type CallRule = Extract<

@@ -1,7 +1,7 @@
 /** What `startAws` takes and answers. */
 import type { _InstanceType, CapacityReservation, Image, InstanceTypeInfo, PlacementGroup } from '@aws-sdk/client-ec2';
-import type { Clock } from '../clock.ts';
-import type { RateLimits } from './ratelimits.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { RateLimits } from './rate-limits.ts';
 import type { CallLog, Faults, InterruptionQueue, LocalInstances, PoolMatch, Spending, Tags } from './types.ts';
 
 /** Instance types, where they are offered, and what they cost. */

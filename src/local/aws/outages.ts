@@ -1,5 +1,5 @@
 /** What happens to single machines from outside: interruption, maintenance, failing checks, a hand in the console. */
-import type { InstanceStatusEvent } from '@aws-sdk/client-ec2';
+import type { InstanceStatusEvent, StateReason } from '@aws-sdk/client-ec2';
 import type { FaultBook } from './faults.ts';
 import type { Account } from './state/account.ts';
 import type { Machine } from './state/machines.ts';
@@ -9,6 +9,15 @@ import type { Faults } from './types.ts';
 const SPOT_WARNING_MS = 120_000;
 /** Maintenance is announced so long ahead. */
 const MAINTENANCE_AHEAD_MS = 24 * 3_600_000;
+
+const TAKEN_BACK: StateReason = {
+  Code: 'Server.SpotInstanceTermination',
+  Message: 'Server.SpotInstanceTermination: Spot instance termination',
+};
+const BY_HAND: StateReason = {
+  Code: 'Client.UserInitiatedShutdown',
+  Message: 'Client.UserInitiatedShutdown: User initiated shutdown',
+};
 
 type Outages = Omit<Faults, keyof Pick<FaultBook, 'add' | 'clear' | 'list'>>;
 
@@ -35,10 +44,7 @@ export function outages(account: Account, timers: Set<() => void>): Outages {
       events.spotInterruption(id);
       const cancel = clock.after(SPOT_WARNING_MS, () => {
         timers.delete(cancel);
-        machines.terminate(machine, {
-          Code: 'Server.SpotInstanceTermination',
-          Message: 'Server.SpotInstanceTermination: Spot instance termination',
-        });
+        machines.terminate(machine, TAKEN_BACK);
       });
       timers.add(cancel);
     },
@@ -59,16 +65,8 @@ export function outages(account: Account, timers: Set<() => void>): Outages {
       machine.scheduledEvents = [...machine.scheduledEvents, event];
       events.scheduledChange(id, start);
     },
-    stop: (id) =>
-      machines.stop(find('stop', id), {
-        Code: 'Client.UserInitiatedShutdown',
-        Message: 'Client.UserInitiatedShutdown: User initiated shutdown',
-      }),
-    terminate: (id) =>
-      machines.terminate(find('terminate', id), {
-        Code: 'Client.UserInitiatedShutdown',
-        Message: 'Client.UserInitiatedShutdown: User initiated shutdown',
-      }),
+    stop: (id) => machines.stop(find('stop', id), BY_HAND),
+    terminate: (id) => machines.terminate(find('terminate', id), BY_HAND),
     impair(id, check = 'instance') {
       const machine = find('impair', id);
       machine.impairedSince = { ...machine.impairedSince, [check]: clock.now() };

@@ -1,5 +1,5 @@
 /** AWS on 127.0.0.1: one HTTP listener that unmodified SDK clients and the `aws` command reach by AWS_ENDPOINT_URL. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ADMIN_PREFIX, administer } from './admin.ts';
 import { dispatcher } from './dispatch.ts';
@@ -8,6 +8,7 @@ import { outages } from './outages.ts';
 import { seeder } from './seed/seed.ts';
 import { services } from './services/services.ts';
 import { spending } from './spending.ts';
+import type { Account } from './state/account.ts';
 import { openAccount } from './state/open.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 
@@ -41,11 +42,7 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
       return { status: 500, headers: { 'content-type': 'text/plain' }, body: `${String(error)}\n` };
     }
   };
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, HOST, resolve);
-  });
-  base = `http://${HOST}:${(server.address() as AddressInfo).port}`;
+  base = `http://${HOST}:${await listen(server, options.port ?? 0)}`;
 
   const aws: LocalAws = {
     url: base,
@@ -54,30 +51,20 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
     clusterName: options.clusterName,
     catalogue: account.catalogue,
     instances: account.machines,
-    faults: { ...account.faults, ...outages(account, timers) },
-    queue: {
-      name: queueName,
-      url: queueUrl(queueName),
-      send: (body) => {
-        const queue = account.queues.get(queueName) ?? account.queues.create(queueName);
-        queue.send(typeof body === 'string' ? body : JSON.stringify(body));
-      },
-      size: () => account.queues.get(queueName)?.messages().length ?? 0,
+    faults: {
+      add: (rule) => account.faults.add(rule),
+      clear: (id) => account.faults.clear(id),
+      list: () => account.faults.list(),
+      ...outages(account, timers),
     },
+    queue: interruptionQueue(account, queueName, queueUrl(queueName)),
     calls: account.calls,
     spending: money,
     seed: seeder(account),
     prefer: (...pools) => {
       account.preferred = pools;
     },
-    env: () => ({
-      AWS_ENDPOINT_URL: base,
-      AWS_REGION: account.region,
-      AWS_DEFAULT_REGION: account.region,
-      AWS_ACCESS_KEY_ID: 'AKIALOCALLOCALLOCAL0',
-      AWS_SECRET_ACCESS_KEY: 'local',
-      AWS_EC2_METADATA_DISABLED: 'true',
-    }),
+    env: () => environment(base, account.region),
     async close() {
       closing.abort();
       for (const cancel of timers) cancel();
@@ -89,6 +76,34 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
   };
   return aws;
 }
+
+/** Answers the port. @throws Error when it is taken */
+async function listen(server: Server, port: number): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, HOST, resolve);
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+const interruptionQueue = (account: Account, name: string, url: string): LocalAws['queue'] => ({
+  name,
+  url,
+  send: (body) => {
+    const queue = account.queues.get(name) ?? account.queues.create(name);
+    queue.send(typeof body === 'string' ? body : JSON.stringify(body));
+  },
+  size: () => account.queues.get(name)?.messages().length ?? 0,
+});
+
+const environment = (url: string, region: string): Record<string, string> => ({
+  AWS_ENDPOINT_URL: url,
+  AWS_REGION: region,
+  AWS_DEFAULT_REGION: region,
+  AWS_ACCESS_KEY_ID: 'AKIALOCALLOCALLOCAL0',
+  AWS_SECRET_ACCESS_KEY: 'local',
+  AWS_EC2_METADATA_DISABLED: 'true',
+});
 
 async function readRequest(incoming: IncomingMessage): Promise<HttpRequest> {
   const chunks: Buffer[] = [];

@@ -11,11 +11,11 @@ import { inBatches } from '../../../src/kube/parallel.ts';
 import { type LocalAws, startAws } from '../../../src/local/aws/server.ts';
 import type { LocalInstance } from '../../../src/local/aws/types.ts';
 import { connect, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
-import { createClusterObjects } from '../../../src/local/clusterobjects.ts';
+import { createClusterObjects } from '../../../src/local/cluster-objects.ts';
+import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { resourcesOf } from '../../../src/local/kubernetes/kubelets/capacity.ts';
-import { NOT_READY, nodeConditions, nodeObject, stamped } from '../../../src/local/kubernetes/kubelets/nodeobject.ts';
+import { NOT_READY, nodeConditions, nodeObject, stamped } from '../../../src/local/kubernetes/kubelets/node-object.ts';
 import { decodeUserData } from '../../../src/local/kubernetes/kubelets/userdata/index.ts';
-import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/server.ts';
 import { nodeClassOf } from '../../support/awsobjects.ts';
 import { type LeadingClock, pacedClock } from '../../support/paced-clock.ts';
 
@@ -175,11 +175,12 @@ class World implements DayWorld {
   async #replacePods(): Promise<void> {
     const { signal } = this.#life;
     while (!signal.aborted) {
-      const { metadata } = await this.kube.list(POD, { limit: '1' });
-      for await (const { type, object } of this.kube.watch(POD, metadata.resourceVersion ?? '', signal)) {
-        const { name } = object.metadata;
+      const { metadata } = await this.kube.list(POD, { limit: 1 });
+      for await (const event of this.kube.watch(POD, metadata.resourceVersion ?? '', signal)) {
+        if (event.type !== 'DELETED') continue;
+        const { name } = event.object.metadata;
         const cpu = this.#wanted.get(name);
-        if (type !== 'DELETED' || cpu === undefined) continue;
+        if (cpu === undefined) continue;
         await this.#create(name, cpu, cpu === SMALL_CPU ? await this.#openNode(() => true) : undefined);
       }
     }

@@ -22,7 +22,7 @@ import {
   VOLUME_ATTACHMENT,
 } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { ApiFailure, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
+import { ApiError, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
 import { NAMESPACE } from '../harness/installation.ts';
 
 /** Owners before what they would make anew; events last, because the others' end makes more. */
@@ -83,7 +83,7 @@ async function listed(kube: KubeApi, kind: Kind): Promise<readonly KubeObject[] 
   try {
     return (await kube.list(kind)).items;
   } catch (error) {
-    if (error instanceof ApiFailure && error.status === 429) return undefined;
+    if (error instanceof ApiError && error.status === 429) return undefined;
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../../src/api/conditions.ts';
 import { NODE_POOL } from '../../../src/api/kinds.ts';
 import { machinesAt } from '../../../src/cli/machines.ts';
-import { scaledClock } from '../../../src/local/clock.ts';
+import { steadyClock } from '../../../src/kube/clock.ts';
 import { deployment, type Scenario, startScenario } from '../harness.ts';
 import { apart, pool } from '../pools.ts';
 import { type Container, startContainer } from './container.ts';
@@ -24,7 +24,7 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
   let operator: Container;
   beforeAll(async () => {
     // the operator's process has no other clock than the real one
-    scenario = await startScenario({ operator: false, clock: scaledClock(), ...machinesAt(20) });
+    scenario = await startScenario({ operator: false, clock: steadyClock(), ...machinesAt(20) });
     // whether it keeps its lease would depend on what else the machine does
     operator = await startContainer({ ...scenario.world.env(), DISABLE_LEADER_ELECTION: 'true' }, LIMIT_MIB * MIB);
     const web = deployment('web', 0, apart('web'), { cpu: '500m' });

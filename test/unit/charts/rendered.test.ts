@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
-import { scaledClock } from '../../../src/local/clock.ts';
-import { startApiServer } from '../../../src/local/kubernetes/server.ts';
+import { steadyClock } from '../../../src/kube/clock.ts';
+import { startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
 import { rendered } from './render.ts';
 
@@ -36,7 +36,7 @@ describe('the rendered chart', () => {
   });
 
   it('is taken by an API server as it is', async () => {
-    const server = await startApiServer({ clock: scaledClock(), host: '127.0.0.1' });
+    const server = await startApiServer({ clock: steadyClock(), host: '127.0.0.1' });
     try {
       for (const object of [...customResourceDefinitions(), ...manifests]) {
         expect(() => server.objects.create(object, { fieldValidation: 'Strict' })).not.toThrow();

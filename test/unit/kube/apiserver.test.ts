@@ -8,7 +8,7 @@ import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { electLeader } from '../../../src/kube/lease.ts';
 import { eventRecorder } from '../../../src/kube/recorder.ts';
-import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/server.ts';
+import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { recordingLog } from './fakes.ts';
 

@@ -22,6 +22,28 @@ describe('steadyClock', () => {
     jest.setSystemTime(Date.now() + DAY);
     expect(clock.now()).toBe(1_000);
   });
+
+  it('wakes a sleeper whose signal aborts', async () => {
+    const life = new AbortController();
+    const asleep = steadyClock().sleep(60_000, life.signal);
+    life.abort();
+    await expect(asleep).resolves.toBeUndefined();
+  });
+
+  it('refuses to stand still', () => {
+    expect(() => steadyClock(0)).toThrow(/time scale is 0/);
+  });
+});
+
+describe('steadyClock, with real timers', () => {
+  it('never wakes before its time, though timers may fire a millisecond early', async () => {
+    const clock = steadyClock(100, 1_000_000);
+    for (const dueMs of [1_000_150, 1_000_800, 1_002_000]) {
+      await clock.sleep(dueMs - clock.now());
+      expect(clock.now()).toBeGreaterThanOrEqual(dueMs);
+    }
+    expect(clock.now()).toBeLessThan(1_060_000);
+  });
 });
 
 describe('monotonicMs', () => {

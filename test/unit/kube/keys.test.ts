@@ -1,8 +1,8 @@
 /** Keys that every plain object has members of, in patches: of the operator, and in those that the local API server takes. */
 import { describe, expect, it } from '@jest/globals';
 import { mergePatch } from '../../../src/kube/patch.ts';
-import { clone, equal } from '../../../src/local/kubernetes/json.ts';
-import { mergePatch as applied } from '../../../src/local/kubernetes/patch/merge.ts';
+import { clone, equal } from '../../../src/local/kubernetes/apiserver/json.ts';
+import { mergePatch as applied } from '../../../src/local/kubernetes/apiserver/patch/merge.ts';
 
 const KEYS = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__'];
 const mapOf = (key: string, value: unknown): unknown =>

@@ -24,10 +24,14 @@ async function serve(breaksAt: number): Promise<string[]> {
     seen.push(`${request.method} ${request.url}`);
     response.end('{}');
   });
+  client = connect(await listening());
+  return seen;
+}
+
+async function listening(): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  return seen;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 describe('the client of the local world', () => {
@@ -40,6 +44,18 @@ describe('the client of the local world', () => {
 
   it('tells when a new connection breaks', async () => {
     await serve(1);
-    await expect(client.raw('GET', '/first')).rejects.toThrow('socket hang up');
+    await expect(client.raw('GET', '/first')).rejects.toThrow('Cannot reach the API server');
+  });
+
+  it('tells a refusal at once, though the server says when to come back', async () => {
+    server = createServer((_, response) => response.writeHead(429, { 'retry-after': '60' }).end('{}'));
+    client = connect(await listening());
+    await expect(client.raw('GET', '/busy')).rejects.toMatchObject({ status: 429 });
+  });
+
+  it('shows its token', async () => {
+    server = createServer((request, response) => response.end(JSON.stringify(request.headers.authorization)));
+    client = connect(await listening(), { token: 'a-token' });
+    expect(await client.raw('GET', '/whoami')).toBe('Bearer a-token');
   });
 });

@@ -10,10 +10,11 @@ import type {
 } from '@aws-sdk/client-ec2';
 import { matchesPool } from '../faults.ts';
 import { chance } from '../random.ts';
-import type { Account, StoredTemplate } from '../state/account.ts';
+import type { Account } from '../state/account.ts';
+import type { StoredTemplate } from '../state/stored.ts';
 import type { Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
-import { refuseDryRun } from './dryrun.ts';
+import { refuseDryRun } from './dry-run.ts';
 import { launch } from './launch.ts';
 import { type LaunchPlan, type LaunchRequest, planLaunch } from './plan.ts';
 import { specifiedTags } from './tags.ts';

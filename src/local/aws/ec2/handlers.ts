@@ -3,11 +3,11 @@ import type { CreateFleetRequest, RunInstancesRequest } from '@aws-sdk/client-ec
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
-import * as capacity from './describecapacity.ts';
-import { describeImages } from './describeimages.ts';
-import * as network from './describenetwork.ts';
-import * as types from './describetypes.ts';
-import { refuseDryRun } from './dryrun.ts';
+import * as capacity from './describe-capacity.ts';
+import { describeImages } from './describe-images.ts';
+import * as network from './describe-network.ts';
+import * as types from './describe-types.ts';
+import { refuseDryRun } from './dry-run.ts';
 import { createFleet } from './fleets.ts';
 import * as instances from './instances.ts';
 import * as tags from './tags.ts';

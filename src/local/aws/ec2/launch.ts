@@ -1,6 +1,7 @@
 /** From a plan to a machine: what EC2 takes from the account and fills in. */
-import type { Account, StoredReservation } from '../state/account.ts';
+import type { Account } from '../state/account.ts';
 import type { Machine, MachineInterface } from '../state/machines.ts';
+import type { StoredReservation } from '../state/stored.ts';
 import type { Tags, Volume } from '../types.ts';
 import type { LaunchPlan, LaunchRequest } from './plan.ts';
 import { checkQuota, checkSpotRole, checkSpread, choosePartition, reservationFor } from './room.ts';
@@ -36,13 +37,8 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
   const { request, subnet, image, info, capacityType } = plan;
   const { data, template } = request;
   const now = account.clock.now();
-  const privateIp = interfaces[0]?.privateIp ?? '';
   const volumes = newVolumes(account, plan);
   const volumeTags = request.tags('volume');
-  const publicIp =
-    (data.NetworkInterfaces?.[0]?.AssociatePublicIpAddress ?? subnet.isPublic)
-      ? `52.${privateIp.split('.').slice(1).join('.')}`
-      : undefined;
   const hidden = account.faults.hidden({ instanceType: plan.instanceType, zone: subnet.zone, capacityType });
   const visibleAt = now + (account.options.consistencyDelayMs ?? 0) + hidden.machineMs;
   return {
@@ -59,11 +55,7 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     architecture: image.architecture,
     platform: image.platform,
     userData: Buffer.from(data.UserData ?? '', 'base64').toString(),
-    subnetId: subnet.id,
-    vpcId: subnet.vpcId,
-    privateIp,
-    privateDnsName: privateDnsName(privateIp, account.region),
-    ...(publicIp ? { publicIp } : {}),
+    ...addressesOf(account, plan, interfaces),
     securityGroupIds: plan.securityGroupIds,
     instanceProfile: plan.profile,
     volumes,
@@ -93,6 +85,18 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     stateReason: undefined,
     impairedSince: {},
     scheduledEvents: [],
+  };
+}
+
+function addressesOf({ region }: Account, { request, subnet }: LaunchPlan, interfaces: readonly MachineInterface[]) {
+  const privateIp = interfaces[0]?.privateIp ?? '';
+  const isPublic = request.data.NetworkInterfaces?.[0]?.AssociatePublicIpAddress ?? subnet.isPublic;
+  return {
+    subnetId: subnet.id,
+    vpcId: subnet.vpcId,
+    privateIp,
+    privateDnsName: privateDnsName(privateIp, region),
+    ...(isPublic ? { publicIp: `52.${privateIp.split('.').slice(1).join('.')}` } : {}),
   };
 }
 

@@ -4,14 +4,9 @@ import type {
   LaunchTemplateIamInstanceProfileSpecificationRequest,
   RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
-import type {
-  Account,
-  StoredImage,
-  StoredPlacementGroup,
-  StoredReservation,
-  StoredTemplate,
-} from '../state/account.ts';
+import type { Account } from '../state/account.ts';
 import type { Subnet } from '../state/network.ts';
+import type { StoredImage, StoredPlacementGroup, StoredReservation, StoredTemplate } from '../state/stored.ts';
 import type { CapacityType, Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
 import { notFound } from './ids.ts';

@@ -1,6 +1,7 @@
 /** Whether there is room for a planned machine: roles, quotas, groups and reservations. */
-import type { Account, StoredReservation } from '../state/account.ts';
+import type { Account } from '../state/account.ts';
 import { isAlive } from '../state/machines.ts';
+import type { StoredReservation } from '../state/stored.ts';
 import type { CapacityType } from '../types.ts';
 import { AwsError } from '../wire/error.ts';
 import { isReservedOnly, type LaunchPlan } from './plan.ts';

@@ -1,5 +1,4 @@
 /** Tags: on creation and afterwards, on everything that carries them. */
-
 import type {
   CreateTagsRequest,
   DeleteTagsRequest,
@@ -14,7 +13,7 @@ import type { Account } from '../state/account.ts';
 import type { Machine } from '../state/machines.ts';
 import type { Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
-import { refuseDryRun } from './dryrun.ts';
+import { refuseDryRun } from './dry-run.ts';
 import { notFound, prefixOf, resourceTypeOf } from './ids.ts';
 
 const MAX_TAGS = 50;

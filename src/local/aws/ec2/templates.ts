@@ -13,9 +13,10 @@ import type {
   ResponseLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
 import { applyFilters, page } from '../filters.ts';
-import type { Account, StoredTemplate } from '../state/account.ts';
+import type { Account } from '../state/account.ts';
+import type { StoredTemplate } from '../state/stored.ts';
 import { AwsError, invalidCombination, missingParameter } from '../wire/error.ts';
-import { refuseDryRun } from './dryrun.ts';
+import { refuseDryRun } from './dry-run.ts';
 import { notFound } from './ids.ts';
 import { specifiedTags, tagList } from './tags.ts';
 

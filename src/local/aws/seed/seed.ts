@@ -2,14 +2,15 @@
 import type { Cluster } from '@aws-sdk/client-eks';
 import type { ClusterSeed, ImageSeed, PlacementGroupSeed, ReservationSeed, Seed } from '../options.ts';
 import { addProfile, addRole } from '../services/iam.ts';
-import { type Account, type StoredReservation, zoneId } from '../state/account.ts';
+import { type Account, zoneId } from '../state/account.ts';
 import { addressPool } from '../state/network.ts';
+import type { StoredReservation } from '../state/stored.ts';
 
 /** EventBridge messages are worthless after five minutes; Karpenter's own template sets the same retention. */
 const QUEUE_RETENTION_SECONDS = '300';
 
 export function seeder(account: Account): Seed {
-  const { random, region } = account;
+  const { random } = account;
   const firstVpc = (): string => {
     const [id] = account.vpcs.keys();
     return id ?? seed.vpc();
@@ -60,25 +61,25 @@ export function seeder(account: Account): Seed {
       account.clusters.set(cluster.name, clusterFacts(account, cluster));
       return cluster.name;
     },
-    queue(name) {
-      account.queues.create(name, { MessageRetentionPeriod: QUEUE_RETENTION_SECONDS });
-      return name;
-    },
+    queue: (name) => account.queues.create(name, { MessageRetentionPeriod: QUEUE_RETENTION_SECONDS }).name,
     capacityReservation: (reservation) => seedReservation(account, reservation),
-    placementGroup({ name, strategy, id = random.id('pg'), partitions, tags = {} }: PlacementGroupSeed) {
-      const facts = {
-        GroupName: name,
-        GroupId: id,
-        GroupArn: `arn:aws:ec2:${region}:${account.id}:placement-group/${name}`,
-        Strategy: strategy,
-        State: 'available' as const,
-        ...(partitions === undefined ? {} : { PartitionCount: partitions }),
-      };
-      account.placementGroups.set(id, { id, name, facts, tags });
-      return id;
-    },
+    placementGroup: (group) => seedPlacementGroup(account, group),
   };
   return seed;
+}
+
+function seedPlacementGroup(account: Account, group: PlacementGroupSeed): string {
+  const { name, strategy, id = account.random.id('pg'), partitions, tags = {} } = group;
+  const facts = {
+    GroupName: name,
+    GroupId: id,
+    GroupArn: `arn:aws:ec2:${account.region}:${account.id}:placement-group/${name}`,
+    Strategy: strategy,
+    State: 'available' as const,
+    ...(partitions === undefined ? {} : { PartitionCount: partitions }),
+  };
+  account.placementGroups.set(id, { id, name, facts, tags });
+  return id;
 }
 
 function seedImage(account: Account, image: ImageSeed): string {

@@ -19,7 +19,8 @@ import type {
   UntagInstanceProfileRequest,
 } from '@aws-sdk/client-iam';
 import { page } from '../filters.ts';
-import type { Account, StoredProfile, StoredRole } from '../state/account.ts';
+import type { Account } from '../state/account.ts';
+import type { StoredProfile, StoredRole } from '../state/stored.ts';
 import type { Tags } from '../types.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
@@ -72,167 +73,181 @@ export function addProfile(account: Account, name: string, path = '/', tags: Tag
   return profile;
 }
 
-export function iamHandlers(account: Account): Handlers {
-  const profile = (name = ''): StoredProfile => {
-    const found = account.profiles.get(name);
-    if (!found) throw new AwsError('NoSuchEntity', `Instance Profile ${name} cannot be found.`, 404);
-    return found;
-  };
-  const role = (name = ''): StoredRole => {
-    const found = account.roles.get(name);
-    if (!found) throw new AwsError('NoSuchEntity', `The role with name ${name} cannot be found.`, 404);
-    return found;
-  };
-  const roleView = (stored: StoredRole): Role => ({
-    RoleName: stored.name,
-    RoleId: stored.id,
-    Arn: stored.arn,
-    Path: stored.path,
-    CreateDate: new Date(stored.createdAt),
-    AssumeRolePolicyDocument: encodeURIComponent(stored.trustPolicy),
-    Tags: tagList(stored.tags),
-  });
-  const profileView = (stored: StoredProfile): InstanceProfile => ({
-    InstanceProfileName: stored.name,
-    InstanceProfileId: stored.id,
-    Arn: stored.arn,
-    Path: stored.path,
-    CreateDate: new Date(stored.createdAt),
-    Roles: stored.roles.flatMap((name) => {
-      const found = account.roles.get(name);
-      return found ? [roleView(found)] : [];
-    }),
-    Tags: tagList(stored.tags),
-  });
+export const iamHandlers = (account: Account): Handlers => ({
+  ...profileHandlers(account),
+  ...profileTagHandlers(account),
+  ...roleHandlers(account),
+  ...linkedRoleHandlers(account),
 
-  return {
-    GetInstanceProfile: ({ InstanceProfileName: name }: GetInstanceProfileRequest) => ({
-      InstanceProfile: profileView(profile(name)),
-    }),
+  // Nothing is forbidden here, unless a fault says so when it is tried.
+  SimulatePrincipalPolicy: ({ ActionNames: names = [] }: SimulatePrincipalPolicyRequest) => ({
+    EvaluationResults: names.map((EvalActionName) => ({ EvalActionName, EvalDecision: 'allowed' })),
+    IsTruncated: false,
+  }),
+});
 
-    CreateInstanceProfile: ({
-      InstanceProfileName: name = '',
-      Path: path = '/',
-      Tags: tags,
-    }: CreateInstanceProfileRequest) => {
-      checkName('instanceProfileName', name);
-      checkPath(path);
-      return { InstanceProfile: profileView(addProfile(account, name, path, tagRecord(tags))) };
-    },
-
-    DeleteInstanceProfile: ({ InstanceProfileName: name }: DeleteInstanceProfileRequest) => {
-      const found = profile(name);
-      if (found.roles.length > 0) {
-        throw new AwsError(
-          'DeleteConflict',
-          'Cannot delete entity, must remove roles from instance profile first.',
-          409,
-        );
-      }
-      account.profiles.delete(found.name);
-      return {};
-    },
-
-    AddRoleToInstanceProfile: ({ InstanceProfileName: name, RoleName: roleName }: AddRoleToInstanceProfileRequest) => {
-      const found = profile(name);
-      const added = role(roleName);
-      if (found.roles.length > 0) {
-        throw new AwsError('LimitExceeded', 'Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1', 409);
-      }
-      found.roles = [added.name];
-      return {};
-    },
-
-    RemoveRoleFromInstanceProfile: ({
-      InstanceProfileName: name,
-      RoleName: roleName,
-    }: RemoveRoleFromInstanceProfileRequest) => {
-      const found = profile(name);
-      if (!found.roles.includes(roleName ?? '')) {
-        throw new AwsError('NoSuchEntity', `The role with name ${roleName} cannot be found.`, 404);
-      }
-      found.roles = found.roles.filter((each) => each !== roleName);
-      return {};
-    },
-
-    TagInstanceProfile: ({ InstanceProfileName: name, Tags: tags }: TagInstanceProfileRequest) => {
-      const found = profile(name);
-      found.tags = { ...found.tags, ...tagRecord(tags) };
-      return {};
-    },
-
-    UntagInstanceProfile: ({ InstanceProfileName: name, TagKeys: keys = [] }: UntagInstanceProfileRequest) => {
-      const found = profile(name);
-      found.tags = Object.fromEntries(Object.entries(found.tags).filter(([key]) => !keys.includes(key)));
-      return {};
-    },
-
-    ListInstanceProfileTags: ({ InstanceProfileName: name }: ListInstanceProfileTagsRequest) => ({
-      Tags: tagList(profile(name).tags),
-      IsTruncated: false,
-    }),
-
-    ListInstanceProfiles: (input: ListInstanceProfilesRequest): ListInstanceProfilesResponse => {
-      const found = [...account.profiles.values()].filter((each) => each.path.startsWith(input.PathPrefix ?? '/'));
-      const { items, next } = page(
-        found,
-        { MaxResults: input.MaxItems, NextToken: input.Marker },
-        { max: 1000, fallback: 100 },
-      );
-      return { InstanceProfiles: items.map(profileView), IsTruncated: next !== undefined, Marker: next };
-    },
-
-    // Nothing is forbidden here, unless a fault says so when it is tried.
-    SimulatePrincipalPolicy: ({ ActionNames: names = [] }: SimulatePrincipalPolicyRequest) => ({
-      EvaluationResults: names.map((EvalActionName) => ({ EvalActionName, EvalDecision: 'allowed' })),
-      IsTruncated: false,
-    }),
-
-    GetRole: ({ RoleName: name }: GetRoleRequest) => ({ Role: roleView(role(name)) }),
-
-    CreateRole: ({
-      RoleName: name = '',
-      Path: path = '/',
-      AssumeRolePolicyDocument: policy,
-      Tags: tags,
-    }: CreateRoleRequest) => {
-      checkName('roleName', name);
-      checkPath(path);
-      return { Role: roleView(addRole(account, name, path, policy, tagRecord(tags))) };
-    },
-
-    DeleteRole: ({ RoleName: name }: GetRoleRequest) => {
-      const found = role(name);
-      const isUsed = [...account.profiles.values()].some((each) => each.roles.includes(found.name));
-      if (isUsed)
-        throw new AwsError(
-          'DeleteConflict',
-          'Cannot delete entity, must remove roles from instance profile first.',
-          409,
-        );
-      account.roles.delete(found.name);
-      return {};
-    },
-
-    /** Creating the role for EC2 Spot also ends the fault that says it is missing. */
-    CreateServiceLinkedRole: ({ AWSServiceName: service = '' }: CreateServiceLinkedRoleRequest) => {
-      const name =
-        service === 'spot.amazonaws.com' ? 'AWSServiceRoleForEC2Spot' : `AWSServiceRoleFor${service.split('.')[0]}`;
-      const isMissing = service === 'spot.amazonaws.com' && account.faults.isSpotRoleMissing();
-      if (account.roles.has(name) && !isMissing) {
-        throw new AwsError(
-          'InvalidInput',
-          `Service role name ${name} has been taken in this account, please try a different suffix.`,
-        );
-      }
-      const created = account.roles.get(name) ?? addRole(account, name, `/aws-service-role/${service}/`);
-      for (const { id, rule } of account.faults.list()) {
-        if (isMissing && rule.kind === 'no-spot-role') account.faults.clear(id);
-      }
-      return { Role: roleView(created) };
-    },
-  };
+function profileOf(account: Account, name = ''): StoredProfile {
+  const found = account.profiles.get(name);
+  if (!found) throw new AwsError('NoSuchEntity', `Instance Profile ${name} cannot be found.`, 404);
+  return found;
 }
+
+function roleOf(account: Account, name = ''): StoredRole {
+  const found = account.roles.get(name);
+  if (!found) throw new AwsError('NoSuchEntity', `The role with name ${name} cannot be found.`, 404);
+  return found;
+}
+
+const roleView = (stored: StoredRole): Role => ({
+  RoleName: stored.name,
+  RoleId: stored.id,
+  Arn: stored.arn,
+  Path: stored.path,
+  CreateDate: new Date(stored.createdAt),
+  AssumeRolePolicyDocument: encodeURIComponent(stored.trustPolicy),
+  Tags: tagList(stored.tags),
+});
+
+const profileView = (account: Account, stored: StoredProfile): InstanceProfile => ({
+  InstanceProfileName: stored.name,
+  InstanceProfileId: stored.id,
+  Arn: stored.arn,
+  Path: stored.path,
+  CreateDate: new Date(stored.createdAt),
+  Roles: stored.roles.flatMap((name) => {
+    const found = account.roles.get(name);
+    return found ? [roleView(found)] : [];
+  }),
+  Tags: tagList(stored.tags),
+});
+
+/** Instance profiles, and the role in each. */
+const profileHandlers = (account: Account): Handlers => ({
+  GetInstanceProfile: ({ InstanceProfileName: name }: GetInstanceProfileRequest) => ({
+    InstanceProfile: profileView(account, profileOf(account, name)),
+  }),
+
+  CreateInstanceProfile: ({
+    InstanceProfileName: name = '',
+    Path: path = '/',
+    Tags: tags,
+  }: CreateInstanceProfileRequest) => {
+    checkName('instanceProfileName', name);
+    checkPath(path);
+    return { InstanceProfile: profileView(account, addProfile(account, name, path, tagRecord(tags))) };
+  },
+
+  DeleteInstanceProfile: ({ InstanceProfileName: name }: DeleteInstanceProfileRequest) => {
+    const found = profileOf(account, name);
+    if (found.roles.length > 0) {
+      throw new AwsError('DeleteConflict', 'Cannot delete entity, must remove roles from instance profile first.', 409);
+    }
+    account.profiles.delete(found.name);
+    return {};
+  },
+
+  AddRoleToInstanceProfile: ({ InstanceProfileName: name, RoleName: roleName }: AddRoleToInstanceProfileRequest) => {
+    const found = profileOf(account, name);
+    const added = roleOf(account, roleName);
+    if (found.roles.length > 0) {
+      throw new AwsError('LimitExceeded', 'Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1', 409);
+    }
+    found.roles = [added.name];
+    return {};
+  },
+
+  RemoveRoleFromInstanceProfile: ({
+    InstanceProfileName: name,
+    RoleName: roleName,
+  }: RemoveRoleFromInstanceProfileRequest) => {
+    const found = profileOf(account, name);
+    if (!found.roles.includes(roleName ?? '')) {
+      throw new AwsError('NoSuchEntity', `The role with name ${roleName} cannot be found.`, 404);
+    }
+    found.roles = found.roles.filter((each) => each !== roleName);
+    return {};
+  },
+});
+
+/** Tags and lists of instance profiles. */
+const profileTagHandlers = (account: Account): Handlers => ({
+  TagInstanceProfile: ({ InstanceProfileName: name, Tags: tags }: TagInstanceProfileRequest) => {
+    const found = profileOf(account, name);
+    found.tags = { ...found.tags, ...tagRecord(tags) };
+    return {};
+  },
+
+  UntagInstanceProfile: ({ InstanceProfileName: name, TagKeys: keys = [] }: UntagInstanceProfileRequest) => {
+    const found = profileOf(account, name);
+    found.tags = Object.fromEntries(Object.entries(found.tags).filter(([key]) => !keys.includes(key)));
+    return {};
+  },
+
+  ListInstanceProfileTags: ({ InstanceProfileName: name }: ListInstanceProfileTagsRequest) => ({
+    Tags: tagList(profileOf(account, name).tags),
+    IsTruncated: false,
+  }),
+
+  ListInstanceProfiles: (input: ListInstanceProfilesRequest): ListInstanceProfilesResponse => {
+    const found = [...account.profiles.values()].filter((each) => each.path.startsWith(input.PathPrefix ?? '/'));
+    const { items, next } = page(
+      found,
+      { MaxResults: input.MaxItems, NextToken: input.Marker },
+      { max: 1000, fallback: 100 },
+    );
+    return {
+      InstanceProfiles: items.map((each) => profileView(account, each)),
+      IsTruncated: next !== undefined,
+      Marker: next,
+    };
+  },
+});
+
+/** Roles. */
+const roleHandlers = (account: Account): Handlers => ({
+  GetRole: ({ RoleName: name }: GetRoleRequest) => ({ Role: roleView(roleOf(account, name)) }),
+
+  CreateRole: ({
+    RoleName: name = '',
+    Path: path = '/',
+    AssumeRolePolicyDocument: policy,
+    Tags: tags,
+  }: CreateRoleRequest) => {
+    checkName('roleName', name);
+    checkPath(path);
+    return { Role: roleView(addRole(account, name, path, policy, tagRecord(tags))) };
+  },
+
+  DeleteRole: ({ RoleName: name }: GetRoleRequest) => {
+    const found = roleOf(account, name);
+    const isUsed = [...account.profiles.values()].some((each) => each.roles.includes(found.name));
+    if (isUsed)
+      throw new AwsError('DeleteConflict', 'Cannot delete entity, must remove roles from instance profile first.', 409);
+    account.roles.delete(found.name);
+    return {};
+  },
+});
+
+/** Roles that belong to a service. */
+const linkedRoleHandlers = (account: Account): Handlers => ({
+  /** Creating the role for EC2 Spot also ends the fault that says it is missing. */
+  CreateServiceLinkedRole: ({ AWSServiceName: service = '' }: CreateServiceLinkedRoleRequest) => {
+    const name =
+      service === 'spot.amazonaws.com' ? 'AWSServiceRoleForEC2Spot' : `AWSServiceRoleFor${service.split('.')[0]}`;
+    const isMissing = service === 'spot.amazonaws.com' && account.faults.isSpotRoleMissing();
+    if (account.roles.has(name) && !isMissing) {
+      throw new AwsError(
+        'InvalidInput',
+        `Service role name ${name} has been taken in this account, please try a different suffix.`,
+      );
+    }
+    const created = account.roles.get(name) ?? addRole(account, name, `/aws-service-role/${service}/`);
+    for (const { id, rule } of account.faults.list()) {
+      if (isMissing && rule.kind === 'no-spot-role') account.faults.clear(id);
+    }
+    return { Role: roleView(created) };
+  },
+});
 
 function checkName(field: string, name: string): void {
   if (/^[\w+=,.@-]{1,128}$/.test(name)) return;

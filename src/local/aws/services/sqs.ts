@@ -26,120 +26,133 @@ import type { Call, Handlers } from '../wire/service.ts';
 
 const MAX_BATCH = 10;
 
-export function sqsHandlers(account: Account, urlOf: (name: string) => string): Handlers {
-  const named = (name: string | undefined): Queue => {
-    const queue = name ? account.queues.get(name) : undefined;
-    if (!queue) throw new AwsError('QueueDoesNotExist', 'The specified queue does not exist.', 400);
-    return queue;
-  };
-  const at = (url: string | undefined): Queue => named(url?.split('/').at(-1));
+export const sqsHandlers = (account: Account, urlOf: (name: string) => string): Handlers => ({
+  ...queueHandlers(account, urlOf),
+  ...messageHandlers(account),
+  ...receivedHandlers(account),
+});
 
-  return {
-    GetQueueUrl: ({ QueueName: name }: GetQueueUrlRequest) => ({ QueueUrl: urlOf(named(name).name) }),
-
-    CreateQueue: ({ QueueName: name = '', Attributes: attributes, tags }: CreateQueueRequest) => {
-      if (!/^[A-Za-z0-9_-]{1,80}$/.test(name)) {
-        throw invalidParameter('Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length');
-      }
-      const queue = account.queues.get(name) ?? account.queues.create(name, attributes);
-      queue.tags = { ...queue.tags, ...tags };
-      return { QueueUrl: urlOf(name) };
-    },
-
-    ListQueues: (input: ListQueuesRequest): ListQueuesResult => {
-      const names = account.queues
-        .list()
-        .map((queue) => queue.name)
-        .filter((name) => name.startsWith(input.QueueNamePrefix ?? ''));
-      const { items, next } = page(names, input, { max: 1000, fallback: 1000 });
-      return { QueueUrls: items.map(urlOf), NextToken: next };
-    },
-
-    DeleteQueue: ({ QueueUrl: url }: { QueueUrl?: string }) => {
-      account.queues.delete(at(url).name);
-      return {};
-    },
-
-    GetQueueAttributes: ({
-      QueueUrl: url,
-      AttributeNames: names = [],
-    }: GetQueueAttributesRequest): GetQueueAttributesResult => {
-      const all = queueAttributes(account, at(url));
-      const wanted = new Set<string>(names);
-      const chosen = Object.entries(all).filter(([name]) => wanted.has('All') || wanted.has(name));
-      return chosen.length > 0 ? { Attributes: Object.fromEntries(chosen) } : {};
-    },
-
-    SendMessage: ({
-      QueueUrl: url,
-      MessageBody: body,
-      DelaySeconds: delay,
-      MessageAttributes: attributes,
-    }: SendMessageRequest): SendMessageResult => {
-      const queue = at(url);
-      if (!body) throw invalidParameter('The request must contain the parameter MessageBody.');
-      const limit = Number(queue.attributes.get('MaximumMessageSize'));
-      if (Buffer.byteLength(body) > limit) {
-        throw invalidParameter(
-          `One or more parameters are invalid. Reason: Message must be shorter than ${limit} bytes.`,
-        );
-      }
-      const message = queue.send(body, attributes, delay === undefined ? undefined : delay * 1000);
-      return { MessageId: message.id, MD5OfMessageBody: md5(body) };
-    },
-
-    ReceiveMessage: (input: ReceiveMessageRequest, call: Call) => receive(at(input.QueueUrl), input, call.signal),
-
-    DeleteMessage: ({ QueueUrl: url, ReceiptHandle: handle }: DeleteMessageRequest) => {
-      const queue = at(url);
-      const message = findMessage(queue, handle);
-      if (message) queue.remove(message);
-      return {};
-    },
-
-    DeleteMessageBatch: ({
-      QueueUrl: url,
-      Entries: entries = [],
-    }: DeleteMessageBatchRequest): DeleteMessageBatchResult => {
-      const queue = at(url);
-      checkBatch(entries.map((entry) => entry.Id ?? ''));
-      const failed: BatchResultErrorEntry[] = [];
-      const successful: { Id: string | undefined }[] = [];
-      for (const { Id: id, ReceiptHandle: handle } of entries) {
-        try {
-          const message = findMessage(queue, handle);
-          if (message) queue.remove(message);
-          successful.push({ Id: id });
-        } catch (error) {
-          if (!(error instanceof AwsError)) throw error;
-          failed.push({ Id: id, Code: error.code, Message: error.message, SenderFault: true });
-        }
-      }
-      return { Successful: successful, Failed: failed };
-    },
-
-    ChangeMessageVisibility: ({
-      QueueUrl: url,
-      ReceiptHandle: handle,
-      VisibilityTimeout: seconds = 0,
-    }: ChangeMessageVisibilityRequest) => {
-      const queue = at(url);
-      inRange('VisibilityTimeout', seconds, 0, 43_200);
-      const message = findMessage(queue, handle);
-      if (!message || message.visibleAt <= account.clock.now()) {
-        throw new AwsError('MessageNotInflight', `Value ${handle} for parameter ReceiptHandle is not in flight.`);
-      }
-      message.visibleAt = account.clock.now() + seconds * 1000;
-      queue.wake();
-      return {};
-    },
-
-    PurgeQueue: ({ QueueUrl: url }: PurgeQueueRequest) => {
-      at(url).purge();
-      return {};
-    },
-  };
+function named(account: Account, name: string | undefined): Queue {
+  const queue = name ? account.queues.get(name) : undefined;
+  if (!queue) throw new AwsError('QueueDoesNotExist', 'The specified queue does not exist.', 400);
+  return queue;
 }
+
+const queueAt = (account: Account, url: string | undefined): Queue => named(account, url?.split('/').at(-1));
+
+/** Queues themselves. */
+const queueHandlers = (account: Account, urlOf: (name: string) => string): Handlers => ({
+  GetQueueUrl: ({ QueueName: name }: GetQueueUrlRequest) => ({ QueueUrl: urlOf(named(account, name).name) }),
+
+  CreateQueue: ({ QueueName: name = '', Attributes: attributes, tags }: CreateQueueRequest) => {
+    if (!/^[A-Za-z0-9_-]{1,80}$/.test(name)) {
+      throw invalidParameter('Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length');
+    }
+    const queue = account.queues.get(name) ?? account.queues.create(name, attributes);
+    queue.tags = { ...queue.tags, ...tags };
+    return { QueueUrl: urlOf(name) };
+  },
+
+  ListQueues: (input: ListQueuesRequest): ListQueuesResult => {
+    const names = account.queues
+      .list()
+      .map((queue) => queue.name)
+      .filter((name) => name.startsWith(input.QueueNamePrefix ?? ''));
+    const { items, next } = page(names, input, { max: 1000, fallback: 1000 });
+    return { QueueUrls: items.map(urlOf), NextToken: next };
+  },
+
+  DeleteQueue: ({ QueueUrl: url }: { QueueUrl?: string }) => {
+    account.queues.delete(queueAt(account, url).name);
+    return {};
+  },
+
+  GetQueueAttributes: ({
+    QueueUrl: url,
+    AttributeNames: names = [],
+  }: GetQueueAttributesRequest): GetQueueAttributesResult => {
+    const all = queueAttributes(account, queueAt(account, url));
+    const wanted = new Set<string>(names);
+    const chosen = Object.entries(all).filter(([name]) => wanted.has('All') || wanted.has(name));
+    return chosen.length > 0 ? { Attributes: Object.fromEntries(chosen) } : {};
+  },
+
+  PurgeQueue: ({ QueueUrl: url }: PurgeQueueRequest) => {
+    queueAt(account, url).purge();
+    return {};
+  },
+});
+
+/** Messages on their way in and out. */
+const messageHandlers = (account: Account): Handlers => ({
+  SendMessage: ({
+    QueueUrl: url,
+    MessageBody: body,
+    DelaySeconds: delay,
+    MessageAttributes: attributes,
+  }: SendMessageRequest): SendMessageResult => {
+    const queue = queueAt(account, url);
+    if (!body) throw invalidParameter('The request must contain the parameter MessageBody.');
+    const limit = Number(queue.attributes.get('MaximumMessageSize'));
+    if (Buffer.byteLength(body) > limit) {
+      throw invalidParameter(
+        `One or more parameters are invalid. Reason: Message must be shorter than ${limit} bytes.`,
+      );
+    }
+    const message = queue.send(body, attributes, delay === undefined ? undefined : delay * 1000);
+    return { MessageId: message.id, MD5OfMessageBody: md5(body) };
+  },
+
+  ReceiveMessage: (input: ReceiveMessageRequest, call: Call) =>
+    receive(queueAt(account, input.QueueUrl), input, call.signal),
+});
+
+/** Messages that somebody has received. */
+const receivedHandlers = (account: Account): Handlers => ({
+  DeleteMessage: ({ QueueUrl: url, ReceiptHandle: handle }: DeleteMessageRequest) => {
+    const queue = queueAt(account, url);
+    const message = findMessage(queue, handle);
+    if (message) queue.remove(message);
+    return {};
+  },
+
+  DeleteMessageBatch: ({
+    QueueUrl: url,
+    Entries: entries = [],
+  }: DeleteMessageBatchRequest): DeleteMessageBatchResult => {
+    const queue = queueAt(account, url);
+    checkBatch(entries.map((entry) => entry.Id ?? ''));
+    const failed: BatchResultErrorEntry[] = [];
+    const successful: { Id: string | undefined }[] = [];
+    for (const { Id: id, ReceiptHandle: handle } of entries) {
+      try {
+        const message = findMessage(queue, handle);
+        if (message) queue.remove(message);
+        successful.push({ Id: id });
+      } catch (error) {
+        if (!(error instanceof AwsError)) throw error;
+        failed.push({ Id: id, Code: error.code, Message: error.message, SenderFault: true });
+      }
+    }
+    return { Successful: successful, Failed: failed };
+  },
+
+  ChangeMessageVisibility: ({
+    QueueUrl: url,
+    ReceiptHandle: handle,
+    VisibilityTimeout: seconds = 0,
+  }: ChangeMessageVisibilityRequest) => {
+    const queue = queueAt(account, url);
+    inRange('VisibilityTimeout', seconds, 0, 43_200);
+    const message = findMessage(queue, handle);
+    if (!message || message.visibleAt <= account.clock.now()) {
+      throw new AwsError('MessageNotInflight', `Value ${handle} for parameter ReceiptHandle is not in flight.`);
+    }
+    message.visibleAt = account.clock.now() + seconds * 1000;
+    queue.wake();
+    return {};
+  },
+});
 
 async function receive(queue: Queue, input: ReceiveMessageRequest, signal: AbortSignal): Promise<ReceiveMessageResult> {
   const setting = (name: string): number => Number(queue.attributes.get(name));

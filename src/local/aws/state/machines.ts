@@ -1,8 +1,8 @@
 /** The machines of the account and their life: pending → running → (stopping → stopped) → shutting-down → terminated. */
 import type { InstanceStatusEvent, RequestLaunchTemplateData, StateReason } from '@aws-sdk/client-ec2';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../kube/clock.ts';
 import type { InstanceListener, InstanceState, LocalInstance, LocalInstances, Tags } from '../types.ts';
-import type { StoredPlacementGroup, StoredReservation, StoredTemplate } from './account.ts';
+import type { StoredPlacementGroup, StoredReservation, StoredTemplate } from './stored.ts';
 
 export interface MachineInterface {
   readonly id: string;
@@ -77,73 +77,91 @@ export const tagsAt = ({ taggedAt, tags }: Machine, nowMs: number): Tags => (tag
 export const isAlive = ({ state }: { readonly state: InstanceState }): boolean =>
   state === 'pending' || state === 'running' || state === 'stopping';
 
-export function createMachines({
-  clock,
-  startDelayMs,
-  stopDelayMs,
-  terminatedVisibleMs,
-  onState,
-}: MachinesOptions): Machines {
-  const machines = new Map<string, Machine>();
-  const listeners = new Set<InstanceListener>();
-  const timers = new Set<() => void>();
+export const createMachines = (options: MachinesOptions): Machines => new Fleet(options);
 
-  const after = (ms: number, fire: () => void): void => {
-    const cancel = clock.after(ms, () => {
-      timers.delete(cancel);
+class Fleet implements Machines {
+  readonly #options: MachinesOptions;
+  readonly #machines = new Map<string, Machine>();
+  readonly #listeners = new Set<InstanceListener>();
+  readonly #timers = new Set<() => void>();
+
+  constructor(options: MachinesOptions) {
+    this.#options = options;
+  }
+
+  all(): readonly Machine[] {
+    return [...this.#machines.values()];
+  }
+
+  list(): readonly Machine[] {
+    return this.all();
+  }
+
+  machine(id: string): Machine | undefined {
+    return this.#machines.get(id);
+  }
+
+  get(id: string): Machine | undefined {
+    return this.#machines.get(id);
+  }
+
+  subscribe(listener: InstanceListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  add(machine: Machine): void {
+    this.#machines.set(machine.id, machine);
+    this.#announce(machine, undefined);
+    this.#after(this.#options.startDelayMs, () => {
+      if (machine.state === 'pending') this.#enter(machine, 'running');
+    });
+  }
+
+  stop(machine: Machine, reason: StateReason): void {
+    if (machine.state !== 'pending' && machine.state !== 'running') return;
+    machine.stateReason = reason;
+    this.#enter(machine, 'stopping');
+    this.#after(this.#options.stopDelayMs, () => {
+      if (machine.state === 'stopping') this.#enter(machine, 'stopped');
+    });
+  }
+
+  terminate(machine: Machine, reason: StateReason): void {
+    if (machine.state === 'shutting-down' || machine.state === 'terminated') return;
+    machine.stateReason = reason;
+    this.#enter(machine, 'shutting-down');
+    this.#after(this.#options.stopDelayMs, () => {
+      this.#enter(machine, 'terminated');
+      this.#after(this.#options.terminatedVisibleMs, () => this.#machines.delete(machine.id));
+    });
+  }
+
+  close(): void {
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+    this.#listeners.clear();
+  }
+
+  #after(ms: number, fire: () => void): void {
+    const cancel = this.#options.clock.after(ms, () => {
+      this.#timers.delete(cancel);
       fire();
     });
-    timers.add(cancel);
-  };
-  const enter = (machine: Machine, state: InstanceState): void => {
+    this.#timers.add(cancel);
+  }
+
+  #enter(machine: Machine, state: InstanceState): void {
+    const { clock } = this.#options;
     const previous = machine.state;
     machine.state = state;
     if (state === 'running') machine.runningAt ??= clock.now();
     if (state === 'shutting-down' || state === 'stopping') machine.endedAt ??= clock.now();
-    announce(machine, previous);
-  };
-  const announce = (machine: Machine, previous: InstanceState | undefined): void => {
-    onState(machine);
-    for (const listener of [...listeners]) listener(machine, previous);
-  };
+    this.#announce(machine, previous);
+  }
 
-  return {
-    all: () => [...machines.values()],
-    list: () => [...machines.values()],
-    machine: (id) => machines.get(id),
-    get: (id) => machines.get(id),
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    add(machine) {
-      machines.set(machine.id, machine);
-      announce(machine, undefined);
-      after(startDelayMs, () => {
-        if (machine.state === 'pending') enter(machine, 'running');
-      });
-    },
-    stop(machine, reason) {
-      if (machine.state !== 'pending' && machine.state !== 'running') return;
-      machine.stateReason = reason;
-      enter(machine, 'stopping');
-      after(stopDelayMs, () => {
-        if (machine.state === 'stopping') enter(machine, 'stopped');
-      });
-    },
-    terminate(machine, reason) {
-      if (machine.state === 'shutting-down' || machine.state === 'terminated') return;
-      machine.stateReason = reason;
-      enter(machine, 'shutting-down');
-      after(stopDelayMs, () => {
-        enter(machine, 'terminated');
-        after(terminatedVisibleMs, () => machines.delete(machine.id));
-      });
-    },
-    close() {
-      for (const cancel of timers) cancel();
-      timers.clear();
-      listeners.clear();
-    },
-  };
+  #announce(machine: Machine, previous: InstanceState | undefined): void {
+    this.#options.onState(machine);
+    for (const listener of [...this.#listeners]) listener(machine, previous);
+  }
 }

@@ -1,5 +1,4 @@
 /** VPCs, subnets with their free addresses, and security groups. */
-
 import type { Tags } from '../types.ts';
 import { AwsError } from '../wire/error.ts';
 

@@ -1,5 +1,4 @@
 /** Builds the state of a new account from the options of `startAws`. */
-
 import { callBook } from '../calls.ts';
 import { ruleBuiltCatalogue } from '../catalogue/catalogue.ts';
 import { eventBus } from '../events.ts';
@@ -53,9 +52,7 @@ export function openAccount(options: AwsOptions): Account {
     templates: new Map(),
     machines: createMachines({
       clock,
-      startDelayMs: options.startDelayMs ?? START_DELAY_MS,
-      stopDelayMs: options.stopDelayMs ?? STOP_DELAY_MS,
-      terminatedVisibleMs: options.terminatedVisibleMs ?? TERMINATED_VISIBLE_MS,
+      ...delaysOf(options),
       onState: (machine) => {
         giveBack(account, machine);
         events.stateChange(machine.id, machine.state);
@@ -78,6 +75,12 @@ export function openAccount(options: AwsOptions): Account {
   if (options.account !== 'empty') seedEksAccount(seed, { clusterName, queueName, zones });
   return account;
 }
+
+const delaysOf = ({
+  startDelayMs = START_DELAY_MS,
+  stopDelayMs = STOP_DELAY_MS,
+  terminatedVisibleMs = TERMINATED_VISIBLE_MS,
+}: AwsOptions) => ({ startDelayMs, stopDelayMs, terminatedVisibleMs });
 
 /** Reserved capacity is free once a machine leaves, its addresses once it is gone. */
 function giveBack(account: Account, machine: Machine): void {

@@ -1,7 +1,7 @@
 /** SQS queues: messages with visibility time-outs, receive counts, retention, and waiting receivers. */
 import { createHash } from 'node:crypto';
 import type { MessageAttributeValue } from '@aws-sdk/client-sqs';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../kube/clock.ts';
 import type { Random } from '../random.ts';
 import type { Tags } from '../types.ts';
 
@@ -61,7 +61,7 @@ export function createQueues(clock: Clock, random: Random): Queues {
   const queues = new Map<string, Queue>();
   return {
     create(name, attributes = {}) {
-      const queue = createQueue(name, { ...DEFAULTS, ...attributes }, clock, random);
+      const queue = new MessageQueue(name, { ...DEFAULTS, ...attributes }, clock, random);
       queues.set(name, queue);
       return queue;
     },
@@ -73,22 +73,89 @@ export function createQueues(clock: Clock, random: Random): Queues {
   };
 }
 
-function createQueue(name: string, defaults: Readonly<Record<string, string>>, clock: Clock, random: Random): Queue {
-  const attributes = new Map(Object.entries(defaults));
-  let messages: StoredMessage[] = [];
-  const waiting = new Set<() => void>();
+class MessageQueue implements Queue {
+  readonly name: string;
+  readonly createdAt: number;
+  readonly attributes: Map<string, string>;
+  tags: Tags = {};
+  readonly #clock: Clock;
+  readonly #random: Random;
+  #messages: StoredMessage[] = [];
+  /** Wakes of receivers that wait. */
+  readonly #waiting = new Set<() => void>();
 
-  const wake = (): void => {
-    for (const resume of [...waiting]) resume();
-  };
-  const expire = (): void => {
-    const oldest = clock.now() - Number(attributes.get('MessageRetentionPeriod')) * 1000;
-    messages = messages.filter((message) => message.sentAt > oldest);
-  };
-  const take = ({ max, visibilityMs }: ReceiveRequest): readonly StoredMessage[] => {
-    expire();
-    const now = clock.now();
-    const taken = messages.filter((message) => message.visibleAt <= now).slice(0, max);
+  constructor(name: string, attributes: Readonly<Record<string, string>>, clock: Clock, random: Random) {
+    this.name = name;
+    this.createdAt = clock.now();
+    this.attributes = new Map(Object.entries(attributes));
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  wake(): void {
+    for (const resume of [...this.#waiting]) resume();
+  }
+
+  send(
+    body: string,
+    attributes: Readonly<Record<string, MessageAttributeValue>> = {},
+    delayMs = Number(this.attributes.get('DelaySeconds')) * 1000,
+  ): StoredMessage {
+    const now = this.#clock.now();
+    const message: StoredMessage = {
+      id: this.#random.uuid(),
+      body,
+      attributes,
+      sentAt: now,
+      visibleAt: now + delayMs,
+      receiveCount: 0,
+      firstReceivedAt: undefined,
+      receipt: undefined,
+    };
+    this.#messages.push(message);
+    this.wake();
+    return message;
+  }
+
+  async receive(request: ReceiveRequest, signal?: AbortSignal): Promise<readonly StoredMessage[]> {
+    const deadline = this.#clock.now() + request.waitMs;
+    for (;;) {
+      const taken = this.#take(request);
+      const now = this.#clock.now();
+      if (taken.length > 0 || now >= deadline || signal?.aborted) return taken;
+      // a hidden message may become visible before the wait is over
+      const next = Math.min(deadline, ...this.#messages.map((message) => message.visibleAt));
+      await pause(this.#clock, Math.max(1, next - now), this.#waiting, signal);
+    }
+  }
+
+  find(receipt: string): StoredMessage | undefined {
+    const id = Buffer.from(receipt, 'base64').toString().split('#')[0];
+    return this.#messages.find((message) => message.id === id);
+  }
+
+  remove(message: StoredMessage): void {
+    this.#messages = this.#messages.filter((other) => other !== message);
+  }
+
+  purge(): void {
+    this.#messages = [];
+  }
+
+  messages(): readonly StoredMessage[] {
+    this.#expire();
+    return this.#messages;
+  }
+
+  #expire(): void {
+    const oldest = this.#clock.now() - Number(this.attributes.get('MessageRetentionPeriod')) * 1000;
+    this.#messages = this.#messages.filter((message) => message.sentAt > oldest);
+  }
+
+  #take({ max, visibilityMs }: ReceiveRequest): readonly StoredMessage[] {
+    this.#expire();
+    const now = this.#clock.now();
+    const taken = this.#messages.filter((message) => message.visibleAt <= now).slice(0, max);
     for (const message of taken) {
       message.visibleAt = now + visibilityMs;
       message.receiveCount += 1;
@@ -96,56 +163,7 @@ function createQueue(name: string, defaults: Readonly<Record<string, string>>, c
       message.receipt = Buffer.from(`${message.id}#${message.receiveCount}`).toString('base64');
     }
     return taken;
-  };
-
-  return {
-    name,
-    createdAt: clock.now(),
-    attributes,
-    tags: {},
-    wake,
-    send(body, messageAttributes = {}, delayMs = Number(attributes.get('DelaySeconds')) * 1000) {
-      const now = clock.now();
-      const message: StoredMessage = {
-        id: random.uuid(),
-        body,
-        attributes: messageAttributes,
-        sentAt: now,
-        visibleAt: now + delayMs,
-        receiveCount: 0,
-        firstReceivedAt: undefined,
-        receipt: undefined,
-      };
-      messages.push(message);
-      wake();
-      return message;
-    },
-    async receive(request, signal) {
-      const deadline = clock.now() + request.waitMs;
-      for (;;) {
-        const taken = take(request);
-        const now = clock.now();
-        if (taken.length > 0 || now >= deadline || signal?.aborted) return taken;
-        // a hidden message may become visible before the wait is over
-        const next = Math.min(deadline, ...messages.map((message) => message.visibleAt));
-        await pause(clock, Math.max(1, next - now), waiting, signal);
-      }
-    },
-    find: (receipt) => {
-      const id = Buffer.from(receipt, 'base64').toString().split('#')[0];
-      return messages.find((message) => message.id === id);
-    },
-    remove(message) {
-      messages = messages.filter((other) => other !== message);
-    },
-    purge() {
-      messages = [];
-    },
-    messages() {
-      expire();
-      return messages;
-    },
-  };
+  }
 }
 
 /** Resolves when the time is over, when a message arrives, or when the receiver is gone. */

@@ -1,12 +1,15 @@
 /** Attaches the CSI volumes of bound pods to their nodes and detaches them when the last pod is gone. */
+
 import { createHash } from 'node:crypto';
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../api/kinds.ts';
-import type { PersistentVolume, Pod, VolumeAttachment } from '../../../api/kubernetes.ts';
-import { isConflict, isGone } from '../../client.ts';
+import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '../../../api/kubernetes.ts';
+import type { Clock } from '../../../kube/clock.ts';
+import type { Cache } from '../../cache.ts';
+import { isConflict, isGone, type KubeApi } from '../../client.ts';
 import type { Parts } from '../../parts.ts';
+import { type Loop, startLoop } from '../controllers/loop.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { claimUses } from '../scheduler/volumes.ts';
-import { startLoop } from '../workloads/loop.ts';
 
 /** From the last pod's end to the volume being free. */
 const DETACH_MS = 2_000;
@@ -18,28 +21,66 @@ const attachmentName = (volume: string, node: string): string =>
 
 /** Starts the loop; its keys are `volume/node`. */
 export async function startAttachments(parts: Parts): Promise<void> {
-  const { client, caches, clock } = parts;
-  const pods = caches.of(POD);
-  const claims = caches.of(PERSISTENT_VOLUME_CLAIM);
-  const volumes = caches.of(PERSISTENT_VOLUME);
-  const attachments = caches.of(VOLUME_ATTACHMENT);
+  await new Attachments(parts).start();
+}
 
-  const volumesOf = (pod: Pod): readonly PersistentVolume[] =>
-    claimUses(pod)
-      .map(({ name }) => claims.get({ namespace: pod.metadata.namespace, name })?.spec.volumeName)
-      .map((name) => (name === undefined ? undefined : volumes.get({ name })))
+class Attachments {
+  readonly #parts: Parts;
+  readonly #client: KubeApi;
+  readonly #clock: Clock;
+  readonly #pods: Cache<Pod>;
+  readonly #claims: Cache<PersistentVolumeClaim>;
+  readonly #volumes: Cache<PersistentVolume>;
+  readonly #attachments: Cache<VolumeAttachment>;
+  readonly #loop: Loop;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#client = parts.client;
+    this.#clock = parts.clock;
+    const { caches } = parts;
+    this.#pods = caches.of(POD);
+    this.#claims = caches.of(PERSISTENT_VOLUME_CLAIM);
+    this.#volumes = caches.of(PERSISTENT_VOLUME);
+    this.#attachments = caches.of(VOLUME_ATTACHMENT);
+    this.#loop = startLoop({
+      ...parts,
+      name: 'attachments',
+      reconcile: (key) => this.#reconcile(key),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#pods.subscribe((now, before) => this.#look(now ?? before));
+    // After a restart: what is attached may not be used any more.
+    this.#attachments.subscribe((now) => {
+      const { nodeName, source } = now?.spec ?? {};
+      if (nodeName && source?.persistentVolumeName) this.#loop.add(`${source.persistentVolumeName}/${nodeName}`);
+    });
+    await Promise.all([this.#claims.synced, this.#volumes.synced, this.#attachments.synced]);
+    for (const pod of this.#pods.list()) this.#look(pod);
+  }
+
+  #volumesOf(pod: Pod): readonly PersistentVolume[] {
+    return claimUses(pod)
+      .map(({ name }) => this.#claims.get({ namespace: pod.metadata.namespace, name })?.spec.volumeName)
+      .map((name) => (name === undefined ? undefined : this.#volumes.get({ name })))
       .filter((volume) => volume !== undefined)
       .filter((volume) => volume.spec.csi !== undefined);
+  }
 
-  const isUsed = (volume: string, node: string): boolean =>
-    pods
+  #isUsed(volume: string, node: string): boolean {
+    return this.#pods
       .list()
       .some(
         (pod) =>
-          pod.spec.nodeName === node && !isOver(pod) && volumesOf(pod).some(({ metadata }) => metadata.name === volume),
+          pod.spec.nodeName === node &&
+          !isOver(pod) &&
+          this.#volumesOf(pod).some(({ metadata }) => metadata.name === volume),
       );
+  }
 
-  const attach = async (volume: PersistentVolume, nodeName: string): Promise<void> => {
+  async #attach(volume: PersistentVolume, nodeName: string): Promise<void> {
     const attachment: VolumeAttachment = {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'VolumeAttachment',
@@ -51,54 +92,42 @@ export async function startAttachments(parts: Parts): Promise<void> {
       },
     };
     try {
-      attachments.wrote(await client.create(VOLUME_ATTACHMENT, attachment));
+      this.#attachments.wrote(await this.#client.create(VOLUME_ATTACHMENT, attachment));
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
-    await client.patch(
+    await this.#client.patch(
       VOLUME_ATTACHMENT,
       attachment.metadata,
       { status: { attached: true } },
       { subresource: 'status' },
     );
-  };
+  }
 
-  const loop = startLoop({
-    ...parts,
-    name: 'attachments',
-    async reconcile(key) {
-      const slash = key.indexOf('/');
-      const [volumeName, nodeName] = [key.slice(0, slash), key.slice(slash + 1)];
-      const name = attachmentName(volumeName, nodeName);
-      const present = attachments.get({ name });
-      const volume = volumes.get({ name: volumeName });
-      if (volume && isUsed(volumeName, nodeName)) {
-        if (!present) await attach(volume, nodeName);
-        return RECHECK_MS;
-      }
-      if (!present) return undefined;
-      await clock.sleep(DETACH_MS, parts.signal);
-      if (parts.signal.aborted || isUsed(volumeName, nodeName)) return undefined;
-      try {
-        await client.delete(VOLUME_ATTACHMENT, { name });
-      } catch (error) {
-        if (!isGone(error)) throw error;
-      }
-      attachments.removed(present);
-      return undefined;
-    },
-  });
-
-  const look = (pod: Pod | undefined): void => {
+  #look(pod: Pod | undefined): void {
     if (!pod?.spec.nodeName || !pod.spec.volumes?.length) return;
-    for (const { metadata } of volumesOf(pod)) loop.add(`${metadata.name}/${pod.spec.nodeName}`);
-  };
-  pods.subscribe((now, before) => look(now ?? before));
-  // After a restart: what is attached may not be used any more.
-  attachments.subscribe((now) => {
-    const { nodeName, source } = now?.spec ?? {};
-    if (nodeName && source?.persistentVolumeName) loop.add(`${source.persistentVolumeName}/${nodeName}`);
-  });
-  await Promise.all([claims.synced, volumes.synced, attachments.synced]);
-  for (const pod of pods.list()) look(pod);
+    for (const { metadata } of this.#volumesOf(pod)) this.#loop.add(`${metadata.name}/${pod.spec.nodeName}`);
+  }
+
+  async #reconcile(key: string): Promise<60000 | undefined> {
+    const slash = key.indexOf('/');
+    const [volumeName, nodeName] = [key.slice(0, slash), key.slice(slash + 1)];
+    const name = attachmentName(volumeName, nodeName);
+    const present = this.#attachments.get({ name });
+    const volume = this.#volumes.get({ name: volumeName });
+    if (volume && this.#isUsed(volumeName, nodeName)) {
+      if (!present) await this.#attach(volume, nodeName);
+      return RECHECK_MS;
+    }
+    if (!present) return undefined;
+    await this.#clock.sleep(DETACH_MS, this.#parts.signal);
+    if (this.#parts.signal.aborted || this.#isUsed(volumeName, nodeName)) return undefined;
+    try {
+      await this.#client.delete(VOLUME_ATTACHMENT, { name });
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+    this.#attachments.removed(present);
+    return undefined;
+  }
 }

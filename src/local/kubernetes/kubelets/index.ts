@@ -1,11 +1,14 @@
 /** The machines of the local AWS as nodes of the local cluster. */
+
 import { NODE, POD } from '../../../api/kinds.ts';
+import type { Clock } from '../../../kube/clock.ts';
 import type { InstanceState, LocalInstance, LocalInstances } from '../../aws/types.ts';
-import { isGone } from '../../client.ts';
+import type { Caches } from '../../cache.ts';
+import { isGone, type KubeApi } from '../../client.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { startAttachments } from './attachments.ts';
 import { Kubelet, type KubeletContext } from './kubelet.ts';
-import { providerIdOf } from './nodeobject.ts';
+import { providerIdOf } from './node-object.ts';
 import { KUBELET_DEFAULTS, type KubeletOptions } from './options.ts';
 import { decodeUserData, type KubeletConfig } from './userdata/index.ts';
 
@@ -44,94 +47,132 @@ const OFF: ReadonlySet<InstanceState> = new Set(['stopping', 'stopped', 'shuttin
 
 /** Lets every running instance join after its boot and die with it, until `parts.signal` ends. */
 export async function startKubelets(setup: KubeletsOptions): Promise<Kubelets> {
-  const { parts, instances, clusterName, endpoint } = setup;
-  const { caches, clock, client, signal, log } = parts;
-  const options = { ...KUBELET_DEFAULTS, ...setup.options };
-  const random = seededRandom(options.seed);
-  let pods = 0;
-  const context: KubeletContext = {
-    parts,
-    options,
-    region: setup.region,
-    kubeletVersion: setup.kubeletVersion,
-    random,
-    report: eventReporter('kubelet', parts),
-    nextPodIp: () => {
-      pods = (pods + 1) % 0x3f_0000;
-      return `100.${64 + (pods >> 16)}.${(pods >> 8) & 255}.${pods & 255}`;
-    },
-  };
-  /** By instance id, from power-on. */
-  const machines = new Map<string, Kubelet | 'booting'>();
+  return new Machines(setup).start();
+}
 
-  const settingsOf = (instance: LocalInstance): KubeletConfig | undefined => {
+class Machines {
+  readonly #parts: Parts;
+  readonly #instances: LocalInstances;
+  readonly #clusterName: string;
+  readonly #endpoint: string;
+  readonly #caches: Caches;
+  readonly #clock: Clock;
+  readonly #client: KubeApi;
+  readonly #signal: AbortSignal;
+  readonly #log: (message: string) => void;
+  readonly #options: KubeletOptions;
+  readonly #random: () => number;
+  readonly #context: KubeletContext;
+  /** By instance id, from power-on. */
+  readonly #machines: Map<string, Kubelet | 'booting'>;
+  /** Given addresses. */
+  #podIps = 0;
+
+  constructor(setup: KubeletsOptions) {
+    this.#parts = setup.parts;
+    this.#instances = setup.instances;
+    this.#clusterName = setup.clusterName;
+    this.#endpoint = setup.endpoint;
+    this.#caches = this.#parts.caches;
+    this.#clock = this.#parts.clock;
+    this.#client = this.#parts.client;
+    this.#signal = this.#parts.signal;
+    this.#log = this.#parts.log;
+    this.#options = { ...KUBELET_DEFAULTS, ...setup.options };
+    this.#random = seededRandom(this.#options.seed);
+    this.#context = {
+      parts: this.#parts,
+      options: this.#options,
+      region: setup.region,
+      kubeletVersion: setup.kubeletVersion,
+      random: this.#random,
+      report: eventReporter('kubelet', this.#parts),
+      nextPodIp: () => this.#nextPodIp(),
+    };
+    this.#machines = new Map<string, Kubelet | 'booting'>();
+  }
+
+  async start(): Promise<Kubelets> {
+    this.#caches.of(POD).subscribe((now, before) => {
+      const nodeName = (now ?? before)?.spec.nodeName;
+      if (nodeName === undefined) return;
+      for (const kubelet of this.#kubelets()) {
+        if (kubelet.nodeName !== nodeName) continue;
+        if (now) kubelet.pod(now);
+        else if (before) kubelet.podGone(before);
+      }
+    });
+    await Promise.all([this.#caches.of(POD).synced, this.#caches.of(NODE).synced, startAttachments(this.#parts)]);
+    const unsubscribe = this.#instances.subscribe((instance) => this.#follow(instance));
+    this.#signal.addEventListener('abort', unsubscribe, { once: true });
+    for (const instance of this.#instances.list()) this.#follow(instance);
+    return { hang: (name) => this.#find(name).hang(true), resume: (name) => this.#find(name).hang(false) };
+  }
+
+  #nextPodIp(): string {
+    this.#podIps = (this.#podIps + 1) % 0x3f_0000;
+    return `100.${64 + (this.#podIps >> 16)}.${(this.#podIps >> 8) & 255}.${this.#podIps & 255}`;
+  }
+
+  #settingsOf(instance: LocalInstance): KubeletConfig | undefined {
     try {
       const config = decodeUserData(instance.userData);
       const wrong =
-        (config.clusterName !== undefined && config.clusterName !== clusterName && `cluster ${config.clusterName}`) ||
-        (config.endpoint !== undefined && !isSame(config.endpoint, endpoint) && `endpoint ${config.endpoint}`);
+        (config.clusterName !== undefined &&
+          config.clusterName !== this.#clusterName &&
+          `cluster ${config.clusterName}`) ||
+        (config.endpoint !== undefined && !isSame(config.endpoint, this.#endpoint) && `endpoint ${config.endpoint}`);
       if (!wrong) return config;
-      log(`${instance.id} does not join: its user data is for ${wrong}`);
+      this.#log(`${instance.id} does not join: its user data is for ${wrong}`);
     } catch (error) {
-      log(`${instance.id} does not join: ${error instanceof Error ? error.message : String(error)}`);
+      this.#log(`${instance.id} does not join: ${error instanceof Error ? error.message : String(error)}`);
     }
     return undefined;
-  };
+  }
 
-  const powerOn = async (instance: LocalInstance): Promise<void> => {
-    if (machines.has(instance.id) || !instance.joins) return;
-    machines.set(instance.id, 'booting');
-    const jitter = 1 + options.bootJitter * (2 * random() - 1);
-    await clock.sleep(options.bootMs * jitter + instance.bootDelayMs, signal);
-    if (signal.aborted || instance.state !== 'running') return;
-    const config = settingsOf(instance);
+  async #powerOn(instance: LocalInstance): Promise<void> {
+    if (this.#machines.has(instance.id) || !instance.joins) return;
+    this.#machines.set(instance.id, 'booting');
+    const jitter = 1 + this.#options.bootJitter * (2 * this.#random() - 1);
+    await this.#clock.sleep(this.#options.bootMs * jitter + instance.bootDelayMs, this.#signal);
+    if (this.#signal.aborted || instance.state !== 'running') return;
+    const config = this.#settingsOf(instance);
     if (!config) return;
-    const kubelet = new Kubelet(instance, config, context);
-    machines.set(instance.id, kubelet);
+    const kubelet = new Kubelet(instance, config, this.#context);
+    this.#machines.set(instance.id, kubelet);
     await kubelet.run();
-  };
+  }
 
-  const powerOff = async (instance: LocalInstance): Promise<void> => {
-    const machine = machines.get(instance.id);
-    machines.delete(instance.id);
+  async #powerOff(instance: LocalInstance): Promise<void> {
+    const machine = this.#machines.get(instance.id);
+    this.#machines.delete(instance.id);
     if (machine instanceof Kubelet) await machine.die();
     if (instance.state !== 'terminated') return;
     // The cloud's node controller removes the nodes of machines that are no more.
-    const node = caches.of(NODE).get({ name: instance.privateDnsName });
+    const node = this.#caches.of(NODE).get({ name: instance.privateDnsName });
     if (node?.spec?.providerID !== providerIdOf(instance) || node.metadata.deletionTimestamp) return;
-    await client.delete(NODE, node.metadata, { uid: node.metadata.uid });
-  };
+    await this.#client.delete(NODE, node.metadata, { uid: node.metadata.uid });
+  }
 
-  const guard = (what: string, work: Promise<void>): void => {
+  #guard(what: string, work: Promise<void>): void {
     work.catch((error: unknown) => {
-      if (!signal.aborted && !isGone(error)) log(`${what}: ${String(error)}`);
+      if (!this.#signal.aborted && !isGone(error)) this.#log(`${what}: ${String(error)}`);
     });
-  };
-  const follow = (instance: LocalInstance): void => {
-    if (signal.aborted) return;
-    if (instance.state === 'running') guard(instance.id, powerOn(instance));
-    else if (OFF.has(instance.state)) guard(instance.id, powerOff(instance));
-  };
+  }
 
-  const kubelets = (): readonly Kubelet[] => [...machines.values()].filter((one) => one instanceof Kubelet);
-  caches.of(POD).subscribe((now, before) => {
-    const nodeName = (now ?? before)?.spec.nodeName;
-    if (nodeName === undefined) return;
-    for (const kubelet of kubelets()) {
-      if (kubelet.nodeName !== nodeName) continue;
-      if (now) kubelet.pod(now);
-      else if (before) kubelet.podGone(before);
-    }
-  });
-  await Promise.all([caches.of(POD).synced, caches.of(NODE).synced, startAttachments(parts)]);
-  const unsubscribe = instances.subscribe(follow);
-  signal.addEventListener('abort', unsubscribe, { once: true });
-  for (const instance of instances.list()) follow(instance);
+  #follow(instance: LocalInstance): void {
+    if (this.#signal.aborted) return;
+    if (instance.state === 'running') this.#guard(instance.id, this.#powerOn(instance));
+    else if (OFF.has(instance.state)) this.#guard(instance.id, this.#powerOff(instance));
+  }
 
-  const find = (name: string): Kubelet => {
-    const machine = machines.get(name) ?? kubelets().find((kubelet) => kubelet.nodeName === name);
+  #kubelets(): readonly Kubelet[] {
+    return [...this.#machines.values()].filter((one) => one instanceof Kubelet);
+  }
+
+  #find(name: string): Kubelet {
+    const machine = this.#machines.get(name) ?? this.#kubelets().find((kubelet) => kubelet.nodeName === name);
     if (machine instanceof Kubelet) return machine;
     throw new RangeError(`Cannot find a kubelet for ${name}: no instance or node of this name has joined`);
-  };
-  return { hang: (name) => find(name).hang(true), resume: (name) => find(name).hang(false) };
+  }
 }

@@ -1,15 +1,16 @@
 /** One machine's kubelet: registers the node, keeps it alive, runs and stops its pods. */
+import { getCondition, timestamp } from '../../../api/conditions.ts';
 import { CSI_NODE, LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
 import type { LocalInstance } from '../../aws/types.ts';
-import { ApiFailure, isConflict, isGone } from '../../client.ts';
-import { microTimestamp, timestamp } from '../../clock.ts';
-import { conditionOf, withConditions } from '../../conditions.ts';
+import { ApiError, isConflict, isGone } from '../../client.ts';
+import { withConditions } from '../../conditions.ts';
 import type { Parts, Report } from '../../parts.ts';
+import { microTime } from '../apiserver/json.ts';
 import { devices, resourcesOf } from './capacity.ts';
-import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './nodeobject.ts';
+import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
-import { durationMs, finished, killed, readyAgain, running, starting } from './podstatus.ts';
+import { durationMs, finished, killed, readyAgain, running, starting } from './pod-status.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 
 const LEASE_NAMESPACE = 'kube-node-lease';
@@ -104,7 +105,7 @@ export class Kubelet {
 
   /** The cluster took the pods of a silent node for unready; the kubelet that speaks again knows better. */
   #correct(pod: Pod): void {
-    if (conditionOf(pod, 'Ready')?.reason !== 'NodeNotReady') return;
+    if (getCondition(pod, 'Ready')?.reason !== 'NodeNotReady') return;
     void this.#once('pod', () => this.#writeStatus(pod, readyAgain(pod, this.#context.parts.clock.now())));
   }
 
@@ -180,7 +181,7 @@ export class Kubelet {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
       metadata: { name, namespace: LEASE_NAMESPACE, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
-      spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTimestamp(clock.now()) },
+      spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(clock.now()) },
     };
     await this.#createUnlessThere(() => client.create(LEASE, lease));
   }
@@ -195,7 +196,7 @@ export class Kubelet {
 
   async #renewLease(): Promise<void> {
     const { client, clock } = this.#context.parts;
-    const renewal = { spec: { renewTime: microTimestamp(clock.now()), holderIdentity: this.nodeName } };
+    const renewal = { spec: { renewTime: microTime(clock.now()), holderIdentity: this.nodeName } };
     await client.patch(LEASE, { name: this.nodeName, namespace: LEASE_NAMESPACE }, renewal);
   }
 
@@ -302,7 +303,7 @@ export class Kubelet {
       await step();
       return true;
     } catch (error) {
-      const expected = parts.signal.aborted || isGone(error) || (error instanceof ApiFailure && error.status === 409);
+      const expected = parts.signal.aborted || isGone(error) || (error instanceof ApiError && error.status === 409);
       if (!expected) parts.log(`kubelet ${this.nodeName}, ${what}: ${String(error)}`);
       return false;
     }

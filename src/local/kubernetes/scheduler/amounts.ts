@@ -1,5 +1,4 @@
 /** Resource amounts as whole numbers, so that sums stay exact: CPU in thousandths, everything else in base units. */
-
 import type { Container, Pod, QuantityList } from '../../../api/kubernetes.ts';
 import { own } from '../../../api/own.ts';
 import { milliValue, parseQuantity } from '../../../api/quantity.ts';

@@ -1,5 +1,4 @@
 /** The scheduler's picture of the cluster, kept up to date by changes instead of being rebuilt for each pod. */
-
 import {
   CSI_NODE,
   NAMESPACE,
@@ -10,7 +9,8 @@ import {
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, Pod } from '../../../api/kubernetes.ts';
-import { type Caches, keyOf } from '../../cache.ts';
+import { keyOf } from '../../../kube/store.ts';
+import type { Caches } from '../../cache.ts';
 import { type Amounts, add, amountsOf, podRequests } from './amounts.ts';
 import type { ClusterView, NodeView } from './view.ts';
 

@@ -1,15 +1,42 @@
 /** The filters in kube-scheduler's order: a node is reported with the reasons of the first that refuses it. */
-import type { Pod } from '../../../api/kubernetes.ts';
-import { resourcesFit } from './fit.ts';
-import { nodeAffinity } from './nodeaffinity.ts';
-import { interPodAffinity } from './podaffinity.ts';
+import type { Pod, Taint } from '../../../api/kubernetes.ts';
+import { own } from '../../../api/own.ts';
+import { podRequests } from './amounts.ts';
+import { interPodAffinity } from './pod-affinity.ts';
 import { nodePorts } from './ports.ts';
+import { matchesNodeSelection } from './selectors.ts';
 import { topologySpread } from './spread.ts';
-import { taintToleration } from './taints.ts';
-import { nodeUnschedulable } from './unschedulable.ts';
+import { taintToleration, untolerated } from './taints.ts';
 import { type Check, type ClusterView, type Filter, isRefusal, type NodeView } from './view.ts';
-import { volumeLimits } from './volumelimits.ts';
+import { volumeLimits } from './volume-limits.ts';
 import { volumeBinding } from './volumes.ts';
+
+const UNSCHEDULABLE: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+
+/** Cordoned nodes take only pods that tolerate the unschedulable taint. */
+export const nodeUnschedulable: Filter = (pod) => {
+  if (!untolerated([UNSCHEDULABLE], pod.spec.tolerations, ['NoSchedule'])) return undefined;
+  return ({ node }) => (node.spec?.unschedulable ? ['node(s) were unschedulable'] : undefined);
+};
+
+/** nodeSelector and required node affinity. */
+export const nodeAffinity: Filter = (pod) => {
+  const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (!required && !pod.spec.nodeSelector) return undefined;
+  return ({ node }) =>
+    matchesNodeSelection(pod, node) ? undefined : ["node(s) didn't match Pod's node affinity/selector"];
+};
+
+/** Requests within what is left of the node, the number of pods included. Every shortage is reported. */
+export const resourcesFit: Filter = (pod) => {
+  const requests = Object.entries(podRequests(pod)).filter(([, amount]) => amount > 0);
+  return ({ allocatable, requested }) => {
+    const short = requests
+      .filter(([name, amount]) => amount > (own(allocatable, name) ?? 0) - (own(requested, name) ?? 0))
+      .map(([name]) => (name === 'pods' ? 'Too many pods' : `Insufficient ${name}`));
+    return short.length > 0 ? short : undefined;
+  };
+};
 
 export const FILTERS: readonly Filter[] = [
   nodeUnschedulable,

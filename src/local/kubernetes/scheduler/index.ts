@@ -1,5 +1,6 @@
 /** A scheduler with kube-scheduler's filters, scores, queue and words; it does not preempt. */
 
+import { getCondition, timestamp } from '../../../api/conditions.ts';
 import {
   CSI_NODE,
   NAMESPACE,
@@ -10,11 +11,12 @@ import {
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
-import { ApiFailure, isGone } from '../../client.ts';
-import { timestamp } from '../../clock.ts';
-import { conditionOf, withConditions } from '../../conditions.ts';
-import { eventReporter, type Parts } from '../../parts.ts';
-import { bindClaims } from './bindclaims.ts';
+import type { Clock } from '../../../kube/clock.ts';
+import type { Caches } from '../../cache.ts';
+import { ApiError, isGone, type KubeApi } from '../../client.ts';
+import { withConditions } from '../../conditions.ts';
+import { eventReporter, type Parts, type Report } from '../../parts.ts';
+import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
 import { feasibleNodes } from './filters.ts';
 import { SchedulingQueue } from './queue.ts';
@@ -37,132 +39,167 @@ function matters(now: Node, before: Node | undefined): boolean {
 
 /** Starts the scheduler; it ends with `parts.signal`. */
 export async function startScheduler(parts: Parts): Promise<void> {
-  const { client, caches, clock, signal, log } = parts;
-  const cluster = new Cluster(caches);
-  const queue = new SchedulingQueue();
-  const report = eventReporter(NAME, parts);
+  await new Scheduler(parts).start();
+}
+
+class Scheduler {
+  readonly #parts: Parts;
+  readonly #client: KubeApi;
+  readonly #caches: Caches;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  readonly #log: (message: string) => void;
+  readonly #cluster: Cluster;
+  readonly #queue: SchedulingQueue;
+  readonly #report: Report;
   /** Pods whose binding is on the way. */
-  const binding = new Set<string>();
-  let planned = false;
-  let cancelTimer: () => void = () => {};
+  readonly #binding: Set<string>;
+  #planned: boolean;
+  #cancelTimer: () => void;
 
-  const plan = (): void => {
-    if (planned || signal.aborted) return;
-    planned = true;
-    setImmediate(() => {
-      planned = false;
-      round();
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#client = parts.client;
+    this.#caches = parts.caches;
+    this.#clock = parts.clock;
+    this.#signal = parts.signal;
+    this.#log = parts.log;
+    this.#cluster = new Cluster(this.#caches);
+    this.#queue = new SchedulingQueue();
+    this.#report = eventReporter(NAME, parts);
+    this.#binding = new Set<string>();
+    this.#planned = false;
+    this.#cancelTimer = () => {};
+  }
+
+  async start(): Promise<void> {
+    this.#caches.of(POD).subscribe((now, before) => {
+      if (now === undefined) {
+        if (before) this.#left(before);
+      } else if (isWaiting(now)) this.#waits(now);
+      else this.#settled(now, before);
     });
-  };
+    this.#caches.of(NODE).subscribe((now, before) => {
+      if (now && matters(now, before)) this.#retry();
+    });
+    this.#caches
+      .of(PERSISTENT_VOLUME_CLAIM)
+      .subscribe((now: PersistentVolumeClaim | undefined) => now && this.#retry(usesClaims));
+    this.#caches.of(PERSISTENT_VOLUME).subscribe(() => this.#retry(usesClaims));
+    this.#caches.of(STORAGE_CLASS).subscribe(() => this.#retry(usesClaims));
+    this.#caches.of(CSI_NODE).subscribe(() => this.#retry(usesClaims));
+    this.#caches.of(NAMESPACE).subscribe(() => this.#retry((pod) => pod.spec.affinity !== undefined));
+    this.#signal.addEventListener('abort', () => this.#cancelTimer(), { once: true });
+    const kinds = [POD, NODE, PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS, CSI_NODE, NAMESPACE] as const;
+    await Promise.all(kinds.map((kind) => this.#caches.of<Pod>(kind as typeof POD).synced));
+  }
 
-  const round = (): void => {
-    if (signal.aborted) return;
-    for (const pod of queue.due(clock.now())) attempt(pod);
-    cancelTimer();
-    const next = queue.nextDue();
-    if (next !== undefined) cancelTimer = clock.after(Math.max(1, next - clock.now()), plan);
-  };
+  #plan(): void {
+    if (this.#planned || this.#signal.aborted) return;
+    this.#planned = true;
+    setImmediate(() => {
+      this.#planned = false;
+      this.#round();
+    });
+  }
 
-  const attempt = (pod: Pod): void => {
-    const verdict = feasibleNodes(pod, cluster);
-    const chosen = 'fits' in verdict ? bestNode(pod, verdict.fits, cluster) : undefined;
+  #round(): void {
+    if (this.#signal.aborted) return;
+    for (const pod of this.#queue.due(this.#clock.now())) this.#attempt(pod);
+    this.#cancelTimer();
+    const next = this.#queue.nextDue();
+    if (next !== undefined)
+      this.#cancelTimer = this.#clock.after(Math.max(1, next - this.#clock.now()), () => this.#plan());
+  }
+
+  #attempt(pod: Pod): void {
+    const verdict = feasibleNodes(pod, this.#cluster);
+    const chosen = 'fits' in verdict ? bestNode(pod, verdict.fits, this.#cluster) : undefined;
     if (chosen) {
-      queue.remove(pod);
-      binding.add(pod.metadata.uid ?? '');
-      cluster.assume(pod, chosen.name);
-      void bind(pod, chosen.node);
+      this.#queue.remove(pod);
+      this.#binding.add(pod.metadata.uid ?? '');
+      this.#cluster.assume(pod, chosen.name);
+      void this.#bind(pod, chosen.node);
       return;
     }
-    queue.refuse(pod, clock.now());
+    this.#queue.refuse(pod, this.#clock.now());
     const message = 'message' in verdict ? verdict.message : '';
-    void markUnschedulable(pod, 'Unschedulable', message);
-    report(pod, 'Warning', 'FailedScheduling', message);
-  };
+    void this.#markUnschedulable(pod, 'Unschedulable', message);
+    this.#report(pod, 'Warning', 'FailedScheduling', message);
+  }
 
-  const bind = async (pod: Pod, node: Node): Promise<void> => {
+  async #bind(pod: Pod, node: Node): Promise<void> {
     const { name, namespace = '', uid } = pod.metadata;
     const nodeName = node.metadata.name;
     try {
-      await bindClaims(pod, node, parts);
-      await client.post(POD, pod.metadata, 'binding', {
+      await bindClaims(pod, node, this.#parts);
+      await this.#client.post(POD, pod.metadata, 'binding', {
         apiVersion: 'v1',
         kind: 'Binding',
         metadata: { name, namespace, ...(uid ? { uid } : {}) },
         target: { apiVersion: 'v1', kind: 'Node', name: nodeName },
       });
-      report(pod, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${nodeName}`);
+      this.#report(pod, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${nodeName}`);
     } catch (error) {
-      if (signal.aborted) return;
-      cluster.forget(pod);
-      const present = caches.of(POD).get(pod.metadata);
-      if (isGone(error) || !present || !isWaiting(present)) return retry();
-      if (!(error instanceof ApiFailure)) log(`binding ${namespace}/${name}: ${String(error)}`);
-      report(pod, 'Warning', 'FailedScheduling', error instanceof Error ? error.message : String(error));
-      queue.put(present, clock.now());
-      queue.refuse(present, clock.now());
-      queue.retry();
+      if (this.#signal.aborted) return;
+      this.#cluster.forget(pod);
+      const present = this.#caches.of(POD).get(pod.metadata);
+      if (isGone(error) || !present || !isWaiting(present)) return this.#retry();
+      if (!(error instanceof ApiError)) this.#log(`binding ${namespace}/${name}: ${String(error)}`);
+      this.#report(pod, 'Warning', 'FailedScheduling', error instanceof Error ? error.message : String(error));
+      this.#queue.put(present, this.#clock.now());
+      this.#queue.refuse(present, this.#clock.now());
+      this.#queue.retry();
     } finally {
-      binding.delete(uid ?? '');
-      plan();
+      this.#binding.delete(uid ?? '');
+      this.#plan();
     }
-  };
+  }
 
-  const markUnschedulable = async (pod: Pod, reason: string, message: string): Promise<void> => {
-    const before = conditionOf(pod, 'PodScheduled');
+  async #markUnschedulable(pod: Pod, reason: string, message: string): Promise<void> {
+    const before = getCondition(pod, 'PodScheduled');
     if (before?.status === 'False' && before.reason === reason && before.message === message) return;
     const change = { type: 'PodScheduled', status: 'False', reason, message } as const;
-    const conditions = withConditions(pod.status?.conditions, [change], timestamp(clock.now()));
+    const conditions = withConditions(pod.status?.conditions, [change], timestamp(this.#clock.now()));
     const condition = conditions.find(({ type }) => type === 'PodScheduled');
     try {
       const patch = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
-      await client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
+      await this.#client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
     } catch (error) {
-      if (!signal.aborted && !isGone(error)) log(`status of ${pod.metadata.name}: ${String(error)}`);
+      if (!this.#signal.aborted && !isGone(error)) this.#log(`status of ${pod.metadata.name}: ${String(error)}`);
     }
-  };
+  }
 
-  const retry = (helps?: (pod: Pod) => boolean): void => {
-    queue.retry(helps);
-    plan();
-  };
+  #retry(helps?: (pod: Pod) => boolean): void {
+    this.#queue.retry(helps);
+    this.#plan();
+  }
 
-  const left = (pod: Pod): void => {
-    queue.remove(pod);
-    if (pod.spec.nodeName) retry();
-  };
-  const settled = (pod: Pod, before: Pod | undefined): void => {
-    queue.remove(pod);
-    if (isOver(pod)) retry();
+  #left(pod: Pod): void {
+    this.#queue.remove(pod);
+    if (pod.spec.nodeName) this.#retry();
+  }
+
+  #settled(pod: Pod, before: Pod | undefined): void {
+    this.#queue.remove(pod);
+    if (isOver(pod)) this.#retry();
     // A pod that came to run may be what others want to be near.
-    else if (pod.spec.nodeName && !before?.spec.nodeName) retry((one) => one.spec.affinity?.podAffinity !== undefined);
-  };
-  const waits = (pod: Pod): void => {
+    else if (pod.spec.nodeName && !before?.spec.nodeName)
+      this.#retry((one) => one.spec.affinity?.podAffinity !== undefined);
+  }
+
+  #waits(pod: Pod): void {
     const gates = (pod.spec.schedulingGates ?? []).map(({ name }) => name).join(', ');
     if (gates !== '') {
       const message = `Scheduling is blocked due to non-empty scheduling gates: ${gates}`;
-      void markUnschedulable(pod, 'SchedulingGated', message);
-    } else if (!binding.has(pod.metadata.uid ?? '')) {
-      queue.put(pod, clock.now());
-      plan();
+      void this.#markUnschedulable(pod, 'SchedulingGated', message);
+    } else if (!this.#binding.has(pod.metadata.uid ?? '')) {
+      this.#queue.put(pod, this.#clock.now());
+      this.#plan();
     }
-  };
-  caches.of(POD).subscribe((now, before) => {
-    if (now === undefined) {
-      if (before) left(before);
-    } else if (isWaiting(now)) waits(now);
-    else settled(now, before);
-  });
-  caches.of(NODE).subscribe((now, before) => {
-    if (now && matters(now, before)) retry();
-  });
-  const usesClaims = (pod: Pod): boolean => (pod.spec.volumes?.length ?? 0) > 0;
-  caches.of(PERSISTENT_VOLUME_CLAIM).subscribe((now: PersistentVolumeClaim | undefined) => now && retry(usesClaims));
-  caches.of(PERSISTENT_VOLUME).subscribe(() => retry(usesClaims));
-  caches.of(STORAGE_CLASS).subscribe(() => retry(usesClaims));
-  caches.of(CSI_NODE).subscribe(() => retry(usesClaims));
-  caches.of(NAMESPACE).subscribe(() => retry((pod) => pod.spec.affinity !== undefined));
-  signal.addEventListener('abort', () => cancelTimer(), { once: true });
+  }
+}
 
-  const kinds = [POD, NODE, PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS, CSI_NODE, NAMESPACE] as const;
-  await Promise.all(kinds.map((kind) => caches.of<Pod>(kind as typeof POD).synced));
+function usesClaims(pod: Pod): boolean {
+  return (pod.spec.volumes?.length ?? 0) > 0;
 }

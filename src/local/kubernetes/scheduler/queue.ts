@@ -1,6 +1,6 @@
 /** Pods that wait for a node: the ready ones by priority, the refused ones until something changes. */
 import type { Pod } from '../../../api/kubernetes.ts';
-import { keyOf } from '../../cache.ts';
+import { keyOf } from '../../../kube/store.ts';
 
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 10_000;

@@ -1,5 +1,4 @@
 /** Label selectors and node selectors, as Kubernetes matches them. */
-
 import type {
   LabelSelector,
   Node,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE } from '../../../../src/api/kinds.ts';
 import { watchList } from '../../../../src/local/cache.ts';
-import { ApiFailure } from '../../../../src/local/client.ts';
+import { ApiError } from '../../../../src/local/client.ts';
 import { startCluster, type TestCluster } from './cluster.ts';
 
 let cluster: TestCluster;
@@ -86,7 +86,7 @@ describe('the client', () => {
     expect(await cluster.client.find(NODE, { name: 'nobody' })).toBeUndefined();
     await cluster.node('a', { schedulable: false });
     const failure = await cluster.node('a', { schedulable: false }).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(ApiFailure);
+    expect(failure).toBeInstanceOf(ApiError);
     expect(failure).toMatchObject({ status: 409, reason: 'AlreadyExists' });
   });
 });

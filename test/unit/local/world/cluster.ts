@@ -4,7 +4,7 @@ import { NODE, POD } from '../../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod, QuantityList, Taint } from '../../../../src/api/kubernetes.ts';
 import { startCaches } from '../../../../src/local/cache.ts';
 import { connect, type KubeApi } from '../../../../src/local/client.ts';
-import { type LocalApiServer, startApiServer } from '../../../../src/local/kubernetes/server.ts';
+import { type LocalApiServer, startApiServer } from '../../../../src/local/kubernetes/apiserver/server.ts';
 import type { Parts } from '../../../../src/local/parts.ts';
 import { pacedClock } from '../../../support/paced-clock.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EVENT, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS } from '../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { startVolumes } from '../../../../src/local/kubernetes/controllers/volumes.ts';
 import { startScheduler } from '../../../../src/local/kubernetes/scheduler/index.ts';
-import { startVolumes } from '../../../../src/local/kubernetes/workloads/volumes.ts';
 import { startCluster, type TestCluster, template } from './cluster.ts';
 
 let cluster: TestCluster;

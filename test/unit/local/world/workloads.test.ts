@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DAEMON_SET, NODE, POD } from '../../../../src/api/kinds.ts';
 import type { DaemonSet, Pod } from '../../../../src/api/kubernetes.ts';
-import { startWorkloads } from '../../../../src/local/kubernetes/workloads/index.ts';
+import { startWorkloads } from '../../../../src/local/kubernetes/controllers/index.ts';
 import {
   DEPLOYMENTS,
   JOBS,
   REPLICA_SETS,
   type Scaled,
   STATEFUL_SETS,
-} from '../../../../src/local/kubernetes/workloads/kinds.ts';
+} from '../../../../src/local/kubernetes/controllers/workloads/kinds.ts';
 import { markReady, startCluster, type TestCluster, template } from './cluster.ts';
 
 let cluster: TestCluster;

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE } from '../../../../src/api/kinds.ts';
 import { exportLines } from '../../../../src/cli/local.ts';
-import { scaledClock } from '../../../../src/local/clock.ts';
-import { DEPLOYMENTS } from '../../../../src/local/kubernetes/workloads/kinds.ts';
+import { DEPLOYMENTS } from '../../../../src/local/kubernetes/controllers/workloads/kinds.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { template } from './cluster.ts';
 
@@ -59,27 +58,6 @@ describe('a world', () => {
     world = await startWorld();
     const port = Number(new URL(world.kube.url).port);
     await expect(startWorld({ kubePort: port })).rejects.toThrow(/EADDRINUSE/);
-  });
-});
-
-describe('scaledClock', () => {
-  it('runs faster by its factor', async () => {
-    const clock = scaledClock(100, 1_000_000);
-    await clock.sleep(2_000);
-    const passed = clock.now() - 1_000_000;
-    expect(passed).toBeGreaterThanOrEqual(2_000);
-    expect(passed).toBeLessThan(60_000);
-  });
-
-  it('wakes a sleeper whose signal aborts', async () => {
-    const life = new AbortController();
-    const asleep = scaledClock().sleep(60_000, life.signal);
-    life.abort();
-    await expect(asleep).resolves.toBeUndefined();
-  });
-
-  it('refuses to stand still', () => {
-    expect(() => scaledClock(0)).toThrow(/time scale is 0/);
   });
 });
 

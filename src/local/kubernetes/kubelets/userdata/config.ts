@@ -1,5 +1,4 @@
 /** What a machine's user data tells its kubelet. */
-
 import type { Taint, TaintEffect } from '../../../../api/kubernetes.ts';
 import { put } from '../../../../api/own.ts';
 

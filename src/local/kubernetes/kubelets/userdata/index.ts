@@ -2,7 +2,7 @@
 import { bottlerocket, isBottlerocket } from './bottlerocket.ts';
 import type { KubeletConfig } from './config.ts';
 import { isMime, mimeParts } from './mime.ts';
-import { isNodeConfig, NODE_CONFIG_TYPE, nodeConfig } from './nodeconfig.ts';
+import { isNodeConfig, NODE_CONFIG_TYPE, nodeConfig } from './node-config.ts';
 import { anyScript, bootstrapScript, powershell } from './shell.ts';
 
 export type { KubeletConfig } from './config.ts';

@@ -3,7 +3,7 @@ import {
   type ApiServerOptions,
   type LocalApiServer,
   startApiServer,
-} from '../../../../../src/local/kubernetes/server.ts';
+} from '../../../../../src/local/kubernetes/apiserver/server.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests reach into answers of every shape
 export type Body = any;

@@ -1,0 +1,135 @@
+/** A machine in the words of DescribeInstances. */
+import type { Instance, InstanceNetworkInterface } from '@aws-sdk/client-ec2';
+import type { Account } from '../state/account.ts';
+import { type Machine, tagsAt } from '../state/machines.ts';
+import type { InstanceState } from '../types.ts';
+import { tagList } from './tags.ts';
+
+const CODES: Readonly<Record<InstanceState, number>> = {
+  pending: 0,
+  running: 16,
+  'shutting-down': 32,
+  terminated: 48,
+  stopping: 64,
+  stopped: 80,
+};
+
+export const stateCode = (state: InstanceState): number => CODES[state];
+
+export function instanceView(account: Account, machine: Machine, launchIndex: number): Instance {
+  const isGone = machine.state === 'terminated';
+  return {
+    ...identity(account, machine, launchIndex),
+    // a terminated machine has given its network and its disks back
+    ...(isGone ? {} : attachments(account, machine)),
+    ...(machine.stateReason
+      ? { StateReason: machine.stateReason, StateTransitionReason: machine.stateReason.Message ?? '' }
+      : { StateTransitionReason: '' }),
+    Tags: tagList(tagsAt(machine, account.clock.now())),
+  };
+}
+
+function identity(account: Account, machine: Machine, launchIndex: number): Instance {
+  const { data, hardware, placementGroup } = machine;
+  return {
+    InstanceId: machine.id,
+    ImageId: machine.imageId,
+    InstanceType: hardware.InstanceType,
+    State: { Code: stateCode(machine.state), Name: machine.state },
+    AmiLaunchIndex: launchIndex,
+    LaunchTime: new Date(Math.floor(machine.launchedAt / 1000) * 1000),
+    Placement: {
+      AvailabilityZone: machine.zone,
+      AvailabilityZoneId: machine.zoneId,
+      Tenancy: machine.tenancy as 'default' | 'dedicated' | 'host',
+      GroupName: placementGroup?.name ?? '',
+      ...(placementGroup ? { GroupId: placementGroup.id } : {}),
+      ...(machine.partition === undefined ? {} : { PartitionNumber: machine.partition }),
+    },
+    Architecture: machine.architecture,
+    Hypervisor: 'xen',
+    VirtualizationType: 'hvm',
+    RootDeviceType: 'ebs',
+    RootDeviceName: machine.rootDeviceName,
+    EnaSupport: true,
+    EbsOptimized: data.EbsOptimized ?? false,
+    ClientToken: machine.clientToken,
+    Monitoring: { State: data.Monitoring?.Enabled ? 'enabled' : 'disabled' },
+    CpuOptions: {
+      CoreCount: hardware.VCpuInfo?.DefaultCores,
+      ThreadsPerCore: hardware.VCpuInfo?.DefaultThreadsPerCore,
+    },
+    EnclaveOptions: { Enabled: data.EnclaveOptions?.Enabled ?? false },
+    HibernationOptions: { Configured: false },
+    PlatformDetails: machine.platform === 'windows' ? 'Windows' : 'Linux/UNIX',
+    ...(machine.platform === 'windows' ? { Platform: 'Windows' as const } : {}),
+    ...(machine.spotRequestId ? { SpotInstanceRequestId: machine.spotRequestId } : {}),
+    ...(machine.lifecycle
+      ? { InstanceLifecycle: machine.lifecycle as NonNullable<Instance['InstanceLifecycle']> }
+      : {}),
+    ...(machine.capacityReservationId ? { CapacityReservationId: machine.capacityReservationId } : {}),
+    CapacityReservationSpecification: {
+      CapacityReservationPreference: data.CapacityReservationSpecification?.CapacityReservationPreference ?? 'open',
+      ...(data.CapacityReservationSpecification?.CapacityReservationTarget
+        ? { CapacityReservationTarget: data.CapacityReservationSpecification.CapacityReservationTarget }
+        : {}),
+    },
+    MetadataOptions: metadataOptions(data),
+    ...(machine.instanceProfile
+      ? {
+          IamInstanceProfile: {
+            Arn: account.profiles.get(machine.instanceProfile)?.arn,
+            Id: account.profiles.get(machine.instanceProfile)?.id,
+          },
+        }
+      : {}),
+  };
+}
+
+const metadataOptions = ({ MetadataOptions: given }: Machine['data']): Instance['MetadataOptions'] => ({
+  State: 'applied',
+  HttpEndpoint: given?.HttpEndpoint ?? 'enabled',
+  HttpTokens: given?.HttpTokens ?? 'optional',
+  HttpPutResponseHopLimit: given?.HttpPutResponseHopLimit ?? 1,
+  HttpProtocolIpv6: given?.HttpProtocolIpv6 ?? 'disabled',
+  InstanceMetadataTags: given?.InstanceMetadataTags ?? 'disabled',
+});
+
+function attachments(account: Account, machine: Machine): Partial<Instance> {
+  const groups = (ids: readonly string[]): { GroupId: string; GroupName: string | undefined }[] =>
+    ids.map((id) => ({ GroupId: id, GroupName: account.securityGroups.get(id)?.name }));
+  return {
+    SubnetId: machine.subnetId,
+    VpcId: machine.vpcId,
+    PrivateIpAddress: machine.privateIp,
+    PrivateDnsName: machine.privateDnsName,
+    PublicDnsName: '',
+    ...(machine.publicIp ? { PublicIpAddress: machine.publicIp } : {}),
+    SourceDestCheck: true,
+    SecurityGroups: groups(machine.securityGroupIds),
+    NetworkInterfaces: machine.interfaces.map(
+      (each): InstanceNetworkInterface => ({
+        NetworkInterfaceId: each.id,
+        InterfaceType: each.type,
+        Status: 'in-use',
+        SubnetId: machine.subnetId,
+        VpcId: machine.vpcId,
+        OwnerId: account.id,
+        PrivateIpAddress: each.privateIp,
+        PrivateDnsName: machine.privateDnsName,
+        Groups: groups(each.securityGroupIds),
+        Attachment: {
+          AttachmentId: each.attachmentId,
+          DeviceIndex: each.deviceIndex,
+          NetworkCardIndex: each.cardIndex,
+          Status: 'attached',
+          DeleteOnTermination: true,
+        },
+      }),
+    ),
+    BlockDeviceMappings: machine.volumes.map((volume) => ({
+      DeviceName: volume.deviceName,
+      Ebs: { VolumeId: volume.id, Status: 'attached', DeleteOnTermination: true },
+    })),
+  };
+}

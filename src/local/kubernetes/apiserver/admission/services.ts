@@ -1,0 +1,20 @@
+/** Cluster addresses of services. */
+import { type ApiObject, at, record } from '../json.ts';
+import type { ObjectStore } from '../storage/store.ts';
+
+/** Gives a service the next free address of 172.20.0.0/16, in place, unless it has one or wants none. */
+export function assignClusterIp(service: ApiObject, store: ObjectStore): void {
+  const spec = record(service.spec);
+  if (spec.type === 'ExternalName') return;
+  if (spec.clusterIP === undefined || spec.clusterIP === '') {
+    const taken = new Set(store.list('services').map(({ object }) => at(object, 'spec', 'clusterIP')));
+    let next = 256;
+    while (taken.has(address(next))) next++;
+    spec.clusterIP = address(next);
+  }
+  spec.clusterIPs ??= [spec.clusterIP];
+  spec.ipFamilies ??= ['IPv4'];
+  spec.ipFamilyPolicy ??= 'SingleStack';
+}
+
+const address = (index: number): string => `172.20.${index >> 8}.${index & 255}`;

@@ -1,0 +1,227 @@
+/** Checks of objects before they are stored: metadata of all of them, and what matters most of built-in specs. */
+import { type ApiObject, at, equal, isRecord, type Json, record, records, text } from '../json.ts';
+import type { Resource } from '../resources/registry.ts';
+import { objectSelector } from '../selectors.ts';
+import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, required } from '../status.ts';
+import { labelCauses } from './labels.ts';
+import { labelKeyError, labelNameError, pathSegmentError, subdomainError } from './names.ts';
+import { podSpecCauses } from './pod-spec.ts';
+
+/** Resources whose names must be DNS labels. */
+const LABEL_NAMED: ReadonlySet<string> = new Set(['namespaces', 'services']);
+const LOOSELY_NAMED = /\.rbac\.authorization\.k8s\.io$/;
+
+function nameError(resource: Resource, name: string): string | undefined {
+  if (LOOSELY_NAMED.test(resource.storage)) return pathSegmentError(name);
+  return LABEL_NAMED.has(resource.storage) ? labelNameError(name) : subdomainError(name);
+}
+
+/** What is wrong with an object's metadata. */
+export function metadataCauses(resource: Resource, { metadata }: ApiObject): Cause[] {
+  const wrongName = nameError(resource, metadata.name);
+  const causes = wrongName ? [invalidValue('metadata.name', metadata.name, wrongName)] : [];
+  causes.push(...labelCauses(metadata.labels, 'metadata.labels'));
+  for (const key of Object.keys(metadata.annotations ?? {})) {
+    const wrong = labelKeyError(key.toLowerCase());
+    if (wrong) causes.push(invalidValue('metadata.annotations', key, wrong));
+  }
+  for (const finalizer of metadata.finalizers ?? []) {
+    const wrong = labelKeyError(finalizer);
+    if (wrong) causes.push(invalidValue('metadata.finalizers', finalizer, wrong));
+  }
+  for (const [i, owner] of (metadata.ownerReferences ?? []).entries()) {
+    for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const) {
+      if (!owner[field]) causes.push(invalidValue(`metadata.ownerReferences[${i}].${field}`, '', 'must not be empty'));
+    }
+  }
+  return causes;
+}
+
+function workloadCauses(object: ApiObject, old?: ApiObject): Cause[] {
+  const spec = record(object.spec);
+  const causes: Cause[] = [];
+  const replicas = spec.replicas;
+  if (typeof replicas === 'number' && replicas < 0) {
+    causes.push(invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0'));
+  }
+  if (!isRecord(spec.selector)) causes.push(required('spec.selector'));
+  const labels = record(at(spec, 'template', 'metadata', 'labels'));
+  if (isRecord(spec.selector) && !objectSelector(spec.selector)(labels)) {
+    causes.push(invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
+  }
+  causes.push(...podSpecCauses(at(spec, 'template', 'spec'), 'spec.template.spec'));
+  if (old && !equal(at(old, 'spec', 'selector'), spec.selector)) {
+    causes.push(invalidValue('spec.selector', spec.selector, 'field is immutable'));
+  }
+  return causes;
+}
+
+/** Fields of a pod's spec that may change after its creation, beside the images of containers. */
+const MUTABLE_POD_FIELDS: ReadonlySet<string> = new Set([
+  'activeDeadlineSeconds',
+  'terminationGracePeriodSeconds',
+  'tolerations',
+  'schedulingGates',
+  'ephemeralContainers',
+  'priority',
+]);
+
+function mayChange(field: string, before: Json, after: Json): boolean {
+  if (field === 'containers' || field === 'initContainers') {
+    return equal(withoutImages(before[field]), withoutImages(after[field]));
+  }
+  // nodeSelector and affinity may still change while the pod is held back by a gate
+  if (field === 'nodeSelector' || field === 'affinity') return records(before.schedulingGates).length > 0;
+  return MUTABLE_POD_FIELDS.has(field);
+}
+
+const withoutImages = (containers: unknown): readonly Json[] =>
+  records(containers).map((container) => ({ ...container, image: '', imagePullPolicy: '' }));
+
+/** Tolerations of a pod may be added, and may change in how long they last. */
+function tolerationCauses(before: Json, after: Json): Cause[] {
+  const lasting = (toleration: Json): Json => ({ ...toleration, tolerationSeconds: undefined });
+  const kept = records(after.tolerations).map(lasting);
+  const isKept = (toleration: Json): boolean => kept.some((one) => equal(one, lasting(toleration)));
+  if (records(before.tolerations).every(isKept)) return [];
+  return [fieldForbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')];
+}
+
+function podCauses(pod: ApiObject, old?: ApiObject): Cause[] {
+  const causes = podSpecCauses(pod.spec, 'spec');
+  if (!old) return causes;
+  const before = record(old.spec);
+  const spec = record(pod.spec);
+  causes.push(...tolerationCauses(before, spec));
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(spec)])].filter(
+    (field) => !equal(before[field], spec[field]) && !mayChange(field, before, spec),
+  );
+  if (changed.length === 0) return causes;
+  return [
+    ...causes,
+    fieldForbidden(
+      'spec',
+      `pod updates may not change fields other than \`spec.containers[*].image\`,\`spec.initContainers[*].image\`,\`spec.activeDeadlineSeconds\`,\`spec.tolerations\` (only additions to existing tolerations),\`spec.terminationGracePeriodSeconds\` (allow it to be set to 1 if it was previously negative) (changed: ${changed.join(', ')})`,
+    ),
+  ];
+}
+
+const PERCENTAGE = /^\d+%$/;
+
+function budgetCauses(budget: ApiObject): Cause[] {
+  const spec = record(budget.spec);
+  const { minAvailable, maxUnavailable } = spec;
+  const causes: Cause[] = [];
+  if (minAvailable !== undefined && maxUnavailable !== undefined) {
+    causes.push(invalidValue('spec', spec, 'minAvailable and maxUnavailable cannot be both set'));
+  }
+  for (const [field, value] of [
+    ['minAvailable', minAvailable],
+    ['maxUnavailable', maxUnavailable],
+  ] as const) {
+    if (typeof value === 'string' && !PERCENTAGE.test(value)) {
+      causes.push(
+        invalidValue(
+          `spec.${field}`,
+          value,
+          "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+        ),
+      );
+    }
+    if (typeof value === 'number' && value < 0) {
+      causes.push(invalidValue(`spec.${field}`, value, 'must be greater than or equal to 0'));
+    }
+  }
+  return causes;
+}
+
+const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+/** Each key and effect once, and effects that exist. */
+function taintCauses(node: ApiObject): Cause[] {
+  const seen = new Set<string>();
+  return records(at(node, 'spec', 'taints')).flatMap((taint, i) => {
+    const path = `metadata.taints[${i}]`;
+    const causes = EFFECTS.includes(text(taint.effect)) ? [] : [notSupported(`${path}.effect`, taint.effect, EFFECTS)];
+    const wrong = labelKeyError(text(taint.key));
+    if (wrong) causes.push(invalidValue(`${path}.key`, taint.key, wrong));
+    const id = `${text(taint.key)}:${text(taint.effect)}`;
+    if (seen.has(id)) causes.push(duplicate(path, taint));
+    seen.add(id);
+    return causes;
+  });
+}
+
+/** An event stands in the namespace of what it is about, or in default when that has none. */
+function eventCauses(event: ApiObject): Cause[] {
+  const about = text(record(event.involvedObject ?? event.regarding).namespace);
+  const { namespace = '' } = event.metadata;
+  const fits = about === '' ? ['default', 'kube-system'].includes(namespace) : about === namespace;
+  return fits ? [] : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
+}
+
+function nodeCauses(node: ApiObject, old?: ApiObject): Cause[] {
+  const causes = taintCauses(node);
+  const before = text(at(old, 'spec', 'providerID'));
+  if (before === '' || text(at(node, 'spec', 'providerID')) === before) return causes;
+  return [
+    ...causes,
+    fieldForbidden('spec.providerID', 'node updates may not change providerID except from "" to valid'),
+  ];
+}
+
+function jobCauses(job: ApiObject, old?: ApiObject): Cause[] {
+  const causes = podSpecCauses(at(job, 'spec', 'template', 'spec'), 'spec.template.spec');
+  const restart = at(job, 'spec', 'template', 'spec', 'restartPolicy');
+  if (restart !== 'OnFailure' && restart !== 'Never') {
+    causes.push(notSupported('spec.template.spec.restartPolicy', restart, ['OnFailure', 'Never']));
+  }
+  if (old && !equal(at(old, 'spec', 'template'), at(job, 'spec', 'template'))) {
+    causes.push(invalidValue('spec.template', at(job, 'spec', 'template'), 'field is immutable'));
+  }
+  return causes;
+}
+
+function definitionCauses(definition: ApiObject): Cause[] {
+  const spec = record(definition.spec);
+  const name = `${text(at(spec, 'names', 'plural'))}.${text(spec.group)}`;
+  const causes: Cause[] = [];
+  if (definition.metadata.name !== name) {
+    causes.push(invalidValue('metadata.name', definition.metadata.name, `must be spec.names.plural+"."+spec.group`));
+  }
+  const versions = records(spec.versions);
+  if (versions.filter(({ storage }) => storage === true).length !== 1) {
+    causes.push(
+      invalidValue(
+        'spec.versions',
+        versions.map((v) => v.name),
+        'must have exactly one version marked as storage version',
+      ),
+    );
+  }
+  for (const [i, version] of versions.entries()) {
+    if (!isRecord(at(version, 'schema', 'openAPIV3Schema'))) {
+      causes.push(required(`spec.versions[${i}].schema.openAPIV3Schema`, 'schemas are required'));
+    }
+  }
+  return causes;
+}
+
+const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Cause[]>> = {
+  pods: podCauses,
+  nodes: nodeCauses,
+  events: eventCauses,
+  'deployments.apps': workloadCauses,
+  'replicasets.apps': workloadCauses,
+  'statefulsets.apps': workloadCauses,
+  'daemonsets.apps': workloadCauses,
+  'jobs.batch': jobCauses,
+  'poddisruptionbudgets.policy': budgetCauses,
+  'customresourcedefinitions.apiextensions.k8s.io': definitionCauses,
+  'storageclasses.storage.k8s.io': (object) => (text(object.provisioner) === '' ? [required('provisioner')] : []),
+};
+
+/** What is wrong with a built-in object; `old` is the object that it replaces. */
+export function builtinCauses(resource: Resource, object: ApiObject, old?: ApiObject): Cause[] {
+  return CHECKS[resource.storage]?.(object, old) ?? [];
+}

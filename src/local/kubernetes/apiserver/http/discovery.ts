@@ -1,0 +1,221 @@
+/** Discovery documents: which groups, versions and resources there are. */
+import type { Json } from '../json.ts';
+import { groupVersion, type Registry, type Resource, VERBS } from '../resources/registry.ts';
+import { REVIEWS } from './reviews.ts';
+
+interface Served {
+  readonly name: string;
+  readonly singularName: string;
+  readonly namespaced: boolean;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly subresources: readonly Subresource[];
+}
+
+interface Subresource {
+  readonly name: string;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
+}
+
+const READ_WRITE = ['get', 'patch', 'update'];
+
+/** Groups of the kinds that subresources take, where it is not the resource's own. */
+const SUBRESOURCE_GROUPS: Readonly<Record<string, readonly [string, string]>> = {
+  Eviction: ['policy', 'v1'],
+  TokenRequest: ['authentication.k8s.io', 'v1'],
+  Scale: ['autoscaling', 'v1'],
+};
+
+function subresource(resource: Resource, name: string, kind: string, verbs: readonly string[]): Subresource {
+  const [group, version] = SUBRESOURCE_GROUPS[kind] ?? [resource.group, resource.version];
+  return { name, group, version, kind, verbs };
+}
+
+/** What can be done with subresources that are not only created. */
+const SUBRESOURCE_VERBS: Readonly<Record<string, readonly string[]>> = {
+  log: ['get'],
+  finalize: ['update'],
+  exec: ['create', 'get'],
+  attach: ['create', 'get'],
+  portforward: ['create', 'get'],
+};
+
+function served(resource: Resource): Served {
+  const others = Object.entries(resource.subresources).map(([name, kind]) =>
+    subresource(resource, name, kind, SUBRESOURCE_VERBS[name] ?? ['create']),
+  );
+  const { group, version, kind, namespaced, shortNames, categories } = resource;
+  return {
+    name: resource.plural,
+    singularName: resource.singular,
+    namespaced,
+    group,
+    version,
+    kind,
+    // Namespaces go one by one.
+    verbs: resource.storage === 'namespaces' ? VERBS.filter((verb) => verb !== 'deletecollection') : VERBS,
+    ...(shortNames.length > 0 && { shortNames }),
+    ...(categories.length > 0 && { categories }),
+    subresources: [
+      ...others,
+      ...(resource.status ? [subresource(resource, 'status', kind, READ_WRITE)] : []),
+      ...(resource.scale ? [subresource(resource, 'scale', 'Scale', READ_WRITE)] : []),
+    ].sort(byName),
+  };
+}
+
+function reviews(): Served[] {
+  return Object.entries(REVIEWS).map(([path, { kind, namespaced = false }]) => {
+    const [group = '', version = '', name = ''] = path.split('/');
+    return {
+      name,
+      singularName: kind.toLowerCase(),
+      namespaced,
+      group,
+      version,
+      kind,
+      verbs: ['create'],
+      subresources: [],
+    };
+  });
+}
+
+/** Sorts `v1` before `v1beta1` before `v1alpha1`, and `v2` before `v1`. */
+function byPriority(left: string, right: string): number {
+  const rank = (version: string): readonly number[] => {
+    const [, major, stage, minor] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? [];
+    return [stage === undefined ? 2 : stage === 'beta' ? 1 : 0, Number(major ?? 0), Number(minor ?? 0)];
+  };
+  const [a, b] = [rank(left), rank(right)];
+  return (b[0] ?? 0) - (a[0] ?? 0) || (b[1] ?? 0) - (a[1] ?? 0) || (b[2] ?? 0) - (a[2] ?? 0);
+}
+
+/** Kubernetes' own groups in the order in which it lists them; clients show and search resources in that order. */
+const GROUPS: readonly string[] = [
+  '',
+  'apps',
+  'events.k8s.io',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+  'autoscaling',
+  'batch',
+  'networking.k8s.io',
+  'policy',
+  'rbac.authorization.k8s.io',
+  'storage.k8s.io',
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'scheduling.k8s.io',
+  'coordination.k8s.io',
+  'node.k8s.io',
+  'discovery.k8s.io',
+  'resource.k8s.io',
+];
+
+/** The others follow, by name. */
+function byGroup(left: string, right: string): number {
+  const [a, b] = [GROUPS.indexOf(left), GROUPS.indexOf(right)];
+  if (a >= 0 || b >= 0) return (a < 0 ? GROUPS.length : a) - (b < 0 ? GROUPS.length : b);
+  return left < right ? -1 : 1;
+}
+
+const byName = (left: { readonly name: string }, right: { readonly name: string }): number =>
+  left.name < right.name ? -1 : 1;
+
+const inOrder = (left: Served, right: Served): number =>
+  (left.group === right.group ? 0 : byGroup(left.group, right.group)) ||
+  byPriority(left.version, right.version) ||
+  byName(left, right);
+
+/** Group → version → resources, the preferred version first. */
+function tree(registry: Registry): Map<string, Map<string, Served[]>> {
+  const groups = new Map<string, Map<string, Served[]>>();
+  const all = [...registry.all().map(served), ...reviews()];
+  for (const one of all.sort(inOrder)) {
+    const versions = groups.get(one.group) ?? new Map<string, Served[]>();
+    versions.set(one.version, [...(versions.get(one.version) ?? []), one]);
+    groups.set(one.group, versions);
+  }
+  return groups;
+}
+
+const versionsOf = (group: string, versions: Iterable<string>): Json[] =>
+  [...versions].map((version) => ({ groupVersion: groupVersion({ group, version }), version }));
+
+function apiGroup(name: string, versions: Map<string, unknown>): Json {
+  const listed = versionsOf(name, versions.keys());
+  return { name, versions: listed, preferredVersion: listed[0] };
+}
+
+/** `/apis` */
+export function groupList(registry: Registry): Json {
+  const groups = [...tree(registry)]
+    .filter(([name]) => name !== '')
+    .map(([name, versions]) => apiGroup(name, versions));
+  return { kind: 'APIGroupList', apiVersion: 'v1', groups };
+}
+
+/** `/apis/GROUP`; undefined when there is no such group. */
+export function groupDocument(registry: Registry, name: string): Json | undefined {
+  const versions = tree(registry).get(name);
+  return versions && { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(name, versions) };
+}
+
+/** `/api/v1` and `/apis/GROUP/VERSION`; undefined when there is none. */
+export function resourceList(registry: Registry, group: string, version: string): Json | undefined {
+  const found = tree(registry).get(group)?.get(version);
+  if (!found) return undefined;
+  const resources = found.flatMap(({ subresources, group: _group, version: _version, ...one }) => [
+    { ...one, storageVersionHash: '' },
+    ...subresources.map((sub) => ({
+      name: `${one.name}/${sub.name}`,
+      singularName: '',
+      namespaced: one.namespaced,
+      ...(sub.group !== group && { group: sub.group, version: sub.version }),
+      kind: sub.kind,
+      verbs: sub.verbs,
+    })),
+  ]);
+  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: groupVersion({ group, version }), resources };
+}
+
+function aggregatedResource(one: Served): Json {
+  return {
+    resource: one.name,
+    responseKind: { group: one.group, version: one.version, kind: one.kind },
+    scope: one.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: one.singularName,
+    verbs: one.verbs,
+    ...(one.shortNames && { shortNames: one.shortNames }),
+    ...(one.categories && { categories: one.categories }),
+    ...(one.subresources.length > 0 && {
+      subresources: one.subresources.map(({ name, group, version, kind, verbs }) => ({
+        subresource: name,
+        responseKind: { group, version, kind },
+        verbs,
+      })),
+    }),
+  };
+}
+
+/** `/api` (core group) or `/apis` (the others) in the aggregated form, all in one document. */
+export function aggregatedList(registry: Registry, core: boolean): Json {
+  const items = [...tree(registry)]
+    .filter(([name]) => (name === '') === core)
+    .map(([name, versions]) => ({
+      metadata: { name, creationTimestamp: null },
+      versions: [...versions].map(([version, found]) => ({
+        version,
+        resources: found.map(aggregatedResource),
+        freshness: 'Current',
+      })),
+    }));
+  return { kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', metadata: {}, items };
+}

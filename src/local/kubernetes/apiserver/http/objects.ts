@@ -1,0 +1,182 @@
+/** Requests on objects: from path, query and body to the operation, and its answer. */
+import type { IncomingMessage } from 'node:http';
+import type { DeleteOptions, WriteOptions } from '../core.ts';
+import { at, isRecord } from '../json.ts';
+import { create } from '../operations/create.ts';
+import { remove } from '../operations/delete.ts';
+import { read, type Target, update } from '../operations/update.ts';
+import { type PatchOptions, parsePatch, patch, patchType } from '../patch/index.ts';
+import type { Resource } from '../resources/registry.ts';
+import {
+  badRequest,
+  type Cause,
+  invalid,
+  methodNotAllowed,
+  notSupported,
+  type StatusError,
+  success,
+} from '../status.ts';
+import type { Entry } from '../storage/entry.ts';
+import { partialMetadata, table } from '../table/index.ts';
+import { type Call, send, sendJson, warn } from './call.ts';
+import { selection, sendList } from './list.ts';
+import { includeOf, parseBody } from './media.ts';
+
+const OPTIONS_KINDS: Readonly<Record<string, string>> = {
+  POST: 'CreateOptions',
+  PUT: 'UpdateOptions',
+  PATCH: 'PatchOptions',
+  DELETE: 'DeleteOptions',
+};
+
+const invalidOptions = (method: string, cause: Cause): StatusError =>
+  invalid({ group: 'meta.k8s.io', plural: '', kind: OPTIONS_KINDS[method] ?? 'GetOptions' }, '', [cause]);
+
+/** @throws StatusError 422 on a value that dryRun or fieldValidation does not have */
+export function writeOptions(
+  { query, request, method }: Call,
+  subresource?: 'status',
+): WriteOptions & { warnings: string[] } {
+  const validation = query.get('fieldValidation') || 'Warn';
+  if (validation !== 'Strict' && validation !== 'Warn' && validation !== 'Ignore') {
+    throw invalidOptions(method, notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
+  }
+  return {
+    dryRun: isDryRun(query.get('dryRun'), method),
+    fieldValidation: validation,
+    warnings: [],
+    subresource,
+    fieldManager: query.get('fieldManager') || agentOf(request),
+  };
+}
+
+/**
+ * The program that writes, by its user agent. The world's own controllers go without: what they write is nobody's, which
+ * keeps the objects of large clusters small.
+ */
+function agentOf({ headers }: IncomingMessage): string | undefined {
+  const [agent = ''] = (headers['user-agent'] ?? '').split('/');
+  return agent === 'karpenter-local' ? undefined : agent || 'unknown';
+}
+
+function isDryRun(value: unknown, method: string): boolean {
+  const values = Array.isArray(value) ? value : value ? [value] : [];
+  if (values.some((one) => one !== 'All')) throw invalidOptions(method, notSupported('dryRun', values, ['All']));
+  return values.length > 0;
+}
+
+/** Sends an object in the form that the client wants. */
+export function answer(call: Call, resource: Resource, entry: Entry, code = 200): undefined {
+  if (call.wanted.as === 'table') {
+    const metadata = { resourceVersion: entry.object.metadata.resourceVersion };
+    send(call, table(resource, [entry], metadata, includeOf(call.query), call.core.clock.now()), code);
+  } else if (call.wanted.as === 'partial') send(call, partialMetadata(entry, resource), code);
+  else sendJson(call, entry.json(resource), code);
+}
+
+export function serveCreate(call: Call, resource: Resource, namespace: string | undefined): undefined {
+  const options = writeOptions(call);
+  const body = parseBody(call.body, call.request.headers['content-type']);
+  const entry = create(call.core, resource, namespace, body, options);
+  warn(call, options.warnings);
+  answer(call, resource, entry, 201);
+}
+
+/** Requests on one object, or on its status. */
+export function serveObject(call: Call, target: Target, subresource?: 'status'): undefined {
+  const { core, method } = call;
+  const { resource } = target;
+  if (method === 'GET' || method === 'HEAD') return answer(call, resource, read(core, target));
+  if (method === 'DELETE' && subresource === undefined) return serveDelete(call, target);
+  const options = writeOptions(call, subresource);
+  if (method === 'PUT') {
+    const body = parseBody(call.body, call.request.headers['content-type']);
+    const entry = update(core, target, body, options);
+    warn(call, options.warnings);
+    return answer(call, resource, entry);
+  }
+  if (method !== 'PATCH') throw methodNotAllowed();
+  servePatch(call, target, options);
+}
+
+function servePatch(call: Call, target: Target, options: WriteOptions & { warnings: string[] }): undefined {
+  const { core, query, request } = call;
+  const { resource, namespace, name } = target;
+  const type = patchType(request.headers['content-type'] ?? '', resource);
+  const existed = core.store.get(resource.storage, namespace, name) !== undefined;
+  const patching: PatchOptions = {
+    ...options,
+    ...(type === 'apply' && { fieldManager: query.get('fieldManager') ?? undefined }),
+    force: query.get('force') === 'true',
+  };
+  const entry = patch(core, target, type, parsePatch(type, call.body.toString()), patching);
+  warn(call, options.warnings);
+  answer(call, resource, entry, existed ? 200 : 201);
+}
+
+const POLICIES = ['Background', 'Foreground', 'Orphan'] as const;
+
+/** Options of a delete from its body and its query; the body wins. @throws StatusError 400 */
+export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
+  const options = isRecord(body) ? body : {};
+  const grace = options.gracePeriodSeconds ?? query.get('gracePeriodSeconds') ?? undefined;
+  const written = options.propagationPolicy ?? query.get('propagationPolicy') ?? undefined;
+  const policy = POLICIES.find((one) => one === written);
+  if (written !== undefined && !policy) {
+    throw badRequest(
+      `propagationPolicy: Unsupported value: ${JSON.stringify(written)}: supported values: "Background", "Foreground", "Orphan"`,
+    );
+  }
+  const uid = at(options, 'preconditions', 'uid');
+  const resourceVersion = at(options, 'preconditions', 'resourceVersion');
+  return {
+    dryRun: isDryRun(options.dryRun ?? query.get('dryRun'), 'DELETE'),
+    gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
+    propagationPolicy: policy ?? (options.orphanDependents === true ? 'Orphan' : undefined),
+    uid: typeof uid === 'string' ? uid : undefined,
+    resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
+  };
+}
+
+/** Kinds whose delete answers with the object even when it is gone at once. */
+const RETURNS_OBJECT: ReadonlySet<string> = new Set([
+  'pods',
+  'services',
+  'persistentvolumes',
+  'persistentvolumeclaims',
+  'serviceaccounts',
+  'resourcequotas',
+  'podtemplates',
+]);
+
+function serveDelete(call: Call, target: Target): undefined {
+  const { resource, name } = target;
+  const body = parseBody(call.body, call.request.headers['content-type']);
+  const { entry, removed } = remove(call.core, target, deleteOptions(body, call.query));
+  if (!removed || RETURNS_OBJECT.has(resource.storage)) return answer(call, resource, entry);
+  const { uid } = entry.object.metadata;
+  send(
+    call,
+    success({
+      name,
+      ...(resource.group !== '' && { group: resource.group }),
+      kind: resource.plural,
+      ...(uid !== undefined && { uid }),
+    }),
+  );
+}
+
+/** Deletes every object that the selectors keep. */
+export function serveDeleteCollection(call: Call, resource: Resource, namespace: string | undefined): undefined {
+  const { core, query } = call;
+  const options = deleteOptions(parseBody(call.body, call.request.headers['content-type']), query);
+  const { matches } = selection(query, resource, namespace);
+  const { revision } = core.store;
+  const entries = core.store.list(resource.storage, namespace).filter(matches);
+  for (const { object } of entries) {
+    const { name, namespace: own } = object.metadata;
+    remove(core, { resource, namespace: own, name }, options);
+  }
+  // As they were, in a list.
+  sendList(call, resource, entries, { resourceVersion: String(revision) });
+}

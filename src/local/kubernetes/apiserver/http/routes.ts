@@ -1,0 +1,157 @@
+/** From a path to who serves it. */
+import type { Json } from '../json.ts';
+import { record } from '../json.ts';
+import type { Resource } from '../resources/registry.ts';
+import { methodNotAllowed, unknownPath } from '../status.ts';
+import { type Call, send, sendText, warn } from './call.ts';
+import { aggregatedList, groupDocument, groupList, resourceList } from './discovery.ts';
+import { serveList } from './list.ts';
+import { parseBody } from './media.ts';
+import { serveCreate, serveDeleteCollection, serveObject } from './objects.ts';
+import { openApiDocument, openApiIndex, openApiV2, openApiV2Protobuf } from './openapi.ts';
+import { REVIEWS } from './reviews.ts';
+import { serveSubresource } from './subresources.ts';
+import type { Watches } from './watch.ts';
+
+/** What the local server says it is. */
+export const VERSION: Json = {
+  major: '1',
+  minor: '36',
+  gitVersion: 'v1.36.0-local',
+  gitCommit: '',
+  gitTreeState: 'clean',
+  buildDate: '2026-01-01T00:00:00Z',
+  goVersion: '',
+  compiler: '',
+  platform: `${process.platform}/${process.arch}`,
+};
+
+const HEALTH = new Set(['healthz', 'livez', 'readyz']);
+const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+
+/** @throws StatusError for everything that the server refuses */
+export function route(call: Call, watches: Watches): undefined {
+  const segments = call.path
+    .split('/')
+    .filter((segment) => segment !== '')
+    .map(decodeURIComponent);
+  const [first = '', second = '', third = '', ...rest] = segments;
+  if (HEALTH.has(first)) return sendText(call, 'ok', 'text/plain; charset=utf-8');
+  if (first === 'version') return send(call, VERSION);
+  if (first === 'openapi') return serveOpenApi(call, segments);
+  if (first === 'api') {
+    if (second === '') return serveVersions(call);
+    if (second === 'v1') return serveGroup(call, watches, '', 'v1', segments.slice(2));
+  }
+  if (first === 'apis') {
+    if (second === '') return serveGroups(call);
+    if (third === '') return found(call, groupDocument(call.core.registry, second));
+    return serveGroup(call, watches, second, third, rest);
+  }
+  if (first === '')
+    return send(call, {
+      paths: ['/api', '/api/v1', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3', '/readyz', '/version'],
+    });
+  throw unknownPath();
+}
+
+function found(call: Call, document: Json | undefined): undefined {
+  if (!document) throw unknownPath();
+  send(call, document);
+}
+
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+
+const serveAggregated = (call: Call, core: boolean): undefined =>
+  sendText(call, JSON.stringify(aggregatedList(call.core.registry, core)), AGGREGATED);
+
+function serveVersions(call: Call): undefined {
+  if (call.wanted.aggregated) return serveAggregated(call, true);
+  const serverAddress = call.request.headers.host ?? '';
+  send(call, {
+    kind: 'APIVersions',
+    versions: ['v1'],
+    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+  });
+}
+
+function serveGroups(call: Call): undefined {
+  if (call.wanted.aggregated) return serveAggregated(call, false);
+  send(call, groupList(call.core.registry));
+}
+
+function serveOpenApi(call: Call, [, version, ...name]: readonly string[]): undefined {
+  const { registry } = call.core;
+  if (version === 'v3') {
+    return name.length === 0
+      ? send(call, openApiIndex(registry))
+      : found(call, openApiDocument(registry, name.join('/')));
+  }
+  if (version !== 'v2') throw unknownPath();
+  if (!call.request.headers.accept?.includes('protobuf')) return send(call, openApiV2());
+  const document = openApiV2Protobuf();
+  call.response.writeHead(200, { 'content-type': V2_PROTOBUF, 'content-length': document.length });
+  call.response.end(document);
+}
+
+interface Located {
+  readonly namespace: string | undefined;
+  readonly plural: string;
+  readonly name: string;
+  readonly subresource: string;
+}
+
+/** `namespaces/NS/PLURAL/NAME/SUB`, `PLURAL/NAME/SUB`, or a namespace itself. */
+function locate(segments: readonly string[]): Located {
+  const [first = '', second = '', third = '', fourth = '', fifth = ''] = segments;
+  const isInside = first === 'namespaces' && third !== '' && third !== 'status' && third !== 'finalize';
+  if (isInside) return { namespace: second, plural: third, name: fourth, subresource: fifth };
+  return { namespace: undefined, plural: first, name: second, subresource: third };
+}
+
+function serveGroup(
+  call: Call,
+  watches: Watches,
+  group: string,
+  version: string,
+  segments: readonly string[],
+): undefined {
+  const { registry } = call.core;
+  if (segments.length === 0) return found(call, resourceList(registry, group, version));
+  const { namespace, plural, name, subresource } = locate(segments);
+  const review = REVIEWS[`${group}/${version}/${plural}`];
+  if (review && call.method === 'POST') {
+    const body = record(parseBody(call.body, call.request.headers['content-type']));
+    return send(call, review.answer({ ...body, kind: review.kind, apiVersion: `${group}/${version}` }), 201);
+  }
+  if (!resourceList(registry, group, version))
+    return sendText(call, '404 page not found\n', 'text/plain; charset=utf-8', 404);
+  const resource = registry.find(group, version, plural);
+  if (!resource || (namespace !== undefined && !resource.namespaced)) throw unknownPath();
+  if (resource.warning !== undefined) warn(call, [resource.warning]);
+  if (name === '') return serveCollection(call, watches, resource, namespace);
+  const scope = namespace === undefined && resource.namespaced ? '' : namespace;
+  const target = { resource, namespace: scope, name };
+  if (subresource !== '') return serveSubresource(call, target, subresource);
+  if (call.method === 'GET' && isWatch(call)) {
+    call.query.set('fieldSelector', `metadata.name=${name}`);
+    return watches.serve(call, resource, namespace);
+  }
+  serveObject(call, target);
+}
+
+const isWatch = ({ query }: Call): boolean => ['true', '1'].includes(query.get('watch') ?? '');
+
+function serveCollection(call: Call, watches: Watches, resource: Resource, namespace: string | undefined): undefined {
+  switch (call.method) {
+    case 'GET':
+    case 'HEAD':
+      return isWatch(call) ? watches.serve(call, resource, namespace) : serveList(call, resource, namespace);
+    case 'POST':
+      return serveCreate(call, resource, namespace);
+    case 'DELETE':
+      return serveDeleteCollection(call, resource, namespace);
+    default:
+      throw methodNotAllowed();
+  }
+}

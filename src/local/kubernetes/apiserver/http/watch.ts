@@ -1,0 +1,145 @@
+/** Watches: a stream of changes from a revision on, as one JSON object a line. */
+import type { ServerResponse } from 'node:http';
+import type { Json } from '../json.ts';
+import { groupVersion, type Resource } from '../resources/registry.ts';
+import { expired, StatusError } from '../status.ts';
+import type { Entry } from '../storage/entry.ts';
+import type { Change } from '../storage/history.ts';
+import { partialMetadata, table } from '../table/index.ts';
+import type { Call } from './call.ts';
+import { invalidListOptions, revisionOf, selection } from './list.ts';
+import { includeOf } from './media.ts';
+
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+/** A client that reads this much slower than things happen loses its watch, as it does on a real server. */
+const BUFFER_LIMIT = 64 * 1024 * 1024;
+const LONGEST_SECONDS = 3600;
+
+export interface Watches {
+  /** @throws StatusError before the stream has begun */
+  serve(call: Call, resource: Resource, namespace: string | undefined): undefined;
+  /** Breaks every connection. */
+  drop(): undefined;
+  /** Ends every stream properly. */
+  end(): undefined;
+}
+
+/** @param bookmarkIntervalMs real milliseconds between bookmarks */
+export function createWatches(bookmarkIntervalMs: number): Watches {
+  const open = new Set<ServerResponse>();
+  return {
+    serve: (call, resource, namespace) => {
+      open.add(call.response);
+      call.response.once('close', () => open.delete(call.response));
+      serveWatch(call, resource, namespace, bookmarkIntervalMs);
+    },
+    drop: () => {
+      for (const response of open) response.destroy();
+    },
+    end: () => {
+      for (const response of open) response.end();
+    },
+  };
+}
+
+/** Where a watch begins: with what is there now, or after a revision. */
+function startOf({ core, query }: Call): {
+  readonly initial: boolean;
+  readonly revision: number;
+  readonly marksEnd: boolean;
+} {
+  const named = query.get('resourceVersion') ?? '';
+  const marksEnd = query.get('sendInitialEvents') === 'true';
+  if (query.has('sendInitialEvents') && query.get('resourceVersionMatch') !== 'NotOlderThan') {
+    throw invalidListOptions('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
+  }
+  if (named !== '') revisionOf(named, (message) => new StatusError(500, '', message));
+  const fromNow = named === '' || named === '0';
+  const initial = marksEnd || (fromNow && query.get('sendInitialEvents') !== 'false');
+  return { initial, marksEnd, revision: initial || fromNow ? core.store.revision : Number(named) };
+}
+
+function serveWatch(
+  call: Call,
+  resource: Resource,
+  namespace: string | undefined,
+  bookmarkIntervalMs: number,
+): undefined {
+  const { core, query, response } = call;
+  const { store } = core;
+  const { matches } = selection(query, resource, namespace);
+  const start = startOf(call);
+  const missed = store.since(resource.storage, start.revision);
+  response.writeHead(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' });
+  // the head goes out at once, so that clients know that the watch is open
+  response.flushHeaders();
+  const render = renderer(call, resource);
+  const write = (type: string, object: string): undefined => {
+    response.write(`{"type":"${type}","object":${object}}\n`);
+    if (response.writableLength > BUFFER_LIMIT) response.destroy();
+  };
+  if (!missed) {
+    write(
+      'ERROR',
+      JSON.stringify(expired(`too old resource version: ${start.revision} (${store.compacted(resource.storage)})`)),
+    );
+    response.end();
+    return;
+  }
+  if (start.initial)
+    for (const entry of store.list(resource.storage, namespace)) if (matches(entry)) write('ADDED', render(entry));
+  const tell = (change: Change): undefined => {
+    // A watch may begin in the future, and waits for it.
+    if (change.revision <= start.revision) return;
+    const seen = transition(change, matches);
+    if (seen) write(seen.type, render(seen.entry));
+  };
+  for (const change of missed) tell(change);
+  const bookmark = (end: boolean): undefined =>
+    write('BOOKMARK', JSON.stringify(bookmarkOf(resource, store.revision, end)));
+  if (start.marksEnd) bookmark(true);
+  const unsubscribe = store.subscribe(tell, resource.storage);
+  const marks =
+    query.get('allowWatchBookmarks') === 'true' ? setInterval(() => bookmark(false), bookmarkIntervalMs) : undefined;
+  const seconds = Number(query.get('timeoutSeconds') ?? 0) || LONGEST_SECONDS;
+  const end = setTimeout(() => response.end(), Math.min(seconds, LONGEST_SECONDS) * 1000);
+  response.once('close', () => {
+    unsubscribe();
+    clearInterval(marks);
+    clearTimeout(end);
+  });
+}
+
+/** What a change means to a watch that sees only part of the objects. */
+function transition(change: Change, matches: (entry: Entry) => boolean): { type: string; entry: Entry } | undefined {
+  const { type, entry, before, revision } = change;
+  const seenBefore = before !== undefined && matches(before);
+  if (type === 'DELETED') return seenBefore ? { type, entry } : undefined;
+  const seenNow = matches(entry);
+  if (seenNow) return { type: seenBefore ? 'MODIFIED' : 'ADDED', entry };
+  return seenBefore ? { type: 'DELETED', entry: before.at(revision) } : undefined;
+}
+
+function renderer({ core, wanted, query }: Call, resource: Resource): (entry: Entry) => string {
+  if (wanted.as === 'partial') return (entry) => JSON.stringify(partialMetadata(entry, resource));
+  if (wanted.as === 'object') return (entry) => entry.json(resource);
+  const include = includeOf(query);
+  let isFirst = true;
+  return (entry) => {
+    const metadata = { resourceVersion: String(entry.revision) };
+    const rows = table(resource, [entry], metadata, include, core.clock.now());
+    // The columns are sent once.
+    const shown = isFirst ? rows : { ...rows, columnDefinitions: null };
+    isFirst = false;
+    return JSON.stringify(shown);
+  };
+}
+
+const bookmarkOf = (resource: Resource, revision: number, initialEnd: boolean): Json => ({
+  kind: resource.kind,
+  apiVersion: groupVersion(resource),
+  metadata: {
+    resourceVersion: String(revision),
+    ...(initialEnd && { annotations: { [INITIAL_EVENTS_END]: 'true' } }),
+  },
+});

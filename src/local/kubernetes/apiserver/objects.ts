@@ -1,0 +1,89 @@
+/** The server's operations without HTTP, for the rest of the local world and for tests. */
+import type { Core, DeleteOptions, WriteOptions } from './core.ts';
+import { type ApiObject, clone } from './json.ts';
+import { create } from './operations/create.ts';
+import { remove } from './operations/delete.ts';
+import { evict } from './operations/eviction.ts';
+import { read, update } from './operations/update.ts';
+import { type PatchOptions, type PatchType, patch } from './patch/index.ts';
+import type { Resource } from './resources/registry.ts';
+import { unknownPath } from './status.ts';
+
+/** Names a kind as an object does. */
+export interface KindName {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+export interface ObjectRef extends KindName {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** Answered objects are shared with the store: read them, never change them. Failures are StatusErrors. */
+export interface Objects {
+  get(ref: ObjectRef): ApiObject;
+  find(ref: ObjectRef): ApiObject | undefined;
+  list(kind: KindName, namespace?: string): readonly ApiObject[];
+  create(object: unknown, options?: WriteOptions): ApiObject;
+  update(object: unknown, options?: WriteOptions): ApiObject;
+  patch(ref: ObjectRef, type: PatchType, patch: unknown, options?: PatchOptions): ApiObject;
+  delete(ref: ObjectRef, options?: DeleteOptions): void;
+  evict(ref: { readonly namespace: string; readonly name: string }, options?: DeleteOptions): void;
+  /** Calls the listener after each change of the kind; answers a function that stops it. */
+  subscribe(kind: KindName, listener: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject) => void): () => void;
+}
+
+export function createObjects(core: Core): Objects {
+  const resourceOf = ({ apiVersion, kind }: KindName): Resource => {
+    const resource = core.registry.byKind(apiVersion, kind);
+    if (!resource) throw unknownPath();
+    return resource;
+  };
+  const targetOf = (ref: ObjectRef) => {
+    const resource = resourceOf(ref);
+    const namespace = resource.namespaced ? (ref.namespace ?? 'default') : undefined;
+    return { resource, namespace, name: ref.name };
+  };
+  const refOf = (object: unknown): ObjectRef => {
+    const { apiVersion, kind, metadata } = object as ApiObject;
+    return { apiVersion, kind, namespace: metadata.namespace, name: metadata.name };
+  };
+  const find = (ref: ObjectRef): ApiObject | undefined => {
+    const { resource, namespace, name } = targetOf(ref);
+    return core.store.get(resource.storage, namespace, name)?.in(resource);
+  };
+  return {
+    find,
+    get: (ref) => {
+      const target = targetOf(ref);
+      return read(core, target).in(target.resource);
+    },
+    list: (kind, namespace) => {
+      const resource = resourceOf(kind);
+      return core.store.list(resource.storage, namespace).map((entry) => entry.in(resource));
+    },
+    create: (object, options) => {
+      const { resource, namespace } = targetOf(refOf(object));
+      return create(core, resource, namespace, clone(object), options).in(resource);
+    },
+    update: (object, options) => {
+      const target = targetOf(refOf(object));
+      return update(core, target, clone(object), options).in(target.resource);
+    },
+    patch: (ref, type, body, options) => {
+      const target = targetOf(ref);
+      return patch(core, target, type, clone(body), options).in(target.resource);
+    },
+    delete: (ref, options) => {
+      remove(core, targetOf(ref), options);
+    },
+    evict: ({ namespace, name }, options) => {
+      evict(core, targetOf({ apiVersion: 'v1', kind: 'Pod', namespace, name }), options);
+    },
+    subscribe: (kind, listener) => {
+      const resource = resourceOf(kind);
+      return core.store.subscribe(({ type, entry }) => listener(type, entry.in(resource)), resource.storage);
+    },
+  };
+}

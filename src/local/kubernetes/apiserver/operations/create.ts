@@ -1,0 +1,132 @@
+/** Creation of objects. */
+import { randomInt, randomUUID } from 'node:crypto';
+import { protect } from '../../controllers/in-server/volume-protection.ts';
+import { admitNode } from '../admission/nodes.ts';
+import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
+import { assignClusterIp } from '../admission/services.ts';
+import { selectOwnPods } from '../admission/workload-defaults.ts';
+import type { Core, WriteOptions } from '../core.ts';
+import { type ApiObject, at, text, timestamp } from '../json.ts';
+import { blank } from '../patch/shapes.ts';
+import { establish } from '../resources/crds.ts';
+import type { Resource } from '../resources/registry.ts';
+import { alreadyExists, badRequest, forbidden, invalid, notFound, required, StatusError } from '../status.ts';
+import { Entry } from '../storage/entry.ts';
+import { keyOf, type ObjectStore } from '../storage/store.ts';
+import { readObject, toStored, validate, withDefaults } from './incoming.ts';
+import { noteManager, stampPhase } from './update.ts';
+
+/** Without vowels and look-alikes, as Kubernetes' own generator has it. */
+const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+
+const suffix = (): string => Array.from({ length: 5 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+
+/** The name of the object, made from generateName when it has none. */
+function nameOf({ metadata }: ApiObject): string {
+  if (metadata.name) return metadata.name;
+  return metadata.generateName ? `${metadata.generateName.slice(0, 58)}${suffix()}` : '';
+}
+
+/**
+ * Creates an object.
+ *
+ * @param namespace of the request's path; undefined for cluster-scoped resources
+ * @throws StatusError 400, 403, 404 (namespace), 409 or 422
+ */
+export function create(
+  core: Core,
+  resource: Resource,
+  namespace: string | undefined,
+  body: unknown,
+  options: WriteOptions = {},
+): Entry {
+  const sent = readObject(resource, body, options);
+  const name = nameOf(sent);
+  if (name === '') {
+    throw invalid(resource, '', [required('metadata.name', 'name or generateName is required')]);
+  }
+  if (sent.metadata.resourceVersion) {
+    throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created');
+  }
+  checkNamespace(core, resource, namespace, sent, name);
+  const existing = core.store.get(resource.storage, namespace, name);
+  if (existing) throw alreadyExists(resource, name);
+
+  const object = withDefaults(resource, fresh(core, resource, namespace, sent, name));
+  // What admission adds is nobody's.
+  noteManager(core, resource, object, blank(resource), options);
+  admit(core, resource, object);
+  validate(resource, object);
+  const stored = toStored(resource, object);
+  return options.dryRun ? new Entry(keyOf(namespace, name), stored, 0) : core.store.put(resource.storage, stored);
+}
+
+/** The object with server-set metadata in place of what the client sent. */
+function fresh(
+  core: Core,
+  resource: Resource,
+  namespace: string | undefined,
+  sent: ApiObject,
+  name: string,
+): ApiObject {
+  const { labels, annotations, finalizers, ownerReferences, generateName, managedFields } = sent.metadata;
+  const object: ApiObject = {
+    ...sent,
+    metadata: {
+      name,
+      ...(generateName && { generateName }),
+      ...(namespace !== undefined && { namespace }),
+      uid: randomUUID(),
+      ...(resource.generation && { generation: 1 }),
+      creationTimestamp: timestamp(core.clock.now()),
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+      ...(finalizers && finalizers.length > 0 && { finalizers }),
+      ...(ownerReferences && ownerReferences.length > 0 && { ownerReferences }),
+      ...(managedFields && managedFields.length > 0 && { managedFields }),
+    },
+  };
+  if (resource.status && !resource.keepsStatus) delete object.status;
+  return object;
+}
+
+function admitPod(pod: ApiObject, store: ObjectStore): void {
+  admitPriority(pod, store);
+  const labels = topologyLabels(pod, text(at(pod, 'spec', 'nodeName')), store);
+  if (labels) pod.metadata.labels = labels;
+}
+
+function admit(core: Core, resource: Resource, object: ApiObject): void {
+  if (resource.storage === 'pods') admitPod(object, core.store);
+  if (resource.storage === 'nodes') admitNode(object);
+  if (resource.storage === 'persistentvolumeclaims') admitStorageClass(object, core.store);
+  if (resource.storage === 'jobs.batch') selectOwnPods(object);
+  protect(resource.storage, object);
+  if (resource.storage === 'persistentvolumes') stampPhase(object, undefined, core.clock.now());
+  if (resource.storage === 'services') assignClusterIp(object, core.store);
+  establish(resource, object, core.clock.now());
+}
+
+function checkNamespace(
+  core: Core,
+  resource: Resource,
+  namespace: string | undefined,
+  { metadata }: ApiObject,
+  name: string,
+): void {
+  if (metadata.namespace && metadata.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  if (!resource.namespaced) return;
+  if (namespace === undefined) throw badRequest(`an empty namespace may not be set during creation`);
+  const entry = core.store.get('namespaces', undefined, namespace);
+  if (!entry) throw notFound({ group: '', plural: 'namespaces', kind: 'Namespace' }, namespace);
+  if (entry.object.metadata.deletionTimestamp === undefined) return;
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const cause = {
+    reason: 'NamespaceTerminating',
+    field: 'metadata.namespace',
+    message: `namespace ${namespace} is being terminated`,
+  };
+  throw forbidden(resource, name, why, [cause]);
+}

@@ -1,0 +1,95 @@
+/** Reading of a built-in object that a client sent: field types checked, unknown fields found and dropped. */
+import { put } from '../../../../api/own.ts';
+import { isRecord, type Json } from '../json.ts';
+import { fieldShape, type Shape } from '../resources/shape.ts';
+import { badRequest } from '../status.ts';
+
+/**
+ * Drops fields that the shape does not have and nulls, and writes quantities as text.
+ *
+ * @param unknown receives the paths of dropped fields
+ * @param kind names the object in errors
+ * @param path where the value stands in its object
+ * @throws StatusError 400 where a field has the wrong type
+ */
+export function decode(value: unknown, shape: Shape, unknown: string[], kind: string, path = ''): unknown {
+  return read(value, shape, { unknown, kind }, path);
+}
+
+interface Reading {
+  readonly unknown: string[];
+  readonly kind: string;
+}
+
+function read(value: unknown, shape: Shape, reading: Reading, path: string): unknown {
+  switch (shape.type) {
+    case 'any':
+      return value;
+    case 'object':
+    case 'map':
+      return readFields(value, shape, reading, path);
+    case 'list':
+      if (!Array.isArray(value)) throw mistyped(value, '[]', reading, path);
+      return value.map((item, i) => read(item, shape.items ?? { type: 'any' }, reading, `${path}[${i}]`));
+    case 'quantity':
+      return readQuantity(value, reading);
+    case 'intOrString':
+      if (typeof value !== 'string' && !Number.isInteger(value))
+        throw mistyped(value, 'intstr.IntOrString', reading, path);
+      return value;
+    case 'integer':
+      if (!Number.isInteger(value)) throw mistyped(value, 'int64', reading, path);
+      return value;
+    default:
+      return readScalar(value, shape.type, reading, path);
+  }
+}
+
+function readScalar(value: unknown, type: string, reading: Reading, path: string): unknown {
+  const sent: string = typeof value;
+  if (sent !== type) throw mistyped(value, type === 'boolean' ? 'bool' : type, reading, path);
+  return value;
+}
+
+function readFields(value: unknown, shape: Shape, reading: Reading, path: string): Json {
+  if (!isRecord(value))
+    throw mistyped(value, shape.type === 'map' ? 'map[string]string' : (shape.name ?? 'struct'), reading, path);
+  const out: Json = {};
+  for (const [name, field] of Object.entries(value)) {
+    const at = path === '' ? name : `${path}.${name}`;
+    if (shape.type === 'object' && !shape.fields?.has(name)) reading.unknown.push(at);
+    else if (field !== null && field !== undefined) {
+      const child = fieldShape(shape, name);
+      const value = read(field, child, reading, at);
+      if (!isEmptyMap(value, child)) put(out, name, value);
+    }
+  }
+  return out;
+}
+
+/** Kubernetes' own types leave empty maps out. */
+const isEmptyMap = (value: unknown, { type }: Shape): boolean =>
+  type === 'map' && isRecord(value) && Object.keys(value).length === 0;
+
+const QUANTITY = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?$/;
+
+function readQuantity(value: unknown, { kind }: Reading): string {
+  const written = typeof value === 'number' ? String(value) : value;
+  if (typeof written === 'string' && QUANTITY.test(written)) return written;
+  throw badRequest(
+    `${kind} in version "v1" cannot be handled as a ${kind}: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
+  );
+}
+
+function mistyped(value: unknown, wanted: string, { kind }: Reading, path: string): Error {
+  const sent = Array.isArray(value)
+    ? 'array'
+    : isRecord(value)
+      ? 'object'
+      : typeof value === 'boolean'
+        ? 'bool'
+        : typeof value;
+  return badRequest(
+    `${kind} in version "v1" cannot be handled as a ${kind}: json: cannot unmarshal ${sent} into Go struct field ${kind}.${path} of type ${wanted}`,
+  );
+}

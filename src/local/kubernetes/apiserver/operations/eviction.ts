@@ -1,0 +1,88 @@
+/** The eviction subresource: a delete that PodDisruptionBudgets may refuse. */
+import { budgetsOf, isReady } from '../../controllers/in-server/disruption-budgets.ts';
+import type { Core, DeleteOptions } from '../core.ts';
+import { type ApiObject, at, clone, record, records, timestamp } from '../json.ts';
+import { StatusError, tooManyRequests } from '../status.ts';
+import type { Entry } from '../storage/entry.ts';
+import { checkPreconditions, remove } from './delete.ts';
+import { commit, read, type Target } from './update.ts';
+
+const REFUSED = "Cannot evict pod as it would violate the pod's disruption budget.";
+const MORE_THAN_ONE =
+  'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+
+/**
+ * Evicts a pod.
+ *
+ * @throws StatusError 404; 409 on a failed precondition; 429 when a budget forbids it; 500 when several budgets match
+ */
+export function evict(core: Core, target: Target, options: DeleteOptions = {}): void {
+  const entry = read(core, target);
+  const pod = entry.object;
+  if (!isFree(pod)) {
+    const budgets = budgetsOf(core, pod);
+    if (budgets.length > 1) throw new StatusError(500, '', MORE_THAN_ONE);
+    const [budget] = budgets;
+    if (budget && !unhealthyMayGo(pod, budget.object)) spend(core, pod, budget, options.dryRun === true);
+  }
+  // Only now, so that a failed precondition has cost the budget a disruption, as on a real server.
+  checkPreconditions(target.resource, pod, options);
+  if (options.dryRun !== true && pod.metadata.deletionTimestamp === undefined) markDisrupted(core, target);
+  remove(core, target, options);
+}
+
+/** Pods that no budget protects: finished, never started or already on their way out. */
+function isFree(pod: ApiObject): boolean {
+  const phase = String(at(pod, 'status', 'phase'));
+  return ['Succeeded', 'Failed', 'Pending'].includes(phase) || pod.metadata.deletionTimestamp !== undefined;
+}
+
+/** A pod that is not ready may go as its budget's policy for unhealthy pods says. */
+function unhealthyMayGo(pod: ApiObject, budget: ApiObject): boolean {
+  if (isReady(pod)) return false;
+  if (at(budget, 'spec', 'unhealthyPodEvictionPolicy') === 'AlwaysAllow') return true;
+  const { currentHealthy, desiredHealthy } = record(budget.status);
+  return Number(currentHealthy) >= Number(desiredHealthy) && Number(desiredHealthy) > 0;
+}
+
+/** Takes one disruption from the budget. @throws StatusError 429 when there is none */
+function spend(core: Core, pod: ApiObject, entry: Entry, dryRun: boolean): void {
+  const budget = entry.object;
+  const { name, generation } = budget.metadata;
+  const status = record(budget.status);
+  if (Number(status.observedGeneration ?? 0) < (generation ?? 0)) {
+    const message = `The disruption budget ${name} is still being processed by the server.`;
+    throw tooManyRequests(REFUSED, [{ reason: 'DisruptionBudget', message }], 10);
+  }
+  const allowed = Number(status.disruptionsAllowed ?? 0);
+  if (allowed <= 0) {
+    const message = `The disruption budget ${name} needs ${String(status.desiredHealthy ?? 0)} healthy pods and has ${String(status.currentHealthy ?? 0)} currently`;
+    throw tooManyRequests(REFUSED, [{ reason: 'DisruptionBudget', message }]);
+  }
+  const resource = core.registry.stored('poddisruptionbudgets.policy');
+  if (dryRun || !resource) return;
+  const next = clone(budget);
+  next.status = {
+    ...status,
+    disruptionsAllowed: allowed - 1,
+    disruptedPods: { ...record(status.disruptedPods), [pod.metadata.name]: timestamp(core.clock.now()) },
+  };
+  commit(core, resource, entry, next);
+}
+
+/** Notes on the pod why it goes, as a disruption condition. */
+function markDisrupted(core: Core, target: Target): void {
+  const entry = read(core, target);
+  const next = clone(entry.object);
+  const status = record(next.status);
+  const others = records(status.conditions).filter(({ type }) => type !== 'DisruptionTarget');
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    lastTransitionTime: timestamp(core.clock.now()),
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+  };
+  next.status = { ...status, conditions: [...others, condition] };
+  commit(core, target.resource, entry, next);
+}

@@ -1,0 +1,107 @@
+/** From what a client sent to an object of the resource: identity, known fields, defaults. */
+import { applyDefaults } from '../admission/defaults.ts';
+import { builtinCauses, metadataCauses } from '../admission/validation.ts';
+import type { WriteOptions } from '../core.ts';
+import { type ApiObject, isRecord, type Json, record, text } from '../json.ts';
+import { modelShape } from '../resources/models.ts';
+import { groupVersion, type Resource } from '../resources/registry.ts';
+import { badRequest, type Cause, invalid, invalidValue, StatusError } from '../status.ts';
+import { decode } from './decode.ts';
+
+/**
+ * Reads an object in a served version, without unknown fields.
+ *
+ * @param strictly turns unknown fields into the error of the request's kind; default is that of a create
+ * @throws StatusError 400 when it is no object of the resource, or has unknown fields under Strict
+ */
+export function readObject(
+  resource: Resource,
+  body: unknown,
+  options: WriteOptions,
+  strictly: (problem: string) => Error = (problem) =>
+    badRequest(`${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: ${problem}`),
+): ApiObject {
+  if (!isRecord(body)) throw badRequest('the request body must be a JSON object');
+  const sent = identified(resource, body);
+  const unknown: string[] = [];
+  const object = knownFields(resource, sent, unknown);
+  if (unknown.length > 0) complain(unknown, options, strictly);
+  return object;
+}
+
+/** The body with apiVersion and kind, which clients may leave out of built-in kinds. */
+function identified(resource: Resource, body: Json): Json {
+  const apiVersion = groupVersion(resource);
+  const isCustom = resource.model === undefined;
+  if (isCustom && !body.kind) {
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${JSON.stringify(body)}'`,
+    );
+  }
+  const sent: Json = { ...body, apiVersion: body.apiVersion ?? apiVersion, kind: body.kind ?? resource.kind };
+  if (sent.apiVersion !== apiVersion) {
+    throw badRequest(
+      `the API version in the data (${String(sent.apiVersion)}) does not match the expected API version (${apiVersion})`,
+    );
+  }
+  if (sent.kind === resource.kind) return sent;
+  if (isCustom) {
+    const name = text(record(body.metadata).name);
+    throw invalid(resource, name, [invalidValue('kind', sent.kind, `must be ${resource.kind}`)]);
+  }
+  throw badRequest(
+    `${String(sent.kind)} in version "${resource.version}" cannot be handled as a ${resource.kind}: no kind "${String(sent.kind)}" is registered for version "${apiVersion}"`,
+  );
+}
+
+function complain(unknown: readonly string[], options: WriteOptions, strictly: (problem: string) => Error): void {
+  const problems = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
+  if (options.fieldValidation === 'Strict') throw strictly(`strict decoding error: ${problems.join(', ')}`);
+  if (options.fieldValidation !== 'Ignore') options.warnings?.push(...problems);
+}
+
+function knownFields(resource: Resource, sent: Json, unknown: string[]): ApiObject {
+  if (resource.model !== undefined) {
+    const object = decode(sent, modelShape(resource.model), unknown, resource.kind) as ApiObject;
+    return { ...object, metadata: object.metadata ?? { name: '' } };
+  }
+  const metadata = decode(sent.metadata ?? {}, modelShape('V1ObjectMeta'), unknown, resource.kind, 'metadata');
+  if (!resource.schema) return { ...sent, metadata } as ApiObject;
+  const pruned = resource.schema.prune({ ...sent, metadata });
+  unknown.push(...pruned.unknown);
+  return { ...pruned.object, apiVersion: sent.apiVersion, kind: sent.kind, metadata } as ApiObject;
+}
+
+/** Fills in defaults, in the served version. */
+export function withDefaults(resource: Resource, object: ApiObject): ApiObject {
+  if (resource.schema) return { ...(resource.schema.applyDefaults(object) as ApiObject), metadata: object.metadata };
+  applyDefaults(resource.storage, object);
+  return object;
+}
+
+/**
+ * Checks an object with defaults, in the served version, against the rules of its kind.
+ *
+ * @param old the object that it replaces
+ * @param part `status` when only that is written
+ * @throws StatusError 422 with every cause
+ */
+export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
+  const causes: Cause[] = metadataCauses(resource, object);
+  if (resource.schema) causes.push(...resource.schema.validate(object, old, part));
+  else causes.push(...builtinCauses(resource, object, old));
+  if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
+}
+
+/** The error of a patch whose result has unknown fields. */
+export const patchProblem =
+  (patch: string) =>
+  (problem: string): StatusError =>
+    new StatusError(422, 'Invalid', ` "" is invalid: patch: Invalid value: ${JSON.stringify(patch)}: ${problem}`, {
+      causes: [
+        { reason: 'FieldValueInvalid', field: 'patch', message: `Invalid value: ${JSON.stringify(patch)}: ${problem}` },
+      ],
+    });
+
+export const toStored = (resource: Resource, object: ApiObject): ApiObject =>
+  resource.toStorage ? resource.toStorage(object) : object;

@@ -1,0 +1,237 @@
+/** Replacement of objects: optimistic locking, what a client may change, generations, and the end of finalized ones. */
+import type { Core, WriteOptions } from '../core.ts';
+import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from '../json.ts';
+import { afterUpdate, entriesOf, type Writer } from '../patch/managers.ts';
+import { shapeOf } from '../patch/shapes.ts';
+import { establish } from '../resources/crds.ts';
+import type { Resource } from '../resources/registry.ts';
+import { badRequest, conflict, fieldForbidden, invalid, invalidValue, MODIFIED, notFound } from '../status.ts';
+import { Entry } from '../storage/entry.ts';
+import { readObject, toStored, validate, withDefaults } from './incoming.ts';
+
+/** Names an object of a resource. */
+export interface Target {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly name: string;
+}
+
+/** @throws StatusError 404 */
+export function read(core: Core, { resource, namespace, name }: Target): Entry {
+  const entry = core.store.get(resource.storage, namespace, name);
+  if (!entry) throw notFound(resource, name);
+  return entry;
+}
+
+/**
+ * Replaces an object by what a client sent.
+ *
+ * @param strictly see readObject
+ * @throws StatusError 400, 404, 409 or 422
+ */
+export function update(
+  core: Core,
+  target: Target,
+  body: unknown,
+  options: WriteOptions = {},
+  strictly?: (problem: string) => Error,
+): Entry {
+  const { resource } = target;
+  const existing = read(core, target);
+  const sent = readObject(resource, body, options, strictly);
+  checkIdentity(target, sent, existing.object.metadata);
+  const old = existing.in(resource);
+  const next =
+    resource.model === undefined ? customNext(resource, sent, old, options) : builtinNext(resource, sent, old, options);
+  const object = withDefaults(resource, next);
+  checkFinalizers(resource, object, old);
+  validate(resource, object, old, options.subresource);
+  if (resource.storage === 'persistentvolumes') stampPhase(object, old, core.clock.now());
+  establish(resource, object, core.clock.now());
+  noteManager(core, resource, object, old, options);
+  return commit(core, resource, existing, toStored(resource, object), options.dryRun === true);
+}
+
+/** Notes on an object who manages what differs from the object as it was, in place. */
+export function noteManager(
+  core: Core,
+  resource: Resource,
+  object: ApiObject,
+  old: Json,
+  { fieldManager, subresource, writtenAs = subresource }: WriteOptions,
+): void {
+  if (fieldManager === undefined) return;
+  // Nobody manages the status that a create or a write of the object itself carries.
+  const next = subresource === undefined && resource.status ? { ...object, status: old.status } : object;
+  const writer: Writer = {
+    manager: fieldManager,
+    operation: 'Update',
+    subresource: writtenAs,
+    nowMs: core.clock.now(),
+  };
+  const entries = afterUpdate(old, next, shapeOf(resource), entriesOf(object), writer);
+  if (entries.length > 0) object.metadata.managedFields = [...entries];
+  else delete object.metadata.managedFields;
+}
+
+/** Notes on a volume when its phase changed, in place. */
+export function stampPhase(volume: ApiObject, old: ApiObject | undefined, nowMs: number): void {
+  const status = record(volume.status);
+  if (status.phase === undefined || (old && status.phase === at(old, 'status', 'phase'))) return;
+  volume.status = { ...status, lastPhaseTransitionTime: timestamp(nowMs) };
+}
+
+/**
+ * Stores the successor of an entry: nothing when it is equal, a removal when it was waiting for its last finalizer.
+ * The object is in the stored version and must be a new one.
+ */
+export function commit(core: Core, resource: Resource, existing: Entry, object: ApiObject, dryRun = false): Entry {
+  const before = existing.object;
+  if (
+    equal(
+      { ...object, metadata: { ...object.metadata, resourceVersion: '' } },
+      { ...before, metadata: { ...before.metadata, resourceVersion: '' } },
+    )
+  ) {
+    return existing;
+  }
+  if (before.metadata.generation !== undefined) {
+    // the start of a deletion counts as a change of what is wanted
+    const deleted = object.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined;
+    const changed = deleted || !equal(specOf(resource, object), specOf(resource, before));
+    object.metadata.generation = before.metadata.generation + (changed ? 1 : 0);
+  }
+  if (dryRun) return new Entry(existing.key, object, existing.revision);
+  if (isFinished(resource, object)) {
+    core.store.remove(resource.storage, existing);
+    return new Entry(existing.key, object, core.store.revision);
+  }
+  return core.store.put(resource.storage, object);
+}
+
+/** Deleted, its grace over, and nobody holds it any more. */
+function isFinished(resource: Resource, object: ApiObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
+  if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false;
+  if (resource.storage !== 'namespaces') return true;
+  const spec = object.spec as { finalizers?: readonly string[] } | undefined;
+  return (spec?.finalizers ?? []).length === 0;
+}
+
+/** What generations count: everything but metadata and, where it is a subresource, status. */
+function specOf(resource: Resource, object: ApiObject): Json {
+  const { metadata: _metadata, apiVersion: _apiVersion, ...rest } = object;
+  if (!resource.status) return rest;
+  const { status: _status, ...spec } = rest;
+  // A pod is not another one for being bound.
+  return resource.storage === 'pods' ? { ...spec, spec: { ...record(spec.spec), nodeName: undefined } } : spec;
+}
+
+function checkIdentity({ resource, namespace, name }: Target, { metadata: sent }: ApiObject, current: Metadata): void {
+  if (sent.name && sent.name !== name) {
+    throw badRequest(`the name of the object (${sent.name}) does not match the name on the URL (${name})`);
+  }
+  if (sent.namespace && sent.namespace !== namespace) {
+    throw badRequest(
+      `the namespace of the object (${sent.namespace}) does not match the namespace on the request (${namespace ?? ''})`,
+    );
+  }
+  if (sent.uid && sent.uid !== current.uid) {
+    throw conflict(
+      resource,
+      name,
+      `Precondition failed: UID in precondition: ${sent.uid}, UID in object meta: ${current.uid ?? ''}`,
+    );
+  }
+  if (!sent.resourceVersion && resource.model === undefined) {
+    throw invalid(resource, name, [
+      {
+        ...invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
+        message: 'Invalid value: 0: must be specified for an update',
+      },
+    ]);
+  }
+  if (sent.resourceVersion && sent.resourceVersion !== current.resourceVersion)
+    throw conflict(resource, name, MODIFIED);
+}
+
+/** Metadata after an update: what clients own from the new object, the rest from the old one. */
+function nextMetadata(sent: Metadata, old: Metadata): Metadata {
+  const { labels, annotations, finalizers, ownerReferences, managedFields, ...own } = old;
+  const kept = sent.managedFields ?? managedFields;
+  return {
+    ...own,
+    ...(sent.labels && { labels: sent.labels }),
+    ...(sent.annotations && { annotations: sent.annotations }),
+    ...(sent.finalizers && sent.finalizers.length > 0 && { finalizers: sent.finalizers }),
+    ...(sent.ownerReferences && sent.ownerReferences.length > 0 && { ownerReferences: sent.ownerReferences }),
+    ...(kept && kept.length > 0 && { managedFields: kept }),
+  };
+}
+
+const withStatus = (object: ApiObject, status: unknown): ApiObject => {
+  const { status: _status, ...rest } = object;
+  return (status === undefined ? rest : { ...rest, status }) as ApiObject;
+};
+
+function customNext(resource: Resource, sent: ApiObject, old: ApiObject, options: WriteOptions): ApiObject {
+  if (options.subresource === 'status') {
+    const managedFields = sent.metadata.managedFields ?? old.metadata.managedFields;
+    const metadata = { ...old.metadata, ...(managedFields && { managedFields }) };
+    return clone(withStatus({ ...old, metadata }, sent.status));
+  }
+  const next = { ...sent, metadata: nextMetadata(sent.metadata, old.metadata) };
+  return resource.status ? withStatus(next, clone(old.status)) : next;
+}
+
+/** Status updates of built-in kinds may change labels and annotations too; owners stay. */
+function builtinNext(resource: Resource, sent: ApiObject, old: ApiObject, options: WriteOptions): ApiObject {
+  const metadata = nextMetadata(sent.metadata, old.metadata);
+  if (options.subresource === 'status') {
+    return clone(withStatus({ ...old, metadata }, sent.status));
+  }
+  const next = { ...sent, metadata };
+  if (resource.storage === 'pods') keepPodFields(next, old);
+  if (resource.storage === 'services') keepServiceFields(next, old);
+  return resource.status ? withStatus(next, clone(old.status)) : next;
+}
+
+/** Clients replace pods by manifests that lack what admission once added. */
+function keepPodFields(next: ApiObject, old: ApiObject): void {
+  const before = (old.spec ?? {}) as Json;
+  const spec = { ...((next.spec ?? {}) as Json) };
+  for (const field of [
+    'priority',
+    'preemptionPolicy',
+    'nodeName',
+    'serviceAccountName',
+    'serviceAccount',
+    'tolerations',
+  ]) {
+    if (spec[field] === undefined && before[field] !== undefined) spec[field] = clone(before[field]);
+  }
+  next.spec = spec;
+}
+
+function keepServiceFields(next: ApiObject, old: ApiObject): void {
+  const before = (old.spec ?? {}) as Json;
+  const spec = { ...((next.spec ?? {}) as Json) };
+  for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) {
+    if (spec[field] === undefined && before[field] !== undefined) spec[field] = clone(before[field]);
+  }
+  next.spec = spec;
+}
+
+function checkFinalizers(resource: Resource, { metadata }: ApiObject, old: ApiObject): void {
+  if (old.metadata.deletionTimestamp === undefined) return;
+  const held = old.metadata.finalizers ?? [];
+  const added = (metadata.finalizers ?? []).filter((finalizer) => !held.includes(finalizer));
+  if (added.length === 0) return;
+  const named = added.map((finalizer) => JSON.stringify(finalizer)).join(', ');
+  throw invalid(resource, metadata.name, [
+    fieldForbidden(
+      'metadata.finalizers',
+      `no new finalizers can be added if the object is being deleted, found new finalizers []string{${named}}`,
+    ),
+  ]);
+}

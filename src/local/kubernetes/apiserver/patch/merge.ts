@@ -1,0 +1,14 @@
+/** JSON merge patch, RFC 7386. */
+import { own, put } from '../../../../api/own.ts';
+import { isRecord, type Json } from '../json.ts';
+
+/** The target with the patch applied; neither is changed. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch;
+  const out: Json = isRecord(target) ? { ...target } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete out[name];
+    else put(out, name, mergePatch(own(out, name), value));
+  }
+  return out;
+}

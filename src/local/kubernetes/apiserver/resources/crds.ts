@@ -1,0 +1,134 @@
+/** CustomResourceDefinitions: their status, and the resources that they make appear. */
+import { type ApiObject, at, equal, isRecord, type Json, list, record, records, text, timestamp } from '../json.ts';
+import { jsonPath } from '../json-path.ts';
+import type { ObjectStore } from '../storage/store.ts';
+import { AGE, age, type Column, NAME } from '../table/columns.ts';
+import { crdSchema } from './crd-schema.ts';
+import type { Registry, Resource, ScalePaths } from './registry.ts';
+
+export const DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s.io';
+/** Holds a definition until its last custom resource is gone. */
+export const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io';
+
+/** Completes a definition that is about to be stored, in place; does nothing to other kinds. */
+export function establish(resource: Resource, definition: ApiObject, nowMs: number): void {
+  if (resource.storage !== DEFINITIONS) return;
+  const spec = record(definition.spec);
+  const stored = records(spec.versions).find(({ storage }) => storage === true);
+  const status = record(definition.status);
+  definition.status = {
+    conditions: isRecord(definition.status) ? status.conditions : conditions(nowMs),
+    acceptedNames: spec.names,
+    storedVersions: [...new Set([...list(status.storedVersions), text(stored?.name)])],
+  };
+}
+
+function conditions(nowMs: number): Json[] {
+  const lastTransitionTime = timestamp(nowMs);
+  return [
+    { type: 'NamesAccepted', status: 'True', lastTransitionTime, reason: 'NoConflicts', message: 'no conflicts found' },
+    {
+      type: 'Established',
+      status: 'True',
+      lastTransitionTime,
+      reason: 'InitialNamesAccepted',
+      message: 'the initial names have been accepted',
+    },
+  ];
+}
+
+/** Keeps the registry in step with the stored definitions. */
+export function serveDefinitions(store: ObjectStore, registry: Registry): void {
+  store.subscribe(({ type, entry, before }) => {
+    const storage = entry.object.metadata.name;
+    const sameSpec = before !== undefined && equal(before.object.spec, entry.object.spec);
+    if (type !== 'DELETED' && sameSpec) return;
+    registry.removeStorage(storage);
+    if (type === 'DELETED') return;
+    for (const { resource, isStored } of servedBy(entry.object)) registry.add(resource, isStored);
+  }, DEFINITIONS);
+}
+
+function servedBy(definition: ApiObject): { resource: Resource; isStored: boolean }[] {
+  const spec = record(definition.spec);
+  const versions = records(spec.versions);
+  const stored = text(versions.find(({ storage }) => storage === true)?.name);
+  return versions
+    .filter(({ served }) => served === true)
+    .map((version) => ({ resource: customResource(spec, version, stored), isStored: version.name === stored }));
+}
+
+function customResource(spec: Json, version: Json, storedVersion: string): Resource {
+  const names = record(spec.names);
+  const group = text(spec.group);
+  const name = text(version.name);
+  const plural = text(names.plural);
+  const subresources = record(version.subresources);
+  const scale = scalePaths(subresources.scale);
+  const schema = crdSchema(
+    record(at(version, 'schema', 'openAPIV3Schema')),
+    scale && { specReplicasPath: scale.spec, statusReplicasPath: scale.status },
+  );
+  const relabel =
+    (to: string) =>
+    (object: ApiObject): ApiObject => ({ ...object, apiVersion: `${group}/${to}` });
+  return {
+    group,
+    version: name,
+    kind: text(names.kind),
+    listKind: text(names.listKind) || `${text(names.kind)}List`,
+    plural,
+    singular: text(names.singular),
+    shortNames: list(names.shortNames).map(text),
+    categories: list(names.categories).map(text),
+    namespaced: spec.scope === 'Namespaced',
+    storage: `${plural}.${group}`,
+    status: isRecord(subresources.status),
+    generation: true,
+    ...(scale && { scale }),
+    subresources: {},
+    schema,
+    columns: printerColumns(records(version.additionalPrinterColumns)),
+    selectableFields: records(version.selectableFields).map((one) => text(one.jsonPath).replace(/^\./, '')),
+    ...(name !== storedVersion && { toStorage: relabel(storedVersion), fromStorage: relabel(name) }),
+  };
+}
+
+function scalePaths(scale: unknown): ScalePaths | undefined {
+  if (!isRecord(scale)) return undefined;
+  const selector = text(scale.labelSelectorPath);
+  return {
+    spec: text(scale.specReplicasPath),
+    status: text(scale.statusReplicasPath),
+    ...(selector !== '' && { selector }),
+  };
+}
+
+function printerColumns(declared: readonly Json[]): readonly Column[] {
+  if (declared.length === 0) return [NAME, AGE];
+  return [NAME, ...declared.map(printerColumn)];
+}
+
+function printerColumn(declared: Json): Column {
+  const path = jsonPath(text(declared.jsonPath));
+  const type = text(declared.type);
+  const priority = declared.priority;
+  return {
+    name: text(declared.name),
+    type,
+    format: text(declared.format),
+    description:
+      text(declared.description) ||
+      `Custom resource definition column (in JSONPath format): ${text(declared.jsonPath)}`,
+    priority: typeof priority === 'number' ? priority : 0,
+    value: (object, nowMs) => cell(path(object), type, nowMs),
+  };
+}
+
+function cell(values: readonly unknown[], type: string, nowMs: number): unknown {
+  const [first] = values;
+  if (first === undefined || first === null) return null;
+  if (type === 'date') return age(first, nowMs);
+  if (type !== 'string') return first;
+  return values.map((value) => (typeof value === 'object' ? JSON.stringify(value) : String(value))).join(' ');
+}

@@ -1,0 +1,68 @@
+/** The form of an object's fields, for merging, pruning and documents; the same for built-in and custom resources. */
+import { isRecord, type Json, list, record, text } from '../json.ts';
+
+export interface Shape {
+  readonly type:
+    | 'object'
+    | 'map'
+    | 'list'
+    | 'string'
+    | 'integer'
+    | 'number'
+    | 'boolean'
+    | 'quantity'
+    | 'intOrString'
+    | 'any';
+  /** Of an object. */
+  readonly fields?: ReadonlyMap<string, Shape>;
+  /** Of a list or a map. */
+  readonly items?: Shape;
+  /** Fields that identify an item of a list to server-side apply. */
+  readonly keys?: readonly string[];
+  /** Field that identifies an item of a list to a strategic merge patch. */
+  readonly mergeKey?: string;
+  /** A list of distinct scalars that patches merge. */
+  readonly set?: boolean;
+  /** Replaced and managed as a whole, whatever it consists of. */
+  readonly atomic?: boolean;
+  /** The name of the type, for documents. */
+  readonly name?: string;
+}
+
+export const ANY: Shape = { type: 'any' };
+
+/** The shape of a field, or ANY where nothing is known. */
+export function fieldShape(shape: Shape, name: string): Shape {
+  if (shape.type === 'map') return shape.items ?? ANY;
+  return shape.fields?.get(name) ?? ANY;
+}
+
+/** The shape that a CustomResourceDefinition's schema describes. */
+export function schemaShape(schema: unknown): Shape {
+  const node = record(schema);
+  if (node['x-kubernetes-int-or-string'] === true) return { type: 'intOrString' };
+  if (node.type === 'array') return listShape(node);
+  if (node.type === 'object' || isRecord(node.properties)) return objectShape(node);
+  const type = text(node.type);
+  if (type === 'string' || type === 'integer' || type === 'number' || type === 'boolean') return { type };
+  return ANY;
+}
+
+function listShape(node: Json): Shape {
+  const items = schemaShape(node.items);
+  if (node['x-kubernetes-list-type'] === 'map') {
+    return { type: 'list', items, keys: list(node['x-kubernetes-list-map-keys']).map(text) };
+  }
+  return { type: 'list', items, ...(node['x-kubernetes-list-type'] === 'set' && { set: true }) };
+}
+
+function objectShape(node: Json): Shape {
+  const atomic = node['x-kubernetes-map-type'] === 'atomic' ? { atomic: true } : {};
+  if (isRecord(node.properties)) {
+    const fields = Object.entries(node.properties).map(([name, child]) => [name, schemaShape(child)] as const);
+    return { type: 'object', fields: new Map(fields), ...atomic };
+  }
+  if (isRecord(node.additionalProperties))
+    return { type: 'map', items: schemaShape(node.additionalProperties), ...atomic };
+  return ANY;
+}

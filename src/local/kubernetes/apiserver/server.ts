@@ -1,0 +1,169 @@
+/**
+ * A Kubernetes API server in memory, over plain HTTP on the loopback interface: good enough for unmodified client-node
+ * informers and unmodified kubectl. Anybody on this machine may do anything with it.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../../../kube/clock.ts';
+import { cleanUp } from '../controllers/in-server/cleanup.ts';
+import { keepBudgets } from '../controllers/in-server/disruption-budgets.ts';
+import { collectGarbage } from '../controllers/in-server/garbage-collection.ts';
+import { protectVolumes } from '../controllers/in-server/volume-protection.ts';
+import { bootstrap } from './bootstrap.ts';
+import type { Core } from './core.ts';
+import { createFaults, type FaultSwitches, type Faults } from './faults.ts';
+import { bodyOf, sendError } from './http/call.ts';
+import { wanted } from './http/media.ts';
+import { route } from './http/routes.ts';
+import { createWatches, type Watches } from './http/watch.ts';
+import type { ApiObject } from './json.ts';
+import { createObjects, type Objects } from './objects.ts';
+import { addBuiltins } from './resources/builtins.ts';
+import { serveDefinitions } from './resources/crds.ts';
+import { createRegistry } from './resources/registry.ts';
+import { isStatus, StatusError } from './status.ts';
+import { ObjectStore } from './storage/store.ts';
+
+export interface ApiServerOptions {
+  readonly clock: Clock;
+  /** 0, the default, takes any free port. */
+  readonly port?: number;
+  readonly host?: '127.0.0.1';
+  /** Real milliseconds between bookmarks of a watch that asked for them. Default 10 000. */
+  readonly bookmarkIntervalMs?: number;
+  /** Events kept per resource for watches to resume from. Default 20 000. */
+  readonly historyLimit?: number;
+}
+
+export interface LocalApiServer {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  readonly port: number;
+  /** A kubeconfig file's text (YAML) whose current context is this server. */
+  kubeconfig(): string;
+  /** Ends watches and closes the port. */
+  close(): Promise<void>;
+  /** Creates or replaces a CustomResourceDefinition; its resource is served when this returns. */
+  install(crd: unknown): ApiObject;
+  /** The same operations in process, without HTTP. */
+  readonly objects: Objects;
+  readonly faults: Faults;
+}
+
+/** Starts a server with the namespaces, priority classes and services that every cluster has. */
+export async function startApiServer(options: ApiServerOptions): Promise<LocalApiServer> {
+  const store = new ObjectStore(options.historyLimit ?? 20_000);
+  const registry = createRegistry();
+  const core: Core = { clock: options.clock, store, registry };
+  addBuiltins(registry);
+  serveDefinitions(store, registry);
+  const controllers = [collectGarbage(core), cleanUp(core), keepBudgets(core), protectVolumes(core)];
+  const objects = createObjects(core);
+  bootstrap(objects);
+  const watches = createWatches(options.bookmarkIntervalMs ?? 10_000);
+  const faults = createFaults({ dropWatches: () => watches.drop(), expireHistory: () => store.expireHistory() });
+  const server = createServer((request, response) => {
+    void serve({ core, watches, faults }, request, response);
+  });
+  // informers of many kinds share few sockets otherwise
+  server.keepAliveTimeout = 60_000;
+  const port = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    port,
+    kubeconfig: () => kubeconfig(url),
+    close: async () => {
+      for (const stop of controllers) stop();
+      watches.end();
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+    },
+    install: (crd) => install(objects, crd),
+    objects,
+    faults,
+  };
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+interface Serving {
+  readonly core: Core;
+  readonly watches: Watches;
+  readonly faults: FaultSwitches;
+}
+
+async function serve(
+  { core, watches, faults }: Serving,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  // a client that goes away in the middle of an answer is no failure
+  response.on('error', () => response.destroy());
+  try {
+    const body = await bodyOf(request);
+    const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://localhost');
+    const method = request.method ?? 'GET';
+    if (faults.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, faults.latencyMs));
+    const failure = faults.failureOf({ method, path, query });
+    if (failure) throw failure;
+    route({ core, method, path, query, request, response, body, wanted: wanted(acceptOf(request, path)) }, watches);
+  } catch (error) {
+    if (response.headersSent) response.destroy();
+    else sendError(response, statusOf(error));
+  }
+}
+
+/** OpenAPI documents have media types of their own, which their handler looks at. */
+const acceptOf = (request: IncomingMessage, path: string): string | undefined =>
+  path.startsWith('/openapi/') ? undefined : request.headers.accept;
+
+function statusOf(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  if (error instanceof URIError || error instanceof RangeError)
+    return new StatusError(400, 'BadRequest', error.message);
+  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`);
+}
+
+function install(objects: Objects, crd: unknown): ApiObject {
+  try {
+    return objects.create(crd);
+  } catch (error) {
+    if (!isStatus(error, 'AlreadyExists')) throw error;
+    return objects.update(crd);
+  }
+}
+
+function kubeconfig(url: string): string {
+  return [
+    'apiVersion: v1',
+    'kind: Config',
+    'clusters:',
+    '- name: local',
+    '  cluster:',
+    `    server: ${url}`,
+    // client-node refuses plain HTTP without it
+    '    insecure-skip-tls-verify: true',
+    'users:',
+    '- name: local',
+    '  user: {}',
+    'contexts:',
+    '- name: local',
+    '  context:',
+    '    cluster: local',
+    '    user: local',
+    'current-context: local',
+    '',
+  ].join('\n');
+}

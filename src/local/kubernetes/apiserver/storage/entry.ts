@@ -1,0 +1,57 @@
+/** One version of one object, with its JSON made once and shared by every list and watch that sends it. */
+import type { ApiObject } from '../json.ts';
+import type { Resource } from '../resources/registry.ts';
+
+export class Entry {
+  readonly key: string;
+  readonly object: ApiObject;
+  readonly revision: number;
+  #json: string | undefined;
+  #converted: Map<string, ApiObject> | undefined;
+
+  constructor(key: string, object: ApiObject, revision: number) {
+    this.key = key;
+    this.object = object;
+    this.revision = revision;
+  }
+
+  /** The object in a served version; shared, so it must not be changed. */
+  in(resource: Resource): ApiObject {
+    if (!resource.fromStorage) return this.object;
+    const name = `${resource.group}/${resource.version}`;
+    this.#converted ??= new Map();
+    let object = this.#converted.get(name);
+    if (!object) {
+      object = resource.fromStorage(this.object);
+      this.#converted.set(name, object);
+    }
+    return object;
+  }
+
+  json(resource: Resource): string {
+    if (resource.fromStorage) return serialised(this.in(resource));
+    this.#json ??= serialised(this.object);
+    return this.#json;
+  }
+
+  /** As an item of a list: a real server leaves apiVersion and kind out of the items of built-in kinds. */
+  itemJson(resource: Resource): string {
+    const json = this.json(resource);
+    if (resource.model === undefined) return json;
+    const { apiVersion, kind } = this.in(resource);
+    return `{${json.slice(header(apiVersion, kind).length)}`;
+  }
+
+  /** The same object under another revision, as deletions are announced. */
+  at(revision: number): Entry {
+    const metadata = { ...this.object.metadata, resourceVersion: String(revision) };
+    return new Entry(this.key, { ...this.object, metadata }, revision);
+  }
+}
+
+const header = (apiVersion: string, kind: string): string => `{"apiVersion":"${apiVersion}","kind":"${kind}",`;
+
+/** JSON that starts with apiVersion and kind, so that both can be cut off. */
+function serialised({ apiVersion, kind, ...rest }: ApiObject): string {
+  return `${header(apiVersion, kind)}${JSON.stringify(rest).slice(1)}`;
+}

@@ -1,0 +1,175 @@
+/** The objects themselves: collections under one revision counter, with history, owner index and listeners. */
+import type { ApiObject } from '../json.ts';
+import { Entry } from './entry.ts';
+import { type Change, History } from './history.ts';
+
+export type Listener = (change: Change, storage: string) => void;
+
+export const keyOf = (namespace: string | undefined, name: string): string => `${namespace ?? ''}/${name}`;
+
+class Collection {
+  readonly entries = new Map<string, Entry>();
+  readonly history: History;
+  readonly listeners = new Set<Listener>();
+  /** Keys in order; undefined after a key came or went. */
+  sortedKeys: readonly string[] | undefined;
+
+  constructor(limit: number) {
+    this.history = new History(limit);
+  }
+}
+
+/** Where an object with some UID lives. */
+export interface Place {
+  readonly storage: string;
+  readonly key: string;
+}
+
+export class ObjectStore {
+  /** The resourceVersion of the newest change. */
+  revision = 1;
+  readonly #limit: number;
+  readonly #collections = new Map<string, Collection>();
+  readonly #listeners = new Set<Listener>();
+  readonly #byUid = new Map<string, Place>();
+  readonly #dependents = new Map<string, Map<string, Place>>();
+
+  /** @param historyLimit changes kept per collection */
+  constructor(historyLimit: number) {
+    this.#limit = historyLimit;
+  }
+
+  get(storage: string, namespace: string | undefined, name: string): Entry | undefined {
+    return this.#collections.get(storage)?.entries.get(keyOf(namespace, name));
+  }
+
+  at(place: Place): Entry | undefined {
+    return this.#collections.get(place.storage)?.entries.get(place.key);
+  }
+
+  /** Every entry in order of namespace and name. */
+  list(storage: string, namespace?: string): readonly Entry[] {
+    const collection = this.#collection(storage);
+    collection.sortedKeys ??= [...collection.entries.keys()].sort();
+    const found: Entry[] = [];
+    const prefix = namespace === undefined ? '' : `${namespace}/`;
+    for (const key of collection.sortedKeys) {
+      if (prefix !== '' && !key.startsWith(prefix)) continue;
+      const entry = collection.entries.get(key);
+      if (entry) found.push(entry);
+    }
+    return found;
+  }
+
+  /** Entries as they were at `revision`; undefined when that is forgotten. */
+  listAt(storage: string, namespace: string | undefined, revision: number): readonly Entry[] | undefined {
+    const changes = this.#collection(storage).history.since(revision);
+    if (!changes) return undefined;
+    const entries = new Map(this.list(storage, namespace).map((entry) => [entry.key, entry]));
+    const prefix = namespace === undefined ? '' : `${namespace}/`;
+    for (const { entry, before } of changes.toReversed()) {
+      if (!entry.key.startsWith(prefix)) continue;
+      if (before) entries.set(entry.key, before);
+      else entries.delete(entry.key);
+    }
+    return [...entries.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** Stores an object under the next revision and tells the listeners. */
+  put(storage: string, object: ApiObject): Entry {
+    const collection = this.#collection(storage);
+    const key = keyOf(object.metadata.namespace, object.metadata.name);
+    const before = collection.entries.get(key);
+    const revision = ++this.revision;
+    const metadata = { ...object.metadata, resourceVersion: String(revision) };
+    const entry = new Entry(key, { ...object, metadata }, revision);
+    collection.entries.set(key, entry);
+    if (!before) collection.sortedKeys = undefined;
+    if (before) this.#unlink(before);
+    this.#link(storage, entry);
+    this.#announce(storage, collection, { revision, type: before ? 'MODIFIED' : 'ADDED', entry, before });
+    return entry;
+  }
+
+  /** Removes an object; answers its last state at the revision of the removal. */
+  remove(storage: string, entry: Entry): Entry {
+    const collection = this.#collection(storage);
+    const revision = ++this.revision;
+    const gone = entry.at(revision);
+    collection.entries.delete(entry.key);
+    collection.sortedKeys = undefined;
+    this.#unlink(entry);
+    this.#announce(storage, collection, { revision, type: 'DELETED', entry: gone, before: entry });
+    return gone;
+  }
+
+  /** Changes after `revision`, oldest first; undefined when some of them are forgotten. */
+  since(storage: string, revision: number): readonly Change[] | undefined {
+    return this.#collection(storage).history.since(revision);
+  }
+
+  /** The revision up to which changes of the collection are forgotten. */
+  compacted(storage: string): number {
+    return this.#collection(storage).history.compacted;
+  }
+
+  /** Calls the listener for each change of one collection, or of all; answers a function that stops it. */
+  subscribe(listener: Listener, storage?: string): () => void {
+    const listeners = storage === undefined ? this.#listeners : this.#collection(storage).listeners;
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  /** Forgets all history, as a compaction does: older watches and pages then get 410 Gone. */
+  expireHistory(): void {
+    for (const collection of this.#collections.values()) collection.history.expire(this.revision);
+  }
+
+  /** Where the object with this UID is; undefined when there is none. */
+  placeOf(uid: string): Place | undefined {
+    return this.#byUid.get(uid);
+  }
+
+  /** Objects that name this UID in their owner references. */
+  dependentsOf(uid: string): readonly Place[] {
+    return [...(this.#dependents.get(uid)?.values() ?? [])];
+  }
+
+  #collection(storage: string): Collection {
+    let collection = this.#collections.get(storage);
+    if (!collection) {
+      collection = new Collection(this.#limit);
+      this.#collections.set(storage, collection);
+    }
+    return collection;
+  }
+
+  #announce(storage: string, collection: Collection, change: Change): void {
+    collection.history.push(change);
+    for (const listener of collection.listeners) listener(change, storage);
+    for (const listener of this.#listeners) listener(change, storage);
+  }
+
+  #link(storage: string, entry: Entry): void {
+    const { uid, ownerReferences } = entry.object.metadata;
+    if (uid === undefined) return;
+    const place = { storage, key: entry.key };
+    this.#byUid.set(uid, place);
+    for (const owner of ownerReferences ?? []) {
+      const dependents = this.#dependents.get(owner.uid) ?? new Map<string, Place>();
+      dependents.set(uid, place);
+      this.#dependents.set(owner.uid, dependents);
+    }
+  }
+
+  #unlink(entry: Entry): void {
+    const { uid, ownerReferences } = entry.object.metadata;
+    if (uid === undefined) return;
+    this.#byUid.delete(uid);
+    for (const owner of ownerReferences ?? []) {
+      const dependents = this.#dependents.get(owner.uid);
+      dependents?.delete(uid);
+      if (dependents?.size === 0) this.#dependents.delete(owner.uid);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/** The controllers of kube-controller-manager that a cluster with an autoscaler cannot do without. */
+import type { Parts } from '../../parts.ts';
+import { startNodeLifecycle } from './node-lifecycle.ts';
+import { startPodGc } from './pod-gc.ts';
+import { startVolumes } from './volumes.ts';
+import { startDaemonSets } from './workloads/daemonset.ts';
+import { startDeployments } from './workloads/deployment.ts';
+import { startJobs } from './workloads/job.ts';
+import { startReplicaSets } from './workloads/replicaset.ts';
+import { startStatefulSets } from './workloads/statefulset.ts';
+
+/** Starts them all; they end with `parts.signal`. */
+export async function startWorkloads(parts: Parts): Promise<void> {
+  await Promise.all([
+    startDeployments(parts),
+    startReplicaSets(parts),
+    startStatefulSets(parts),
+    startDaemonSets(parts),
+    startJobs(parts),
+    startNodeLifecycle(parts),
+    startPodGc(parts),
+    startVolumes(parts),
+  ]);
+}

@@ -1,0 +1,218 @@
+/** Nodes whose kubelet is silent become Unknown; taints follow the Ready condition; NoExecute taints evict pods. */
+
+import { getCondition, timestamp } from '../../../api/conditions.ts';
+import { LEASE, NODE, POD } from '../../../api/kinds.ts';
+import type { Condition, Lease, Node, Pod, Taint } from '../../../api/kubernetes.ts';
+import type { Clock } from '../../../kube/clock.ts';
+import { keyOf, refOf } from '../../../kube/store.ts';
+import type { Cache } from '../../cache.ts';
+import type { KubeApi } from '../../client.ts';
+import { withConditions } from '../../conditions.ts';
+import { eventReporter, type Parts, type Report } from '../../parts.ts';
+import { tolerates } from '../scheduler/taints.ts';
+import { type Loop, startLoop } from './loop.ts';
+import { deletePod, isActive } from './workloads/pods.ts';
+
+/** Without a sign of life for this long a node is Unknown. */
+const GRACE_MS = 40_000;
+const CHECK_MS = 5_000;
+const LEASE_NAMESPACE = 'kube-node-lease';
+
+const NOT_READY = 'node.kubernetes.io/not-ready';
+const UNREACHABLE = 'node.kubernetes.io/unreachable';
+const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
+const PRESSURE: Readonly<Record<string, string>> = {
+  MemoryPressure: 'node.kubernetes.io/memory-pressure',
+  DiskPressure: 'node.kubernetes.io/disk-pressure',
+  PIDPressure: 'node.kubernetes.io/pid-pressure',
+  NetworkUnavailable: 'node.kubernetes.io/network-unavailable',
+};
+
+/** The taints that follow from a node's state. */
+export function wantedTaints(node: Node): readonly Taint[] {
+  const taints: Taint[] = [];
+  const add = (key: string, ...effects: Taint['effect'][]): void => {
+    for (const effect of effects) taints.push({ key, effect });
+  };
+  const ready = getCondition(node, 'Ready')?.status;
+  if (ready === 'Unknown') add(UNREACHABLE, 'NoSchedule', 'NoExecute');
+  else if (ready !== 'True') add(NOT_READY, 'NoSchedule', 'NoExecute');
+  for (const [type, key] of Object.entries(PRESSURE))
+    if (getCondition(node, type)?.status === 'True') add(key, 'NoSchedule');
+  if (node.spec?.unschedulable) add(UNSCHEDULABLE, 'NoSchedule');
+  return taints;
+}
+
+const MANAGED: ReadonlySet<string> = new Set([NOT_READY, UNREACHABLE, UNSCHEDULABLE, ...Object.values(PRESSURE)]);
+const idOf = ({ key, effect }: Taint): string => `${key}:${effect}`;
+
+/** The node's taints with the managed ones put right; undefined when they are right already. */
+export function correctedTaints(node: Node, now: number): readonly Taint[] | undefined {
+  const present = node.spec?.taints ?? [];
+  const wanted = wantedTaints(node);
+  const wantedIds = new Set(wanted.map(idOf));
+  const presentIds = new Set(present.map(idOf));
+  const kept = present.filter((taint) => !MANAGED.has(taint.key) || wantedIds.has(idOf(taint)));
+  const added = wanted
+    .filter((taint) => !presentIds.has(idOf(taint)))
+    .map((taint) => (taint.effect === 'NoExecute' ? { ...taint, timeAdded: timestamp(now) } : taint));
+  return kept.length === present.length && added.length === 0 ? undefined : [...kept, ...added];
+}
+
+/** When NoExecute taints end a pod: undefined never, else a time. */
+export function evictionTime(pod: Pod, taints: readonly Taint[], now: number): number | undefined {
+  let earliest: number | undefined;
+  for (const taint of taints) {
+    if (taint.effect !== 'NoExecute') continue;
+    const covering = (pod.spec.tolerations ?? []).filter((toleration) => tolerates(toleration, taint));
+    const seconds = covering.map(({ tolerationSeconds }) => tolerationSeconds).filter((one) => one !== undefined);
+    if (covering.length > 0 && seconds.length === 0) continue;
+    const since = taint.timeAdded === undefined ? now : Date.parse(taint.timeAdded);
+    const due = covering.length === 0 ? now : since + 1000 * Math.max(0, Math.min(...seconds));
+    earliest = Math.min(earliest ?? due, due);
+  }
+  return earliest;
+}
+
+export async function startNodeLifecycle(parts: Parts): Promise<void> {
+  await new NodeLifecycle(parts).start();
+}
+
+class NodeLifecycle {
+  readonly #parts: Parts;
+  readonly #client: KubeApi;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  readonly #nodes: Cache<Node>;
+  readonly #leases: Cache<Lease>;
+  readonly #pods: Cache<Pod>;
+  readonly #report: Report;
+  /** When each node's lease or status last moved, by this process's own watch. */
+  readonly #lastSeen: Map<string, number>;
+  readonly #loop: Loop;
+  readonly #evictions: Loop;
+  #lastTick: number;
+  #cancelTick: () => void;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#client = parts.client;
+    this.#clock = parts.clock;
+    this.#signal = parts.signal;
+    const { caches } = parts;
+    this.#nodes = caches.of(NODE);
+    this.#leases = caches.of(LEASE);
+    this.#pods = caches.of(POD);
+    this.#report = eventReporter('node-controller', parts);
+    this.#lastSeen = new Map<string, number>();
+    this.#loop = startLoop({
+      ...parts,
+      name: 'node lifecycle',
+      reconcile: (name) => this.#reconcile(name),
+    });
+    this.#evictions = startLoop({
+      ...parts,
+      name: 'taint eviction',
+      reconcile: (key) => this.#evict(key),
+    });
+    this.#lastTick = this.#clock.now();
+    this.#cancelTick = () => {};
+  }
+
+  async start(): Promise<void> {
+    this.#tick();
+    this.#leases.subscribe((now) => {
+      if (now?.metadata.namespace === LEASE_NAMESPACE) this.#sign(now.metadata.name);
+    });
+    this.#nodes.subscribe((now, before) => {
+      if (!now) {
+        if (before) this.#lastSeen.delete(before.metadata.name);
+        return;
+      }
+      if (!this.#lastSeen.has(now.metadata.name)) this.#sign(now.metadata.name);
+      if (!before) this.#loop.add(now.metadata.name);
+      const face = (node: Node): string =>
+        JSON.stringify([node.spec, node.status?.conditions?.map((one) => one.status)]);
+      if (before && face(before) !== face(now)) this.#loop.add(now.metadata.name);
+    });
+    this.#pods.subscribe((now, before) => {
+      if (now?.spec.nodeName && now.spec.nodeName !== before?.spec.nodeName) this.#evictions.add(keyOf(now.metadata));
+    });
+    this.#signal.addEventListener('abort', () => this.#cancelTick(), { once: true });
+    await Promise.all([this.#nodes.synced, this.#leases.synced, this.#pods.synced]);
+  }
+
+  async #markUnknown(node: Node): Promise<void> {
+    const now = timestamp(this.#clock.now());
+    const types = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'];
+    const change = (type: string): Omit<Condition, 'lastTransitionTime'> => ({
+      type,
+      status: 'Unknown',
+      reason: 'NodeStatusUnknown',
+      message: 'Kubelet stopped posting node status.',
+    });
+    const conditions = withConditions(node.status?.conditions, types.map(change), now);
+    const patch = { status: { conditions } };
+    this.#nodes.wrote(
+      await this.#client.patch(NODE, node.metadata, patch, { subresource: 'status', type: 'strategic' }),
+    );
+    this.#report(node, 'Normal', 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`);
+    const ours = this.#pods.list().filter((pod) => pod.spec.nodeName === node.metadata.name && isActive(pod));
+    await Promise.all(ours.map((pod) => this.#markPodUnready(pod, now)));
+  }
+
+  async #markPodUnready(pod: Pod, now: string): Promise<void> {
+    if (getCondition(pod, 'Ready')?.status !== 'True') return;
+    const change = { type: 'Ready', status: 'False', reason: 'NodeNotReady' } as const;
+    const conditions = withConditions(pod.status?.conditions, [change], now).filter(({ type }) => type === 'Ready');
+    await this.#client.patch(
+      POD,
+      pod.metadata,
+      { status: { conditions } },
+      { subresource: 'status', type: 'strategic' },
+    );
+  }
+
+  /** Kubelets of the local world share this process: a pause of its own must not look like their silence. */
+  #tick(): void {
+    const pausedMs = this.#clock.now() - this.#lastTick - CHECK_MS;
+    if (pausedMs > CHECK_MS) for (const [name, seen] of this.#lastSeen) this.#lastSeen.set(name, seen + pausedMs);
+    this.#lastTick = this.#clock.now();
+    this.#cancelTick = this.#clock.after(CHECK_MS, () => this.#tick());
+  }
+
+  #sign(name: string): void {
+    this.#lastSeen.set(name, this.#clock.now());
+  }
+
+  async #reconcile(name: string): Promise<number | undefined> {
+    const node = this.#nodes.get({ name });
+    if (!node) return undefined;
+    const now = this.#clock.now();
+    const silentMs = now - (this.#lastSeen.get(name) ?? now);
+    const ready = getCondition(node, 'Ready');
+    if (silentMs > GRACE_MS && ready && ready.status !== 'Unknown') await this.#markUnknown(node);
+    const latest = this.#nodes.get({ name }) ?? node;
+    const taints = correctedTaints(latest, now);
+    if (taints) {
+      const patch = { metadata: { resourceVersion: latest.metadata.resourceVersion }, spec: { taints } };
+      this.#nodes.wrote(await this.#client.patch(NODE, latest.metadata, patch));
+    }
+    if (latest.spec?.taints?.some(({ effect }) => effect === 'NoExecute'))
+      for (const pod of this.#pods.list()) if (pod.spec.nodeName === name) this.#evictions.add(keyOf(pod.metadata));
+    return CHECK_MS;
+  }
+
+  async #evict(key: string): Promise<undefined> {
+    const pod = this.#pods.get(refOf(key));
+    if (!pod?.spec.nodeName || !isActive(pod)) return undefined;
+    const node = this.#nodes.get({ name: pod.spec.nodeName });
+    const due = node && evictionTime(pod, node.spec?.taints ?? [], this.#clock.now());
+    if (due === undefined) return undefined;
+    // A taint that waits may be gone when it is due; the node's next look asks again.
+    if (due > this.#clock.now()) return undefined;
+    this.#report(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key}`);
+    await deletePod(this.#parts, pod);
+    return undefined;
+  }
+}

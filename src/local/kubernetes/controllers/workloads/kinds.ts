@@ -1,0 +1,49 @@
+/** The workload objects with the fields that their controllers read and write. */
+import type { Kind } from '../../../../api/kinds.ts';
+import { DEPLOYMENT, REPLICA_SET, STATEFUL_SET } from '../../../../api/kinds.ts';
+import type { Condition, KubeObject, PersistentVolumeClaim, Workload } from '../../../../api/kubernetes.ts';
+
+/** A workload of which so many pods run at a time. */
+export interface Scaled extends Workload {
+  readonly spec: Workload['spec'] & {
+    readonly minReadySeconds?: number;
+    readonly paused?: boolean;
+    readonly revisionHistoryLimit?: number;
+    readonly progressDeadlineSeconds?: number;
+    readonly strategy?: {
+      readonly type?: 'RollingUpdate' | 'Recreate';
+      readonly rollingUpdate?: { readonly maxSurge?: number | string; readonly maxUnavailable?: number | string };
+    };
+    readonly podManagementPolicy?: 'OrderedReady' | 'Parallel';
+    readonly serviceName?: string;
+    readonly volumeClaimTemplates?: readonly PersistentVolumeClaim[];
+  };
+  readonly status?: {
+    readonly replicas?: number;
+    readonly readyReplicas?: number;
+    readonly availableReplicas?: number;
+    readonly observedGeneration?: number;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+export interface Job extends KubeObject {
+  readonly spec: Workload['spec'] & {
+    readonly backoffLimit?: number;
+    readonly suspend?: boolean;
+    readonly ttlSecondsAfterFinished?: number;
+  };
+  readonly status?: {
+    readonly active?: number;
+    readonly succeeded?: number;
+    readonly failed?: number;
+    readonly startTime?: string;
+    readonly completionTime?: string;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+export const DEPLOYMENTS: Kind<Scaled> = DEPLOYMENT as Kind<Scaled>;
+export const REPLICA_SETS: Kind<Scaled> = REPLICA_SET as Kind<Scaled>;
+export const STATEFUL_SETS: Kind<Scaled> = STATEFUL_SET as Kind<Scaled>;
+export const JOBS: Kind<Job> = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true };

@@ -1,0 +1,105 @@
+/** Pods as the workload controllers see them: made from templates, counted, told to go. */
+import { createHash } from 'node:crypto';
+import { getCondition, isTrue } from '../../../../api/conditions.ts';
+import { POD } from '../../../../api/kinds.ts';
+import type { KubeObject, OwnerReference, Pod, PodTemplateSpec } from '../../../../api/kubernetes.ts';
+import { isConflict, isGone } from '../../../client.ts';
+import type { Parts } from '../../../parts.ts';
+import { isOver } from '../../scheduler/cluster.ts';
+
+export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
+  object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+
+export const isOwnedBy = (object: KubeObject, owner: KubeObject): boolean =>
+  controllerOf(object)?.uid === owner.metadata.uid;
+
+export const ownerReference = ({ apiVersion, kind, metadata }: KubeObject): OwnerReference => ({
+  apiVersion,
+  kind,
+  name: metadata.name,
+  uid: metadata.uid ?? '',
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+/** Neither at its end nor on its way there: only such pods count as replicas. */
+export const isActive = (pod: Pod): boolean => !isOver(pod) && pod.metadata.deletionTimestamp === undefined;
+
+export const isReady = (pod: Pod): boolean => isTrue(pod, 'Ready');
+
+/** When a pod has been ready for so many seconds; undefined while it is not ready. */
+export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
+  if (!isReady(pod)) return undefined;
+  if (minReadySeconds === 0) return 0;
+  return Date.parse(getCondition(pod, 'Ready')?.lastTransitionTime ?? '') + minReadySeconds * 1000;
+}
+
+export const isAvailable = (pod: Pod, now: number, minReadySeconds = 0): boolean =>
+  (availableAt(pod, minReadySeconds) ?? Number.POSITIVE_INFINITY) <= now;
+
+/** A short hash of anything that is JSON, as it stands in names and labels. */
+export const hashOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 10);
+
+/** A pod of a template, owned by `owner`; with neither name nor prefix it is named after its owner. */
+export function podOf(template: PodTemplateSpec, owner: KubeObject, named: { readonly name?: string } = {}): Pod {
+  const { labels, annotations } = template.metadata ?? {};
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: named.name ?? '',
+      ...(named.name === undefined ? { generateName: `${owner.metadata.name}-` } : {}),
+      namespace: owner.metadata.namespace ?? 'default',
+      ...(labels ? { labels } : {}),
+      ...(annotations ? { annotations } : {}),
+      ...(template.metadata?.finalizers ? { finalizers: template.metadata.finalizers } : {}),
+      ownerReferences: [ownerReference(owner)],
+    },
+    spec: template.spec,
+  };
+}
+
+export async function createPod({ client, caches }: Parts, pod: Pod): Promise<void> {
+  caches.of(POD).wrote(await client.create(POD, pod));
+}
+
+/** Deletes a pod, gracefully unless told otherwise; one that is gone already is fine. */
+export async function deletePod({ client, caches }: Parts, pod: Pod, gracePeriodSeconds?: number): Promise<void> {
+  try {
+    const options = { uid: pod.metadata.uid, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
+    const left = await client.delete(POD, pod.metadata, options);
+    const isHeld = (left?.metadata.deletionGracePeriodSeconds ?? 0) > 0 || Boolean(left?.metadata.finalizers?.length);
+    if (left && isHeld) caches.of(POD).wrote(left);
+    else caches.of(POD).removed(pod);
+  } catch (error) {
+    if (!isGone(error) && !isConflict(error)) throw error;
+  }
+}
+
+/**
+ * Pods in the order in which a scale-down takes them: not assigned, pending, not ready, cheap to delete, on the node
+ * with most of their siblings, youngest.
+ */
+export function deletionOrder(pods: readonly Pod[]): readonly Pod[] {
+  const siblings = new Map<string, number>();
+  for (const pod of pods) {
+    const node = pod.spec.nodeName ?? '';
+    siblings.set(node, (siblings.get(node) ?? 0) + 1);
+  }
+  const rank = (pod: Pod): readonly number[] => [
+    pod.spec.nodeName ? 1 : 0,
+    pod.status?.phase === 'Running' ? 1 : 0,
+    isReady(pod) ? 1 : 0,
+    Number(pod.metadata.annotations?.['controller.kubernetes.io/pod-deletion-cost'] ?? 0) || 0,
+    -(siblings.get(pod.spec.nodeName ?? '') ?? 0),
+    -Date.parse(pod.metadata.creationTimestamp ?? ''),
+  ];
+  const ranked = pods.map((pod) => ({ pod, rank: rank(pod) }));
+  ranked.sort((a, b) => {
+    const at = a.rank.findIndex((value, index) => value !== b.rank[index]);
+    if (at < 0) return a.pod.metadata.name < b.pod.metadata.name ? -1 : 1;
+    return (a.rank[at] ?? 0) - (b.rank[at] ?? 0);
+  });
+  return ranked.map(({ pod }) => pod);
+}

@@ -1,0 +1,157 @@
+/** StatefulSets: pods with ordinal names, started in order and ended in reverse, each with claims of its own. */
+
+import { PERSISTENT_VOLUME_CLAIM, POD } from '../../../../api/kinds.ts';
+import type { Pod } from '../../../../api/kubernetes.ts';
+import type { Clock } from '../../../../kube/clock.ts';
+import { keyOf, refOf } from '../../../../kube/store.ts';
+import type { Cache, Caches } from '../../../cache.ts';
+import { isConflict, type KubeApi } from '../../../client.ts';
+import { eventReporter, type Parts, type Report } from '../../../parts.ts';
+import { isOver } from '../../scheduler/cluster.ts';
+import { type Loop, startLoop } from '../loop.ts';
+import { type Scaled, STATEFUL_SETS } from './kinds.ts';
+import { createPod, deletePod, hashOf, isAvailable, isReady, podOf } from './pods.ts';
+import { followPods, podsOf } from './replicaset.ts';
+import { writeStatus } from './status.ts';
+
+const REVISION_LABEL = 'controller-revision-hash';
+
+const ordinalOf = (pod: Pod): number => Number(/-(\d+)$/.exec(pod.metadata.name)?.[1] ?? -1);
+
+/** The pod of an ordinal: its name is its hostname, its claims are named after it. */
+function memberOf(set: Scaled, ordinal: number, revision: string): Pod {
+  const name = `${set.metadata.name}-${ordinal}`;
+  const pod = podOf(set.spec.template, set, { name });
+  const templates = set.spec.volumeClaimTemplates ?? [];
+  const own = new Set(templates.map((template) => template.metadata.name));
+  const volumes = [
+    ...(pod.spec.volumes ?? []).filter((volume) => !own.has(volume.name)),
+    ...templates.map(({ metadata }) => ({
+      name: metadata.name,
+      persistentVolumeClaim: { claimName: `${metadata.name}-${name}` },
+    })),
+  ];
+  const labels = {
+    ...pod.metadata.labels,
+    'statefulset.kubernetes.io/pod-name': name,
+    'apps.kubernetes.io/pod-index': String(ordinal),
+    [REVISION_LABEL]: revision,
+  };
+  const hosted = { hostname: name, ...(set.spec.serviceName ? { subdomain: set.spec.serviceName } : {}) };
+  return { ...pod, metadata: { ...pod.metadata, labels }, spec: { ...pod.spec, ...hosted, volumes } };
+}
+
+export async function startStatefulSets(parts: Parts): Promise<void> {
+  await new StatefulSets(parts).start();
+}
+
+/** By ordinal. */
+type Members = ReadonlyMap<number, Pod>;
+
+class StatefulSets {
+  readonly #parts: Parts;
+  readonly #client: KubeApi;
+  readonly #caches: Caches;
+  readonly #clock: Clock;
+  readonly #sets: Cache<Scaled>;
+  readonly #report: Report;
+  readonly #loop: Loop;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#client = parts.client;
+    this.#caches = parts.caches;
+    this.#clock = parts.clock;
+    this.#sets = this.#caches.of(STATEFUL_SETS);
+    this.#report = eventReporter('statefulset-controller', parts);
+    this.#loop = startLoop({
+      ...parts,
+      name: 'statefulset',
+      reconcile: (key) => this.#reconcile(key),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#sets.subscribe((now) => now && this.#loop.add(keyOf(now.metadata)));
+    await Promise.all([this.#sets.synced, this.#caches.of(POD).synced]);
+    followPods(this.#parts, 'StatefulSet', (key) => this.#loop.add(key));
+  }
+
+  async #createClaims(set: Scaled, pod: Pod): Promise<void> {
+    for (const template of set.spec.volumeClaimTemplates ?? []) {
+      const metadata = {
+        ...template.metadata,
+        name: `${template.metadata.name}-${pod.metadata.name}`,
+        namespace: set.metadata.namespace ?? 'default',
+      };
+      const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec: template.spec };
+      try {
+        await this.#client.create(PERSISTENT_VOLUME_CLAIM, claim);
+      } catch (error) {
+        // A claim outlives its pod and is used again.
+        if (!isConflict(error)) throw error;
+      }
+    }
+  }
+
+  async #startMember(set: Scaled, ordinal: number, revision: string): Promise<void> {
+    const pod = memberOf(set, ordinal, revision);
+    await this.#createClaims(set, pod);
+    await createPod(this.#parts, pod);
+    const message = `create Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`;
+    this.#report(set, 'Normal', 'SuccessfulCreate', message);
+  }
+
+  /** Starts what is missing; in turn, one by one. Answers whether all members are up. */
+  async #fill(set: Scaled, members: Members, revision: string): Promise<boolean> {
+    let allUp = true;
+    for (let ordinal = 0; ordinal < (set.spec.replicas ?? 1); ordinal += 1) {
+      const pod = members.get(ordinal);
+      if (!pod) await this.#startMember(set, ordinal, revision);
+      else if (isOver(pod) && !pod.metadata.deletionTimestamp) await deletePod(this.#parts, pod);
+      // A member that is leaving keeps its name until it is gone, so its successor has to wait.
+      const isUp = pod !== undefined && isReady(pod) && !pod.metadata.deletionTimestamp;
+      allUp &&= isUp;
+      if (!isUp && set.spec.podManagementPolicy !== 'Parallel') return false;
+    }
+    return allUp;
+  }
+
+  /** Ends members beyond the wished number, then those of an old template, the highest first. */
+  async #trim(set: Scaled, members: Members, revision: string, mayUpdate: boolean): Promise<void> {
+    const wished = set.spec.replicas ?? 1;
+    const isStale = (pod: Pod): boolean => mayUpdate && pod.metadata.labels?.[REVISION_LABEL] !== revision;
+    const leaving = [...members.values()]
+      .filter((pod) => ordinalOf(pod) >= wished || isStale(pod))
+      .sort((a, b) => ordinalOf(b) - ordinalOf(a));
+    const now = set.spec.podManagementPolicy === 'Parallel' ? leaving : leaving.slice(0, 1);
+    for (const pod of now) if (!pod.metadata.deletionTimestamp) await deletePod(this.#parts, pod);
+  }
+
+  async #step(set: Scaled, revision: string): Promise<void> {
+    const members = new Map(podsOf(this.#parts, set).map((pod) => [ordinalOf(pod), pod]));
+    const allUp = await this.#fill(set, members, revision);
+    if (allUp || set.spec.podManagementPolicy === 'Parallel') await this.#trim(set, members, revision, allUp);
+  }
+
+  async #reconcile(key: string): Promise<void> {
+    const set = this.#sets.get(refOf(key));
+    if (!set || set.metadata.deletionTimestamp) return;
+    const revision = `${set.metadata.name}-${hashOf(set.spec.template)}`;
+    await this.#step(set, revision);
+    const pods = podsOf(this.#parts, set).filter((pod) => !isOver(pod));
+    const updated = pods.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === revision);
+    const now = this.#clock.now();
+    const isDone = updated.length === pods.length;
+    await writeStatus(this.#parts, STATEFUL_SETS, set, {
+      replicas: pods.length,
+      readyReplicas: pods.filter(isReady).length,
+      availableReplicas: pods.filter((pod) => isAvailable(pod, now, set.spec.minReadySeconds)).length,
+      updatedReplicas: updated.length,
+      currentReplicas: isDone ? pods.length : pods.length - updated.length,
+      updateRevision: revision,
+      ...(isDone ? { currentRevision: revision } : {}),
+      observedGeneration: set.metadata.generation ?? 1,
+    });
+  }
+}

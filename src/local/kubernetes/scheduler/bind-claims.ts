@@ -1,0 +1,55 @@
+/** Gets a pod's unbound claims their volumes, once its node is chosen and before it is bound there. */
+import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM } from '../../../api/kinds.ts';
+import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
+import type { Cache } from '../../cache.ts';
+import type { Parts } from '../../parts.ts';
+import { claimUses, reaches, satisfies } from './volumes.ts';
+
+/** Tells the provisioner for which node to make the volume. */
+export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
+
+const PATIENCE_MS = 600_000;
+const LOOK_MS = 200;
+
+function openClaims(pod: Pod, claims: Cache<PersistentVolumeClaim>): readonly PersistentVolumeClaim[] {
+  const namespace = pod.metadata.namespace ?? '';
+  return claimUses(pod)
+    .map(({ name }) => claims.get({ namespace, name }))
+    .filter((claim) => claim !== undefined)
+    .filter((claim) => !claim.spec.volumeName);
+}
+
+/**
+ * Reserves a free volume for each unbound claim, or names the node to the provisioner, and waits until all are bound.
+ *
+ * @throws Error when they are not bound after ten minutes
+ */
+export async function bindClaims(pod: Pod, node: Node, { client, caches, clock, signal }: Parts): Promise<void> {
+  const claims = caches.of(PERSISTENT_VOLUME_CLAIM);
+  const open = openClaims(pod, claims);
+  if (open.length === 0) return;
+  const taken = new Set<string>();
+  for (const claim of open) {
+    const free = caches
+      .of(PERSISTENT_VOLUME)
+      .list()
+      .find((volume) => !taken.has(volume.metadata.name) && satisfies(volume, claim) && reaches(volume, node));
+    if (free) {
+      taken.add(free.metadata.name);
+      const { name, namespace, uid } = claim.metadata;
+      const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', name, namespace, uid };
+      await client.patch(PERSISTENT_VOLUME, free.metadata, {
+        metadata: { resourceVersion: free.metadata.resourceVersion },
+        spec: { claimRef },
+      });
+    } else if (claim.metadata.annotations?.[SELECTED_NODE] !== node.metadata.name) {
+      const patch = { metadata: { annotations: { [SELECTED_NODE]: node.metadata.name } } };
+      claims.wrote(await client.patch(PERSISTENT_VOLUME_CLAIM, claim.metadata, patch));
+    }
+  }
+  const deadline = clock.now() + PATIENCE_MS;
+  while (openClaims(pod, claims).length > 0) {
+    if (signal.aborted || clock.now() > deadline) throw new Error('timed out waiting for the volumes to be bound');
+    await clock.sleep(LOOK_MS, signal);
+  }
+}

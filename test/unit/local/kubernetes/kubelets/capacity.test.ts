@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals';
+import { devices, resourcesOf } from '../../../../../src/local/kubernetes/kubelets/capacity.ts';
+import { type KubeletConfig, NO_CONFIG } from '../../../../../src/local/kubernetes/kubelets/userdata/config.ts';
+import { hardware, instance } from './fixtures.ts';
+
+const offered = (config: Partial<KubeletConfig> = {}, type: Parameters<typeof hardware>[0] = {}, more: object = {}) =>
+  resourcesOf(instance({ hardware: hardware(type), ...more }), { ...NO_CONFIG, ...config }, 0.075);
+
+describe('resourcesOf', () => {
+  it('takes overhead and reservations off, as EKS images do on an m5.large', () => {
+    const { capacity, allocatable } = offered();
+    expect(capacity).toMatchObject({ cpu: '2', memory: `${7577 * 1024}Ki`, pods: '29' });
+    expect(allocatable).toMatchObject({ cpu: '1930m', memory: `${6903 * 1024}Ki`, pods: '29' });
+    expect(allocatable['ephemeral-storage']).toBe('18253611008');
+  });
+
+  it.each<[string, Partial<KubeletConfig>, object]>([
+    ['max pods', { maxPods: 8 }, { pods: '8' }],
+    ['pods per core', { podsPerCore: 3 }, { pods: '6' }],
+    [
+      'kube reserved',
+      { kubeReserved: { cpu: '1', memory: '1Gi' } },
+      { cpu: '1', memory: `${(7577 - 1024 - 100) * 1024}Ki` },
+    ],
+    ['system reserved', { systemReserved: { cpu: '30m' } }, { cpu: '1900m' }],
+    [
+      'an eviction amount',
+      { evictionHard: { 'memory.available': '500Mi' } },
+      { memory: `${(7577 - 574 - 500) * 1024}Ki` },
+    ],
+    ['no eviction', { evictionHard: { 'memory.available': '100%' } }, { memory: `${(7577 - 574) * 1024}Ki` }],
+  ])('follows %s', (_, config, expected) => {
+    expect(offered(config).allocatable).toMatchObject(expected);
+  });
+
+  it('counts local disks that are joined', () => {
+    const { capacity } = offered({ raid0: true }, { diskGb: 100 });
+    expect(capacity['ephemeral-storage']).toBe(`${Math.floor(100e9 / 1024)}Ki`);
+  });
+
+  it('keeps the memory that Graviton reserves', () => {
+    const { capacity } = offered({}, { memoryMib: 2048 }, { architecture: 'arm64' });
+    expect(capacity.memory).toBe(`${1835 * 1024}Ki`);
+  });
+});
+
+describe('devices', () => {
+  it('names accelerators as their plugins do', () => {
+    const gpus = { GpuInfo: { Gpus: [{ Manufacturer: 'NVIDIA', Count: 4 }] } };
+    const neurons = { NeuronInfo: { NeuronDevices: [{ Count: 2, CoreInfo: { Count: 4 } }] } };
+    expect(devices({ ...hardware(), ...gpus })).toEqual({ 'nvidia.com/gpu': '4' });
+    expect(devices({ ...hardware(), ...neurons })).toEqual({
+      'aws.amazon.com/neuron': '2',
+      'aws.amazon.com/neuroncore': '8',
+    });
+    expect(devices(hardware())).toEqual({});
+  });
+});

@@ -1,0 +1,268 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  CSI_NODE,
+  EVENT,
+  LEASE,
+  NODE,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  POD,
+  VOLUME_ATTACHMENT,
+} from '../../../../../src/api/kinds.ts';
+import type { Node, Pod } from '../../../../../src/api/kubernetes.ts';
+import { startNodeLifecycle } from '../../../../../src/local/kubernetes/controllers/node-lifecycle.ts';
+import { type Kubelets, startKubelets } from '../../../../../src/local/kubernetes/kubelets/index.ts';
+import { startCluster, type TestCluster, template } from '../../world/cluster.ts';
+import { hardware, instance, instanceBoard } from './fixtures.ts';
+
+const NAME = instance().privateDnsName;
+const CLUSTER = 'test';
+
+let cluster: TestCluster;
+let kubelets: Kubelets;
+let board: ReturnType<typeof instanceBoard>;
+
+beforeEach(async () => {
+  cluster = await startCluster();
+  board = instanceBoard();
+  await startNodeLifecycle(cluster.parts);
+  kubelets = await startKubelets({
+    parts: cluster.parts,
+    instances: board,
+    region: 'us-west-2',
+    clusterName: CLUSTER,
+    endpoint: cluster.server.url,
+    kubeletVersion: 'v1.36.0',
+    options: { bootMs: 1_000, readyMs: 1_000, devicePluginMs: 2_000, podStartMs: [500, 1_000] },
+  });
+});
+afterEach(() => cluster.stop());
+
+const userData = (name = CLUSTER, endpoint = cluster.server.url): string =>
+  `apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  cluster: {name: ${name}, apiServerEndpoint: "${endpoint}"}
+  kubelet:
+    config:
+      maxPods: 29
+      registerWithTaints:
+      - {key: karpenter.sh/unregistered, effect: NoExecute}
+    flags:
+    - --node-labels="karpenter.sh/nodepool=default"
+`;
+
+const boot = (more: Parameters<typeof board.set>[0] = {}): void => {
+  board.set({ state: 'pending', userData: userData(), ...more });
+  board.set({ state: 'running' });
+};
+const node = (): Promise<Node | undefined> => cluster.client.find(NODE, { name: NAME });
+const isReady = (found: Node | undefined): boolean =>
+  found?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+const untilReady = (): Promise<Node> =>
+  cluster.until('the node to be Ready', async () => {
+    const found = await node();
+    return isReady(found) && found;
+  });
+
+async function runPod(spec: Partial<Pod['spec']> = {}): Promise<Pod> {
+  const pod = await cluster.client.create(POD, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: { ...template('web', { tolerations: [{ operator: 'Exists' }], ...spec }).spec, nodeName: NAME },
+  });
+  return pod;
+}
+const pod = (): Promise<Pod | undefined> => cluster.client.find(POD, { name: 'web', namespace: 'default' });
+const untilPhase = (phase: string): Promise<Pod> =>
+  cluster.until(`the pod to be ${phase}`, async () => {
+    const found = await pod();
+    return found?.status?.phase === phase && found;
+  });
+
+describe('a kubelet', () => {
+  it('registers its machine with what the user data says, and gets Ready', async () => {
+    boot();
+    const registered = await cluster.until('the node', node);
+    expect(registered.spec).toMatchObject({ providerID: 'aws:///us-west-2a/i-1' });
+    expect(registered.spec?.taints?.map(({ key }) => key)).toEqual(
+      expect.arrayContaining(['karpenter.sh/unregistered', 'node.kubernetes.io/not-ready']),
+    );
+    expect(registered.metadata.labels).toMatchObject({
+      'karpenter.sh/nodepool': 'default',
+      'kubernetes.io/hostname': NAME,
+      'kubernetes.io/arch': 'amd64',
+      'kubernetes.io/os': 'linux',
+      'node.kubernetes.io/instance-type': 'm5.large',
+      'topology.kubernetes.io/zone': 'us-west-2a',
+      'topology.kubernetes.io/region': 'us-west-2',
+      'topology.k8s.aws/zone-id': 'usw2-az1',
+    });
+    expect(isReady(registered)).toBe(false);
+    await untilReady();
+    const taints = await cluster.until('the taint to go', async () => {
+      const keys = (await node())?.spec?.taints?.map(({ key }) => key);
+      return !keys?.includes('node.kubernetes.io/not-ready') && keys;
+    });
+    expect(taints).toEqual(['karpenter.sh/unregistered']);
+    expect((await node())?.status?.allocatable).toMatchObject({ cpu: '1930m', pods: '29' });
+    const [csiNode] = await cluster.list(CSI_NODE);
+    expect(csiNode?.spec.drivers[0]).toMatchObject({ name: 'ebs.csi.aws.com', nodeID: 'i-1' });
+  });
+
+  it('renews its lease', async () => {
+    boot();
+    await untilReady();
+    const renewed = async () =>
+      (await cluster.list(LEASE)).find(({ metadata }) => metadata.name === NAME)?.spec?.renewTime;
+    const first = await renewed();
+    await cluster.until('a renewal', async () => (await renewed()) !== first);
+  });
+
+  it('offers accelerators after a while', async () => {
+    boot({ hardware: { ...hardware(), GpuInfo: { Gpus: [{ Manufacturer: 'NVIDIA', Count: 1 }] } } });
+    expect((await untilReady()).status?.capacity).not.toHaveProperty('nvidia.com/gpu');
+    await cluster.until('the GPU', async () => (await node())?.status?.allocatable?.['nvidia.com/gpu'] === '1');
+  });
+
+  it.each([
+    ['another cluster', () => ({ userData: userData('other') }), /for cluster other/],
+    ['another endpoint', () => ({ userData: userData(CLUSTER, 'https://else') }), /for endpoint https:\/\/else/],
+    ['nonsense', () => ({ userData: 'MIME-Version: 1.0\n\n' }), /boundary/],
+  ])('does not join with user data for %s', async (_, more, message) => {
+    boot(more());
+    await cluster.until('the complaint', async () => cluster.messages.some((one) => message.test(one)));
+    expect(await node()).toBeUndefined();
+  });
+
+  it('never joins when the machine is told not to', async () => {
+    boot({ joins: false });
+    await cluster.parts.clock.sleep(5_000);
+    expect(await node()).toBeUndefined();
+  });
+
+  it('does not join when the machine goes during its boot', async () => {
+    boot();
+    board.set({ state: 'shutting-down' });
+    await cluster.parts.clock.sleep(5_000);
+    expect(await node()).toBeUndefined();
+  });
+
+  it('waits for the node of an earlier machine with its address to go', async () => {
+    await cluster.node(NAME);
+    boot();
+    await cluster.parts.clock.sleep(4_000);
+    expect((await node())?.spec?.providerID).toBeUndefined();
+    await cluster.client.delete(NODE, { name: NAME });
+    await cluster.until('the new node', async () => (await node())?.spec?.providerID === 'aws:///us-west-2a/i-1');
+  });
+});
+
+describe('pods on a kubelet', () => {
+  it('come to run, once the node is Ready', async () => {
+    boot();
+    await cluster.until('the node', node);
+    await runPod();
+    const running = await untilPhase('Running');
+    expect(isReady(await node())).toBe(true);
+    expect(running.status).toMatchObject({ podIP: expect.stringMatching(/^100\.64\./), startTime: expect.any(String) });
+    expect(running.status?.containerStatuses).toMatchObject([{ name: 'main', ready: true }]);
+    const trueOnes = running.status?.conditions?.filter(({ status }) => status === 'True').map(({ type }) => type);
+    expect(trueOnes).toEqual(expect.arrayContaining(['PodScheduled', 'Initialized', 'ContainersReady', 'Ready']));
+    const reasons = async () => (await cluster.list(EVENT)).map(({ reason }) => reason);
+    await cluster.until('the events', async () => (await reasons()).includes('Started'));
+    expect(await reasons()).toContain('NodeReady');
+  });
+
+  it('end gracefully when they are deleted', async () => {
+    boot();
+    await untilReady();
+    await runPod({ terminationGracePeriodSeconds: 60 });
+    await untilPhase('Running');
+    await cluster.client.delete(POD, { name: 'web', namespace: 'default' });
+    expect((await pod())?.metadata.deletionTimestamp).toBeDefined();
+    await cluster.until('the pod to go', async () => (await pod()) === undefined);
+  });
+
+  it('run to their end when they may', async () => {
+    boot();
+    await untilReady();
+    await runPod({ restartPolicy: 'Never' });
+    await untilPhase('Running');
+    expect((await untilPhase('Succeeded')).status?.containerStatuses).toMatchObject([
+      { state: { terminated: { exitCode: 0 } } },
+    ]);
+  });
+
+  it('fail at once when the machine is shut down', async () => {
+    boot();
+    await untilReady();
+    await runPod({ terminationGracePeriodSeconds: 3600 });
+    await untilPhase('Running');
+    board.set({ state: 'shutting-down' });
+    expect((await untilPhase('Failed')).status).toMatchObject({ reason: 'Terminated' });
+    expect(isReady(await node())).toBe(false);
+    board.set({ state: 'terminated' });
+    await cluster.until('the node to go', async () => (await node()) === undefined);
+  });
+
+  it('have their volumes attached and detached', async () => {
+    const metadata = { name: 'data', namespace: 'default' };
+    await cluster.client.create(PERSISTENT_VOLUME, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: 'v' },
+      spec: {
+        ...{ capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'] },
+        csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-9' },
+      },
+    });
+    await cluster.client.create(PERSISTENT_VOLUME_CLAIM, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata,
+      spec: { volumeName: 'v', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    });
+    boot();
+    await untilReady();
+    await runPod({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] });
+    const attachment = await cluster.until('the attachment', async () => (await cluster.list(VOLUME_ATTACHMENT))[0]);
+    expect(attachment.spec).toMatchObject({ nodeName: NAME, source: { persistentVolumeName: 'v' } });
+    await untilPhase('Running');
+    await cluster.client.delete(POD, { name: 'web', namespace: 'default' });
+    await cluster.until('the detachment', async () => (await cluster.list(VOLUME_ATTACHMENT)).length === 0);
+  });
+});
+
+describe('a kubelet that hangs', () => {
+  it('lets its node become Unknown, and recovers', async () => {
+    boot();
+    await untilReady();
+    kubelets.hang(NAME);
+    await cluster.until('the node to be Unknown', async () =>
+      (await node())?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'Unknown'),
+    );
+    kubelets.resume('i-1');
+    await untilReady();
+  });
+
+  it('finds its pods taken for unready, and puts that right when it recovers', async () => {
+    boot();
+    await untilReady();
+    await runPod();
+    const running = await untilPhase('Running');
+    const ready = (found: Pod | undefined) => found?.status?.conditions?.find(({ type }) => type === 'Ready');
+    // What it said while the container was being made is gone.
+    expect(ready(running)).not.toHaveProperty('reason');
+    kubelets.hang(NAME);
+    await cluster.until('the pod to be unready', async () => ready(await pod())?.reason === 'NodeNotReady');
+    kubelets.resume(NAME);
+    await cluster.until('the pod to be ready again', async () => ready(await pod())?.status === 'True');
+    expect((await pod())?.status?.phase).toBe('Running');
+  });
+
+  it('has to exist', () => {
+    expect(() => kubelets.hang('nobody')).toThrow(/nobody/);
+  });
+});

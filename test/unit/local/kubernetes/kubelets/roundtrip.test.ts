@@ -1,0 +1,66 @@
+/** Whatever the provider renders for a family, the local world's machines understand. */
+import { describe, expect, it } from '@jest/globals';
+
+import type { EC2NodeClass } from '../../../../../src/api/ec2-nodeclass.ts';
+import type { Taint } from '../../../../../src/api/kubernetes.ts';
+import { familyOf } from '../../../../../src/aws/amis/families.ts';
+import { renderUserData } from '../../../../../src/aws/userdata/userdata.ts';
+import { decodeUserData } from '../../../../../src/local/kubernetes/kubelets/userdata/index.ts';
+import { silent } from '../../../../../src/observe/logger.ts';
+
+const labels = { 'karpenter.sh/nodepool': 'default', 'karpenter.sh/capacity-type': 'spot', team: 'x' };
+const taints: readonly Taint[] = [
+  { key: 'team', value: 'x', effect: 'NoSchedule' },
+  { key: 'karpenter.sh/unregistered', effect: 'NoExecute' },
+];
+const kubelet = {
+  maxPods: 42,
+  kubeReserved: { cpu: '200m' },
+  systemReserved: { memory: '100Mi' },
+  evictionHard: { 'memory.available': '5%' },
+};
+const bootstrap = {
+  cluster: { name: 'local', endpoint: 'http://127.0.0.1:8080', caBundle: 'Y2E=', dnsIp: '10.100.0.10' },
+  cidr: '10.100.0.0/16',
+  labels,
+  taints,
+  kubelet,
+  rawKubelet: kubelet,
+  raid0: false,
+};
+const family = (amiFamily: NonNullable<EC2NodeClass['spec']['amiFamily']>) =>
+  familyOf({ spec: { amiFamily, amiSelectorTerms: [] } } as unknown as EC2NodeClass);
+
+/** A user's addition that each family accepts. */
+const CUSTOM = {
+  AL2: '#!/bin/bash\necho before',
+  AL2023: '#!/bin/bash\necho before',
+  Bottlerocket: "[settings.kubernetes]\nallowed-unsafe-sysctls = ['net.core.somaxconn']\n",
+  Windows2022: 'Write-Host before',
+} as const;
+
+describe('user data of the provider', () => {
+  it.each(
+    (Object.keys(CUSTOM) as (keyof typeof CUSTOM)[]).flatMap((name) => [
+      [name, undefined] as const,
+      [name, CUSTOM[name]] as const,
+    ]),
+  )('for %s, with %j before it, brings a kubelet up as wished', (name, custom) => {
+    const config = decodeUserData(renderUserData(family(name), { ...bootstrap, custom }, silent));
+    expect(config).toMatchObject({
+      clusterName: 'local',
+      endpoint: 'http://127.0.0.1:8080',
+      labels,
+      maxPods: 42,
+      ...{ kubeReserved: kubelet.kubeReserved, systemReserved: kubelet.systemReserved },
+      evictionHard: kubelet.evictionHard,
+    });
+    const ordered = (list: readonly Taint[]) => [...list].sort((a, b) => (a.key < b.key ? -1 : 1));
+    expect(ordered(config.taints)).toEqual(ordered(taints));
+  });
+
+  it.each(['AL2', 'AL2023', 'Bottlerocket'] as const)('for %s says that local disks are joined', (name) => {
+    const text = renderUserData(family(name), { ...bootstrap, custom: undefined, raid0: true }, silent);
+    expect(decodeUserData(text).raid0).toBe(true);
+  });
+});
