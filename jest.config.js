@@ -32,6 +32,4 @@ export default {
   testTimeout: 300_000,
   // Scenarios wait more than they compute, and their time stands still while others do.
   maxWorkers: '200%',
-  // Modules of finished tests stay in memory as long as their worker lives.
-  workerIdleMemoryLimit: '1GB',
 };
