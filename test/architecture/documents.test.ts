@@ -1,6 +1,6 @@
 /** Documents name only files that exist. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -25,5 +25,12 @@ describe('documents', () => {
     const named = [...text.matchAll(PATH)].map(([, name = '']) => name).filter((name) => !ELSEWHERE.test(name));
     const missing = named.filter((name) => !BASES.some((base) => existsSync(join(ROOT, base, name))));
     expect(missing).toEqual([]);
+  });
+
+  it('of the engine names only files of the engine', () => {
+    const folder = join(ROOT, 'src/engine');
+    const files = new Set(readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path)));
+    const named = readFileSync(join(folder, 'README.md'), 'utf8').match(/\b[\w-]+\.ts\b/g) ?? [];
+    expect(named.filter((name) => !files.has(name))).toEqual([]);
   });
 });
