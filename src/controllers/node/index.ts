@@ -1,7 +1,7 @@
 /** The controllers of Nodes. */
 import type { Controller } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
-import { evictionQueue } from './evictionqueue.ts';
+import { EvictionQueue } from './evictionqueue.ts';
 import { Evictions } from './evictions.ts';
 import { health } from './health.ts';
 import { hydration } from './hydration.ts';
@@ -12,7 +12,7 @@ export function nodeControllers(deps: Deps): readonly Controller[] {
   const canRepair = deps.settings.featureGates.nodeRepair && deps.cloud.repairPolicies.length > 0;
   return [
     termination(deps, evictions),
-    evictionQueue(deps, evictions),
+    new EvictionQueue(deps, evictions),
     hydration(deps),
     ...(canRepair ? [health(deps)] : []),
   ];
