@@ -20,7 +20,7 @@ import { disruptionConditions } from './nodeclaim/disruption.ts';
 import { expiration } from './nodeclaim/expiration.ts';
 import { garbageCollection } from './nodeclaim/garbagecollection.ts';
 import { hydration } from './nodeclaim/hydration.ts';
-import { lifecycle } from './nodeclaim/lifecycle.ts';
+import { NodeClaimLifecycle } from './nodeclaim/lifecycle.ts';
 import { podEvents } from './nodeclaim/podevents.ts';
 import { stateGarbageCollection } from './nodeclaim/stategc.ts';
 import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
@@ -71,7 +71,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     poolTrigger(batcher),
     provisioner(deps, { batcher, solver, held, purchases }),
     purchases.judge,
-    lifecycle(deps),
+    new NodeClaimLifecycle(deps),
     expiration(deps),
     garbageCollection(deps),
     disruptionConditions(known),
