@@ -16,7 +16,7 @@ import { verdictNotes } from './disruption/verdictnotes.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
-import { disruptionConditions } from './nodeclaim/disruption.ts';
+import { DisruptionConditions } from './nodeclaim/disruption.ts';
 import { expiration } from './nodeclaim/expiration.ts';
 import { garbageCollection } from './nodeclaim/garbagecollection.ts';
 import { hydration } from './nodeclaim/hydration.ts';
@@ -74,7 +74,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     new NodeClaimLifecycle(deps),
     expiration(deps),
     garbageCollection(deps),
-    disruptionConditions(known),
+    new DisruptionConditions(known),
     podEvents(deps),
     consistency(deps),
     hydration(deps),
