@@ -7,7 +7,7 @@ import { localSolver, type Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { bufferResolution } from './capacitybuffer/resolution.ts';
 import type { Deps } from './deps.ts';
-import { disruption } from './disruption/loop.ts';
+import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveHistory } from './disruption/moves.ts';
 import { moveWatch } from './disruption/movewatch.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
@@ -89,7 +89,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [bufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    disruption(deps, { queue, methods, simulations, history, purchases }),
+    new DisruptionLoop(deps, { queue, methods, simulations, history, purchases }),
     queue.worker,
     verdictNotes(deps, history),
     moveWatch(deps, moves),
