@@ -9,7 +9,7 @@ import { bufferResolution } from './capacitybuffer/resolution.ts';
 import type { Deps } from './deps.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveHistory } from './disruption/moves.ts';
-import { moveWatch } from './disruption/movewatch.ts';
+import { MoveWatch } from './disruption/movewatch.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
 import { VerdictHistory } from './disruption/verdict-history.ts';
 import { verdictNotes } from './disruption/verdictnotes.ts';
@@ -92,7 +92,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     new DisruptionLoop(deps, { queue, methods, simulations, history, purchases }),
     queue.worker,
     verdictNotes(deps, history),
-    moveWatch(deps, moves),
+    new MoveWatch(deps, moves),
     ...nodeControllers(deps),
     ...metricsControllers(deps),
   ];
