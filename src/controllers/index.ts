@@ -5,7 +5,7 @@ import { PodHolds } from '../engine-worker/pod-holds.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
-import { bufferResolution } from './capacitybuffer/resolution.ts';
+import { BufferResolution } from './capacitybuffer/resolution.ts';
 import type { Deps } from './deps.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveHistory } from './disruption/moves.ts';
@@ -87,7 +87,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
       : [staticHint(deps)]),
-    ...(settings.featureGates.capacityBuffer ? [bufferResolution(deps, batcher)] : []),
+    ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     new DisruptionLoop(deps, { queue, methods, simulations, history, purchases }),
     queue.worker,
