@@ -32,7 +32,7 @@ import { registrationHealth } from './nodepool/registrationhealth.ts';
 import { validation } from './nodepool/validation.ts';
 import { Batcher } from './provisioning/batcher.ts';
 import { heldPods } from './provisioning/held-pods.ts';
-import { provisioner } from './provisioning/provisioner.ts';
+import { Provisioner } from './provisioning/provisioner.ts';
 import { Purchases } from './provisioning/purchases.ts';
 import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
@@ -69,7 +69,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
     poolTrigger(batcher),
-    provisioner(deps, { batcher, solver, held, purchases }),
+    new Provisioner(deps, { batcher, solver, held, purchases }),
     purchases.judge,
     new NodeClaimLifecycle(deps),
     expiration(deps),
