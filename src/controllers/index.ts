@@ -5,22 +5,22 @@ import { PodHolds } from '../engine-worker/pod-holds.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
-import { bufferResolution } from './capacitybuffer/resolution.ts';
+import { BufferResolution } from './capacitybuffer/resolution.ts';
 import type { Deps } from './deps.ts';
-import { disruption } from './disruption/loop.ts';
+import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveHistory } from './disruption/moves.ts';
-import { moveWatch } from './disruption/movewatch.ts';
+import { MoveWatch } from './disruption/movewatch.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
 import { VerdictHistory } from './disruption/verdict-history.ts';
 import { verdictNotes } from './disruption/verdictnotes.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
-import { disruptionConditions } from './nodeclaim/disruption.ts';
+import { DisruptionConditions } from './nodeclaim/disruption.ts';
 import { expiration } from './nodeclaim/expiration.ts';
 import { garbageCollection } from './nodeclaim/garbagecollection.ts';
 import { hydration } from './nodeclaim/hydration.ts';
-import { lifecycle } from './nodeclaim/lifecycle.ts';
+import { NodeClaimLifecycle } from './nodeclaim/lifecycle.ts';
 import { podEvents } from './nodeclaim/podevents.ts';
 import { stateGarbageCollection } from './nodeclaim/stategc.ts';
 import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
@@ -32,7 +32,7 @@ import { registrationHealth } from './nodepool/registrationhealth.ts';
 import { validation } from './nodepool/validation.ts';
 import { Batcher } from './provisioning/batcher.ts';
 import { heldPods } from './provisioning/held-pods.ts';
-import { provisioner } from './provisioning/provisioner.ts';
+import { Provisioner } from './provisioning/provisioner.ts';
 import { Purchases } from './provisioning/purchases.ts';
 import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
@@ -69,12 +69,12 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
     poolTrigger(batcher),
-    provisioner(deps, { batcher, solver, held, purchases }),
+    new Provisioner(deps, { batcher, solver, held, purchases }),
     purchases.judge,
-    lifecycle(deps),
+    new NodeClaimLifecycle(deps),
     expiration(deps),
     garbageCollection(deps),
-    disruptionConditions(known),
+    new DisruptionConditions(known),
     podEvents(deps),
     consistency(deps),
     hydration(deps),
@@ -87,12 +87,12 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
       : [staticHint(deps)]),
-    ...(settings.featureGates.capacityBuffer ? [bufferResolution(deps, batcher)] : []),
+    ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    disruption(deps, { queue, methods, simulations, history, purchases }),
+    new DisruptionLoop(deps, { queue, methods, simulations, history, purchases }),
     queue.worker,
     verdictNotes(deps, history),
-    moveWatch(deps, moves),
+    new MoveWatch(deps, moves),
     ...nodeControllers(deps),
     ...metricsControllers(deps),
   ];

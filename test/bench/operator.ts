@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../../src/controllers/deps.ts';
 import { Batcher } from '../../src/controllers/provisioning/batcher.ts';
 import { type HeldPods, heldPods } from '../../src/controllers/provisioning/held-pods.ts';
-import { provisioner } from '../../src/controllers/provisioning/provisioner.ts';
+import { Provisioner } from '../../src/controllers/provisioning/provisioner.ts';
 import { Purchases } from '../../src/controllers/provisioning/purchases.ts';
 import { podKey } from '../../src/engine/pods.ts';
 import { PodHolds } from '../../src/engine-worker/pod-holds.ts';
@@ -154,7 +154,7 @@ async function answerMs(pod: number, { deps, server, solver, held, purchases, si
   const startedMs = Date.now();
   const key = { name: 'provisioner' };
   const parts = { batcher, solver: solver.solve, held, purchases };
-  await provisioner(deps, parts).reconcile({ signal, log: silent, ...key } as never);
+  await new Provisioner(deps, parts).reconcile({ signal, log: silent, ...key } as never);
   const report = await created;
   order('DELETED');
   await until(() => !isThere() && deps.cluster.synced());

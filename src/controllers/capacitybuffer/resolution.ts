@@ -13,8 +13,9 @@ import {
   READY_FOR_PROVISIONING,
   virtualPods,
 } from '../../engine/capacity-buffers.ts';
+import type { Store } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
-import { after, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
+import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
 import type { Deps } from '../deps.ts';
 import type { Batcher } from '../provisioning/batcher.ts';
@@ -23,111 +24,122 @@ import { findTarget } from './target.ts';
 
 const REVIEW_MS = 30_000;
 
-export function bufferResolution(deps: Deps, batcher: Batcher): Reconciler<CapacityBuffer> {
-  const { client, clock, cluster, informers } = deps;
-  const store = informers.store(CAPACITY_BUFFER);
+export class BufferResolution implements Reconciler<CapacityBuffer> {
+  readonly name = 'capacitybuffer';
+  readonly watches = CAPACITY_BUFFER;
+  readonly concurrency = 10;
+  readonly triggers: readonly Trigger[];
+  readonly #deps: Deps;
+  readonly #batcher: Batcher;
+  readonly #store: Store<CapacityBuffer>;
   /** What the virtual pods of a buffer were made from. */
-  const made = new Map<string, string>();
-  const seen = new Set<string>();
-  let isKnown = false;
-  cluster.virtualPods.isKnown = () => {
-    isKnown ||= store.synced && store.list().every((buffer) => !isActive(buffer) || seen.has(bufferKey(buffer)));
-    return isKnown;
-  };
+  readonly #made = new Map<string, string>();
+  readonly #seen = new Set<string>();
+  #isKnown = false;
 
-  /** Pods that are the same as before stay the same objects. */
-  function provide(buffer: CapacityBuffer, template: PodTemplate['template'], replicas: number): void {
-    const key = bufferKey(buffer);
-    const basis = JSON.stringify([buffer.metadata.uid, template, replicas]);
-    if (made.get(key) === basis) return;
-    made.set(key, basis);
-    cluster.virtualPods.replace(key, virtualPods(buffer, template, replicas, clock.now()));
+  constructor(deps: Deps, batcher: Batcher) {
+    this.#deps = deps;
+    this.#batcher = batcher;
+    this.#store = deps.informers.store(CAPACITY_BUFFER);
+    this.triggers = [ofTemplates(() => this.#store.list())];
+    deps.cluster.virtualPods.isKnown = () => this.#areAllSeen();
   }
 
-  function withdraw(key: string): void {
-    made.delete(key);
-    cluster.virtualPods.replace(key, []);
+  filter(buffer: CapacityBuffer, event: 'added' | 'updated' | 'deleted', before?: CapacityBuffer): boolean {
+    return isActive(buffer) && (event !== 'updated' || buffer.metadata.generation !== before?.metadata.generation);
   }
 
-  async function write(
-    buffer: CapacityBuffer,
-    status: CapacityBuffer['status'],
-    ready: ConditionUpdate,
-  ): Promise<void> {
-    const changed = withCondition({ ...buffer, status: { ...buffer.status, ...status } }, ready, clock.now());
-    await writeChanges(client, CAPACITY_BUFFER, { before: buffer, after: changed }, { part: 'status', lock: true });
+  removed(ref: Key): void {
+    this.#withdraw(keyOf(ref));
+    this.#seen.delete(keyOf(ref));
+    this.#batcher.trigger(keyOf(ref));
   }
 
-  async function fail(buffer: CapacityBuffer, problem: Pick<ConditionUpdate, 'reason' | 'message'>): Promise<void> {
-    withdraw(bufferKey(buffer));
-    await write(buffer, {}, { type: READY_FOR_PROVISIONING, status: 'False', ...problem });
+  async reconcile(buffer: CapacityBuffer): Promise<Outcome> {
+    if (!isActive(buffer) || buffer.metadata.deletionTimestamp) {
+      this.#withdraw(bufferKey(buffer));
+      return settled;
+    }
+    const target = await this.#resolve(buffer);
+    if (isProblem(target)) {
+      await this.#fail(buffer, target);
+    } else {
+      const others = this.#deps.cluster.virtualPods.countBeside(bufferKey(buffer));
+      const replicas = replicasOf(buffer, target, others);
+      if (typeof replicas !== 'number') {
+        await this.#fail(buffer, replicas);
+        return after(REVIEW_MS);
+      }
+      this.#provide(buffer, target.template, replicas);
+      await this.#writeResolved(buffer, target, replicas);
+    }
+    this.#batcher.trigger(buffer.metadata.uid ?? bufferKey(buffer));
+    return after(REVIEW_MS);
   }
 
-  async function resolve(buffer: CapacityBuffer): Promise<BufferTarget | BufferProblem> {
+  /** Whether the virtual pods are those of all buffers that there are; once they were, they stay so. */
+  #areAllSeen(): boolean {
+    const isSeen = (buffer: CapacityBuffer): boolean => !isActive(buffer) || this.#seen.has(bufferKey(buffer));
+    this.#isKnown ||= this.#store.synced && this.#store.list().every(isSeen);
+    return this.#isKnown;
+  }
+
+  async #resolve(buffer: CapacityBuffer): Promise<BufferTarget | BufferProblem> {
     try {
-      return await findTarget(client, buffer);
+      return await findTarget(this.#deps.client, buffer);
     } catch (error) {
-      await fail(buffer, {
+      await this.#fail(buffer, {
         reason: 'ResolutionFailed',
         message: error instanceof Error ? error.message : String(error),
       });
       throw error;
     } finally {
-      seen.add(bufferKey(buffer));
+      this.#seen.add(bufferKey(buffer));
     }
   }
 
-  return {
-    name: 'capacitybuffer',
-    watches: CAPACITY_BUFFER,
-    concurrency: 10,
-    filter: (buffer, event, before) =>
-      isActive(buffer) && (event !== 'updated' || buffer.metadata.generation !== before?.metadata.generation),
-    triggers: [ofTemplates(() => store.list())],
-    removed: (ref) => {
-      withdraw(keyOf(ref));
-      seen.delete(keyOf(ref));
-      batcher.trigger(keyOf(ref));
-    },
+  /** Pods that are the same as before stay the same objects. */
+  #provide(buffer: CapacityBuffer, template: PodTemplate['template'], replicas: number): void {
+    const { clock, cluster } = this.#deps;
+    const key = bufferKey(buffer);
+    const basis = JSON.stringify([buffer.metadata.uid, template, replicas]);
+    if (this.#made.get(key) === basis) return;
+    this.#made.set(key, basis);
+    cluster.virtualPods.replace(key, virtualPods(buffer, template, replicas, clock.now()));
+  }
 
-    async reconcile(buffer) {
-      if (!isActive(buffer) || buffer.metadata.deletionTimestamp) {
-        withdraw(bufferKey(buffer));
-        return settled;
-      }
-      const target = await resolve(buffer);
-      if (isProblem(target)) {
-        await fail(buffer, target);
-      } else {
-        const { template, podTemplate } = target;
-        const replicas = replicasOf(buffer, target, cluster.virtualPods.countBeside(bufferKey(buffer)));
-        if (typeof replicas !== 'number') {
-          await fail(buffer, replicas);
-          return after(REVIEW_MS);
-        }
-        provide(buffer, template, replicas);
-        await write(
-          buffer,
-          {
-            replicas,
-            provisioningStrategy: ACTIVE_CAPACITY,
-            ...(podTemplate && {
-              podTemplateRef: { name: podTemplate.name },
-              podTemplateGeneration: podTemplate.generation,
-            }),
-          },
-          {
-            type: READY_FOR_PROVISIONING,
-            status: 'True',
-            reason: 'Resolved',
-            message: 'Pod template resolved successfully',
-          },
-        );
-      }
-      batcher.trigger(buffer.metadata.uid ?? bufferKey(buffer));
-      return after(REVIEW_MS);
-    },
-  };
+  #withdraw(key: string): void {
+    this.#made.delete(key);
+    this.#deps.cluster.virtualPods.replace(key, []);
+  }
+
+  async #fail(buffer: CapacityBuffer, problem: Pick<ConditionUpdate, 'reason' | 'message'>): Promise<void> {
+    this.#withdraw(bufferKey(buffer));
+    await this.#write(buffer, {}, { type: READY_FOR_PROVISIONING, status: 'False', ...problem });
+  }
+
+  async #writeResolved(buffer: CapacityBuffer, { podTemplate }: BufferTarget, replicas: number): Promise<void> {
+    const status: CapacityBuffer['status'] = {
+      replicas,
+      provisioningStrategy: ACTIVE_CAPACITY,
+      ...(podTemplate && {
+        podTemplateRef: { name: podTemplate.name },
+        podTemplateGeneration: podTemplate.generation,
+      }),
+    };
+    await this.#write(buffer, status, {
+      type: READY_FOR_PROVISIONING,
+      status: 'True',
+      reason: 'Resolved',
+      message: 'Pod template resolved successfully',
+    });
+  }
+
+  async #write(buffer: CapacityBuffer, status: CapacityBuffer['status'], ready: ConditionUpdate): Promise<void> {
+    const { client, clock } = this.#deps;
+    const changed = withCondition({ ...buffer, status: { ...buffer.status, ...status } }, ready, clock.now());
+    await writeChanges(client, CAPACITY_BUFFER, { before: buffer, after: changed }, { part: 'status', lock: true });
+  }
 }
 
 /** How many pods room is kept for, or why that cannot be told. */

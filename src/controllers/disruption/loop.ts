@@ -15,7 +15,7 @@ import { isTainted, tellsReason, untaint, withdrawReason } from './marks.ts';
 import { forgetAllowances, initTimeouts } from './measures.ts';
 import { MethodPreparer, managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
-import { methodRunner } from './run.ts';
+import { MethodRunner } from './run.ts';
 import { sessions } from './simulation-session.ts';
 import type { VerdictHistory } from './verdict-history.ts';
 
@@ -38,71 +38,77 @@ export interface DisruptionParts {
   readonly purchases: Pick<Purchases, 'taking'>;
 }
 
-export function disruption(
-  deps: Deps,
-  { queue, methods, simulations, history, purchases }: DisruptionParts,
-): Singleton {
-  const { cluster, clock, metrics } = deps;
-  const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
-  const run = methodRunner(deps, queue, new MethodPreparer(deps, queue, open), history);
+export class DisruptionLoop implements Singleton {
+  readonly name = 'disruption';
+  readonly singleton = true;
+  readonly backOff = BACK_OFF;
+  readonly #deps: Deps;
+  readonly #queue: DisruptionQueue;
+  readonly #methods: readonly Method[];
+  readonly #runner: MethodRunner;
   /** By `monotonicMs`. */
-  const lastRunMs = new Map<string, number>();
+  readonly #lastRunMs = new Map<string, number>();
   /** Names of the NodePools of the last run. */
-  let known: ReadonlySet<string> = new Set();
-  initTimeouts(metrics);
+  #known: ReadonlySet<string> = new Set();
 
-  function warnOfGaps(log: Logger): void {
-    for (const [name, ms] of lastRunMs) {
-      const sinceMs = monotonicMs(clock) - ms;
-      if (sinceMs > ABNORMAL_MS) log.debug('abnormal time between runs', { name, time_since: formatDuration(sinceMs) });
+  constructor(deps: Deps, { queue, methods, simulations, history, purchases }: DisruptionParts) {
+    this.#deps = deps;
+    this.#queue = queue;
+    this.#methods = methods;
+    const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
+    this.#runner = new MethodRunner(deps, queue, new MethodPreparer(deps, queue, open), history);
+    initTimeouts(deps.metrics);
+  }
+
+  async reconcile(context: ReconcileContext): Promise<Outcome> {
+    this.#warnOfGaps(context.log);
+    this.#lastRunMs.set(LOOP, monotonicMs(this.#deps.clock));
+    try {
+      return await this.#pass(context);
+    } finally {
+      this.#warnOfGaps(context.log);
     }
   }
 
-  /** Nodes that carry marks of a command which this process knows nothing of: it failed to start, or died with us. */
-  async function cleanStaleMarks(): Promise<void> {
-    const outdated = cluster.nodes().filter((node) => !queue.has(node.providerId) && !node.markedForDeletion);
-    await step('removing taint from nodes', () =>
-      inBatches(outdated.filter(isTainted), AT_ONCE, (node) => untaint(deps, node)),
-    );
-    await step('removing condition from nodeclaims', () =>
-      inBatches(outdated.filter(tellsReason), AT_ONCE, (node) => withdrawReason(deps, node)),
-    );
-  }
-
-  function forgetGone(pools: readonly NodePool[]): void {
-    const present = new Set(pools.map(({ metadata }) => metadata.name));
-    for (const name of known.difference(present)) forgetAllowances(metrics, name);
-    known = present;
-  }
-
-  async function pass(context: ReconcileContext): Promise<Outcome> {
-    const pools = managedPools(deps);
-    forgetGone(pools);
+  async #pass(context: ReconcileContext): Promise<Outcome> {
+    const { cluster, clock } = this.#deps;
+    const pools = managedPools(this.#deps);
+    this.#forgetGone(pools);
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
     if (!cluster.synced()) return after(UNSYNCED_MS);
-    await cleanStaleMarks();
-    for (const method of methods) {
-      lastRunMs.set(method.name, monotonicMs(clock));
-      if (await step('disrupting', () => run(method, context))) return settled;
+    await this.#cleanStaleMarks();
+    for (const method of this.#methods) {
+      this.#lastRunMs.set(method.name, monotonicMs(clock));
+      if (await step('disrupting', () => this.#runner.run(method, context))) return settled;
     }
     return after(POLL_MS);
   }
 
-  return {
-    name: 'disruption',
-    singleton: true,
-    backOff: BACK_OFF,
-    async reconcile(context) {
-      warnOfGaps(context.log);
-      lastRunMs.set(LOOP, monotonicMs(clock));
-      try {
-        return await pass(context);
-      } finally {
-        warnOfGaps(context.log);
-      }
-    },
-  };
+  #forgetGone(pools: readonly NodePool[]): void {
+    const present = new Set(pools.map(({ metadata }) => metadata.name));
+    for (const name of this.#known.difference(present)) forgetAllowances(this.#deps.metrics, name);
+    this.#known = present;
+  }
+
+  /** Nodes that carry marks of a command which this process knows nothing of: it failed to start, or died with us. */
+  async #cleanStaleMarks(): Promise<void> {
+    const nodes = this.#deps.cluster.nodes();
+    const outdated = nodes.filter((node) => !this.#queue.has(node.providerId) && !node.markedForDeletion);
+    await step('removing taint from nodes', () =>
+      inBatches(outdated.filter(isTainted), AT_ONCE, (node) => untaint(this.#deps, node)),
+    );
+    await step('removing condition from nodeclaims', () =>
+      inBatches(outdated.filter(tellsReason), AT_ONCE, (node) => withdrawReason(this.#deps, node)),
+    );
+  }
+
+  #warnOfGaps(log: Logger): void {
+    for (const [name, ms] of this.#lastRunMs) {
+      const sinceMs = monotonicMs(this.#deps.clock) - ms;
+      if (sinceMs > ABNORMAL_MS) log.debug('abnormal time between runs', { name, time_since: formatDuration(sinceMs) });
+    }
+  }
 }
 
 /** @throws Requeue when others only wrote first, else an Error that names the step */

@@ -4,7 +4,8 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { workloadOf } from '../../engine/disruption/pricing/churn.ts';
 import type { Given } from '../../engine/disruption/pricing/savings.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
+import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
+import type { ClusterState } from '../../state/cluster.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
@@ -15,63 +16,44 @@ import { publishSavings, publishUndone } from './notes.ts';
 /** Times in the accounts are exact to this. */
 const INTERVAL_MS = 10_000;
 
-export function moveWatch(deps: Deps, history: MoveHistory): Singleton {
-  const { clock, cloud, cluster, events, metrics } = deps;
-  const { nodeClaims, nodePools, pods } = cluster.stores;
-  const prices = new CostTracker(cloud, clock);
+type WorkloadsOf = (claim: NodeClaim) => ReadonlySet<string>;
 
-  /** Whose pods claims were made for, by the claim's name. */
-  function plannedWorkloads(): ReadonlyMap<string, ReadonlySet<string>> {
-    const planned = new Map<string, Set<string>>();
-    for (const [key, { nodeClaim }] of cluster.podTimings.entries()) {
-      const [namespace = '', name = ''] = key.split('/');
-      const pod = nodeClaim === undefined ? undefined : pods.get({ namespace, name });
-      if (nodeClaim === undefined || pod === undefined) continue;
-      planned.set(nodeClaim, (planned.get(nodeClaim) ?? new Set()).add(workloadOf(pod)));
-    }
-    return planned;
+export class MoveWatch implements Singleton {
+  readonly name = 'disruption.moves';
+  readonly singleton = true;
+  readonly #deps: Deps;
+  readonly #history: MoveHistory;
+  readonly #prices: CostTracker;
+
+  constructor(deps: Deps, history: MoveHistory) {
+    this.#deps = deps;
+    this.#history = history;
+    this.#prices = new CostTracker(deps.cloud, deps.clock);
   }
 
-  /** Answers whose pods a claim was made for, or holds. What it takes to know is worked out when somebody asks. */
-  function workloadsByClaim(): (claim: NodeClaim) => ReadonlySet<string> {
-    let planned: ReturnType<typeof plannedWorkloads> | undefined;
-    return (claim) => {
-      planned ??= plannedWorkloads();
-      const held = (cluster.nodeOfClaim(claim)?.pods ?? []).map(workloadOf);
-      return new Set([...(planned.get(claim.metadata.name) ?? []), ...held]);
-    };
+  async reconcile(): Promise<Outcome> {
+    const { cluster } = this.#deps;
+    const { watched } = this.#history;
+    this.#history.forget((name) => cluster.claim(name) === undefined);
+    if (watched.length === 0) return after(INTERVAL_MS);
+    const workloadsOf = workloadsByClaim(cluster);
+    for (const move of watched) await this.#follow(move, workloadsOf);
+    return after(INTERVAL_MS);
   }
 
-  async function priceOf(claim: NodeClaim): Promise<number> {
-    const pool = nodePools.get({ name: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '' });
-    if (pool === undefined) return 0;
-    try {
-      return await prices.usdPerHour(pool, [claim]);
-    } catch {
-      return 0; // prices cannot be had at the moment; the metric of the cost tracker counts such failures
-    }
-  }
-
-  /** Enters the rent of a claim once it is launched. */
-  async function take(move: Move, claim: NodeClaim): Promise<void> {
-    if (move.taken.has(claim.metadata.name) || !isTrue(claim, 'Launched')) return;
-    const launchedMs = Date.parse(getCondition(claim, 'Launched')?.lastTransitionTime ?? '') || clock.now();
-    move.taken.set(claim.metadata.name, { usdPerHour: await priceOf(claim), launchedMs });
-  }
-
-  /** Ends the rents of claims that are gone. */
-  function settle<T extends Given>(rents: Map<string, T>, nowMs: number): void {
-    for (const [name, rent] of rents) {
-      if (rent.goneMs === undefined && cluster.claim(name) === undefined) rents.set(name, { ...rent, goneMs: nowMs });
-    }
-  }
-
-  /** A replacement that is taken away again, unless that has another reason. */
-  function lostReplacement({ replacements }: Move): string | undefined {
-    return replacements.find((name) => {
-      const claim = cluster.claim(name);
-      return (claim === undefined || claim.metadata.deletionTimestamp !== undefined) && !history.isExcused(name);
-    });
+  async #follow(move: Move, workloadsOf: WorkloadsOf): Promise<void> {
+    const { clock, cluster } = this.#deps;
+    const nowMs = clock.now();
+    const again = this.#boughtAgain(move, workloadsOf);
+    const own = move.replacements.flatMap((name) => cluster.claim(name) ?? []);
+    for (const claim of [...own, ...again]) await this.#take(move, claim);
+    this.#settle(move.given, nowMs);
+    this.#settle(move.taken, nowMs);
+    const lost = this.#lostReplacement(move);
+    const [first] = again;
+    if (lost !== undefined) this.#undo(move, { atMs: nowMs, code: 'replacement-gone', nodeClaim: lost });
+    else if (first) this.#undo(move, { atMs: nowMs, code: 'bought-again', nodeClaim: first.metadata.name });
+    if (nowMs >= move.endsMs) this.#end(move, nowMs);
   }
 
   /**
@@ -79,58 +61,93 @@ export function moveWatch(deps: Deps, history: MoveHistory): Singleton {
    * replacements, or for nodes that were drifted, too old or interrupted, which leaves the NodePools no larger. A claim
    * undoes one move, and a move is undone by as many claims as it gave at the most: what is beyond is growth.
    */
-  function boughtAgain(move: Move, workloadsOf: ReturnType<typeof workloadsByClaim>): readonly NodeClaim[] {
+  #boughtAgain(move: Move, workloadsOf: WorkloadsOf): readonly NodeClaim[] {
     const { orderedMs, replacements, nodePools: names, nodesLeft, workloads, given, taken } = move;
+    const { nodeClaims } = this.#deps.cluster.stores;
     const counted = [...taken.keys()].filter((name) => !replacements.includes(name)).length;
     const claims = [...names].flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name)).filter(isStaying);
     if (claims.length <= nodesLeft) return [];
     const sinceMs = Math.floor(orderedMs / 1_000) * 1_000; // objects know when they were made to the second
     return claims
       .filter((claim) => bornMs(claim) >= sinceMs)
-      .filter((claim) => isTrue(claim, 'Launched') && !history.isReplacement(claim.metadata.name))
-      .filter(({ metadata }) => !history.watched.some((each) => each.taken.has(metadata.name)))
+      .filter((claim) => isTrue(claim, 'Launched') && !this.#history.isReplacement(claim.metadata.name))
+      .filter(({ metadata }) => !this.#history.watched.some((each) => each.taken.has(metadata.name)))
       .filter((claim) => !workloads.isDisjointFrom(workloadsOf(claim)))
       .sort((a, b) => bornMs(a) - bornMs(b))
       .slice(0, Math.max(0, given.size - counted));
   }
 
-  function undo(move: Move, undoing: Undoing): void {
-    if (move.undoing) return;
-    move.undoing = undoing;
-    publishUndone(events, move);
+  /** Enters the rent of a claim once it is launched. */
+  async #take(move: Move, claim: NodeClaim): Promise<void> {
+    if (move.taken.has(claim.metadata.name) || !isTrue(claim, 'Launched')) return;
+    const launchedText = getCondition(claim, 'Launched')?.lastTransitionTime ?? '';
+    const launchedMs = Date.parse(launchedText) || this.#deps.clock.now();
+    move.taken.set(claim.metadata.name, { usdPerHour: await this.#priceOf(claim), launchedMs });
   }
 
-  async function follow(move: Move, workloadsOf: ReturnType<typeof workloadsByClaim>): Promise<void> {
-    const nowMs = clock.now();
-    const again = boughtAgain(move, workloadsOf);
-    const own = move.replacements.flatMap((name) => cluster.claim(name) ?? []);
-    for (const claim of [...own, ...again]) await take(move, claim);
-    settle(move.given, nowMs);
-    settle(move.taken, nowMs);
-    const lost = lostReplacement(move);
-    const [first] = again;
-    if (lost !== undefined) undo(move, { atMs: nowMs, code: 'replacement-gone', nodeClaim: lost });
-    else if (first) undo(move, { atMs: nowMs, code: 'bought-again', nodeClaim: first.metadata.name });
-    if (nowMs < move.endsMs) return;
+  async #priceOf(claim: NodeClaim): Promise<number> {
+    const { nodePools } = this.#deps.cluster.stores;
+    const pool = nodePools.get({ name: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '' });
+    if (pool === undefined) return 0;
+    try {
+      return await this.#prices.usdPerHour(pool, [claim]);
+    } catch {
+      return 0; // prices cannot be had at the moment; the metric of the cost tracker counts such failures
+    }
+  }
+
+  /** Ends the rents of claims that are gone. */
+  #settle<T extends Given>(rents: Map<string, T>, nowMs: number): void {
+    const { cluster } = this.#deps;
+    for (const [name, rent] of rents) {
+      if (rent.goneMs === undefined && cluster.claim(name) === undefined) rents.set(name, { ...rent, goneMs: nowMs });
+    }
+  }
+
+  /** A replacement that is taken away again, unless that has another reason. */
+  #lostReplacement({ replacements }: Move): string | undefined {
+    return replacements.find((name) => {
+      const claim = this.#deps.cluster.claim(name);
+      return (claim === undefined || !isStaying(claim)) && !this.#history.isExcused(name);
+    });
+  }
+
+  #undo(move: Move, undoing: Undoing): void {
+    if (move.undoing) return;
+    move.undoing = undoing;
+    publishUndone(this.#deps.events, move);
+  }
+
+  #end(move: Move, nowMs: number): void {
+    const { events, metrics } = this.#deps;
     move.isOver = true;
     const savings = savingsUntil(move, nowMs);
     countMove(metrics, move, move.undoing ? 'undone' : 'kept');
     recordSavings(metrics, move, savings);
     publishSavings(events, move, savings);
   }
+}
 
-  return {
-    name: 'disruption.moves',
-    singleton: true,
-    async reconcile() {
-      const { watched } = history;
-      history.forget((name) => cluster.claim(name) === undefined);
-      if (watched.length === 0) return after(INTERVAL_MS);
-      const workloadsOf = workloadsByClaim();
-      for (const move of watched) await follow(move, workloadsOf);
-      return after(INTERVAL_MS);
-    },
+/** Answers whose pods a claim was made for, or holds. What it takes to know is worked out when somebody asks. */
+function workloadsByClaim(cluster: ClusterState): WorkloadsOf {
+  let planned: ReturnType<typeof plannedWorkloads> | undefined;
+  return (claim) => {
+    planned ??= plannedWorkloads(cluster);
+    const held = (cluster.nodeOfClaim(claim)?.pods ?? []).map(workloadOf);
+    return new Set([...(planned.get(claim.metadata.name) ?? []), ...held]);
   };
+}
+
+/** Whose pods claims were made for, by the claim's name. */
+function plannedWorkloads({ podTimings, stores }: ClusterState): ReadonlyMap<string, ReadonlySet<string>> {
+  const planned = new Map<string, Set<string>>();
+  for (const [key, { nodeClaim }] of podTimings.entries()) {
+    const [namespace = '', name = ''] = key.split('/');
+    const pod = nodeClaim === undefined ? undefined : stores.pods.get({ namespace, name });
+    if (nodeClaim === undefined || pod === undefined) continue;
+    planned.set(nodeClaim, (planned.get(nodeClaim) ?? new Set()).add(workloadOf(pod)));
+  }
+  return planned;
 }
 
 const bornMs = ({ metadata }: NodeClaim): number => Date.parse(metadata.creationTimestamp ?? '');

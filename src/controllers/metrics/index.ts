@@ -5,9 +5,9 @@ import type { Controller } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassKinds, nodeClassLabel } from '../nodeclasses.ts';
 import { nodePoolMetrics } from './nodepools.ts';
-import { nodeMetrics } from './nodes.ts';
+import { NodeMetrics } from './nodes.ts';
 import { podMetrics } from './pods.ts';
-import { statusMetrics } from './status.ts';
+import { StatusMetrics } from './status.ts';
 
 /** None when the settings leave out the observation of cluster state. */
 export function metricsControllers(deps: Deps): readonly Controller[] {
@@ -16,12 +16,12 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
   const ownership = [...nodeClasses.map(nodeClassLabel), NODEPOOL_LABEL];
   return [
     podMetrics(deps),
-    nodeMetrics(deps),
+    new NodeMetrics(deps),
     nodePoolMetrics(deps),
-    statusMetrics(deps, NODE_CLAIM, { labels: ownership, older: true }),
-    statusMetrics(deps, NODE_POOL, { older: true }),
-    ...(deps.settings.featureGates.capacityBuffer ? [statusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),
-    statusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL] }),
-    ...nodeClasses.map((kind) => statusMetrics(deps, kind, { older: true, buckets: 'library' })),
+    new StatusMetrics(deps, NODE_CLAIM, { labels: ownership, older: true }),
+    new StatusMetrics(deps, NODE_POOL, { older: true }),
+    ...(deps.settings.featureGates.capacityBuffer ? [new StatusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),
+    new StatusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL] }),
+    ...nodeClasses.map((kind) => new StatusMetrics(deps, kind, { older: true, buckets: 'library' })),
   ];
 }

@@ -1,5 +1,6 @@
 /** Gauges of every node's resources and of the cluster's use of them, replaced as a whole every few seconds. */
 
+import type { Gauge } from 'prom-client';
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import { own } from '../../api/own.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
@@ -12,7 +13,8 @@ import {
   readableResources,
   subtractResources,
 } from '../../engine/resources.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Clock } from '../../kube/clock.ts';
+import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
 import {
@@ -26,6 +28,7 @@ import {
   NODES_TOTAL_POD_REQUESTS,
   nodeLabelName,
 } from '../../observe/metrics/nodes.ts';
+import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { clusterStateMetrics } from './clusterstate.ts';
 import { type Labels, OwnedSeries } from './series.ts';
@@ -49,82 +52,94 @@ interface Measured {
   readonly amounts: Amounts;
 }
 
-export function nodeMetrics(deps: Deps): Singleton {
-  const { clock, cluster, metrics } = deps;
-  const byResource = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
-  const gauges: Readonly<Record<keyof Amounts, OwnedSeries>> = {
-    allocatable: byResource(NODES_ALLOCATABLE),
-    podRequests: byResource(NODES_TOTAL_POD_REQUESTS),
-    podLimits: byResource(NODES_TOTAL_POD_LIMITS),
-    daemonRequests: byResource(NODES_TOTAL_DAEMON_REQUESTS),
-    daemonLimits: byResource(NODES_TOTAL_DAEMON_LIMITS),
-    overhead: byResource(NODES_SYSTEM_OVERHEAD),
-  };
-  const lifetime = new OwnedSeries(metrics.gauge(NODES_CURRENT_LIFETIME_SECONDS));
-  const utilization = metrics.gauge(CLUSTER_UTILIZATION_PERCENT);
-  const checkState = clusterStateMetrics(deps);
-  const known = new Map<string, Measured>();
+export class NodeMetrics implements Singleton {
+  readonly name = 'metrics.node';
+  readonly singleton = true;
+  readonly #clock: Clock;
+  readonly #cluster: ClusterState;
+  readonly #gauges: Readonly<Record<keyof Amounts, OwnedSeries>>;
+  readonly #lifetime: OwnedSeries;
+  readonly #utilization: Gauge<'resource_type'>;
+  readonly #checkState: ReturnType<typeof clusterStateMetrics>;
+  readonly #known = new Map<string, Measured>();
 
-  function measure(node: StateNode): Measured {
-    const last = known.get(node.providerId);
-    if (last?.node === node) return last;
-    const measured = { node, labels: labelsOf(node), amounts: amountsOf(node) };
-    known.set(node.providerId, measured);
-    for (const name of AMOUNTS) {
-      const samples = Object.entries(measured.amounts[name]).map(([resource, amount]) => ({
-        labels: { ...measured.labels, resource_type: resourceType(resource) },
-        value: inUnits(resource, amount),
-      }));
-      gauges[name].set(node.providerId, samples);
+  constructor(deps: Deps) {
+    const { clock, cluster, metrics } = deps;
+    this.#clock = clock;
+    this.#cluster = cluster;
+    const series = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
+    this.#gauges = {
+      allocatable: series(NODES_ALLOCATABLE),
+      podRequests: series(NODES_TOTAL_POD_REQUESTS),
+      podLimits: series(NODES_TOTAL_POD_LIMITS),
+      daemonRequests: series(NODES_TOTAL_DAEMON_REQUESTS),
+      daemonLimits: series(NODES_TOTAL_DAEMON_LIMITS),
+      overhead: series(NODES_SYSTEM_OVERHEAD),
+    };
+    this.#lifetime = series(NODES_CURRENT_LIFETIME_SECONDS);
+    this.#utilization = metrics.gauge(CLUSTER_UTILIZATION_PERCENT);
+    this.#checkState = clusterStateMetrics(deps);
+  }
+
+  async reconcile({ log }: ReconcileContext): Promise<Outcome> {
+    const nodes = this.#cluster.nodes().filter(({ node }) => node !== undefined);
+    this.#forgetAllBut(new Set(nodes.map(({ providerId }) => providerId)));
+    const measured = nodes.flatMap((node) => this.#measuredOrNone(node, log));
+    for (const each of measured) this.#measureLifetime(each);
+    this.#measureUse(measured);
+    this.#checkState(nodes.length, log);
+    return after(INTERVAL_MS);
+  }
+
+  #forgetAllBut(providerIds: ReadonlySet<string>): void {
+    for (const providerId of this.#known.keys()) {
+      if (providerIds.has(providerId)) continue;
+      this.#known.delete(providerId);
+      for (const series of [...Object.values(this.#gauges), this.#lifetime]) series.remove(providerId);
     }
-    return measured;
   }
 
   /** One node that cannot be measured keeps no others from it. */
-  function measuredOrNone(node: StateNode, log: Logger): readonly Measured[] {
+  #measuredOrNone(node: StateNode, log: Logger): readonly Measured[] {
     try {
-      return [measure(node)];
+      return [this.#measure(node)];
     } catch (error) {
       log.error('failed measuring node', { Node: { name: node.name }, error });
       return [];
     }
   }
 
-  function forgetAllBut(providerIds: ReadonlySet<string>): void {
-    for (const providerId of known.keys()) {
-      if (providerIds.has(providerId)) continue;
-      known.delete(providerId);
-      for (const series of [...Object.values(gauges), lifetime]) series.remove(providerId);
+  #measure(node: StateNode): Measured {
+    const last = this.#known.get(node.providerId);
+    if (last?.node === node) return last;
+    const measured = { node, labels: labelsOf(node), amounts: amountsOf(node) };
+    this.#known.set(node.providerId, measured);
+    for (const name of AMOUNTS) {
+      const samples = Object.entries(measured.amounts[name]).map(([resource, amount]) => ({
+        labels: { ...measured.labels, resource_type: resourceType(resource) },
+        value: inUnits(resource, amount),
+      }));
+      this.#gauges[name].set(node.providerId, samples);
     }
+    return measured;
   }
 
-  function measureUse(measured: readonly Measured[]): void {
+  #measureLifetime({ node, labels }: Measured): void {
+    const bornMs = Date.parse(node.node?.metadata.creationTimestamp ?? '');
+    const value = Math.max(0, this.#clock.now() - bornMs) / 1_000;
+    this.#lifetime.set(node.providerId, Number.isNaN(bornMs) ? [] : [{ labels, value }]);
+  }
+
+  #measureUse(measured: readonly Measured[]): void {
     const total = addResources(...measured.map(({ amounts }) => amounts.allocatable));
     const requested = addResources(...measured.map(({ amounts }) => amounts.podRequests));
-    utilization.reset();
+    this.#utilization.reset();
     for (const [resource, amount] of Object.entries(total)) {
       if (amount <= 0) continue;
-      utilization.set({ resource_type: resourceType(resource) }, (100 * amountIn(requested, resource)) / amount);
+      const percent = (100 * amountIn(requested, resource)) / amount;
+      this.#utilization.set({ resource_type: resourceType(resource) }, percent);
     }
   }
-
-  return {
-    name: 'metrics.node',
-    singleton: true,
-    async reconcile({ log }) {
-      const nodes = cluster.nodes().filter(({ node }) => node !== undefined);
-      forgetAllBut(new Set(nodes.map(({ providerId }) => providerId)));
-      const measured = nodes.flatMap((node) => measuredOrNone(node, log));
-      for (const { node, labels } of measured) {
-        const bornMs = Date.parse(node.node?.metadata.creationTimestamp ?? '');
-        const value = Math.max(0, clock.now() - bornMs) / 1_000;
-        lifetime.set(node.providerId, Number.isNaN(bornMs) ? [] : [{ labels, value }]);
-      }
-      measureUse(measured);
-      checkState(nodes.length, log);
-      return after(INTERVAL_MS);
-    },
-  };
 }
 
 function labelsOf(node: StateNode): Labels {

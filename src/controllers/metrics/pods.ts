@@ -8,14 +8,14 @@ import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { PODS_STATE } from '../../observe/metrics/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
-import { podWaits } from './podwaits.ts';
+import { PodWaits } from './podwaits.ts';
 import { type Labels, OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 30_000;
 
 export function podMetrics({ clock, cluster, metrics }: Deps): Reconciler<Pod> {
   const state = new OwnedSeries(metrics.gauge(PODS_STATE));
-  const waits = podWaits(metrics);
+  const waits = new PodWaits(metrics);
 
   return {
     name: 'metrics.pod',

@@ -21,11 +21,6 @@ import type { Metrics } from '../../observe/metrics.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 import { OwnedSeries } from './series.ts';
 
-export interface PodWaits {
-  observe(pod: Pod, timing: PodTiming, nowMs: number): void;
-  forget(key: string): void;
-}
-
 interface Observed {
   readonly uid: string | undefined;
   isStarted: boolean;
@@ -38,93 +33,106 @@ interface Wait {
   readonly ended: { observe(seconds: number): void };
 }
 
-export function podWaits(metrics: Metrics): PodWaits {
-  const lasting = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
-  const startup: Wait = {
-    lasting: lasting(PODS_UNSTARTED_TIME_SECONDS),
-    ended: metrics.summary(PODS_STARTUP_DURATION_SECONDS),
-  };
-  const bound: Wait = {
-    lasting: lasting(PODS_UNBOUND_TIME_SECONDS),
-    ended: metrics.histogram(PODS_BOUND_DURATION_SECONDS),
-  };
-  const provisioningStartup: Wait = {
-    lasting: lasting(PODS_PROVISIONING_UNSTARTED_TIME_SECONDS),
-    ended: metrics.histogram(PODS_PROVISIONING_STARTUP_DURATION_SECONDS),
-  };
-  const provisioningBound: Wait = {
-    lasting: lasting(PODS_PROVISIONING_UNBOUND_TIME_SECONDS),
-    ended: metrics.histogram(PODS_PROVISIONING_BOUND_DURATION_SECONDS),
-  };
-  const undecided = lasting(PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS);
-  const all = [startup, bound, provisioningStartup, provisioningBound].map((wait) => wait.lasting);
-  const tracked = new Map<string, Observed>();
+export class PodWaits {
+  readonly #startup: Wait;
+  readonly #bound: Wait;
+  readonly #provisioningStartup: Wait;
+  readonly #provisioningBound: Wait;
+  readonly #undecided: OwnedSeries;
+  readonly #tracked = new Map<string, Observed>();
 
-  const last = (wait: Wait, pod: Pod, sinceMs: number | undefined, nowMs: number): void =>
-    wait.lasting.set(podKey(pod), sinceMs === undefined ? [] : [sample(pod, nowMs - sinceMs)]);
-  const end = (wait: Wait, pod: Pod, sinceMs: number | undefined, endMs: number): void => {
-    wait.lasting.remove(podKey(pod));
-    if (sinceMs !== undefined) wait.ended.observe(Math.max(0, endMs - sinceMs) / 1_000);
-  };
+  constructor(metrics: Metrics) {
+    const lasting = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
+    this.#startup = {
+      lasting: lasting(PODS_UNSTARTED_TIME_SECONDS),
+      ended: metrics.summary(PODS_STARTUP_DURATION_SECONDS),
+    };
+    this.#bound = {
+      lasting: lasting(PODS_UNBOUND_TIME_SECONDS),
+      ended: metrics.histogram(PODS_BOUND_DURATION_SECONDS),
+    };
+    this.#provisioningStartup = {
+      lasting: lasting(PODS_PROVISIONING_UNSTARTED_TIME_SECONDS),
+      ended: metrics.histogram(PODS_PROVISIONING_STARTUP_DURATION_SECONDS),
+    };
+    this.#provisioningBound = {
+      lasting: lasting(PODS_PROVISIONING_UNBOUND_TIME_SECONDS),
+      ended: metrics.histogram(PODS_PROVISIONING_BOUND_DURATION_SECONDS),
+    };
+    this.#undecided = lasting(PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS);
+  }
 
-  const observeStartup = (pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void => {
+  observe(pod: Pod, timing: PodTiming, nowMs: number): void {
+    const key = podKey(pod);
+    const { uid } = pod.metadata;
+    this.#observeDecision(pod, timing, nowMs);
+    const known = this.#tracked.get(key);
+    const isSame = known?.uid === uid;
+    if (!isSame && pod.status?.phase !== 'Pending') return;
+    const observed = known && isSame ? known : { uid, isStarted: false, isBound: false };
+    this.#tracked.set(key, observed);
+    this.#observeStartup(pod, observed, timing, nowMs);
+    this.#observeBinding(pod, observed, timing, nowMs);
+  }
+
+  forget(key: string): void {
+    this.#tracked.delete(key);
+    const waits = [this.#startup, this.#bound, this.#provisioningStartup, this.#provisioningBound];
+    for (const { lasting } of waits) lasting.remove(key);
+    this.#undecided.remove(key);
+  }
+
+  #observeDecision(pod: Pod, { acknowledgedMs, decidedMs }: PodTiming, nowMs: number): void {
+    const isOpen = decidedMs === undefined && !pod.spec.nodeName && !isTerminal(pod);
+    const samples = isOpen && acknowledgedMs !== undefined ? [sample(pod, nowMs - acknowledgedMs)] : [];
+    this.#undecided.set(podKey(pod), samples);
+  }
+
+  #observeStartup(pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void {
     if (observed.isStarted) return;
     const createdMs = timeOf(pod.metadata.creationTimestamp);
     const ready = getCondition(pod, 'Ready');
     if (pod.status?.phase !== 'Pending' && ready?.status === 'True') {
       observed.isStarted = true;
       const readyMs = timeOf(ready.lastTransitionTime) ?? nowMs;
-      end(startup, pod, createdMs, readyMs);
-      end(provisioningStartup, pod, schedulableMs, readyMs);
+      end(this.#startup, pod, createdMs, readyMs);
+      end(this.#provisioningStartup, pod, schedulableMs, readyMs);
     } else if (isTerminal(pod)) {
-      startup.lasting.remove(podKey(pod));
-      provisioningStartup.lasting.remove(podKey(pod));
+      this.#startup.lasting.remove(podKey(pod));
+      this.#provisioningStartup.lasting.remove(podKey(pod));
     } else {
-      last(startup, pod, createdMs, nowMs);
-      last(provisioningStartup, pod, schedulableMs, nowMs);
+      last(this.#startup, pod, createdMs, nowMs);
+      last(this.#provisioningStartup, pod, schedulableMs, nowMs);
     }
-  };
+  }
 
-  const observeBinding = (pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void => {
+  #observeBinding(pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void {
     if (observed.isBound) return;
     const createdMs = timeOf(pod.metadata.creationTimestamp);
     const scheduled = getCondition(pod, 'PodScheduled');
     if (scheduled?.status !== 'True') {
-      last(bound, pod, createdMs, nowMs);
-      last(provisioningBound, pod, schedulableMs, nowMs);
+      last(this.#bound, pod, createdMs, nowMs);
+      last(this.#provisioningBound, pod, schedulableMs, nowMs);
       return;
     }
-    for (const { lasting: gauge } of [bound, provisioningBound]) gauge.remove(podKey(pod));
+    for (const { lasting } of [this.#bound, this.#provisioningBound]) lasting.remove(podKey(pod));
     if (pod.status?.phase === 'Pending') return;
     observed.isBound = true;
     const boundMs = timeOf(scheduled.lastTransitionTime) ?? nowMs;
-    end(bound, pod, createdMs, boundMs);
-    end(provisioningBound, pod, schedulableMs, boundMs);
-  };
+    end(this.#bound, pod, createdMs, boundMs);
+    end(this.#provisioningBound, pod, schedulableMs, boundMs);
+  }
+}
 
-  const observeDecision = (pod: Pod, { acknowledgedMs, decidedMs }: PodTiming, nowMs: number): void => {
-    const isOpen = decidedMs === undefined && !pod.spec.nodeName && !isTerminal(pod);
-    undecided.set(podKey(pod), isOpen && acknowledgedMs !== undefined ? [sample(pod, nowMs - acknowledgedMs)] : []);
-  };
+/** A wait that still lasts. */
+function last({ lasting }: Wait, pod: Pod, sinceMs: number | undefined, nowMs: number): void {
+  lasting.set(podKey(pod), sinceMs === undefined ? [] : [sample(pod, nowMs - sinceMs)]);
+}
 
-  return {
-    observe: (pod, timing, nowMs) => {
-      const key = podKey(pod);
-      const { uid } = pod.metadata;
-      observeDecision(pod, timing, nowMs);
-      const known = tracked.get(key);
-      const isSame = known?.uid === uid;
-      if (!isSame && pod.status?.phase !== 'Pending') return;
-      const observed = known && isSame ? known : { uid, isStarted: false, isBound: false };
-      tracked.set(key, observed);
-      observeStartup(pod, observed, timing, nowMs);
-      observeBinding(pod, observed, timing, nowMs);
-    },
-    forget: (key) => {
-      tracked.delete(key);
-      for (const gauge of [...all, undecided]) gauge.remove(key);
-    },
-  };
+/** A wait that is over. */
+function end({ lasting, ended }: Wait, pod: Pod, sinceMs: number | undefined, endMs: number): void {
+  lasting.remove(podKey(pod));
+  if (sinceMs !== undefined) ended.observe(Math.max(0, endMs - sinceMs) / 1_000);
 }
 
 const sample = ({ metadata }: Pod, ms: number) => ({

@@ -4,13 +4,14 @@ import type { Conditioned } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 import { own } from '../../api/own.ts';
-import { after, type Reconciler } from '../../kube/reconciler.ts';
+import { after, type Key, type Outcome, type Reconciler } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
 import { SHARED_STATUS_PREFIX, type StatusFields, statusPrefix } from '../../observe/metrics/status.ts';
+import type { Metrics } from '../../observe/metrics.ts';
 import type { Deps } from '../deps.ts';
-import { conditionMetrics } from './conditionmetrics.ts';
+import { type ConditionMetrics, conditionMetrics } from './conditionmetrics.ts';
 import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
 import type { Labels } from './series.ts';
 
@@ -24,125 +25,128 @@ export interface StatusOptions {
   readonly buckets?: StatusFields['buckets'];
 }
 
+type StatusDeps = Pick<Deps, 'clock' | 'events' | 'metrics'>;
+
 /** What was last seen of an object. */
 interface Seen<T> {
   readonly object: T;
   readonly conditions: readonly Condition[];
 }
 
-export function statusMetrics<T extends Conditioned>(
-  { clock, events, metrics }: Pick<Deps, 'clock' | 'events' | 'metrics'>,
-  kind: Kind<T>,
-  options: StatusOptions = {},
-): Reconciler<T> {
-  const name = kind.kind.toLowerCase();
-  const extra = options.labels ?? [];
-  const form = { metrics, extra: extra.map(labelName), buckets: options.buckets ?? 'transition' };
-  const forms = [
-    conditionMetrics({ ...form, prefix: statusPrefix(name), fixed: {} }),
-    // the label names of the older form are those of all kinds together, so it carries none of the objects' own
-    ...(options.older
-      ? [
-          conditionMetrics({
-            metrics,
-            buckets: 'transition',
-            extra: [],
-            prefix: SHARED_STATUS_PREFIX,
-            fixed: { group: kind.group, kind: kind.kind },
-          }),
-        ]
-      : []),
-  ];
-  const seen = new Map<string, Seen<T>>();
+export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
+  readonly name: string;
+  readonly watches: Kind<T>;
+  readonly #deps: StatusDeps;
+  /** Labels of the objects that become labels of their series. */
+  readonly #extra: readonly string[];
+  readonly #forms: readonly ConditionMetrics[];
+  readonly #seen = new Map<string, Seen<T>>();
 
-  const ownLabels = (object: T, index: number): Labels =>
-    index > 0
-      ? (forms[index]?.fixed ?? {})
-      : Object.fromEntries(extra.map((label) => [labelName(label), own(object.metadata.labels, label) ?? '']));
+  constructor(deps: StatusDeps, kind: Kind<T>, options: StatusOptions = {}) {
+    this.name = `operatorpkg.${kind.kind.toLowerCase()}.status`;
+    this.watches = kind;
+    this.#deps = deps;
+    this.#extra = options.labels ?? [];
+    this.#forms = formsOf(deps.metrics, kind, options);
+  }
 
-  /** Series of different kinds share the older form's metrics. */
-  const owner = (key: string): string => `${kind.kind}/${key}`;
+  async reconcile(object: T): Promise<Outcome> {
+    const key = keyOf(object.metadata);
+    // of this object and of no namesake before it, whose removal was told first
+    const known = this.#seen.get(key);
+    const conditions = object.status?.conditions ?? [];
+    this.#seen.set(key, { object, conditions });
+    for (const change of transitions(known?.conditions ?? [], conditions)) this.#count(object, change);
+    if (known && object.metadata.deletionTimestamp) {
+      const left = object.metadata.finalizers ?? [];
+      const before = known.object.metadata.finalizers ?? [];
+      this.#publishFinalized(
+        object,
+        before.filter((finalizer) => !left.includes(finalizer)),
+      );
+    }
+    this.#measure(key, object, conditions);
+    return after(INTERVAL_MS);
+  }
 
-  function measure(key: string, object: T, conditions: readonly Condition[]): void {
-    const nowMs = clock.now();
-    const { name: objectName, namespace = '', deletionTimestamp } = object.metadata;
-    forms.forEach((each, index) => {
-      const base = { namespace, name: objectName, ...ownLabels(object, index) };
-      const labelled = conditions.map((condition) => ({
-        condition,
+  removed(ref: Key): void {
+    const key = keyOf(ref);
+    const last = this.#seen.get(key)?.object;
+    this.#seen.delete(key);
+    const deleted = last?.metadata.deletionTimestamp;
+    this.#forms.forEach((form, index) => {
+      form.count.remove(this.#owner(key));
+      form.seconds.remove(this.#owner(key));
+      form.terminating.remove(this.#owner(key));
+      if (last && deleted) {
+        const seconds = secondsSince(deleted, this.#deps.clock.now());
+        form.terminationSeconds.observe(this.#ownLabels(last, index), seconds);
+      }
+    });
+    if (last && deleted) this.#publishFinalized(last, last.metadata.finalizers ?? []);
+  }
+
+  #measure(key: string, object: T, conditions: readonly Condition[]): void {
+    const nowMs = this.#deps.clock.now();
+    const owner = this.#owner(key);
+    const { name, namespace = '', deletionTimestamp } = object.metadata;
+    this.#forms.forEach((form, index) => {
+      const base = { namespace, name, ...this.#ownLabels(object, index) };
+      const counts = conditions.map((condition) => ({ labels: { ...base, ...conditionLabels(condition) }, value: 1 }));
+      const seconds = conditions.map((condition) => ({
         labels: { ...base, ...conditionLabels(condition) },
+        value: secondsSince(condition.lastTransitionTime, nowMs),
       }));
-      each.count.set(
-        owner(key),
-        labelled.map(({ labels }) => ({ labels, value: 1 })),
-      );
-      each.seconds.set(
-        owner(key),
-        labelled.map(({ labels, condition }) => ({ labels, value: secondsSince(condition.lastTransitionTime, nowMs) })),
-      );
+      form.count.set(owner, counts);
+      form.seconds.set(owner, seconds);
       const terminating = deletionTimestamp && { labels: base, value: secondsSince(deletionTimestamp, nowMs) };
-      each.terminating.set(owner(key), terminating ? [terminating] : []);
+      form.terminating.set(owner, terminating ? [terminating] : []);
     });
   }
 
-  function count(object: T, change: Transition): void {
+  #count(object: T, change: Transition): void {
     const { type, status } = change.condition;
     const lasted = lastedSeconds(change);
-    forms.forEach((each, index) => {
-      const own = ownLabels(object, index);
-      each.transitions.inc({ ...own, ...conditionLabels(change.condition) });
+    this.#forms.forEach((form, index) => {
+      const labels = this.#ownLabels(object, index);
+      form.transitions.inc({ ...labels, ...conditionLabels(change.condition) });
       if (change.from && lasted !== undefined) {
-        each.transitionSeconds.observe({ ...own, type, status: change.from.status }, lasted);
+        form.transitionSeconds.observe({ ...labels, type, status: change.from.status }, lasted);
       }
     });
     if (change.from === undefined || status === change.from.status) return;
-    events.publish(eventOf(conditionChanged(type), object, { message: transitionText(change) }));
+    this.#deps.events.publish(eventOf(conditionChanged(type), object, { message: transitionText(change) }));
   }
 
-  const tellFinalized = (object: T, finalizers: readonly string[]): void => {
+  #publishFinalized(object: T, finalizers: readonly string[]): void {
     for (const finalizer of finalizers) {
-      events.publish(eventOf(FINALIZED, object, { message: FINALIZED.message(finalizer) }));
+      this.#deps.events.publish(eventOf(FINALIZED, object, { message: FINALIZED.message(finalizer) }));
     }
-  };
+  }
 
-  return {
-    name: `operatorpkg.${name}.status`,
-    watches: kind,
+  #ownLabels(object: T, index: number): Labels {
+    if (index > 0) return this.#forms[index]?.fixed ?? {};
+    const { labels } = object.metadata;
+    return Object.fromEntries(this.#extra.map((label) => [labelName(label), own(labels, label) ?? '']));
+  }
 
-    removed: (ref) => {
-      const key = keyOf(ref);
-      const last = seen.get(key);
-      seen.delete(key);
-      forms.forEach((each, index) => {
-        each.count.remove(owner(key));
-        each.seconds.remove(owner(key));
-        each.terminating.remove(owner(key));
-        const deleted = last?.object.metadata.deletionTimestamp;
-        if (last && deleted) {
-          each.terminationSeconds.observe(ownLabels(last.object, index), secondsSince(deleted, clock.now()));
-        }
-      });
-      if (last?.object.metadata.deletionTimestamp) tellFinalized(last.object, last.object.metadata.finalizers ?? []);
-    },
+  /** Series of different kinds share the older form's metrics. */
+  #owner(key: string): string {
+    return `${this.watches.kind}/${key}`;
+  }
+}
 
-    async reconcile(object) {
-      const key = keyOf(object.metadata);
-      // of this object and of no namesake before it, whose removal was told first
-      const known = seen.get(key);
-      const conditions = object.status?.conditions ?? [];
-      seen.set(key, { object, conditions });
-      for (const change of transitions(known?.conditions ?? [], conditions)) count(object, change);
-      if (known && object.metadata.deletionTimestamp) {
-        const left = object.metadata.finalizers ?? [];
-        tellFinalized(
-          object,
-          (known.object.metadata.finalizers ?? []).filter((finalizer) => !left.includes(finalizer)),
-        );
-      }
-      measure(key, object, conditions);
-      return after(INTERVAL_MS);
-    },
-  };
+function formsOf(
+  metrics: Metrics,
+  { group, kind }: Pick<Kind, 'group' | 'kind'>,
+  { labels = [], older, buckets = 'transition' }: StatusOptions,
+): readonly ConditionMetrics[] {
+  const prefix = statusPrefix(kind.toLowerCase());
+  const named = conditionMetrics({ metrics, extra: labels.map(labelName), buckets, prefix, fixed: {} });
+  if (!older) return [named];
+  // the label names of the older form are those of all kinds together, so it carries none of the objects' own
+  const shared = { metrics, extra: [], buckets: 'transition', prefix: SHARED_STATUS_PREFIX } as const;
+  return [named, conditionMetrics({ ...shared, fixed: { group, kind } })];
 }
 
 const conditionLabels = ({ type, status, reason = '' }: Condition): Labels => ({ type, status, reason });

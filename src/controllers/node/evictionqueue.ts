@@ -1,12 +1,21 @@
 /** Gets pods off draining nodes: through the Eviction API, which keeps to PodDisruptionBudgets, or by force in the end. */
+import type { Counter } from 'prom-client';
 import { getCondition, timestamp } from '../../api/conditions.ts';
 import { POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isActive, isEvictable, podKey } from '../../engine/pods.ts';
 import { ApiError, isConflict, isNotFound } from '../../kube/client.ts';
-import { type KeyedWorker, type Outcome, type ReconcileContext, Requeue, settled } from '../../kube/reconciler.ts';
+import {
+  type KeyedWorker,
+  type Outcome,
+  type RateLimit,
+  type ReconcileContext,
+  Requeue,
+  settled,
+} from '../../kube/reconciler.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { DISRUPTED, EVICTED } from '../../observe/events/pods.ts';
+import type { LogFields, Logger } from '../../observe/logger.ts';
 import { PODS_DRAINED, PODS_EVICTION_REQUESTS } from '../../observe/metrics/pods.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
@@ -24,28 +33,81 @@ const BUDGET = /disruption budget/;
 
 type Answer = 'evicted' | 'gone' | 'budget' | 'budgets';
 
-export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
-  const { client, clock, cluster, events, metrics, settings } = deps;
-  const requests = metrics.counter(PODS_EVICTION_REQUESTS);
-  const drained = metrics.counter(PODS_DRAINED);
+export class EvictionQueue implements KeyedWorker {
+  readonly name = 'eviction-queue';
+  readonly keyed = true;
+  readonly backOff = { baseMs: 100, maxMs: 10_000 };
+  readonly concurrency: number;
+  readonly rateLimit: RateLimit;
+  readonly #deps: Deps;
+  readonly #evictions: Evictions;
+  readonly #requests: Counter<'code'>;
+  readonly #drained: Counter<'reason'>;
 
-  /** Why the pod's node goes away; empty when the node or its one claim is not known. */
-  const reasonFor = (pod: Pod): string => {
-    const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
-    const [claim, ...others] = node ? cluster.claimsOfNode(node) : [];
-    if (claim === undefined || others.length > 0) return '';
-    const condition = getCondition(claim, 'DisruptionReason');
-    return condition?.status === 'True' ? (condition.reason ?? '') : FORCED;
-  };
+  constructor(deps: Deps, evictions: Evictions) {
+    const { metrics, settings } = deps;
+    this.#deps = deps;
+    this.#evictions = evictions;
+    this.#requests = metrics.counter(PODS_EVICTION_REQUESTS);
+    this.#drained = metrics.counter(PODS_DRAINED);
+    this.concurrency = concurrency(settings, RANGE);
+    this.rateLimit = globalLimit(settings, RANGE, 100);
+  }
 
-  async function ask(pod: Pod, uid: string): Promise<Answer> {
+  bind(enqueue: (key: string) => void): void {
+    this.#evictions.bind(enqueue);
+  }
+
+  describe(key: string): LogFields {
+    const [namespace = '', name = ''] = key.split('/');
+    return { controllerGroup: '', controllerKind: 'Pod', Pod: { name, namespace }, namespace, name };
+  }
+
+  async reconcile(key: string, context: ReconcileContext): Promise<Outcome> {
+    const eviction = this.#evictions.get(key);
+    if (eviction === undefined) return settled;
+    const outcome = await this.#work(eviction, context);
+    this.#evictions.drop(key);
+    return outcome;
+  }
+
+  /** One try; settles when there is nothing more to ask for, throws to try again. */
+  async #work(eviction: Eviction, context: ReconcileContext): Promise<Outcome> {
+    const { clock, cluster } = this.#deps;
+    const pod = cluster.stores.pods.get(eviction);
+    if (pod === undefined || pod.metadata.uid !== eviction.uid) return settled;
+    const nowMs = clock.now();
+    // looked at anew each time: a pod that its budgets hold back is forced as soon as its deadline is near
+    if (needsForceDelete(pod, eviction.deadlineMs, nowMs)) {
+      return canEndSooner(pod, eviction.deadlineMs, nowMs) ? this.#forceDelete(pod, eviction, context) : settled;
+    }
+    if (!isActive(pod)) return settled;
+    if (!isEvictable(pod, nowMs)) throw new Requeue(`pod ${podKey(pod)} does not want to be disrupted`);
+    return this.#evict(pod, eviction);
+  }
+
+  async #evict(pod: Pod, { uid }: Eviction): Promise<Outcome> {
+    const answer = await this.#request(pod, uid);
+    if (answer === 'gone') return settled;
+    if (answer === 'evicted') {
+      this.#evicted(pod);
+      return settled;
+    }
+    const obstacle = answer === 'budget' ? 'evicting pod violates a PDB' : 'eviction does not support multiple PDBs';
+    const text = `${obstacle} (Pod=${podKey(pod)})`;
+    const node = this.#deps.cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
+    if (node) this.#deps.events.publish(failedDraining(node, 'budget', text));
+    throw new Requeue(text);
+  }
+
+  async #request(pod: Pod, uid: string): Promise<Answer> {
     try {
-      await client.evict(pod, { uid });
-      requests.inc({ code: '200' });
+      await this.#deps.client.evict(pod, { uid });
+      this.#requests.inc({ code: '200' });
       return 'evicted';
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      requests.inc({ code: String(error.status) });
+      this.#requests.inc({ code: String(error.status) });
       if (isNotFound(error) || isConflict(error)) return 'gone';
       if (error.status === 429 && BUDGET.test(error.message)) return 'budget';
       if (error.message.includes(SEVERAL_BUDGETS)) return 'budgets';
@@ -53,77 +115,50 @@ export function evictionQueue(deps: Deps, evictions: Evictions): KeyedWorker {
     }
   }
 
-  async function evict(pod: Pod, { uid }: Eviction): Promise<Outcome> {
-    const answer = await ask(pod, uid);
-    if (answer === 'gone') return settled;
-    if (answer === 'evicted') {
-      evictions.granted(pod);
-      const reason = reasonFor(pod);
-      drained.inc({ reason });
-      events.publish(eventOf(EVICTED, pod, { message: EVICTED.message(reason), dedupe: [pod.metadata.name] }));
-      return settled;
-    }
-    const obstacle = answer === 'budget' ? 'evicting pod violates a PDB' : 'eviction does not support multiple PDBs';
-    const text = `${obstacle} (Pod=${podKey(pod)})`;
-    const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
-    if (node) events.publish(failedDraining(node, 'budget', text));
-    throw new Requeue(text);
+  #evicted(pod: Pod): void {
+    this.#evictions.granted(pod);
+    const reason = this.#reasonFor(pod);
+    this.#drained.inc({ reason });
+    this.#deps.events.publish(eventOf(EVICTED, pod, { message: EVICTED.message(reason), dedupe: [pod.metadata.name] }));
   }
 
-  async function forceDelete(pod: Pod, eviction: Eviction, { log }: ReconcileContext): Promise<Outcome> {
-    const { deadlineMs, uid } = eviction;
+  async #forceDelete(pod: Pod, { deadlineMs, uid }: Eviction, { log }: ReconcileContext): Promise<Outcome> {
+    const { client, clock } = this.#deps;
     const gracePeriodSeconds = grantedSeconds(deadlineMs, clock.now());
-    const time = timestamp(deadlineMs);
-    const own = pod.spec.terminationGracePeriodSeconds;
-    const message = DISRUPTED.message(time, gracePeriodSeconds, own);
-    events.publish(eventOf(DISRUPTED, pod, { message, dedupe: [pod.metadata.name] }));
-    log.debug('deleting pod', {
-      'pod.terminationGracePeriodSeconds': own,
-      'delete.gracePeriodSeconds': gracePeriodSeconds,
-      'nodeclaim.terminationTime': time,
-    });
+    this.#reportForced(pod, { gracePeriodSeconds, time: timestamp(deadlineMs) }, log);
     try {
       await client.delete(POD, pod.metadata, { uid, gracePeriodSeconds });
     } catch (error) {
       if (isNotFound(error) || isConflict(error)) return settled;
       throw error;
     }
-    evictions.granted(pod);
-    drained.inc({ reason: reasonFor(pod) });
+    this.#evictions.granted(pod);
+    this.#drained.inc({ reason: this.#reasonFor(pod) });
     return settled;
   }
 
-  /** One try; settles when there is nothing more to ask for, throws to try again. */
-  async function work(eviction: Eviction, context: ReconcileContext): Promise<Outcome> {
-    const pod = cluster.stores.pods.get(eviction);
-    if (pod === undefined || pod.metadata.uid !== eviction.uid) return settled;
-    const nowMs = clock.now();
-    // looked at anew each time: a pod that its budgets hold back is forced as soon as its deadline is near
-    if (needsForceDelete(pod, eviction.deadlineMs, nowMs)) {
-      return canEndSooner(pod, eviction.deadlineMs, nowMs) ? forceDelete(pod, eviction, context) : settled;
-    }
-    if (!isActive(pod)) return settled;
-    if (!isEvictable(pod, nowMs)) throw new Requeue(`pod ${podKey(pod)} does not want to be disrupted`);
-    return evict(pod, eviction);
+  #reportForced(
+    pod: Pod,
+    { gracePeriodSeconds, time }: { readonly gracePeriodSeconds: number; readonly time: string },
+    log: Logger,
+  ): void {
+    const own = pod.spec.terminationGracePeriodSeconds;
+    const message = DISRUPTED.message(time, gracePeriodSeconds, own);
+    this.#deps.events.publish(eventOf(DISRUPTED, pod, { message, dedupe: [pod.metadata.name] }));
+    log.debug('deleting pod', {
+      'pod.terminationGracePeriodSeconds': own,
+      'delete.gracePeriodSeconds': gracePeriodSeconds,
+      'nodeclaim.terminationTime': time,
+    });
   }
 
-  return {
-    name: 'eviction-queue',
-    keyed: true,
-    concurrency: concurrency(settings, RANGE),
-    backOff: { baseMs: 100, maxMs: 10_000 },
-    rateLimit: globalLimit(settings, RANGE, 100),
-    bind: (enqueue) => evictions.bind(enqueue),
-    describe: (key) => {
-      const [namespace = '', name = ''] = key.split('/');
-      return { controllerGroup: '', controllerKind: 'Pod', Pod: { name, namespace }, namespace, name };
-    },
-    reconcile: async (key, context) => {
-      const eviction = evictions.get(key);
-      if (eviction === undefined) return settled;
-      const outcome = await work(eviction, context);
-      evictions.drop(key);
-      return outcome;
-    },
-  };
+  /** Why the pod's node goes away; empty when the node or its one claim is not known. */
+  #reasonFor(pod: Pod): string {
+    const { cluster } = this.#deps;
+    const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
+    const [claim, ...others] = node ? cluster.claimsOfNode(node) : [];
+    if (claim === undefined || others.length > 0) return '';
+    const condition = getCondition(claim, 'DisruptionReason');
+    return condition?.status === 'True' ? (condition.reason ?? '') : FORCED;
+  }
 }

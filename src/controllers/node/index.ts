@@ -1,19 +1,19 @@
 /** The controllers of Nodes. */
 import type { Controller } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
-import { evictionQueue } from './evictionqueue.ts';
+import { EvictionQueue } from './evictionqueue.ts';
 import { Evictions } from './evictions.ts';
-import { health } from './health.ts';
+import { NodeHealth } from './health.ts';
 import { hydration } from './hydration.ts';
-import { termination } from './termination.ts';
+import { NodeTermination } from './termination.ts';
 
 export function nodeControllers(deps: Deps): readonly Controller[] {
   const evictions = new Evictions(deps.clock);
   const canRepair = deps.settings.featureGates.nodeRepair && deps.cloud.repairPolicies.length > 0;
   return [
-    termination(deps, evictions),
-    evictionQueue(deps, evictions),
+    new NodeTermination(deps, evictions),
+    new EvictionQueue(deps, evictions),
     hydration(deps),
-    ...(canRepair ? [health(deps)] : []),
+    ...(canRepair ? [new NodeHealth(deps)] : []),
   ];
 }

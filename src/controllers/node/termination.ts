@@ -12,7 +12,14 @@ import {
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
-import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
+import {
+  after,
+  type Outcome,
+  type RateLimit,
+  type ReconcileContext,
+  type Reconciler,
+  settled,
+} from '../../kube/reconciler.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
@@ -26,37 +33,74 @@ import { isManagedNode } from './managed.ts';
 import type { Leaving, Progress, Step } from './step.ts';
 import { withDisruptedTaint } from './taint.ts';
 import { terminating } from './terminating.ts';
-import { terminationMeter } from './terminationmetrics.ts';
+import { type TerminationMeter, terminationMeter } from './terminationmetrics.ts';
 
 const RANGE = { min: 100, max: 5_000 };
 /** The Node's own events do not tell when its claim's last change has arrived in the cache. */
 const LAG_MS = 100;
 
-export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> {
-  const { client, clock, cloud, cluster, events, metrics, settings } = deps;
-  const steps = [draining(deps, evictions), detaching(deps), terminating(deps)];
-  const meter = terminationMeter(metrics, clock);
+export class NodeTermination implements Reconciler<Node> {
+  readonly name = 'node.termination';
+  readonly watches = NODE;
+  readonly backOff = { baseMs: 100, maxMs: 10_000 };
+  readonly concurrency: number;
+  readonly rateLimit: RateLimit;
+  readonly #deps: Deps;
+  readonly #steps: readonly Step[];
+  readonly #meter: TerminationMeter;
   /** To claims: a conflict over a condition that is there already would cost one of the retries that all nodes share. */
-  const writes = new OwnWrites();
-  cluster.stores.nodeClaims.subscribe((event, { metadata }) => {
-    if (event === 'deleted') writes.forget(metadata.name);
-  });
+  readonly #writes = new OwnWrites();
+
+  constructor(deps: Deps, evictions: Evictions) {
+    const { clock, cluster, metrics, settings } = deps;
+    this.#deps = deps;
+    this.#steps = [draining(deps, evictions), detaching(deps), terminating(deps)];
+    this.#meter = terminationMeter(metrics, clock);
+    this.concurrency = concurrency(settings, RANGE);
+    this.rateLimit = globalLimit(settings, RANGE, 10);
+    cluster.stores.nodeClaims.subscribe((event, { metadata }) => {
+      if (event === 'deleted') this.#writes.forget(metadata.name);
+    });
+  }
+
+  filter(node: Node): boolean {
+    return isLeaving(node) && isManagedNode(node, this.#deps.cloud);
+  }
+
+  async reconcile(node: Node, context: ReconcileContext): Promise<Outcome> {
+    const { cloud, cluster } = this.#deps;
+    if (!isLeaving(node) || !isManagedNode(node, cloud)) return settled;
+    const [only, ...others] = cluster.claimsOfNode(node);
+    const claim = others.length === 0 ? only : undefined;
+    if (claim && !(await this.#isKnownToEnd(claim))) return after(LAG_MS);
+    if (await this.#hasLostInstance(node)) return this.#release(node, claim, context);
+
+    const deadlineMs = deadlineOf(claim);
+    if (Number.isFinite(deadlineMs)) this.#publishDeadline(node, claim);
+    const tainted = await this.#taint(node, claim, context);
+    if (tainted === undefined) return settled;
+
+    const { progress, error } = await inOrder(this.#steps, { node: tainted, claim, deadlineMs });
+    await this.#saveConditions(claim, progress.claim);
+    if (error !== undefined) throw error;
+    return progress.waitMs === undefined ? this.#release(tainted, claim, context) : after(progress.waitMs);
+  }
 
   /** Deletes the claim if nobody has; answers whether the cache shows that, and what else was written to it from here. */
-  async function isKnownToEnd(claim: NodeClaim): Promise<boolean> {
-    if (writes.isBehind(claim)) return false;
+  async #isKnownToEnd(claim: NodeClaim): Promise<boolean> {
+    if (this.#writes.isBehind(claim)) return false;
     if (claim.metadata.deletionTimestamp) return true;
-    await deleteExactly(client, NODE_CLAIM, claim);
-    writes.deleted(claim);
+    await deleteExactly(this.#deps.client, NODE_CLAIM, claim);
+    this.#writes.deleted(claim);
     return false;
   }
 
   /** Whether the cloud says that a node which is not Ready has lost its instance: then there is nothing to drain. */
-  async function hasLostInstance(node: Node): Promise<boolean> {
+  async #hasLostInstance(node: Node): Promise<boolean> {
     const providerId = node.spec?.providerID;
     if (isTrue(node, 'Ready') || !providerId) return false;
     try {
-      await cloud.get(providerId);
+      await this.#deps.cloud.get(providerId);
       return false;
     } catch (error) {
       if (causeOf(error, NodeClaimNotFound)) return true;
@@ -64,10 +108,17 @@ export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> 
     }
   }
 
-  async function taint(node: Node, claim: NodeClaim | undefined, { log }: ReconcileContext): Promise<Node | undefined> {
+  #publishDeadline(node: Node, claim: NodeClaim | undefined): void {
+    const deadline = claim?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
+    const message = TERMINATION_GRACE_PERIOD_EXPIRING.message(deadline);
+    const dedupe = [node.metadata.name];
+    this.#deps.events.publish(eventOf(TERMINATION_GRACE_PERIOD_EXPIRING, node, { message, dedupe }));
+  }
+
+  async #taint(node: Node, claim: NodeClaim | undefined, { log }: ReconcileContext): Promise<Node | undefined> {
     const tainted = withDisruptedTaint(node);
     if (tainted === node) return node;
-    const written = await writeChanges(client, NODE, { before: node, after: tainted }, { part: 'object', lock: true });
+    const written = await this.#writeNode(node, tainted);
     if (written === undefined) return undefined;
     log.info('tainted node', {
       ...names(node, claim),
@@ -78,55 +129,29 @@ export function termination(deps: Deps, evictions: Evictions): Reconciler<Node> 
     return written;
   }
 
-  async function saveConditions(before: NodeClaim | undefined, changed: NodeClaim | undefined): Promise<void> {
+  async #saveConditions(before: NodeClaim | undefined, changed: NodeClaim | undefined): Promise<void> {
     if (before === undefined || changed === undefined || before === changed) return;
-    writes.wrote(await writeChanges(client, NODE_CLAIM, { before, after: changed }, { part: 'status', lock: true }));
+    const versions = { before, after: changed };
+    this.#writes.wrote(await writeChanges(this.#deps.client, NODE_CLAIM, versions, { part: 'status', lock: true }));
     if (!isTrue(before, 'Drained') && isTrue(changed, 'Drained')) {
-      meter.drained(changed.metadata.labels?.[NODEPOOL_LABEL] ?? '');
+      this.#meter.drained(changed.metadata.labels?.[NODEPOOL_LABEL] ?? '');
     }
   }
 
-  async function release(node: Node, claim: NodeClaim | undefined, { log }: ReconcileContext): Promise<Outcome> {
+  async #release(node: Node, claim: NodeClaim | undefined, { log }: ReconcileContext): Promise<Outcome> {
     const finalizers = (node.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
-    const released = { ...node, metadata: { ...node.metadata, finalizers } };
-    const stored = await writeChanges(client, NODE, { before: node, after: released }, { part: 'object', lock: true });
+    const stored = await this.#writeNode(node, { ...node, metadata: { ...node.metadata, finalizers } });
     // Gone already: the cache has yet to learn of our earlier release, which was told and counted.
     if (stored === undefined) return settled;
-    meter.terminated(node, node.metadata.labels?.[NODEPOOL_LABEL] ?? '', node.metadata.labels?.[ZONE_LABEL] ?? '');
+    const { labels } = node.metadata;
+    this.#meter.terminated(node, labels?.[NODEPOOL_LABEL] ?? '', labels?.[ZONE_LABEL] ?? '');
     log.info('deleted node', names(node, claim));
     return settled;
   }
 
-  return {
-    name: 'node.termination',
-    watches: NODE,
-    concurrency: concurrency(settings, RANGE),
-    backOff: { baseMs: 100, maxMs: 10_000 },
-    rateLimit: globalLimit(settings, RANGE, 10),
-    filter: (node) => isLeaving(node) && isManagedNode(node, cloud),
-
-    async reconcile(node, context) {
-      if (!isLeaving(node) || !isManagedNode(node, cloud)) return settled;
-      const [only, ...others] = cluster.claimsOfNode(node);
-      const claim = others.length === 0 ? only : undefined;
-      if (claim && !(await isKnownToEnd(claim))) return after(LAG_MS);
-      if (await hasLostInstance(node)) return release(node, claim, context);
-
-      const deadlineMs = deadlineOf(claim);
-      if (Number.isFinite(deadlineMs)) {
-        const deadline = claim?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
-        const message = TERMINATION_GRACE_PERIOD_EXPIRING.message(deadline);
-        events.publish(eventOf(TERMINATION_GRACE_PERIOD_EXPIRING, node, { message, dedupe: [node.metadata.name] }));
-      }
-      const tainted = await taint(node, claim, context);
-      if (tainted === undefined) return settled;
-
-      const { progress, error } = await inOrder(steps, { node: tainted, claim, deadlineMs });
-      await saveConditions(claim, progress.claim);
-      if (error !== undefined) throw error;
-      return progress.waitMs === undefined ? release(tainted, claim, context) : after(progress.waitMs);
-    },
-  };
+  #writeNode(before: Node, changed: Node): Promise<Node | undefined> {
+    return writeChanges(this.#deps.client, NODE, { before, after: changed }, { part: 'object', lock: true });
+  }
 }
 
 const isLeaving = ({ metadata }: Node): boolean =>

@@ -7,11 +7,13 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { consolidatableIn } from '../../engine/disruption/candidates/consolidate-after.ts';
+import type { Store } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import {
   after,
   type Key,
   type Outcome,
+  type ReconcileContext,
   type Reconciler,
   settled,
   soonest,
@@ -34,16 +36,51 @@ interface Change {
   readonly error?: unknown;
 }
 
-export function disruptionConditions(deps: Deps): Reconciler<NodeClaim> {
-  const { client, cloud, clock, cluster, settings } = deps;
-  const drift = driftCheck(deps);
-  const { nodeClaims, nodePools } = cluster.stores;
+export class DisruptionConditions implements Reconciler<NodeClaim> {
+  readonly name = 'nodeclaim.disruption';
+  readonly watches = NODE_CLAIM;
+  readonly concurrency: number;
+  readonly triggers: readonly Trigger[];
+  readonly #deps: Deps;
+  readonly #drift: ReturnType<typeof driftCheck>;
 
-  async function withDrift(claim: NodeClaim, pool: NodePool, log: Logger): Promise<Change> {
+  constructor(deps: Deps) {
+    const { cloud, cluster, settings } = deps;
+    this.#deps = deps;
+    this.#drift = driftCheck(deps);
+    this.concurrency = concurrency(settings, { min: 10, max: 1000 });
+    const { nodeClaims } = cluster.stores;
+    this.triggers = [
+      claimsOfPool(nodeClaims),
+      ...nodeClassKinds(cloud).map((kind) => claimsOfNodeClass(nodeClaims, kind)),
+    ];
+  }
+
+  filter(claim: NodeClaim): boolean {
+    return this.#deps.cluster.manages(claim.spec.nodeClassRef);
+  }
+
+  async reconcile(claim: NodeClaim, { log }: ReconcileContext): Promise<Outcome> {
+    const { client, cluster } = this.#deps;
+    const poolName = claim.metadata.labels?.[NODEPOOL_LABEL];
+    const pool = poolName ? cluster.stores.nodePools.get({ name: poolName }) : undefined;
+    const isOurs = cluster.manages(claim.spec.nodeClassRef);
+    if (pool === undefined || claim.metadata.deletionTimestamp || !isOurs) return settled;
+    const drifted = await this.#withDrift(claim, pool, log);
+    const changes =
+      pool.spec.replicas === undefined ? [drifted, this.#withConsolidatable(drifted.claim, pool, log)] : [drifted];
+    const last = changes.at(-1) ?? drifted;
+    await writeChanges(client, NODE_CLAIM, { before: claim, after: last.claim }, { part: 'status', lock: true });
+    if (drifted.error !== undefined) throw drifted.error;
+    return soonest(changes.map(({ outcome }) => outcome));
+  }
+
+  async #withDrift(claim: NodeClaim, pool: NodePool, log: Logger): Promise<Change> {
+    const { clock } = this.#deps;
     const outcome = after(DRIFT_INTERVAL_MS);
     let reason: string | undefined;
     try {
-      reason = await drift(claim, pool);
+      reason = await this.#drift(claim, pool);
     } catch (error) {
       // An instance that is gone neither drifts nor stops to; garbage collection will see to its claim.
       return causeOf(error, NodeClaimNotFound) ? { claim, outcome } : { claim, outcome, error };
@@ -57,7 +94,8 @@ export function disruptionConditions(deps: Deps): Reconciler<NodeClaim> {
     return { claim: withCondition(claim, update, clock.now()), outcome };
   }
 
-  function withConsolidatable(claim: NodeClaim, pool: NodePool, log: Logger): Change {
+  #withConsolidatable(claim: NodeClaim, pool: NodePool, log: Logger): Change {
+    const { clock } = this.#deps;
     const waitMs = consolidatableIn(claim, pool, clock.now());
     if (waitMs === 0) {
       if (!isTrue(claim, 'Consolidatable')) log.debug('marking consolidatable');
@@ -69,42 +107,21 @@ export function disruptionConditions(deps: Deps): Reconciler<NodeClaim> {
       outcome: waitMs === undefined ? settled : after(waitMs),
     };
   }
-
-  const ofPool: Trigger = {
-    kind: NODE_POOL,
-    keysFor: ({ metadata }) => keys(nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, metadata.name)),
-  };
-  const ofNodeClass = (kind: Kind): Trigger => ({
-    kind,
-    keysFor: ({ metadata }) =>
-      keys(
-        nodeClaims
-          .byIndex(CLAIMS_BY_NODE_CLASS, metadata.name)
-          .filter((claim) => isSame(claim.spec.nodeClassRef, kind)),
-      ),
-  });
-
-  return {
-    name: 'nodeclaim.disruption',
-    watches: NODE_CLAIM,
-    concurrency: concurrency(settings, { min: 10, max: 1000 }),
-    filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
-    triggers: [ofPool, ...nodeClassKinds(cloud).map(ofNodeClass)],
-
-    async reconcile(claim, { log }) {
-      const poolName = claim.metadata.labels?.[NODEPOOL_LABEL];
-      const pool = poolName ? nodePools.get({ name: poolName }) : undefined;
-      const isOurs = cluster.manages(claim.spec.nodeClassRef);
-      if (pool === undefined || claim.metadata.deletionTimestamp || !isOurs) return settled;
-      const drifted = await withDrift(claim, pool, log);
-      const changes =
-        pool.spec.replicas === undefined ? [drifted, withConsolidatable(drifted.claim, pool, log)] : [drifted];
-      const last = changes.at(-1) ?? drifted;
-      await writeChanges(client, NODE_CLAIM, { before: claim, after: last.claim }, { part: 'status', lock: true });
-      if (drifted.error !== undefined) throw drifted.error;
-      return soonest(changes.map(({ outcome }) => outcome));
-    },
-  };
 }
+
+/** A changed NodePool wakes its claims. */
+const claimsOfPool = (nodeClaims: Store<NodeClaim>): Trigger => ({
+  kind: NODE_POOL,
+  keysFor: ({ metadata }) => keys(nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, metadata.name)),
+});
+
+/** A changed NodeClass wakes the claims that refer to it. */
+const claimsOfNodeClass = (nodeClaims: Store<NodeClaim>, kind: Kind): Trigger => ({
+  kind,
+  keysFor: ({ metadata }) =>
+    keys(
+      nodeClaims.byIndex(CLAIMS_BY_NODE_CLASS, metadata.name).filter((claim) => isSame(claim.spec.nodeClassRef, kind)),
+    ),
+});
 
 const keys = (claims: readonly NodeClaim[]): readonly Key[] => claims.map(({ metadata }) => ({ name: metadata.name }));

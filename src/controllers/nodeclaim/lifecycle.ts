@@ -7,12 +7,15 @@ import { TERMINATION_FINALIZER } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import {
+  type Key,
   type Outcome,
+  type RateLimit,
   type ReconcileContext,
   type Reconciler,
   Requeue,
   settled,
   soonest,
+  type Trigger,
 } from '../../kube/reconciler.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
@@ -24,83 +27,95 @@ import { LaunchedInstances } from './launched.ts';
 import { LaunchRetries } from './launchretries.ts';
 import { liveness } from './liveness.ts';
 import { registration } from './registration.ts';
-import { messageOf, type StepResult } from './step.ts';
-import { termination } from './termination.ts';
+import { messageOf, type Step, type StepResult } from './step.ts';
+import { ClaimTermination } from './termination.ts';
 
 const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
+const RANGE = { min: 1000, max: 5000 };
 
-export function lifecycle(deps: Deps): Reconciler<NodeClaim> {
-  const { client, clock, cluster, settings } = deps;
-  const writes = new OwnWrites();
-  const nodeWrites = new OwnWrites();
-  cluster.stores.nodes.subscribe((event, { metadata }) => {
-    if (event === 'deleted') nodeWrites.forget(metadata.name);
-  });
-  const launched = new LaunchedInstances(clock);
-  const range = { min: 1000, max: 5000 };
-  const rateLimit = globalLimit(settings, range, 10);
-  const retries = new LaunchRetries(clock, BACK_OFF, rateLimit);
-  const steps = [
-    launch(deps, launched, retries),
-    registration(deps, nodeWrites),
-    initialization(deps, nodeWrites),
-    liveness(deps),
-  ];
-  const finalize = termination(deps, launched, writes);
+export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
+  readonly name = 'nodeclaim.lifecycle';
+  readonly watches = NODE_CLAIM;
+  readonly backOff = BACK_OFF;
+  readonly concurrency: number;
+  readonly rateLimit: RateLimit;
+  readonly triggers: readonly Trigger[];
+  readonly #deps: Deps;
+  readonly #steps: readonly Step[];
+  readonly #termination: ClaimTermination;
+  readonly #retries: LaunchRetries;
+  readonly #writes = new OwnWrites();
 
-  async function run(claim: NodeClaim, context: ReconcileContext): Promise<Outcome> {
+  constructor(deps: Deps) {
+    const { clock, cluster, settings } = deps;
+    this.#deps = deps;
+    const nodeWrites = new OwnWrites();
+    cluster.stores.nodes.subscribe((event, { metadata }) => {
+      if (event === 'deleted') nodeWrites.forget(metadata.name);
+    });
+    const launched = new LaunchedInstances(clock);
+    this.concurrency = concurrency(settings, RANGE);
+    this.rateLimit = globalLimit(settings, RANGE, 10);
+    this.#retries = new LaunchRetries(clock, BACK_OFF, this.rateLimit);
+    this.#steps = [
+      launch(deps, launched, this.#retries),
+      registration(deps, nodeWrites),
+      initialization(deps, nodeWrites),
+      liveness(deps),
+    ];
+    this.#termination = new ClaimTermination(deps, launched, this.#writes);
+    this.triggers = [
+      { kind: NODE, keysFor: (node) => cluster.claimsOfNode(node as Node).map(({ metadata }) => metadata) },
+      ...(settings.ignoreDraRequests ? [] : [claimsOfSlices(deps)]),
+    ];
+  }
+
+  filter(claim: NodeClaim): boolean {
+    return this.#deps.cluster.manages(claim.spec.nodeClassRef);
+  }
+
+  removed({ name }: Key): void {
+    this.#writes.forget(name);
+    this.#retries.forget(name);
+  }
+
+  async reconcile(claim: NodeClaim, context: ReconcileContext): Promise<Outcome> {
+    if (this.#writes.isBehind(claim)) return settled;
+    if (claim.metadata.deletionTimestamp) return this.#termination.finalize(claim, context);
+    const finalizers = claim.metadata.finalizers ?? [];
+    if (finalizers.includes(TERMINATION_FINALIZER)) return this.#run(claim, context);
+    const guarded = { ...claim, metadata: { ...claim.metadata, finalizers: [...finalizers, TERMINATION_FINALIZER] } };
+    const versions = { before: claim, after: guarded };
+    const stored = await writeChanges(this.#deps.client, NODE_CLAIM, versions, { part: 'object', lock: true });
+    this.#writes.wrote(stored);
+    return stored ? this.#run(stored, context) : settled;
+  }
+
+  async #run(claim: NodeClaim, context: ReconcileContext): Promise<Outcome> {
     const results: StepResult[] = [];
     let current = initConditions(claim, NODECLAIM_CONDITIONS);
-    for (const step of steps) {
+    for (const step of this.#steps) {
       const result = await attempt(step(current, context), current);
       current = result.claim;
       results.push(result);
-      if (result.deleted) writes.deleted(claim);
+      if (result.deleted) this.#writes.deleted(claim);
     }
-    if (await write(claim, current)) for (const { written } of results) written?.();
+    if (await this.#write(claim, current)) for (const { written } of results) written?.();
     const errors = results.flatMap(({ error }) => (error === undefined ? [] : [error]));
     if (errors.length > 0) throw combined(errors);
     return soonest(results.map(({ outcome }) => outcome));
   }
 
   /** Both writes are locked: other controllers keep conditions in the same list. */
-  async function write(before: NodeClaim, after: NodeClaim): Promise<boolean> {
+  async #write(before: NodeClaim, after: NodeClaim): Promise<boolean> {
+    const { client } = this.#deps;
     const object = await writeChanges(client, NODE_CLAIM, { before, after }, { part: 'object', lock: true });
     if (object === undefined) return false;
     const versions = { before: object, after: { ...object, ...(after.status && { status: after.status }) } };
     const status = await writeChanges(client, NODE_CLAIM, versions, { part: 'status', lock: true });
-    writes.wrote(status);
+    this.#writes.wrote(status);
     return status !== undefined;
   }
-
-  return {
-    name: 'nodeclaim.lifecycle',
-    watches: NODE_CLAIM,
-    concurrency: concurrency(settings, range),
-    backOff: BACK_OFF,
-    rateLimit,
-    filter: (claim) => cluster.manages(claim.spec.nodeClassRef),
-    triggers: [
-      { kind: NODE, keysFor: (node) => cluster.claimsOfNode(node as Node).map(({ metadata }) => metadata) },
-      ...(settings.ignoreDraRequests ? [] : [claimsOfSlices(deps)]),
-    ],
-    removed: ({ name }) => {
-      writes.forget(name);
-      retries.forget(name);
-    },
-
-    async reconcile(claim, context) {
-      if (writes.isBehind(claim)) return settled;
-      if (claim.metadata.deletionTimestamp) return finalize(claim, context);
-      const finalizers = claim.metadata.finalizers ?? [];
-      if (finalizers.includes(TERMINATION_FINALIZER)) return run(claim, context);
-      const guarded = { ...claim, metadata: { ...claim.metadata, finalizers: [...finalizers, TERMINATION_FINALIZER] } };
-      const versions = { before: claim, after: guarded };
-      const stored = await writeChanges(client, NODE_CLAIM, versions, { part: 'object', lock: true });
-      writes.wrote(stored);
-      return stored ? run(stored, context) : settled;
-    },
-  };
 }
 
 /** A step that throws changes nothing; the others run all the same. */

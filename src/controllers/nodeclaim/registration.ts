@@ -14,9 +14,10 @@ import {
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
-import { after, settled } from '../../kube/reconciler.ts';
+import { after, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { UNREGISTERED_TAINT_MISSING } from '../../observe/events/nodeclaims.ts';
+import type { Logger } from '../../observe/logger.ts';
 import { NODES_CREATED } from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../ownwrites.ts';
@@ -28,35 +29,74 @@ const TYPE = 'Registered';
 
 /** `nodeWrites` learns how new a Node has to be to show what it was given here. */
 export function registration(deps: Deps, nodeWrites: OwnWrites): Step {
-  const { client, clock, cloud, cluster, events, metrics } = deps;
+  const step = new Registration(deps, nodeWrites);
+  return (claim, context) => step.run(claim, context);
+}
 
-  function warnOfMissingTaint(claim: NodeClaim, node: Node, logError: (message: string) => void): void {
+class Registration {
+  readonly #deps: Deps;
+  readonly #nodeWrites: OwnWrites;
+
+  constructor(deps: Deps, nodeWrites: OwnWrites) {
+    this.#deps = deps;
+    this.#nodeWrites = nodeWrites;
+  }
+
+  async run(asked: NodeClaim, { log }: ReconcileContext): Promise<StepResult> {
+    const { clock, cloud, cluster } = this.#deps;
+    const ended = refreshed(asked, TYPE, clock.now());
+    if (ended) return done(ended);
+    const [node, ...others] = cluster.nodesOfClaim(asked);
+    if (node === undefined) return this.#notFound(asked);
+    if (others.length > 0) {
+      const message = 'Invariant violated, matched multiple nodes';
+      return done(this.#conditioned(asked, { status: 'False', reason: 'MultipleNodesFound', message }));
+    }
+    this.#warnOfMissingTaint(asked, node, log);
+    const hooks = await askHooks(cloud, asked);
+    return hooks.pending.length > 0 ? this.#held(node, hooks) : this.#register(node, asked, hooks.claim, log);
+  }
+
+  /** `claim` is what the hooks made of the one that was asked about. */
+  async #register(node: Node, asked: NodeClaim, claim: NodeClaim, log: Logger): Promise<StepResult> {
+    if (!(await this.#write(node, registered(synced(node, claim))))) return this.#notFound(asked);
+    // the Node is in use from here on: a NodePool that cannot be told must not keep its claim from saying so
+    const error = await failureOf(recordRegistration(this.#deps, claim, true));
+    const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
+    return {
+      ...done(this.#conditioned(named, { status: 'True' })),
+      error,
+      written: () => this.#reportRegistered(claim, node, log),
+    };
+  }
+
+  #reportRegistered(claim: NodeClaim, node: Node, log: Logger): void {
+    log.info('registered nodeclaim', {
+      'provider-id': claim.status?.providerID,
+      Node: { name: node.metadata.name },
+    });
+    this.#deps.metrics.counter(NODES_CREATED).inc({
+      nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
+      zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
+    });
+  }
+
+  #warnOfMissingTaint(claim: NodeClaim, node: Node, log: Logger): void {
     const expected = node.metadata.labels?.[REGISTERED_LABEL] === undefined;
     if (!expected || (node.spec?.taints ?? []).some((taint) => sameTaint(taint, UNREGISTERED_TAINT))) return;
     const message = UNREGISTERED_TAINT_MISSING.message(UNREGISTERED_TAINT.key);
-    logError('missing taint prevents registration-related race conditions on Karpenter-managed nodes');
+    log.error('missing taint prevents registration-related race conditions on Karpenter-managed nodes', {
+      Node: { name: node.metadata.name },
+    });
     const dedupe = [claim.metadata.uid ?? ''];
-    events.publish(eventOf(UNREGISTERED_TAINT_MISSING, claim, { message, dedupe }));
+    this.#deps.events.publish(eventOf(UNREGISTERED_TAINT_MISSING, claim, { message, dedupe }));
   }
-
-  async function write(before: Node, after: Node): Promise<Node | undefined> {
-    const stored = await writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
-    nodeWrites.wrote(stored);
-    return stored;
-  }
-
-  const conditioned = (claim: NodeClaim, update: Omit<ConditionUpdate, 'type'>): NodeClaim =>
-    withCondition(claim, { type: TYPE, ...update }, clock.now());
-  const notFound = (claim: NodeClaim): StepResult =>
-    done(
-      conditioned(claim, { status: 'Unknown', reason: 'NodeNotFound', message: 'Node not registered with cluster' }),
-    );
 
   /** The node gets everything but the leave to be used. */
-  async function held(node: Node, { claim, pending, waitMs, error }: HookResults): Promise<StepResult> {
-    await write(node, synced(node, claim));
+  async #held(node: Node, { claim, pending, waitMs, error }: HookResults): Promise<StepResult> {
+    await this.#write(node, synced(node, claim));
     return {
-      claim: conditioned(claim, {
+      claim: this.#conditioned(claim, {
         status: 'Unknown',
         reason: 'RegistrationHookPending',
         message: pending.join(', '),
@@ -66,38 +106,20 @@ export function registration(deps: Deps, nodeWrites: OwnWrites): Step {
     };
   }
 
-  return async (asked, { log }) => {
-    const ended = refreshed(asked, TYPE, clock.now());
-    if (ended) return done(ended);
-    const [node, ...others] = cluster.nodesOfClaim(asked);
-    if (node === undefined) return notFound(asked);
-    if (others.length > 0) {
-      const message = 'Invariant violated, matched multiple nodes';
-      return done(conditioned(asked, { status: 'False', reason: 'MultipleNodesFound', message }));
-    }
-    warnOfMissingTaint(asked, node, (message) => log.error(message, { Node: { name: node.metadata.name } }));
-    const hooks = await askHooks(cloud, asked);
-    if (hooks.pending.length > 0) return held(node, hooks);
-    const { claim } = hooks;
-    if (!(await write(node, registered(synced(node, claim))))) return notFound(asked);
-    // the Node is in use from here on: a NodePool that cannot be told must not keep its claim from saying so
-    const error = await failureOf(recordRegistration(deps, claim, true));
-    const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
-    return {
-      ...done(conditioned(named, { status: 'True' })),
-      error,
-      written: () => {
-        log.info('registered nodeclaim', {
-          'provider-id': claim.status?.providerID,
-          Node: { name: node.metadata.name },
-        });
-        metrics.counter(NODES_CREATED).inc({
-          nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
-          zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
-        });
-      },
-    };
-  };
+  #notFound(claim: NodeClaim): StepResult {
+    const message = 'Node not registered with cluster';
+    return done(this.#conditioned(claim, { status: 'Unknown', reason: 'NodeNotFound', message }));
+  }
+
+  #conditioned(claim: NodeClaim, update: Omit<ConditionUpdate, 'type'>): NodeClaim {
+    return withCondition(claim, { type: TYPE, ...update }, this.#deps.clock.now());
+  }
+
+  async #write(before: Node, after: Node): Promise<Node | undefined> {
+    const stored = await writeChanges(this.#deps.client, NODE, { before, after }, { part: 'object', lock: true });
+    this.#nodeWrites.wrote(stored);
+    return stored;
+  }
 }
 
 const failureOf = (work: Promise<void>): Promise<unknown> =>

@@ -3,12 +3,14 @@
 import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { Plan, PlannedClaim, PoolInput } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { inBatches } from '../../kube/parallel.ts';
-import { type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
-import { takeSnapshot } from '../../state/snapshot.ts';
+import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
 import { recordBuffers } from '../capacitybuffer/results.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
@@ -16,7 +18,7 @@ import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
 import type { Batcher } from './batcher.ts';
 import type { HeldPods } from './held-pods.ts';
-import { provisioningMeasures } from './measures.ts';
+import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
 import { activePools, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
 import type { Purchases } from './purchases.ts';
@@ -37,100 +39,137 @@ export interface ProvisionerParts {
   readonly purchases: Purchases;
 }
 
-export function provisioner(deps: Deps, { batcher, solver, held, purchases }: ProvisionerParts): Singleton {
-  const { cluster, clock, settings } = deps;
-  const keepsBuffers = settings.featureGates.capacityBuffer;
-  /** Claims for capacity buffers: once they are launched, the room that they bring is found to be there. */
-  const forBuffers = new Set<string>();
-  if (keepsBuffers) cluster.stores.nodeClaims.subscribe(launched);
-  const measures = provisioningMeasures(deps, solver, held);
-  const unbound = new UnboundPods(deps);
-  const warnOfPreferences = preferenceWarnings(clock);
-  /** Pods that the last solve had no time for. */
-  let first: readonly string[] = [];
+/** What a run has to place, and the state of the cluster that goes with it. */
+interface Workload extends Pick<SnapshotParts, 'nowMs' | 'nodes' | 'overdue'> {
+  readonly pending: readonly Pod[];
+  readonly deleting: readonly Pod[];
+  /** The virtual pods of capacity buffers included. */
+  readonly all: readonly Pod[];
+}
 
-  async function schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
+export class Provisioner implements Singleton {
+  readonly name = 'provisioner';
+  readonly singleton = true;
+  readonly backOff = BACK_OFF;
+  readonly #deps: Deps;
+  readonly #batcher: Batcher;
+  readonly #purchases: Purchases;
+  readonly #keepsBuffers: boolean;
+  /** Claims for capacity buffers: once they are launched, the room that they bring is found to be there. */
+  readonly #forBuffers = new Set<string>();
+  readonly #measures: ProvisioningMeasures;
+  readonly #unbound: UnboundPods;
+  readonly #warnOfPreferences: ReturnType<typeof preferenceWarnings>;
+  /** Pods that the last solve had no time for. */
+  #first: readonly string[] = [];
+
+  constructor(deps: Deps, { batcher, solver, held, purchases }: ProvisionerParts) {
+    const { cluster, clock, settings } = deps;
+    this.#deps = deps;
+    this.#batcher = batcher;
+    this.#purchases = purchases;
+    this.#keepsBuffers = settings.featureGates.capacityBuffer;
+    if (this.#keepsBuffers) cluster.stores.nodeClaims.subscribe((event, claim) => this.#claimChanged(event, claim));
+    this.#measures = provisioningMeasures(deps, solver, held);
+    this.#unbound = new UnboundPods(deps);
+    this.#warnOfPreferences = preferenceWarnings(clock);
+  }
+
+  async reconcile(context: ReconcileContext): Promise<Outcome> {
+    const { cluster, clock } = this.#deps;
+    if (!(await this.#batcher.wait(context.signal))) return settled;
+    if (!cluster.synced()) {
+      // A launch is under way. The batch is kept: it opens the next window.
+      this.#batcher.trigger('unsynced');
+      return settled;
+    }
+    const startedMs = monotonicMs(clock);
+    const virtual = cluster.virtualPods.list();
+    const finished = this.#measures.started();
+    const solved = await this.#schedule(virtual, context);
+    finished();
+    if (this.#keepsBuffers) await recordBuffers(this.#deps, solved?.plan, virtual, context.log);
+    if (solved === undefined) return settled;
+    this.#record(solved, context.log);
+    await this.#carryOut(solved, startedMs, context);
+    return settled;
+  }
+
+  async #schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
+    const { cluster, settings } = this.#deps;
+    const work = this.#workload(virtual);
+    if (work.all.length === 0) return undefined;
+    log.debug('computing scheduling decision for provisionable pod(s)', {
+      'pending-pods': work.pending.length,
+      'deleting-pods': work.deleting.length,
+    });
+    const real = [...work.pending, ...work.deleting];
+    const pods = new Map(real.map((pod) => [podKey(pod), pod]));
+    const active = activePools(this.#deps, log);
+    if (active.length === 0) {
+      log.info(NO_POOLS);
+      for (const key of pods.keys()) cluster.podTimings.refused(key, work.nowMs);
+      return undefined;
+    }
+    if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
+    const pools = await withInstanceTypes(this.#deps, active, log);
+    return { plan: await this.#solve(work, pools), pods };
+  }
+
+  #workload(virtual: readonly Pod[]): Workload {
+    const { cluster, clock } = this.#deps;
     // Nodes before pods: a pod that is bound in between is then seen once, as bound, or not at all.
     const nodes = cluster.nodes();
     const overdue = cluster.unlaunched.overdue();
     const nowMs = clock.now();
-    const pending = purchases.taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
+    const pending = this.#purchases.taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
     const deleting = withoutPodsOfOverdueClaims(cluster, podsOfDeletingNodes(cluster, nodes, nowMs));
-    const real = [...pending, ...deleting];
-    const all = [...real, ...withoutPodsOfOverdueClaims(cluster, virtual)];
-    if (all.length === 0) return undefined;
-    log.debug('computing scheduling decision for provisionable pod(s)', {
-      'pending-pods': pending.length,
-      'deleting-pods': deleting.length,
-    });
-    const pods = new Map(real.map((pod) => [podKey(pod), pod]));
-    const active = activePools(deps, log);
-    if (active.length === 0) {
-      log.info(NO_POOLS);
-      for (const key of pods.keys()) cluster.podTimings.refused(key, nowMs);
-      return undefined;
-    }
-    if (settings.preferencePolicy === 'Respect') warnOfPreferences(real, log);
-    const pools = await withInstanceTypes(deps, active, log);
+    const all = [...pending, ...deleting, ...withoutPodsOfOverdueClaims(cluster, virtual)];
+    return { nowMs, nodes, overdue, pending, deleting, all };
+  }
+
+  #solve({ nowMs, nodes, overdue, all }: Workload, pools: readonly PoolInput[]): Promise<Plan> {
+    const { cluster, settings } = this.#deps;
     const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, overdue, pendingPods: all });
-    return {
-      plan: await measures.solve(snapshot, { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first }),
-      pods,
-    };
+    const options = { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first: this.#first };
+    return this.#measures.solve(snapshot, options);
   }
 
-  function launched(event: 'added' | 'updated' | 'deleted', { metadata, status }: NodeClaim): void {
-    if (event !== 'deleted' && !status?.providerID) return;
-    if (forBuffers.delete(metadata.name) && event !== 'deleted') batcher.trigger(metadata.name);
+  #record(solved: Solved, log: Logger): void {
+    const { plan, pods } = solved;
+    this.#measures.count(plan);
+    this.#first = plan.notEvaluated;
+    if (this.#first.length > 0) this.#batcher.trigger('not evaluated');
+    recordResults(this.#deps, solved, log);
+    this.#unbound.placed(plan.placements, pods);
   }
 
-  async function carryOut({ plan, pods }: Solved, startedMs: number, context: ReconcileContext): Promise<void> {
-    const { log } = context;
-    if (plan.claims.length === 0) return;
-    const placed = plan.claims.flatMap((claim) => claim.pods);
-    log.info('found provisionable pod(s)', {
+  async #carryOut(solved: Solved, startedMs: number, context: ReconcileContext): Promise<void> {
+    const { claims } = solved.plan;
+    if (claims.length === 0) return;
+    const placed = claims.flatMap((claim) => claim.pods);
+    context.log.info('found provisionable pod(s)', {
       Pods: firstFew(placed),
-      duration: formatDuration(monotonicMs(clock) - startedMs),
+      duration: formatDuration(monotonicMs(this.#deps.clock) - startedMs),
     });
-    log.info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: plan.claims.length, pods: placed.length });
+    context.log.info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: claims.length, pods: placed.length });
     try {
-      await inBatches(plan.claims, plan.claims.length, async (planned) => {
-        const nodeClaim = await createClaim(deps, planned, { ...context, reason: 'provisioned' });
-        if (planned.pods.some((key) => !pods.has(key))) forBuffers.add(nodeClaim.metadata.name);
-        const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
-        purchases.bought(nodeClaim, real);
-        for (const pod of real) publishNominated(deps, pod, { nodeClaim });
-      });
+      await inBatches(claims, claims.length, (planned) => this.#create(planned, solved.pods, context));
     } catch (error) {
       throw new Error(`creating node claim, ${error instanceof Error ? error.message : error}`, { cause: error });
     }
   }
 
-  return {
-    name: 'provisioner',
-    singleton: true,
-    backOff: BACK_OFF,
-    async reconcile(context) {
-      if (!(await batcher.wait(context.signal))) return settled;
-      if (!cluster.synced()) {
-        // A launch is under way. The batch is kept: it opens the next window.
-        batcher.trigger('unsynced');
-        return settled;
-      }
-      const startedMs = monotonicMs(clock);
-      const virtual = cluster.virtualPods.list();
-      const finished = measures.started();
-      const solved = await schedule(virtual, context);
-      finished();
-      if (keepsBuffers) await recordBuffers(deps, solved?.plan, virtual, context.log);
-      if (solved === undefined) return settled;
-      measures.count(solved.plan);
-      first = solved.plan.notEvaluated;
-      if (first.length > 0) batcher.trigger('not evaluated');
-      recordResults(deps, solved, context.log);
-      unbound.placed(solved.plan.placements, solved.pods);
-      await carryOut(solved, startedMs, context);
-      return settled;
-    },
-  };
+  async #create(planned: PlannedClaim, pods: Solved['pods'], context: ReconcileContext): Promise<void> {
+    const nodeClaim = await createClaim(this.#deps, planned, { ...context, reason: 'provisioned' });
+    if (planned.pods.some((key) => !pods.has(key))) this.#forBuffers.add(nodeClaim.metadata.name);
+    const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
+    this.#purchases.bought(nodeClaim, real);
+    for (const pod of real) publishNominated(this.#deps, pod, { nodeClaim });
+  }
+
+  #claimChanged(event: 'added' | 'updated' | 'deleted', { metadata, status }: NodeClaim): void {
+    if (event !== 'deleted' && !status?.providerID) return;
+    if (this.#forBuffers.delete(metadata.name) && event !== 'deleted') this.#batcher.trigger(metadata.name);
+  }
 }

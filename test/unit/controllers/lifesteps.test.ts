@@ -7,7 +7,7 @@ import type { CloudProvider, HookAnswer } from '../../../src/cloud/provider.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
 import { askHooks } from '../../../src/controllers/nodeclaim/hooks.ts';
 import { LaunchedInstances } from '../../../src/controllers/nodeclaim/launched.ts';
-import { lifecycle } from '../../../src/controllers/nodeclaim/lifecycle.ts';
+import { NodeClaimLifecycle } from '../../../src/controllers/nodeclaim/lifecycle.ts';
 import { stateGarbageCollection } from '../../../src/controllers/nodeclaim/stategc.ts';
 import { shortened } from '../../../src/controllers/nodeclaim/step.ts';
 import type { Ref } from '../../../src/kube/client.ts';
@@ -128,7 +128,7 @@ describe('liveness', () => {
     ['registered long ago', [condition('Launched'), condition('Registered')], []],
   ])('of a claim that is a day old and %s', async (_, conditions, reasons) => {
     const b = bench([], (deps) => [
-      lifecycle({
+      new NodeClaimLifecycle({
         ...deps,
         cloud: Object.assign(deps.cloud, {
           create: async () => {
@@ -150,7 +150,7 @@ describe('the end of a claim', () => {
     const claim = settledClaim('claim');
     return { ...claim, metadata: { ...claim.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', ...more } };
   };
-  const start = (): Bench => bench([], (deps) => [lifecycle(deps)]);
+  const start = (): Bench => bench([], (deps) => [new NodeClaimLifecycle(deps)]);
 
   it("is nobody else's business once the own finalizer is gone", async () => {
     const b = start();
@@ -209,7 +209,7 @@ describe('initialization', () => {
     { requests: { cpu: '1', 'example.com/gpu': '1' }, is: 'Unknown/ResourceNotRegistered' },
     { requests: { cpu: '1', memory: '1Gi' }, is: 'Unknown/ResourceNotRegistered' },
   ])('of a claim that asked for $requests on a Node with processors alone: $is', async ({ requests, is }) => {
-    const b = bench([], (deps) => [lifecycle(deps)]);
+    const b = bench([], (deps) => [new NodeClaimLifecycle(deps)]);
     const claim = settledClaim('claim', { conditions: [condition('Launched'), condition('Registered')] });
     b.put(NODE_CLAIM, { ...claim, spec: { ...claim.spec, resources: { requests } } });
     const node = nodeOf('node');

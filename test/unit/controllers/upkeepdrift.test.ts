@@ -12,7 +12,7 @@ import {
 } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
-import { disruptionConditions } from '../../../src/controllers/nodeclaim/disruption.ts';
+import { DisruptionConditions } from '../../../src/controllers/nodeclaim/disruption.ts';
 import { driftCheck } from '../../../src/controllers/nodeclaim/drift.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { FakeCloud, instanceType } from './fakecloud.ts';
@@ -163,7 +163,7 @@ describe('the conditions of disruption', () => {
         drift.asked += 1;
         return drift.reason;
       };
-      return [disruptionConditions({ ...deps, cloud: Object.assign(deps.cloud, { isDrifted }) })];
+      return [new DisruptionConditions({ ...deps, cloud: Object.assign(deps.cloud, { isDrifted }) })];
     });
   };
   const young = (b: Bench, status: Partial<NonNullable<NodeClaim['status']>> = {}): NodeClaim => {

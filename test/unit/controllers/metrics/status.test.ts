@@ -4,8 +4,8 @@ import type { Condition, Pod } from '../../../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { pricesOf } from '../../../../src/controllers/metrics/cost.ts';
-import { podWaits } from '../../../../src/controllers/metrics/podwaits.ts';
-import { statusMetrics } from '../../../../src/controllers/metrics/status.ts';
+import { PodWaits } from '../../../../src/controllers/metrics/podwaits.ts';
+import { StatusMetrics } from '../../../../src/controllers/metrics/status.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { silent } from '../../../../src/observe/logger.ts';
@@ -24,7 +24,7 @@ function observed() {
   const events: EventNote[] = [];
   const deps = { clock, metrics, events: { publish: (...notes: EventNote[]) => events.push(...notes) } };
   const controllers = [
-    statusMetrics({ ...deps, events: { publish: (...notes) => void events.push(...notes) } }, NODE_CLAIM, {
+    new StatusMetrics({ ...deps, events: { publish: (...notes) => void events.push(...notes) } }, NODE_CLAIM, {
       labels: [NODEPOOL_LABEL],
       older: true,
     }),
@@ -61,7 +61,7 @@ const launched = (status: Condition['status'], seconds: number, reason = 'Launch
   lastTransitionTime: at(seconds),
 });
 
-describe('statusMetrics', () => {
+describe('StatusMetrics', () => {
   it('follows conditions with gauges, counts transitions and tells of them', async () => {
     const { clock, metrics, events, put } = observed();
     put([launched('Unknown', 0, 'AwaitingReconciliation')]);
@@ -138,7 +138,7 @@ describe('statusMetrics', () => {
   });
 });
 
-describe('podWaits', () => {
+describe('PodWaits', () => {
   const pod = (phase: string, conditions: readonly Condition[] = [], uid = 'u'): Pod => ({
     apiVersion: 'v1',
     kind: POD.kind,
@@ -152,7 +152,7 @@ describe('podWaits', () => {
 
   it('measures a pod from pending to running, once', async () => {
     const metrics = createMetrics();
-    const waits = podWaits(metrics);
+    const waits = new PodWaits(metrics);
     const timing = { acknowledgedMs: START + 1_000, decidedMs: START + 3_000, schedulableMs: START + 10_000 };
     waits.observe(pod('Pending'), { acknowledgedMs: START + 1_000 }, START + 2_000);
     expect(await metrics.text()).toContain(`karpenter_pods_provisioning_scheduling_undecided_time_seconds${named} 1`);
@@ -174,7 +174,7 @@ describe('podWaits', () => {
 
   it('does not measure pods that this process never saw pending', async () => {
     const metrics = createMetrics();
-    podWaits(metrics).observe(pod('Running', [scheduled, ready]), {}, START + 90_000);
+    new PodWaits(metrics).observe(pod('Running', [scheduled, ready]), {}, START + 90_000);
     expect(await metrics.text()).toContain('karpenter_pods_bound_duration_seconds_count 0');
   });
 
@@ -184,7 +184,7 @@ describe('podWaits', () => {
     { what: 'a pod that runs', pod: pod('Running', [scheduled]), bound: 1, gauge: false },
   ])('measures the binding of $what', async ({ pod: seen, bound, gauge }) => {
     const metrics = createMetrics();
-    const waits = podWaits(metrics);
+    const waits = new PodWaits(metrics);
     waits.observe(pod('Pending'), {}, START + 1_000);
     waits.observe(seen, {}, START + 90_000);
     const text = await metrics.text();
@@ -203,14 +203,14 @@ describe('podWaits', () => {
       [pod('Pending'), timings[1]],
     ] as const) {
       const metrics = createMetrics();
-      podWaits(metrics).observe(seen, timing ?? {}, START + 5_000);
+      new PodWaits(metrics).observe(seen, timing ?? {}, START + 5_000);
       expect(await metrics.text()).not.toContain(`undecided_time_seconds${named}`);
     }
   });
 
   it('drops the gauges of pods that finish or go', async () => {
     const metrics = createMetrics();
-    const waits = podWaits(metrics);
+    const waits = new PodWaits(metrics);
     waits.observe(pod('Pending'), {}, START + 1_000);
     waits.observe(pod('Failed', [scheduled]), {}, START + 90_000);
     expect(await metrics.text()).not.toContain(`unstarted_time_seconds${named}`);
