@@ -6,8 +6,9 @@
 import { pathToFileURL } from 'node:url';
 import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
 import type { NodePool } from './api/nodepool.ts';
-import { awsProvider } from './aws/index.ts';
+import { type AwsProvider, awsProvider } from './aws/index.ts';
 import type { CloudProvider } from './cloud/provider.ts';
+import type { Deps } from './controllers/deps.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
 import { holdViews } from './controllers/hold-views.ts';
@@ -26,6 +27,7 @@ import type { EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
 import { startInformers } from './kube/informers.ts';
 import { electLeader } from './kube/lease.ts';
+import type { Controller } from './kube/reconciler.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
 import { createLogger } from './observe/create-logger.ts';
@@ -68,23 +70,10 @@ export interface Operator {
  * Starts an operator and answers when it serves its endpoints and stands by for the lease.
  * @throws SettingsError, or the error of the step of starting up that failed
  */
-export async function startOperator({
-  argv,
-  env,
-  clock = realClock(),
-  solver,
-  simulations,
-  write,
-}: OperatorOptions): Promise<Operator> {
+export async function startOperator(options: OperatorOptions): Promise<Operator> {
+  const { argv, env, clock = realClock(), solver, simulations } = options;
   const settings = parseSettings(argv, env);
-  const log = createLogger({
-    level: settings.logLevel,
-    outputPaths: settings.logOutputPaths,
-    errorOutputPaths: settings.logErrorOutputPaths,
-    commit: env.SOURCE_REVISION ?? revision,
-    now: clock.now,
-    ...(write ? { write } : {}),
-  });
+  const log = openLog(settings, clock, options);
   log.debug('discovered karpenter version', { version: VERSION });
   const metrics = createMetrics();
   const client = connect({
@@ -96,14 +85,43 @@ export async function startOperator({
     log,
     metrics,
   });
-  // Anybody may probe: what that costs comes out of a budget of its own, neither the controllers' nor the lease's.
-  const probes = connect({ kubeconfig: env.KUBECONFIG, clock, qps: 1, burst: 5, userAgent: `karpenter/${VERSION}` });
   // Ends the watches: after the controllers, whose steps in hand still read from the stores.
   const closing = new AbortController();
-  closing.signal.addEventListener('abort', () => probes.close(), { once: true });
+  const probes = probeClient(env, clock, closing.signal);
   const informers = startInformers({ client, clock, log, signal: closing.signal });
   const debug: Debug = {};
-  const endpoints = await serveEndpoints({
+  const base = { settings, env, clock, solver, simulations, log, metrics, client, informers, debug, closing };
+  const endpoints = await openEndpoints(base, probes);
+  try {
+    return await run({ ...base, endpoints });
+  } catch (error) {
+    closing.abort();
+    await endpoints.close();
+    client.close();
+    throw error;
+  }
+}
+
+const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptions): Logger =>
+  createLogger({
+    level: settings.logLevel,
+    outputPaths: settings.logOutputPaths,
+    errorOutputPaths: settings.logErrorOutputPaths,
+    commit: env.SOURCE_REVISION ?? revision,
+    now: clock.now,
+    ...(write ? { write } : {}),
+  });
+
+/** Anybody may probe: what that costs comes out of a budget of its own, neither the controllers' nor the lease's. */
+function probeClient(env: OperatorOptions['env'], clock: Clock, closing: AbortSignal): HttpKubeClient {
+  const probes = connect({ kubeconfig: env.KUBECONFIG, clock, qps: 1, burst: 5, userAgent: `karpenter/${VERSION}` });
+  closing.addEventListener('abort', () => probes.close(), { once: true });
+  return probes;
+}
+
+function openEndpoints(parts: Omit<Parts, 'endpoints'>, probes: HttpKubeClient): Promise<Endpoints> {
+  const { settings, clock, solver, simulations, log, metrics, informers, debug } = parts;
+  return serveEndpoints({
     metricsPort: settings.metricsPort,
     healthProbePort: settings.healthProbePort,
     metrics,
@@ -118,27 +136,6 @@ export async function startOperator({
     now: () => monotonicMs(clock),
     log,
   });
-  try {
-    return await run({
-      settings,
-      env,
-      clock,
-      solver,
-      simulations,
-      log,
-      metrics,
-      client,
-      informers,
-      endpoints,
-      debug,
-      closing,
-    });
-  } catch (error) {
-    closing.abort();
-    await endpoints.close();
-    client.close();
-    throw error;
-  }
 }
 
 /** What to serve for looking inside, by path. */
@@ -160,53 +157,14 @@ interface Parts {
 }
 
 async function run(parts: Parts): Promise<Operator> {
-  const { settings, clock, log, metrics, client, informers, endpoints, debug, closing } = parts;
+  const { settings, clock, log, metrics, client, informers, endpoints, closing } = parts;
   // Said now rather than when everything else has started.
   if (!settings.disableLeaderElection) leaseNamespace(parts);
   const events = eventRecorder({ client, clock, log });
   const working = new AbortController();
-  const aws = await awsProvider({
-    settings,
-    client,
-    informers,
-    events,
-    clock,
-    log,
-    metrics,
-    ...(client.caBundle === undefined ? {} : { apiServerCa: client.caBundle }),
-    kubernetesVersion: () => serverVersion(client),
-    signal: working.signal,
-  });
-  const cluster = new ClusterState({
-    informers,
-    clock,
-    manages: ({ group, kind }) =>
-      aws.provider.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
-    defaultSpread: settings.defaultTopologySpreadConstraints,
-    devices: !settings.ignoreDraRequests,
-  });
-  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
-  const history = new VerdictHistory();
-  const moves = new MoveHistory();
-  const holds = new PodHolds(clock);
-  let isLeading = false;
-  const leading = (look: () => unknown) => (): unknown => {
-    if (isLeading) return look();
-    const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
-    throw new Unavailable(
-      `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
-    );
-  };
-  debug['/debug/verdicts'] = leading(() => history.verdicts(cluster.nodes(), clock.now()));
-  debug['/debug/offerings'] = leading(() => aws.offerings());
-  debug['/debug/instancetypes'] = leading(() => instanceTypesTold(informers.store(NODE_POOL).list(), aws.provider));
-  debug['/debug/moves'] = leading(() => moves.views(clock.now()));
-  debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? parts.solver?.holdOf?.(pod)));
-  for (const each of [parts.solver, parts.simulations]) each?.reportTo?.(deps);
-  const { solver, simulations } = parts;
-  const all = [...controllers(deps, { history, solver, moves, simulations, holds }), ...aws.controllers()];
+  const { all, leadership } = await wireControllers(parts, events, working.signal);
   const work = (): Promise<void> => {
-    isLeading = true;
+    leadership.isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
   };
 
@@ -231,6 +189,78 @@ async function run(parts: Parts): Promise<Operator> {
       await done;
     },
   };
+}
+
+/** Whether this replica is the one that works. */
+interface Leadership {
+  isLeading: boolean;
+}
+
+/** Every controller, on the provider's contract and the cluster's state; and what they let see of themselves. */
+async function wireControllers(
+  parts: Parts,
+  events: EventRecorder,
+  signal: AbortSignal,
+): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership }> {
+  const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
+  const aws = await startProvider(parts, events, signal);
+  const cluster = new ClusterState({
+    informers,
+    clock,
+    manages: ({ group, kind }) =>
+      aws.provider.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
+    defaultSpread: settings.defaultTopologySpreadConstraints,
+    devices: !settings.ignoreDraRequests,
+  });
+  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
+  const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
+  const leadership: Leadership = { isLeading: false };
+  serveViews(parts, { deps, aws, leadership, ...histories });
+  for (const each of [solver, simulations]) each?.reportTo?.(deps);
+  const all = [...controllers(deps, { ...histories, solver, simulations }), ...aws.controllers()];
+  return { all, leadership };
+}
+
+function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal): Promise<AwsProvider> {
+  const { settings, clock, log, metrics, client, informers } = parts;
+  return awsProvider({
+    settings,
+    client,
+    informers,
+    events,
+    clock,
+    log,
+    metrics,
+    ...(client.caBundle === undefined ? {} : { apiServerCa: client.caBundle }),
+    kubernetesVersion: () => serverVersion(client),
+    signal,
+  });
+}
+
+interface Viewed {
+  readonly deps: Deps;
+  readonly aws: AwsProvider;
+  readonly leadership: Readonly<Leadership>;
+  readonly history: VerdictHistory;
+  readonly moves: MoveHistory;
+  readonly holds: PodHolds;
+}
+
+/** The views of what the controllers know, which only the replica that works can give. */
+function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds }: Viewed): void {
+  const { settings, clock, informers, debug, solver } = parts;
+  const leading = (look: () => unknown) => (): unknown => {
+    if (leadership.isLeading) return look();
+    const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
+    throw new Unavailable(
+      `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
+    );
+  };
+  debug['/debug/verdicts'] = leading(() => history.verdicts(deps.cluster.nodes(), clock.now()));
+  debug['/debug/offerings'] = leading(() => aws.offerings());
+  debug['/debug/instancetypes'] = leading(() => instanceTypesTold(informers.store(NODE_POOL).list(), aws.provider));
+  debug['/debug/moves'] = leading(() => moves.views(clock.now()));
+  debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
 }
 
 /** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */

@@ -109,17 +109,12 @@ export function ec2NodeClassHash(nodeClass: EC2NodeClass, caBundle = ''): string
   );
 }
 
+/** What a field of the spec holds when it is set. */
+type Of<K extends keyof EC2NodeClassSpec> = NonNullable<EC2NodeClassSpec[K]>;
+
 const hashSpec = (spec: EC2NodeClassSpec): bigint =>
   hashStruct('EC2NodeClassSpec', [
-    [
-      'PlacementGroupSelector',
-      ifSet(spec.placementGroupSelector, ({ name, id }) =>
-        hashStruct('PlacementGroupSelector', [
-          ['Name', ifNotZero(name, hashText)],
-          ['ID', ifNotZero(id, hashText)],
-        ]),
-      ),
-    ],
+    ['PlacementGroupSelector', ifSet(spec.placementGroupSelector, hashPlacementGroup)],
     ['AssociatePublicIPAddress', ifSet(spec.associatePublicIPAddress, hashFlag)],
     ['UserData', ifSet(spec.userData, hashText)],
     ['Role', ifNotZero(spec.role, hashText)],
@@ -127,50 +122,44 @@ const hashSpec = (spec: EC2NodeClassSpec): bigint =>
     ['Tags', ifSet(spec.tags, hashMap)],
     ['BlockDeviceMappings', ifSet(spec.blockDeviceMappings, (list) => hashList(list.map(hashMapping)))],
     ['InstanceStorePolicy', ifSet<string>(spec.instanceStorePolicy, hashText)],
-    [
-      'NetworkInterfaces',
-      ifSet(spec.networkInterfaces, (list) =>
-        hashList(
-          list.map((item) =>
-            hashStruct('NetworkInterface', [
-              ['NetworkCardIndex', ifNotZero(item.networkCardIndex, hashInt32)],
-              ['DeviceIndex', ifNotZero(item.deviceIndex, hashInt32)],
-              ['InterfaceType', ifNotZero<string>(item.interfaceType, hashText)],
-            ]),
-          ),
-        ),
-      ),
-    ],
+    ['NetworkInterfaces', ifSet(spec.networkInterfaces, (list) => hashList(list.map(hashNetworkInterface)))],
     ['DetailedMonitoring', ifSet(spec.detailedMonitoring, hashFlag)],
-    [
-      'MetadataOptions',
-      ifSet(spec.metadataOptions, (options) =>
-        hashStruct('MetadataOptions', [
-          ['HTTPEndpoint', ifSet<string>(options.httpEndpoint, hashText)],
-          ['HTTPProtocolIPv6', ifSet<string>(options.httpProtocolIPv6, hashText)],
-          ['HTTPPutResponseHopLimit', ifSet(options.httpPutResponseHopLimit, hashInt64)],
-          ['HTTPTokens', ifSet<string>(options.httpTokens, hashText)],
-        ]),
-      ),
-    ],
-    [
-      'ConnectionTracking',
-      ifSet(spec.connectionTracking, (tracking) =>
-        hashStruct('ConnectionTracking', [
-          ['TCPEstablishedTimeout', ifSet(tracking.tcpEstablishedTimeout, hashInt32)],
-          ['UDPStreamTimeout', ifSet(tracking.udpStreamTimeout, hashInt32)],
-          ['UDPTimeout', ifSet(tracking.udpTimeout, hashInt32)],
-        ]),
-      ),
-    ],
+    ['MetadataOptions', ifSet(spec.metadataOptions, hashMetadataOptions)],
+    ['ConnectionTracking', ifSet(spec.connectionTracking, hashConnectionTracking)],
     ['Context', ifSet(spec.context, hashText)],
-    [
-      'CPUOptions',
-      ifSet(spec.cpuOptions, ({ nestedVirtualization }) =>
-        hashStruct('CPUOptions', [['NestedVirtualization', ifSet<string>(nestedVirtualization, hashText)]]),
-      ),
-    ],
+    ['CPUOptions', ifSet(spec.cpuOptions, hashCpuOptions)],
   ]);
+
+const hashPlacementGroup = ({ name, id }: Of<'placementGroupSelector'>): bigint =>
+  hashStruct('PlacementGroupSelector', [
+    ['Name', ifNotZero(name, hashText)],
+    ['ID', ifNotZero(id, hashText)],
+  ]);
+
+const hashNetworkInterface = (item: Of<'networkInterfaces'>[number]): bigint =>
+  hashStruct('NetworkInterface', [
+    ['NetworkCardIndex', ifNotZero(item.networkCardIndex, hashInt32)],
+    ['DeviceIndex', ifNotZero(item.deviceIndex, hashInt32)],
+    ['InterfaceType', ifNotZero<string>(item.interfaceType, hashText)],
+  ]);
+
+const hashMetadataOptions = (options: Of<'metadataOptions'>): bigint =>
+  hashStruct('MetadataOptions', [
+    ['HTTPEndpoint', ifSet<string>(options.httpEndpoint, hashText)],
+    ['HTTPProtocolIPv6', ifSet<string>(options.httpProtocolIPv6, hashText)],
+    ['HTTPPutResponseHopLimit', ifSet(options.httpPutResponseHopLimit, hashInt64)],
+    ['HTTPTokens', ifSet<string>(options.httpTokens, hashText)],
+  ]);
+
+const hashConnectionTracking = (tracking: Of<'connectionTracking'>): bigint =>
+  hashStruct('ConnectionTracking', [
+    ['TCPEstablishedTimeout', ifSet(tracking.tcpEstablishedTimeout, hashInt32)],
+    ['UDPStreamTimeout', ifSet(tracking.udpStreamTimeout, hashInt32)],
+    ['UDPTimeout', ifSet(tracking.udpTimeout, hashInt32)],
+  ]);
+
+const hashCpuOptions = ({ nestedVirtualization }: Of<'cpuOptions'>): bigint =>
+  hashStruct('CPUOptions', [['NestedVirtualization', ifSet<string>(nestedVirtualization, hashText)]]);
 
 const hashMapping = (mapping: BlockDeviceMapping): bigint =>
   hashStruct('BlockDeviceMapping', [

@@ -3,11 +3,12 @@ import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../ap
 import type { Controller } from '../kube/reconciler.ts';
 import { Amis } from './amis/amis.ts';
 import type { Clients } from './clients.ts';
-import { ClusterCidr, clusterArn, discoverCluster } from './cluster.ts';
+import { ClusterCidr, type ClusterFacts, clusterArn, discoverCluster } from './cluster.ts';
 import { Fleets } from './fleet/batch.ts';
 import { Launcher } from './fleet/launch.ts';
 import { instanceProfileGarbageCollection } from './instanceprofiles/garbagecollection.ts';
 import { InstanceProfiles } from './instanceprofiles/instanceprofiles.ts';
+import type { Scope } from './instanceprofiles/names.ts';
 import { instanceGarbageCollection } from './instances/garbagecollection.ts';
 import { Instances } from './instances/instances.ts';
 import { tagging } from './instances/tagging.ts';
@@ -17,13 +18,13 @@ import { interruption } from './interruption/controller.ts';
 import { instanceStatus } from './interruption/instancestatus.ts';
 import { LaunchTemplates, launchTemplatesController } from './launchtemplates/launchtemplates.ts';
 import { measured } from './measured.ts';
-import { awsMetrics } from './metrics.ts';
+import { type AwsMetrics, awsMetrics } from './metrics.ts';
 import { amiStep, placementGroupStep, reservationStep, securityGroupStep, subnetStep } from './nodeclass/discovery.ts';
 import { fieldsStep } from './nodeclass/fields.ts';
 import { nodeClassHash } from './nodeclass/hash.ts';
 import { instanceProfileStep } from './nodeclass/instanceprofile.ts';
 import { nodeClassController } from './nodeclass/nodeclass.ts';
-import { stepTools } from './nodeclass/step.ts';
+import { type Step, stepTools } from './nodeclass/step.ts';
 import { terminate } from './nodeclass/termination.ts';
 import { ValidationCache, validationStep } from './nodeclass/validation.ts';
 import { offeringMetrics } from './offerings/metrics.ts';
@@ -47,56 +48,127 @@ import { shiftSource } from './zonalshift/client.ts';
 import { zonalShiftController } from './zonalshift/controller.ts';
 import { noShifts, ZonalShifts } from './zonalshift/zonalshift.ts';
 
+/** What every part is made with. */
+interface Context extends Omit<AwsOptions, 'metrics'> {
+  readonly clients: Clients;
+  readonly metrics: AwsMetrics;
+}
+
+/** Made before the cluster is known. */
+interface Parts extends Offers, Selections, Launched {
+  readonly version: ClusterVersion;
+  readonly cidr: ClusterCidr;
+  readonly shifts: ZonalShifts | undefined;
+  readonly types: InstanceTypes;
+}
+
 /**
  * The provider on given clients.
  * @throws Error when the cluster's endpoint or version, or the instance types, cannot be found out
  */
 export async function assemble(options: AwsOptions, clients: Clients): Promise<AwsProvider> {
-  const { settings, client, informers, events, clock, log } = options;
-  const metrics = awsMetrics(options.metrics);
-  const { ec2, region } = clients;
-  const version = new ClusterVersion({
+  const { settings, clock, log } = options;
+  const context: Context = { ...options, clients, metrics: awsMetrics(options.metrics) };
+  const version = clusterVersion(context);
+  const cidr = new ClusterCidr(clients.eks, settings.clusterName, log);
+  const shifts = settings.enableZonalShift ? await zonalShifts(options, clients) : undefined;
+  const offers = wireOffers(context);
+  const selections = wireSelections(context, version);
+  const types = wireInstanceTypes(context, offers, shifts);
+  const parts = { version, cidr, shifts, types, ...offers, ...selections, ...wireInstances(context, shifts) };
+  const [cluster] = await Promise.all([findCluster(context), version.refresh(), types.refresh()]);
+
+  const provider = wireProvider(context, parts, cluster);
+  const verdicts = new ValidationCache(clock);
+  const steps = nodeClassSteps(context, parts, { cluster, verdicts });
+  const report: AwsProvider['offerings'] = () => offeringsReport(options.informers, types);
+  const controllers = (): readonly Controller[] => [
+    nodeClasses(context, parts, { steps, verdicts }),
+    nodeClassHash(options.client, options.informers, cluster.caBundle ?? ''),
+    ...instanceControllers(context, parts, provider),
+    ...offeringControllers(context, parts, { provider, report }),
+    ...refreshControllers(parts),
+    ...noticeControllers(context, parts),
+  ];
+  return { provider: measured(provider, context.metrics), controllers, offerings: report };
+}
+
+const clusterVersion = ({ settings, clients, kubernetesVersion, log }: Context): ClusterVersion =>
+  new ClusterVersion({
     eks: clients.eks,
     clusterName: settings.clusterName,
     eksControlPlane: settings.eksControlPlane,
-    apiServerVersion: options.kubernetesVersion,
+    apiServerVersion: kubernetesVersion,
     log,
   });
-  const { reservedCapacity } = settings.featureGates;
-  const { clusterName } = settings;
-  const scope = { region, cluster: clusterName };
 
-  const cidr = new ClusterCidr(clients.eks, clusterName, log);
-  const shifts = settings.enableZonalShift ? await zonalShifts(options, clients) : undefined;
-  const unavailable = new UnavailableOfferings(clock, log);
-  const pricing = new Pricing({
-    ec2,
-    pricing: clients.pricing,
-    region,
-    isolatedVpc: settings.isolatedVpc,
-    clock,
+const findCluster = ({ settings, clients, client, apiServerCa, log }: Context): Promise<ClusterFacts> =>
+  discoverCluster({
+    eks: clients.eks,
+    client,
     log,
+    clusterName: settings.clusterName,
+    clusterEndpoint: settings.clusterEndpoint,
+    caBundle: settings.clusterCaBundle || apiServerCa,
   });
-  const reservations = new Reservations(ec2, clock, log);
-  const placementGroups = new PlacementGroups(ec2, clock);
+
+/** What is known of the offerings of instance types: prices, shortages, reservations. */
+interface Offers {
+  readonly unavailable: UnavailableOfferings;
+  readonly pricing: Pricing;
+  readonly reservations: Reservations;
+  readonly placementGroups: PlacementGroups;
+}
+
+function wireOffers({ settings, clients, clock, log }: Context): Offers {
+  const { ec2, region } = clients;
+  return {
+    unavailable: new UnavailableOfferings(clock, log),
+    pricing: new Pricing({ ec2, pricing: clients.pricing, region, isolatedVpc: settings.isolatedVpc, clock, log }),
+    reservations: new Reservations(ec2, clock, log),
+    placementGroups: new PlacementGroups(ec2, clock),
+  };
+}
+
+/** What the selectors of a NodeClass find: its network, identity and images. */
+interface Selections {
+  readonly parameters: Parameters;
+  readonly subnets: Subnets;
+  readonly securityGroups: SecurityGroups;
+  readonly profiles: InstanceProfiles;
+  readonly amis: Amis;
+}
+
+function wireSelections({ settings, clients, clock, log }: Context, version: ClusterVersion): Selections {
+  const { ec2 } = clients;
   const parameters = new Parameters(clients.ssm, clock, log);
-  const subnets = new Subnets(ec2, clock, settings.subnetRefreshIntervalMs);
-  const securityGroups = new SecurityGroups(ec2, clock);
-  const profiles = new InstanceProfiles(clients.iam, clock);
-  const amis = new Amis({
-    ec2,
+  return {
     parameters,
-    clusterVersion: () => version.current,
-    clock,
-    log,
-    refreshMs: settings.amiRefreshIntervalMs,
-  });
-  const types = new InstanceTypes({
-    ec2,
-    region,
+    subnets: new Subnets(ec2, clock, settings.subnetRefreshIntervalMs),
+    securityGroups: new SecurityGroups(ec2, clock),
+    profiles: new InstanceProfiles(clients.iam, clock),
+    amis: new Amis({
+      ec2,
+      parameters,
+      clusterVersion: () => version.current,
+      clock,
+      log,
+      refreshMs: settings.amiRefreshIntervalMs,
+    }),
+  };
+}
+
+function wireInstanceTypes(
+  { settings, clients, informers, metrics, clock, log }: Context,
+  { pricing, unavailable, reservations, placementGroups }: Offers,
+  shifts: ZonalShifts | undefined,
+): InstanceTypes {
+  return new InstanceTypes({
+    ec2: clients.ec2,
+    region: clients.region,
     memoryOverheadPercent: settings.vmMemoryOverheadPercent,
     reservedEnis: settings.reservedEnis,
-    reservedCapacity,
+    reservedCapacity: settings.featureGates.reservedCapacity,
     nodeClassCel: settings.awsFeatureGates.nodeClassCel,
     pricing,
     unavailable,
@@ -108,39 +180,48 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     clock,
     log,
   });
-  const templates = new LaunchTemplates({ ec2, clusterName, clock, log, metrics });
-  const instances = new Instances({ ec2, clusterName, reservedCapacity, shifts: shifts ?? noShifts, clock, metrics });
-  const [cluster] = await Promise.all([
-    discoverCluster({
-      eks: clients.eks,
-      client,
-      log,
-      clusterName: settings.clusterName,
-      clusterEndpoint: settings.clusterEndpoint,
-      caBundle: settings.clusterCaBundle || options.apiServerCa,
-    }),
-    version.refresh(),
-    types.refresh(),
-  ]);
+}
+
+/** What launches leave behind in EC2. */
+interface Launched {
+  readonly templates: LaunchTemplates;
+  readonly instances: Instances;
+}
+
+function wireInstances(
+  { settings, clients: { ec2 }, clock, log, metrics }: Context,
+  shifts: ZonalShifts | undefined,
+): Launched {
+  const { clusterName } = settings;
+  const { reservedCapacity } = settings.featureGates;
+  return {
+    templates: new LaunchTemplates({ ec2, clusterName, clock, log, metrics }),
+    instances: new Instances({ ec2, clusterName, reservedCapacity, shifts: shifts ?? noShifts, clock, metrics }),
+  };
+}
+
+function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec2Provider {
+  const { settings, clients, informers, events, clock, log, metrics } = context;
+  const { types, instances, reservations, placementGroups } = parts;
   const launcher = new Launcher({
     cluster,
-    cidr,
-    region,
-    reservedCapacity,
+    cidr: parts.cidr,
+    region: clients.region,
+    reservedCapacity: settings.featureGates.reservedCapacity,
     reservedOf: (nodeClass, name) => types.reservedFor(nodeClass, name),
     minValuesPolicy: settings.minValuesPolicy,
-    subnets,
-    templates,
-    fleets: new Fleets({ ec2, clock, log, metrics }),
+    subnets: parts.subnets,
+    templates: parts.templates,
+    fleets: new Fleets({ ec2: clients.ec2, clock, log, metrics }),
     placementGroups,
     reservations,
-    unavailable,
+    unavailable: parts.unavailable,
     events,
     metrics,
     clock,
     log,
   });
-  const provider = new Ec2Provider({
+  return new Ec2Provider({
     cluster,
     informers,
     events,
@@ -151,17 +232,28 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     reservations,
     placementGroups,
   });
+}
 
+const scopeOf = ({ settings, clients }: Context): Scope => ({ region: clients.region, cluster: settings.clusterName });
+
+/** In the order in which a NodeClass goes through them. */
+function nodeClassSteps(
+  context: Context,
+  parts: Parts,
+  { cluster, verdicts }: { readonly cluster: ClusterFacts; readonly verdicts: ValidationCache },
+): readonly Step[] {
+  const { settings, clients, informers, clock } = context;
+  const { types, templates, placementGroups, cidr } = parts;
+  const { reservedCapacity } = settings.featureGates;
   const tools = stepTools(() => clock.now(), reservedCapacity);
-  const verdicts = new ValidationCache(clock);
-  const steps = [
+  return [
     fieldsStep(tools),
-    amiStep(tools, amis),
-    ...(reservedCapacity ? [reservationStep(tools, reservations, clock)] : []),
+    amiStep(tools, parts.amis),
+    ...(reservedCapacity ? [reservationStep(tools, parts.reservations, clock)] : []),
     placementGroupStep(tools, placementGroups),
-    subnetStep(tools, subnets),
-    securityGroupStep(tools, securityGroups),
-    instanceProfileStep(tools, profiles, scope, clock),
+    subnetStep(tools, parts.subnets),
+    securityGroupStep(tools, parts.securityGroups),
+    instanceProfileStep(tools, parts.profiles, scopeOf(context), clock),
     validationStep(
       tools,
       {
@@ -172,7 +264,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
         placementGroups,
         cluster,
         cidr,
-        region,
+        region: clients.region,
         reservedCapacity,
         nodeClassCel: settings.awsFeatureGates.nodeClassCel,
         disableDryRun: settings.disableDryRun,
@@ -181,58 +273,78 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
       verdicts,
     ),
   ];
-  const report = () => offeringsReport(informers, types);
-  const controllers = (): readonly Controller[] => [
-    nodeClassController({
-      client,
-      steps,
-      conditions: reservedCapacity ? EC2NODECLASS_RESERVED_CONDITIONS : EC2NODECLASS_CONDITIONS,
-      terminate: (nodeClass) =>
-        terminate(nodeClass, {
-          client,
-          informers,
-          events,
-          profiles,
-          templates,
-          scope,
-          isolatedVpc: settings.isolatedVpc,
-          forget: ({ metadata }) => verdicts.forget(metadata.name),
-        }),
-    }),
-    nodeClassHash(client, informers, cluster.caBundle ?? ''),
-    tagging(client, instances, { clusterName, clock }),
+}
+
+function nodeClasses(
+  context: Context,
+  { profiles, templates }: Parts,
+  { steps, verdicts }: { readonly steps: readonly Step[]; readonly verdicts: ValidationCache },
+): Controller {
+  const { settings, client, informers, events } = context;
+  return nodeClassController({
+    client,
+    steps,
+    conditions: settings.featureGates.reservedCapacity ? EC2NODECLASS_RESERVED_CONDITIONS : EC2NODECLASS_CONDITIONS,
+    terminate: (nodeClass) =>
+      terminate(nodeClass, {
+        client,
+        informers,
+        events,
+        profiles,
+        templates,
+        scope: scopeOf(context),
+        isolatedVpc: settings.isolatedVpc,
+        forget: ({ metadata }) => verdicts.forget(metadata.name),
+      }),
+  });
+}
+
+function instanceControllers(context: Context, parts: Parts, provider: Ec2Provider): readonly Controller[] {
+  const { settings, client, informers, clock } = context;
+  const { instances, profiles } = parts;
+  return [
+    tagging(client, instances, { clusterName: settings.clusterName, clock }),
     instanceGarbageCollection({ client, informers, instances, clock, isHeld: (id) => provider.isHeld(id) }),
-    ...(settings.isolatedVpc ? [] : [instanceProfileGarbageCollection(profiles, informers, scope)]),
+    ...(settings.isolatedVpc ? [] : [instanceProfileGarbageCollection(profiles, informers, scopeOf(context))]),
+  ];
+}
+
+function offeringControllers(
+  { settings, informers, events, metrics }: Context,
+  { types, shifts }: Parts,
+  { provider, report }: { readonly provider: Ec2Provider; readonly report: AwsProvider['offerings'] },
+): readonly Controller[] {
+  return [
     instanceTypesController(types),
     memoryDiscovery(informers, types),
-    offeringMetrics(informers, provider, metrics, reservedCapacity),
+    offeringMetrics(informers, provider, metrics, settings.featureGates.reservedCapacity),
     offeringsWatch({ informers, events, report, version: () => types.offeringsVersion }),
     ...(shifts === undefined ? [] : [zonalShiftController(shifts, informers, events)]),
-    pricingController(pricing),
-    ssmInvalidation(parameters, amis),
-    versionController(version),
-    launchTemplatesController(templates),
-    ...(reservedCapacity
+  ];
+}
+
+/** They keep what has been looked up fresh. */
+const refreshControllers = ({ pricing, parameters, amis, version, templates }: Parts): readonly Controller[] => [
+  pricingController(pricing),
+  ssmInvalidation(parameters, amis),
+  versionController(version),
+  launchTemplatesController(templates),
+];
+
+/** They act on what AWS says of instances that run. */
+function noticeControllers(context: Context, parts: Parts): readonly Controller[] {
+  const { settings, clients, client, informers, events, clock, metrics } = context;
+  const { unavailable, reservations, instances } = parts;
+  const acting = { client, informers, events, clock, metrics, unavailable, reservations };
+  return [
+    ...(settings.featureGates.reservedCapacity
       ? [reservationExpiration(client, informers), reservedCapacityType(client, informers, instances)]
       : []),
-    instanceStatus({ ec2, client, informers, events, clock, metrics, unavailable, reservations }),
+    instanceStatus({ ec2: clients.ec2, ...acting }),
     ...(settings.interruptionQueue === ''
       ? []
-      : [
-          interruption({
-            sqs: clients.sqs,
-            queueName: settings.interruptionQueue,
-            client,
-            informers,
-            events,
-            clock,
-            metrics,
-            unavailable,
-            reservations,
-          }),
-        ]),
+      : [interruption({ sqs: clients.sqs, queueName: settings.interruptionQueue, ...acting })]),
   ];
-  return { provider: measured(provider, metrics), controllers, offerings: report };
 }
 
 /** @throws Error when the cluster is not registered for zonal shift: the setting would be without effect */

@@ -12,6 +12,7 @@ import { podKey } from './pods.ts';
 import { type Attempt, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
+import type { Amounts } from './solver/dimensions.ts';
 import { finalise } from './solver/finalise.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
@@ -58,70 +59,125 @@ export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
     return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods) };
   const common = new CompiledSnapshot(snapshot, options);
   return {
-    solve: (variation = {}, limits = options) => solveVariation(common, variation, limits),
+    solve: (variation = {}, limits = options) => new VariationSolve(common, variation, limits).plan(),
   };
 }
 
-function solveVariation(common: CompiledSnapshot, variation: Variation, limits: SolveLimits): Plan {
-  const { snapshot, dimensions, templates, emptyPools, volumes, requestsOf, leftOuts } = common;
-  const { leaving = NONE, quiet = snapshot.quiet } = variation;
-  const options: SolveOptions = { ...common.options, ...limits };
-  const taken = variation.pendingPods === undefined ? common.intake : intake(variation.pendingPods, options.first);
-  const pendingPods = common.withDefaults(taken.pods);
-  const preferences = options.preferencePolicy === 'Respect';
-  const strictMinValues = options.minValuesPolicy === 'Strict';
-  const classes = common.classesFor(pendingPods);
-  const ignored = new Map<string, PodRefusal>(taken.refusals);
-  const pods = admitted(pendingPods, { classes, volumes, working: options.working }, ignored);
-  const entries = pods.map((entry) => ({ ...entry, requests: requestsOf(entry.pod) }));
-  const order = heavyLast(leftOverFirst(sortPods(entries), options.first ?? []));
-  const pace = new Pace(options);
-  const noAmounts = dimensions.amounts({});
-  const staying: Iterable<StateNode> = { [Symbol.iterator]: () => nodesWithout(snapshot.nodes, leaving) };
-  const leavingAt = common.positionsOf(leaving);
+/** One solve of a prepared snapshot: what its attempts have in common. */
+class VariationSolve {
+  readonly #common: CompiledSnapshot;
+  readonly #options: SolveOptions;
+  readonly #leaving: ReadonlySet<string>;
+  readonly #leavingAt: ReadonlySet<number>;
+  readonly #quiet: Quiet | undefined;
+  readonly #pendingPods: readonly Pod[];
+  readonly #leftOver: readonly string[];
+  readonly #classes: PodClasses;
+  /** Before any attempt. */
+  readonly #refused: ReadonlyMap<string, PodRefusal>;
+  readonly #pods: readonly Entry[];
+  readonly #order: readonly Entry[];
+  readonly #pace: Pace;
+  readonly #noAmounts: Amounts;
+  readonly #staying: Iterable<StateNode>;
+  #zones: Plan['effectiveZones'];
 
-  let zones: Plan['effectiveZones'];
+  constructor(common: CompiledSnapshot, variation: Variation, limits: SolveLimits) {
+    const { snapshot, volumes, requestsOf } = common;
+    const { leaving = NONE, quiet = snapshot.quiet } = variation;
+    const options: SolveOptions = { ...common.options, ...limits };
+    const taken = variation.pendingPods === undefined ? common.intake : intake(variation.pendingPods, options.first);
+    const pendingPods = common.withDefaults(taken.pods);
+    const classes = common.classesFor(pendingPods);
+    const refused = new Map<string, PodRefusal>(taken.refusals);
+    const pods = admitted(pendingPods, { classes, volumes, working: options.working }, refused);
+    const entries = pods.map((entry) => ({ ...entry, requests: requestsOf(entry.pod) }));
+    this.#common = common;
+    this.#options = options;
+    this.#leaving = leaving;
+    this.#quiet = quiet;
+    this.#pendingPods = pendingPods;
+    this.#leftOver = taken.leftOver;
+    this.#classes = classes;
+    this.#refused = refused;
+    this.#pods = pods;
+    this.#order = heavyLast(leftOverFirst(sortPods(entries), options.first ?? []));
+    this.#pace = new Pace(options);
+    this.#noAmounts = common.dimensions.amounts({});
+    this.#staying = { [Symbol.iterator]: () => nodesWithout(snapshot.nodes, leaving) };
+    this.#leavingAt = common.positionsOf(leaving);
+  }
 
-  function attempt(tieBreak: TieBreak): Attempt {
-    const refusals = new Map(ignored);
-    const topology = new Topology({ base: common.topology, preferences, leaving: leavingAt, pendingPods });
-    const work = { classes, topology, working: options.working };
-    const known = registered(pods, work, refusals);
-    const placeable = known.length === pods.length ? order : order.filter(({ pod }) => !refusals.has(podKey(pod)));
-    if (options.countZones) zones ??= effectiveZones(known, topology, zonesOf(snapshot));
-    const nodes = new Nodes({ table: common.nodes, topology, leaving, quiet });
-    const scheduler = new Scheduler({
-      classes,
-      topology,
-      nodes,
-      templates: templates.map((pool) => templateOf(pool, staying)),
-      noAmounts,
-      lowerMinValues: !strictMinValues,
-      tieBreak,
-      reservations: new Reservations(snapshot.pools, options.reservedMode),
-    });
-    const notEvaluated = run(scheduler, placeable, refusals, pace);
-    const bought = scheduler.claims.all;
-    const packed =
-      options.packing === 'compatible'
-        ? bought
-        : repacked(bought, { topology, order, noAmounts, work: options.packingWork, isLate: pace.isOver });
-    const claims = finaliseAll(packed, strictMinValues, refusals);
+  plan(): Plan {
+    const pods = this.#order.at(-1)?.isHeavy ? Number.POSITIVE_INFINITY : this.#pods.length;
+    return cheapestOf((tieBreak) => this.#attempt(tieBreak), pods, this.#options);
+  }
+
+  #attempt(tieBreak: TieBreak): Attempt {
+    const { snapshot, emptyPools, leftOuts } = this.#common;
+    const refusals = new Map(this.#refused);
+    const topology = this.#newTopology();
+    const work = { classes: this.#classes, topology, working: this.#options.working };
+    const known = registered(this.#pods, work, refusals);
+    const isWhole = known.length === this.#pods.length;
+    const placeable = isWhole ? this.#order : this.#order.filter(({ pod }) => !refusals.has(podKey(pod)));
+    if (this.#options.countZones) this.#zones ??= effectiveZones(known, topology, zonesOf(snapshot));
+    const nodes = new Nodes({ table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet });
+    const scheduler = this.#newScheduler(topology, nodes, tieBreak);
+    const notEvaluated = run(scheduler, placeable, refusals, this.#pace);
+    const packed = this.#packed(scheduler.claims.all, topology);
+    const claims = finaliseAll(packed, this.#strictMinValues, refusals);
     return {
       plan: {
         claims,
         placements: nodes.placements,
         refusals,
-        notEvaluated: [...notEvaluated, ...taken.leftOver],
+        notEvaluated: [...notEvaluated, ...this.#leftOver],
         emptyPools,
         ...(leftOuts.all.length > 0 && { leftOut: leftOuts.all }),
-        ...(zones && { effectiveZones: zones }),
+        ...(this.#zones && { effectiveZones: this.#zones }),
       },
       ties: scheduler.ties,
     };
   }
 
-  return cheapestOf(attempt, order.at(-1)?.isHeavy ? Number.POSITIVE_INFINITY : pods.length, options);
+  get #strictMinValues(): boolean {
+    return this.#options.minValuesPolicy === 'Strict';
+  }
+
+  #newTopology(): Topology {
+    return new Topology({
+      base: this.#common.topology,
+      preferences: this.#options.preferencePolicy === 'Respect',
+      leaving: this.#leavingAt,
+      pendingPods: this.#pendingPods,
+    });
+  }
+
+  #newScheduler(topology: Topology, nodes: Nodes, tieBreak: TieBreak): Scheduler {
+    const { snapshot, templates } = this.#common;
+    return new Scheduler({
+      classes: this.#classes,
+      topology,
+      nodes,
+      templates: templates.map((pool) => templateOf(pool, this.#staying)),
+      noAmounts: this.#noAmounts,
+      lowerMinValues: !this.#strictMinValues,
+      tieBreak,
+      reservations: new Reservations(snapshot.pools, this.#options.reservedMode),
+    });
+  }
+
+  #packed(bought: readonly Claim[], topology: Topology): readonly Claim[] {
+    if (this.#options.packing === 'compatible') return bought;
+    return repacked(bought, {
+      topology,
+      order: this.#order,
+      noAmounts: this.#noAmounts,
+      work: this.#options.packingWork,
+      isLate: this.#pace.isOver,
+    });
+  }
 }
 
 /** Gone through only for pools that have limits. */

@@ -22,9 +22,9 @@ import {
   type WatchOptions,
 } from './client.ts';
 import type { Clock } from './clock.ts';
-import { type ConnectionOptions, openConnection } from './kubeconfig.ts';
-import { limiter } from './limiter.ts';
-import { watchForOutages } from './outages.ts';
+import { type Connection, type ConnectionOptions, openConnection } from './kubeconfig.ts';
+import { type Limiter, limiter } from './limiter.ts';
+import { type Outages, watchForOutages } from './outages.ts';
 import { pageCount } from './pages.ts';
 import { collectionPath, objectPath } from './paths.ts';
 import { requestMetrics } from './request-metrics.ts';
@@ -90,22 +90,65 @@ type Ask = Omit<Exchange, 'idleMs' | 'path'> & {
 };
 
 /** @throws Error when the kubeconfig cannot be used; the server itself is first contacted by the first request */
-export function connect(options: ConnectOptions): HttpKubeClient {
-  const { clock, log = silent } = options;
-  const connection = openConnection(options);
-  const userAgent = options.userAgent ?? 'karpenter';
-  const bucket = limiter(clock, options.qps ?? 200, options.burst ?? 300);
-  const observe = requestMetrics(options.metrics);
-  const outages = watchForOutages(log);
+export const connect = (options: ConnectOptions): HttpKubeClient => new HttpClient(options);
+
+/** Sends requests within the client's rate, and sends them again where that helps. */
+class Sender {
+  readonly #connection: Connection;
+  readonly #userAgent: string;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #bucket: Limiter;
+  readonly #observe: ReturnType<typeof requestMetrics>;
+  readonly #outages: Outages;
+  readonly #options: ConnectOptions;
+
+  constructor(connection: Connection, options: ConnectOptions) {
+    const { clock, log = silent } = options;
+    this.#connection = connection;
+    this.#userAgent = options.userAgent ?? 'karpenter';
+    this.#clock = clock;
+    this.#log = log;
+    this.#bucket = limiter(clock, options.qps ?? 200, options.burst ?? 300);
+    this.#observe = requestMetrics(options.metrics);
+    this.#outages = watchForOutages(log);
+    this.#options = options;
+  }
+
+  /** Asks until there is an answer that `read` can read, or no point in asking again. */
+  async send<T>(ask: Ask, read: (response: IncomingMessage) => T | Promise<T>): Promise<T> {
+    let renew = false;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await read(await this.#attempt(ask, renew));
+      } catch (error) {
+        nameRequest(error, ask);
+        const waitMs = retryWait(error, { ask, failures, renewed: renew }, this.#options);
+        if (waitMs === undefined) throw error;
+        renew = error instanceof ApiError && error.status === 401;
+        this.#log.debug('retrying request', { method: ask.method, path: ask.path, waitMs: Math.round(waitMs), error });
+        await this.#clock.sleep(waitMs, ask.signal);
+      }
+    }
+  }
+
+  json<T>(ask: Ask, read: (answer: unknown) => T): Promise<T> {
+    return this.send(ask, async (response) => read(jsonIn(await bodyOf(response, { longest: LONGEST_OBJECT }))));
+  }
+
+  /** A request about an object, which is answered with it. */
+  object<T extends KubeObject>(ask: Ask & { readonly kind: Kind<T> }): Promise<T> {
+    return this.json(ask, (answer) => objectIn(ask.kind, answer));
+  }
 
   /** One try; answers the open response of a success. */
-  async function attempt(ask: Ask, renew: boolean): Promise<IncomingMessage> {
-    await bucket.take(ask.signal);
+  async #attempt(ask: Ask, renew: boolean): Promise<IncomingMessage> {
+    await this.#bucket.take(ask.signal);
     ask.signal?.throwIfAborted();
     const startedMs = performance.now();
     let code = '<error>';
     try {
-      const response = await exchange(connection, userAgent, {
+      const response = await exchange(this.#connection, this.#userAgent, {
         ...ask,
         idleMs: ask.isWatch ? OPENING_MS : IDLE_MS,
         renew,
@@ -114,70 +157,85 @@ export function connect(options: ConnectOptions): HttpKubeClient {
       code = String(status);
       if (status < 200 || status > 299) throw await failureOf(response);
       if (ask.isWatch) response.setTimeout(WATCH_IDLE_MS);
-      outages.served(ask, performance.now() - startedMs);
+      this.#outages.served(ask, performance.now() - startedMs);
       return response;
     } catch (error) {
-      outages.failed(error);
+      this.#outages.failed(error);
       throw error;
     } finally {
-      observe({ ...ask, code, seconds: (performance.now() - startedMs) / 1_000 });
+      this.#observe({ ...ask, code, seconds: (performance.now() - startedMs) / 1_000 });
+    }
+  }
+}
+
+class HttpClient implements HttpKubeClient {
+  readonly server: URL;
+  readonly caBundle: string | undefined;
+  readonly namespace: string | undefined;
+  readonly #connection: Connection;
+  readonly #sender: Sender;
+
+  constructor(options: ConnectOptions) {
+    this.#connection = openConnection(options);
+    this.#sender = new Sender(this.#connection, options);
+    this.server = this.#connection.server;
+    this.caBundle = this.#connection.caBundle;
+    this.namespace = this.#connection.namespace;
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  raw(path: string, signal?: AbortSignal, request?: RawRequest): Promise<unknown> {
+    return this.#sender.json({ method: 'GET', ...request, path, signal }, (answer) => answer);
+  }
+
+  get<T extends KubeObject>(kind: Kind<T>, ref: Ref): Promise<T> {
+    return this.#sender.object({ method: 'GET', path: objectPath(kind, ref), kind });
+  }
+
+  async find<T extends KubeObject>(kind: Kind<T>, ref: Ref): Promise<T | undefined> {
+    try {
+      return await this.get(kind, ref);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
     }
   }
 
-  /** Asks until there is an answer that `read` can read, or no point in asking again. */
-  async function send<T>(ask: Ask, read: (response: IncomingMessage) => T | Promise<T>): Promise<T> {
-    let renew = false;
-    for (let failures = 0; ; failures += 1) {
-      try {
-        return await read(await attempt(ask, renew));
-      } catch (error) {
-        nameRequest(error, ask);
-        const waitMs = retryWait(error, { ask, failures, renewed: renew }, options);
-        if (waitMs === undefined) throw error;
-        renew = error instanceof ApiError && error.status === 401;
-        log.debug('retrying request', { method: ask.method, path: ask.path, waitMs: Math.round(waitMs), error });
-        await clock.sleep(waitMs, ask.signal);
-      }
-    }
-  }
-
-  const json = <T>(ask: Ask, read: (answer: unknown) => T): Promise<T> =>
-    send(ask, async (response) => read(jsonIn(await bodyOf(response, { longest: LONGEST_OBJECT }))));
-
-  /** A request about an object, which is answered with it. */
-  const objectOf = <T extends KubeObject>(ask: Ask & { readonly kind: Kind<T> }): Promise<T> =>
-    json(ask, (answer) => objectIn(ask.kind, answer));
-
-  function list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
+  list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
     const { namespace, ...parameters } = query;
     const path = `${collectionPath(kind, namespace)}${queryOf(parameters)}`;
-    return send({ method: 'GET', path, kind }, async (response) => listIn(kind, jsonIn(await bodyOf(response))));
+    return this.#sender.send({ method: 'GET', path, kind }, async (response) =>
+      listIn(kind, jsonIn(await bodyOf(response))),
+    );
   }
 
-  async function listPages<T extends KubeObject>(kind: Kind<T>, query: ListOptions): Promise<readonly T[]> {
+  async listAll<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<readonly T[]> {
+    try {
+      return await this.#listPages(kind, { limit: PAGE, ...query });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 410)) throw error;
+      // the pages outlived the server's history: everything at once cannot
+      const { limit: _, ...unlimited } = query;
+      return (await this.list(kind, unlimited)).items;
+    }
+  }
+
+  async #listPages<T extends KubeObject>(kind: Kind<T>, query: ListOptions): Promise<readonly T[]> {
     const items: T[] = [];
     const pages = pageCount(kind);
     let next: string | undefined;
     do {
-      const page: KubeList<T> = await list(kind, { ...query, ...(next === undefined ? {} : { continue: next }) });
+      const page: KubeList<T> = await this.list(kind, { ...query, ...(next === undefined ? {} : { continue: next }) });
       items.push(...page.items);
       next = pages.next(page);
     } while (next !== undefined);
     return items;
   }
 
-  async function listAll<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<readonly T[]> {
-    try {
-      return await listPages(kind, { limit: PAGE, ...query });
-    } catch (error) {
-      if (!(error instanceof ApiError && error.status === 410)) throw error;
-      // the pages outlived the server's history: everything at once cannot
-      const { limit: _, ...unlimited } = query;
-      return (await list(kind, unlimited)).items;
-    }
-  }
-
-  async function* watch<T extends KubeObject>(
+  async *watch<T extends KubeObject>(
     kind: Kind<T>,
     { resourceVersion, signal, timeoutSeconds }: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
@@ -185,7 +243,7 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     const path = `${collectionPath(kind)}${query}`;
     let response: IncomingMessage | undefined;
     try {
-      response = await send({ method: 'GET', path, kind, signal, isWatch: true }, (opened) => opened);
+      response = await this.#sender.send({ method: 'GET', path, kind, signal, isWatch: true }, (opened) => opened);
       for await (const line of linesOf(response)) {
         const event = eventIn<T>(kind, line);
         yield event.type === 'BOOKMARK'
@@ -203,59 +261,44 @@ export function connect(options: ConnectOptions): HttpKubeClient {
     }
   }
 
-  return {
-    server: connection.server,
-    caBundle: connection.caBundle,
-    namespace: connection.namespace,
-    close: () => connection.close(),
-    raw: (path, signal, request) => json({ method: 'GET', ...request, path, signal }, (answer) => answer),
-    get: (kind, ref) => objectOf({ method: 'GET', path: objectPath(kind, ref), kind }),
-    find: async <T extends KubeObject>(kind: Kind<T>, ref: Ref) => {
-      try {
-        return await objectOf<T>({ method: 'GET', path: objectPath(kind, ref), kind });
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
-    },
-    list,
-    listAll,
-    watch,
-    create: (kind, object) =>
-      objectOf({ method: 'POST', path: collectionPath(kind, object.metadata.namespace), body: object, kind }),
-    update: (kind, object, { subresource } = {}) =>
-      objectOf({
-        method: 'PUT',
-        path: objectPath(kind, object.metadata, subresource),
-        body: object,
-        kind,
-        subresource,
-      }),
-    patch: (kind, ref, patch, { type = 'merge', subresource, signal }: PatchOptions = {}) =>
-      objectOf({
-        method: 'PATCH',
-        path: objectPath(kind, ref, subresource),
-        body: patch,
-        contentType: CONTENT_TYPES[type],
-        kind,
-        subresource,
-        signal,
-      }),
-    delete: (kind, ref, deletion) =>
-      json({ method: 'DELETE', path: objectPath(kind, ref), body: deleteBody(deletion), kind }, acknowledgementIn),
-    evict: (pod: Pod, deletion) => {
-      const { name, namespace } = pod.metadata;
-      const body = {
-        apiVersion: 'policy/v1',
-        kind: 'Eviction',
-        metadata: { name, namespace },
-        deleteOptions: deleteBody(deletion),
-      };
-      const path = objectPath(POD, { name, namespace }, 'eviction');
-      const ask: Ask = { method: 'POST', path, body, kind: POD, subresource: 'eviction', keepRefusals: true };
-      return json(ask, acknowledgementIn);
-    },
-  };
+  create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T> {
+    const path = collectionPath(kind, object.metadata.namespace);
+    return this.#sender.object({ method: 'POST', path, body: object, kind });
+  }
+
+  update<T extends KubeObject>(kind: Kind<T>, object: T, { subresource }: { subresource?: 'status' } = {}): Promise<T> {
+    const path = objectPath(kind, object.metadata, subresource);
+    return this.#sender.object({ method: 'PUT', path, body: object, kind, subresource });
+  }
+
+  patch<T extends KubeObject>(
+    kind: Kind<T>,
+    ref: Ref,
+    patch: unknown,
+    { type = 'merge', subresource, signal }: PatchOptions = {},
+  ): Promise<T> {
+    const path = objectPath(kind, ref, subresource);
+    const contentType = CONTENT_TYPES[type];
+    return this.#sender.object({ method: 'PATCH', path, body: patch, contentType, kind, subresource, signal });
+  }
+
+  delete<T extends KubeObject>(kind: Kind<T>, ref: Ref, deletion?: DeleteOptions): Promise<void> {
+    const ask: Ask = { method: 'DELETE', path: objectPath(kind, ref), body: deleteBody(deletion), kind };
+    return this.#sender.json(ask, acknowledgementIn);
+  }
+
+  evict(pod: Pod, deletion?: DeleteOptions): Promise<void> {
+    const { name, namespace } = pod.metadata;
+    const body = {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name, namespace },
+      deleteOptions: deleteBody(deletion),
+    };
+    const path = objectPath(POD, { name, namespace }, 'eviction');
+    const ask: Ask = { method: 'POST', path, body, kind: POD, subresource: 'eviction', keepRefusals: true };
+    return this.#sender.json(ask, acknowledgementIn);
+  }
 }
 
 async function failureOf(response: IncomingMessage): Promise<ApiError> {

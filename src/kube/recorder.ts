@@ -36,75 +36,87 @@ const LONGEST_MESSAGE = 1_024;
 /** Events of objects without a namespace live here. */
 const CLUSTER_NAMESPACE = 'default';
 
-export function eventRecorder({ client, clock, log, component = 'karpenter' }: RecorderOptions): PostingRecorder {
-  /** Key → until when, by `monotonicMs`, repetitions are dropped. Not the cache's own expiry: that reads the real clock. */
-  const seen = new LRUCache<string, number>({ max: MOST_KEYS });
-  const buckets = new Map<string, Limiter>();
-  const posted = new PostedEvents(client);
-  const waiting: KubeEvent[] = [];
-  let posting = 0;
-  let failures = 0;
-  let serial = 0;
-  let isStopped = false;
-  let onIdle: (() => void) | undefined;
+export const eventRecorder = (options: RecorderOptions): PostingRecorder => new Recorder(options);
 
-  const isWanted = (note: EventNote): boolean => {
+class Recorder implements PostingRecorder {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #component: string;
+  /** Key → until when, by `monotonicMs`, repetitions are dropped. Not the cache's own expiry: that reads the real clock. */
+  readonly #seen = new LRUCache<string, number>({ max: MOST_KEYS });
+  readonly #buckets = new Map<string, Limiter>();
+  readonly #posted: PostedEvents;
+  readonly #waiting: KubeEvent[] = [];
+  #posting = 0;
+  #failures = 0;
+  #serial = 0;
+  #isStopped = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor({ client, clock, log, component = 'karpenter' }: RecorderOptions) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#component = component;
+    this.#posted = new PostedEvents(client);
+  }
+
+  publish(...notes: readonly EventNote[]): void {
+    for (const note of notes) {
+      if (this.#isStopped || !this.#isWanted(note)) continue;
+      if (this.#waiting.length >= MOST_WAITING) {
+        this.#failures += 1;
+        continue;
+      }
+      this.#serial += 1;
+      const facts = { nowMs: this.#clock.now(), serial: this.#serial, component: this.#component };
+      this.#waiting.push(eventOf(note, facts));
+      if (this.#posting < WORKERS) void this.#drain();
+    }
+  }
+
+  async stop(graceMs = 2_000): Promise<void> {
+    this.#isStopped = true;
+    if (this.#posting === 0) return;
+    const flushed = new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+    const giveUp = new AbortController();
+    await Promise.race([flushed, this.#clock.sleep(graceMs, giveUp.signal)]);
+    giveUp.abort();
+  }
+
+  #isWanted(note: EventNote): boolean {
     if (note.dedupe !== undefined) {
       const key = `${note.reason.toLowerCase()}-${note.dedupe.join('-')}`;
-      if ((seen.get(key) ?? Number.NEGATIVE_INFINITY) > monotonicMs(clock)) return false;
-      seen.set(key, monotonicMs(clock) + (note.windowMs ?? EVENT_WINDOW_MS));
+      if ((this.#seen.get(key) ?? Number.NEGATIVE_INFINITY) > monotonicMs(this.#clock)) return false;
+      this.#seen.set(key, monotonicMs(this.#clock) + (note.windowMs ?? EVENT_WINDOW_MS));
     }
     if (note.limit === undefined) return true;
     const { name, qps, burst } = note.limit;
-    const bucket = buckets.get(name) ?? limiter(clock, qps, burst);
-    buckets.set(name, bucket);
+    const bucket = this.#buckets.get(name) ?? limiter(this.#clock, qps, burst);
+    this.#buckets.set(name, bucket);
     return bucket.tryTake();
-  };
+  }
 
-  const post = async (event: KubeEvent): Promise<void> => {
+  async #drain(): Promise<void> {
+    this.#posting += 1;
+    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) await this.#post(event);
+    this.#posting -= 1;
+    if (this.#posting === 0) this.#onIdle?.();
+  }
+
+  async #post(event: KubeEvent): Promise<void> {
     try {
-      await posted.post(event);
-      if (failures > 0) log.info('recording events again', { dropped: failures });
-      failures = 0;
+      await this.#posted.post(event);
+      if (this.#failures > 0) this.#log.info('recording events again', { dropped: this.#failures });
+      this.#failures = 0;
     } catch (error) {
       // the namespace or its object is going away; the event went with it
       if (isNotFound(error) || isTerminating(error)) return;
-      failures += 1;
-      if (failures === 1) log.error('failed recording event', { reason: event.reason, error });
+      this.#failures += 1;
+      if (this.#failures === 1) this.#log.error('failed recording event', { reason: event.reason, error });
     }
-  };
-
-  const drain = async (): Promise<void> => {
-    posting += 1;
-    for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) await post(event);
-    posting -= 1;
-    if (posting === 0) onIdle?.();
-  };
-
-  return {
-    publish: (...notes) => {
-      for (const note of notes) {
-        if (isStopped || !isWanted(note)) continue;
-        if (waiting.length >= MOST_WAITING) {
-          failures += 1;
-          continue;
-        }
-        serial += 1;
-        waiting.push(eventOf(note, { nowMs: clock.now(), serial, component }));
-        if (posting < WORKERS) void drain();
-      }
-    },
-    stop: async (graceMs = 2_000) => {
-      isStopped = true;
-      if (posting === 0) return;
-      const flushed = new Promise<void>((resolve) => {
-        onIdle = resolve;
-      });
-      const giveUp = new AbortController();
-      await Promise.race([flushed, clock.sleep(graceMs, giveUp.signal)]);
-      giveUp.abort();
-    },
-  };
+  }
 }
 
 const isTerminating = (error: unknown): boolean =>

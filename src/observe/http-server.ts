@@ -59,12 +59,23 @@ const LIMITS: HttpLimits = {
 /** Why a request or a connection is turned away; label values of a metric. */
 type Refusal = 'target' | 'method' | 'body' | 'pipelining' | 'connections' | 'unreadable';
 
+/** One port's server: what is the same for all of its requests. */
+interface Port {
+  readonly name: string;
+  readonly handler: Handler;
+  readonly log: Logger;
+  readonly limits: HttpLimits;
+  readonly refuse: (reason: Refusal) => void;
+  /** Open connections, and how many requests of each are at work. */
+  readonly atWork: Map<Socket, number>;
+}
+
 /** Not yet listening; see `listen`. */
 export function boundedServer({ name, handler, log, metrics, limits: given }: HttpServerOptions): Server {
   const limits = { ...LIMITS, ...given };
   const refused = metrics.counter(HTTP_REFUSED);
   const refuse = (reason: Refusal): void => refused.inc({ port: name, reason });
-  const atWork = new Map<Socket, number>();
+  const port: Port = { name, handler, log, limits, refuse, atWork: new Map() };
 
   const server = createServer(
     {
@@ -74,32 +85,48 @@ export function boundedServer({ name, handler, log, metrics, limits: given }: Ht
       connectionsCheckingInterval: limits.checkMs,
       keepAliveTimeout: limits.keepAliveMs,
     },
-    (request, response) => {
-      const turnAway = (reason: Refusal, status: number, text: string): void => {
-        refuse(reason);
-        // what follows on the connection may be a body that never ends
-        response.setHeader('connection', 'close');
-        answer(response, status, text);
-      };
-      const { method = '', socket } = request;
-      if (method !== 'GET' && method !== 'HEAD') {
-        response.setHeader('allow', 'GET, HEAD');
-        return turnAway('method', 405, `method ${method} is not allowed, use GET\n`);
-      }
-      if (hasBody(request)) return turnAway('body', 413, 'requests with a body are not served\n');
-      const target = targetOf(request.url);
-      if (target === undefined) return turnAway('target', 400, 'the target of the request is not a path\n');
-      const busy = atWork.get(socket) ?? 0;
-      if (busy >= limits.pipelined) return turnAway('pipelining', 503, 'too many requests on one connection\n');
-      if (atWork.has(socket)) atWork.set(socket, busy + 1);
-      response.once('close', () => {
-        if (atWork.has(socket)) atWork.set(socket, Math.max(0, (atWork.get(socket) ?? 0) - 1));
-      });
-      void serve(handler, request, response, target, log);
-    },
+    (request, response) => admit(port, request, response),
   );
   server.maxRequestsPerSocket = limits.requestsPerConnection;
   server.setTimeout(limits.silenceMs);
+  watchConnections(server, port);
+  return server;
+}
+
+/** Serves a request of those that the port is for, and turns others away. */
+function admit(port: Port, request: IncomingMessage, response: ServerResponse): void {
+  const turnAway = (reason: Refusal, status: number, text: string): void => {
+    port.refuse(reason);
+    // what follows on the connection may be a body that never ends
+    response.setHeader('connection', 'close');
+    answer(response, status, text);
+  };
+  const { method = '', socket } = request;
+  const target = targetOf(request.url);
+  const busy = port.atWork.get(socket) ?? 0;
+  if (method !== 'GET' && method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD');
+    turnAway('method', 405, `method ${method} is not allowed, use GET\n`);
+  } else if (hasBody(request)) turnAway('body', 413, 'requests with a body are not served\n');
+  else if (target === undefined) turnAway('target', 400, 'the target of the request is not a path\n');
+  else if (busy >= port.limits.pipelined) turnAway('pipelining', 503, 'too many requests on one connection\n');
+  else {
+    countWork(port.atWork, socket, response);
+    void serve(port, request, response, target);
+  }
+}
+
+/** The request counts as one at work on its connection until its response is closed. */
+function countWork(atWork: Port['atWork'], socket: Socket, response: ServerResponse): void {
+  const add = (requests: number): void => {
+    if (atWork.has(socket)) atWork.set(socket, Math.max(0, (atWork.get(socket) ?? 0) + requests));
+  };
+  add(1);
+  response.once('close', () => add(-1));
+}
+
+/** Bounds how many there are, and ends those that bring nothing that can be served. */
+function watchConnections(server: Server, { name, log, limits, refuse, atWork }: Port): void {
   server.on('connection', (socket: Socket) => {
     atWork.set(socket, 0);
     socket.once('close', () => atWork.delete(socket));
@@ -120,15 +147,13 @@ export function boundedServer({ name, handler, log, metrics, limits: given }: Ht
   });
   // such as too many open files when a connection comes in: others may be served later
   server.on('error', (error) => log.error('failed accepting a connection', { port: name, error }));
-  return server;
 }
 
 async function serve(
-  handler: Handler,
+  { handler, log }: Port,
   request: IncomingMessage,
   response: ServerResponse,
   target: Target,
-  log: Logger,
 ): Promise<void> {
   try {
     await handler(request, response, target);

@@ -23,6 +23,7 @@ export interface TriedLaunch {
   readonly type: string;
 }
 
+const DryRun = true;
 const NO_INSTANCE = 'i-00000000000000000';
 const NO_TEMPLATE = 'karpenter.k8s.aws/doctor';
 
@@ -63,54 +64,21 @@ async function subjects({ ec2Once: ec2 }: Clients, clusterName: string) {
 export async function writePermissions(
   clients: Clients,
   clusterName: string,
-  { nodeClass, image, subnet, type }: TriedLaunch,
+  launch: TriedLaunch,
 ): Promise<readonly Finding[]> {
   const { ec2Once: ec2 } = clients;
-  const DryRun = true;
-  const Tags = tagList(launchTags(nodeClass, clusterName, ''));
+  const tags = tagList(launchTags(launch.nodeClass, clusterName, ''));
   const { instance, template } = await subjects(clients, clusterName);
   const findings = await Promise.all([
-    allowed('ec2:CreateLaunchTemplate', () =>
-      ec2.send(
-        new CreateLaunchTemplateCommand({
-          DryRun,
-          LaunchTemplateName: NO_TEMPLATE,
-          LaunchTemplateData: { ImageId: image },
-          TagSpecifications: [{ ResourceType: 'launch-template', Tags }],
-        }),
-      ),
-    ),
-    allowed('ec2:CreateFleet', () =>
-      ec2.send(
-        new CreateFleetCommand({
-          DryRun,
-          Type: 'instant',
-          LaunchTemplateConfigs: [
-            {
-              LaunchTemplateSpecification: { LaunchTemplateName: template, Version: '$Latest' },
-              Overrides: [{ InstanceType: type as _InstanceType, SubnetId: subnet }],
-            },
-          ],
-          TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: 'on-demand' },
-          TagSpecifications: (['instance', 'volume', 'fleet'] as const).map((ResourceType) => ({ ResourceType, Tags })),
-        }),
-      ),
-    ),
+    allowed('ec2:CreateLaunchTemplate', () => ec2.send(templateToTry(launch, tags))),
+    allowed('ec2:CreateFleet', () => ec2.send(fleetToTry(launch, template, tags))),
     allowed('ec2:DeleteLaunchTemplate', () =>
       ec2.send(new DeleteLaunchTemplateCommand({ DryRun, LaunchTemplateName: template })),
     ),
     allowed('ec2:TerminateInstances', () =>
       ec2.send(new TerminateInstancesCommand({ DryRun, InstanceIds: [instance] })),
     ),
-    allowed('ec2:CreateTags', () =>
-      ec2.send(
-        new CreateTagsCommand({
-          DryRun,
-          Resources: [instance],
-          Tags: tagList({ [NAME_TAG]: 'doctor', [NODECLAIM_TAG]: 'doctor', [CLUSTER_NAME_TAG]: clusterName }),
-        }),
-      ),
-    ),
+    allowed('ec2:CreateTags', () => ec2.send(tagsToTry(instance, clusterName))),
   ]);
   const isGuess = (action: string): boolean =>
     (instance === NO_INSTANCE && /Terminate|CreateTags/.test(action)) ||
@@ -121,3 +89,34 @@ export async function writePermissions(
       : finding,
   );
 }
+
+type Tags = ReturnType<typeof tagList>;
+
+const templateToTry = ({ image }: TriedLaunch, tags: Tags): CreateLaunchTemplateCommand =>
+  new CreateLaunchTemplateCommand({
+    DryRun,
+    LaunchTemplateName: NO_TEMPLATE,
+    LaunchTemplateData: { ImageId: image },
+    TagSpecifications: [{ ResourceType: 'launch-template', Tags: tags }],
+  });
+
+const fleetToTry = ({ type, subnet }: TriedLaunch, template: string, tags: Tags): CreateFleetCommand =>
+  new CreateFleetCommand({
+    DryRun,
+    Type: 'instant',
+    LaunchTemplateConfigs: [
+      {
+        LaunchTemplateSpecification: { LaunchTemplateName: template, Version: '$Latest' },
+        Overrides: [{ InstanceType: type as _InstanceType, SubnetId: subnet }],
+      },
+    ],
+    TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: 'on-demand' },
+    TagSpecifications: (['instance', 'volume', 'fleet'] as const).map((ResourceType) => ({ ResourceType, Tags: tags })),
+  });
+
+const tagsToTry = (instance: string, clusterName: string): CreateTagsCommand =>
+  new CreateTagsCommand({
+    DryRun,
+    Resources: [instance],
+    Tags: tagList({ [NAME_TAG]: 'doctor', [NODECLAIM_TAG]: 'doctor', [CLUSTER_NAME_TAG]: clusterName }),
+  });

@@ -6,7 +6,7 @@ import {
   type SQSClient,
   type Message as SqsMessage,
 } from '@aws-sdk/client-sqs';
-import { type Singleton, settled } from '../../kube/reconciler.ts';
+import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { combined } from '../errors.ts';
@@ -24,74 +24,88 @@ const WAIT_SECONDS = 20;
 const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 
 export function interruption(options: InterruptionOptions): Singleton {
-  const { sqs, queueName, clock, metrics } = options;
-  let url: string | undefined;
+  const queue = new InterruptionQueue(options);
+  return {
+    name: 'interruption',
+    singleton: true,
+    backOff: BACK_OFF,
+    reconcile: (context) => queue.reconcile(context),
+  };
+}
 
-  async function queueUrl(log: Logger): Promise<string> {
-    if (url !== undefined) return url;
+class InterruptionQueue {
+  readonly #options: InterruptionOptions;
+  #url: string | undefined;
+
+  constructor(options: InterruptionOptions) {
+    this.#options = options;
+  }
+
+  async reconcile({ log, signal }: ReconcileContext): Promise<Outcome> {
+    const url = await this.#findUrl(log);
+    let messages: readonly SqsMessage[];
+    try {
+      messages = await this.#receive(url, signal);
+    } catch (error) {
+      if (signal.aborted) return settled;
+      // The queue may have been made anew under another address.
+      this.#url = undefined;
+      throw error;
+    }
+    const results = await Promise.allSettled(messages.map((message) => this.#handle(message, log)));
+    const failed = rejections(results);
+    if (failed.length > 0) throw combined('handling interruption messages', failed);
+    return settled;
+  }
+
+  async #findUrl(log: Logger): Promise<string> {
+    if (this.#url !== undefined) return this.#url;
+    const { sqs, queueName } = this.#options;
     try {
       const answer = await sqs.send(new GetQueueUrlCommand({ QueueName: queueName }));
-      url = answer.QueueUrl ?? '';
+      this.#url = answer.QueueUrl ?? '';
     } catch (error) {
       log.error('failed to create valid sqs provider', { queue: queueName, error });
       throw error;
     }
     log.debug('watching interruption queue', { queue: queueName });
-    return url;
+    return this.#url;
   }
 
-  async function remove(message: SqsMessage): Promise<void> {
-    await sqs.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: message.ReceiptHandle }));
-    metrics.interruptionDeleted.inc();
+  async #receive(url: string, signal: AbortSignal): Promise<readonly SqsMessage[]> {
+    const command = new ReceiveMessageCommand({
+      QueueUrl: url,
+      MaxNumberOfMessages: 10,
+      WaitTimeSeconds: WAIT_SECONDS,
+      VisibilityTimeout: WAIT_SECONDS,
+      MessageSystemAttributeNames: ['SentTimestamp'],
+      MessageAttributeNames: ['All'],
+    });
+    const answer = await this.#options.sqs.send(command, { abortSignal: signal });
+    return answer.Messages ?? [];
   }
 
   /** A message that fails stays in the queue and comes back; one that cannot be read is thrown away. */
-  async function handle(message: SqsMessage, log: Logger): Promise<void> {
+  async #handle(message: SqsMessage, log: Logger): Promise<void> {
+    const { queueName, metrics, clock } = this.#options;
     let parsed: Message;
     try {
       parsed = parseMessage(message.Body);
     } catch (error) {
       log.error('failed parsing interruption message', { queue: queueName, messageId: message.MessageId, error });
-      await remove(message);
+      await this.#remove(message);
       return;
     }
     metrics.interruptionReceived.inc({ message_type: parsed.kind });
-    await act(parsed.kind, parsed.instanceIds, options, log.with({ queue: queueName }));
+    await act(parsed.kind, parsed.instanceIds, this.#options, log.with({ queue: queueName }));
     if (parsed.timeMs !== undefined)
       metrics.interruptionSeconds.observe(Math.max(0, clock.now() - parsed.timeMs) / 1000);
-    await remove(message);
+    await this.#remove(message);
   }
 
-  return {
-    name: 'interruption',
-    singleton: true,
-    backOff: BACK_OFF,
-    async reconcile({ log, signal }) {
-      const QueueUrl = await queueUrl(log);
-      let messages: readonly SqsMessage[];
-      try {
-        const answer = await sqs.send(
-          new ReceiveMessageCommand({
-            QueueUrl,
-            MaxNumberOfMessages: 10,
-            WaitTimeSeconds: WAIT_SECONDS,
-            VisibilityTimeout: WAIT_SECONDS,
-            MessageSystemAttributeNames: ['SentTimestamp'],
-            MessageAttributeNames: ['All'],
-          }),
-          { abortSignal: signal },
-        );
-        messages = answer.Messages ?? [];
-      } catch (error) {
-        if (signal.aborted) return settled;
-        // The queue may have been made anew under another address.
-        url = undefined;
-        throw error;
-      }
-      const results = await Promise.allSettled(messages.map((message) => handle(message, log)));
-      const failed = rejections(results);
-      if (failed.length > 0) throw combined('handling interruption messages', failed);
-      return settled;
-    },
-  };
+  async #remove(message: SqsMessage): Promise<void> {
+    const { sqs, metrics } = this.#options;
+    await sqs.send(new DeleteMessageCommand({ QueueUrl: this.#url, ReceiptHandle: message.ReceiptHandle }));
+    metrics.interruptionDeleted.inc();
+  }
 }

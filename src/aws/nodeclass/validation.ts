@@ -28,6 +28,7 @@ import { parseKubelet } from './kubelet.ts';
 import { kubeletErrors, unsupportedKubelet } from './kubeletvalidation.ts';
 import type { Step, StepResult, StepTools } from './step.ts';
 
+const CONDITION = 'ValidationSucceeded';
 const AGAIN_MS = 10 * 60_000;
 const CACHE_TTL_MS = 30 * 60_000;
 const DEPENDENCIES = ['AMIsReady', 'InstanceProfileReady', 'SecurityGroupsReady', 'SubnetsReady'];
@@ -137,45 +138,72 @@ function tagFailure(nodeClass: EC2NodeClass): Failure | undefined {
   return hopeless('TagValidationFailed', message);
 }
 
-export function validationStep({ setCondition }: StepTools, options: ValidationOptions, cache: ValidationCache): Step {
-  const type = 'ValidationSucceeded';
+export function validationStep(tools: StepTools, options: ValidationOptions, cache: ValidationCache): Step {
+  const validation = new Validation(tools, options, cache);
+  return (nodeClass, log) => validation.run(nodeClass, log);
+}
 
-  const fail = (nodeClass: EC2NodeClass, failure: Failure): StepResult => ({
-    nodeClass: setCondition(nodeClass, {
-      type,
-      status: failure.status ?? 'False',
-      reason: failure.reason,
-      message: failure.message,
-    }),
-    ...(failure.againMs === undefined ? {} : { againMs: failure.againMs }),
-    ...(failure.error === undefined ? {} : { error: failure.error }),
-    ...(failure.terminal === true ? { terminal: true } : {}),
-  });
+class Validation {
+  readonly #tools: StepTools;
+  readonly #options: ValidationOptions;
+  readonly #cache: ValidationCache;
 
-  const applied = (nodeClass: EC2NodeClass, verdict: Verdict): StepResult => {
-    if (verdict.kind === 'again') return { nodeClass, againMs: 0 };
-    if (verdict.kind === 'passed')
-      return { nodeClass: setCondition(nodeClass, { type, status: 'True', message: '' }), againMs: AGAIN_MS };
-    return fail(nodeClass, { ...verdict, againMs: verdict.remember ? AGAIN_MS : 0 });
-  };
+  constructor(tools: StepTools, options: ValidationOptions, cache: ValidationCache) {
+    this.#tools = tools;
+    this.#options = options;
+    this.#cache = cache;
+  }
+
+  async run(nodeClass: EC2NodeClass, log: Logger): Promise<StepResult> {
+    const early = await this.#earlyResult(nodeClass);
+    if (early !== undefined) return early;
+    const known = this.#cache.get(nodeClass);
+    if (known !== undefined) return this.#applied(nodeClass, known);
+    try {
+      const verdict: Verdict = this.#options.disableDryRun ? { kind: 'passed' } : await this.#dryRun(nodeClass, log);
+      if (verdict.kind === 'passed' || (verdict.kind === 'refused' && verdict.remember))
+        this.#cache.set(nodeClass, verdict);
+      return this.#applied(nodeClass, verdict);
+    } catch (error) {
+      const invalid = causeOf(error, InvalidUserData);
+      if (invalid === undefined) return { nodeClass, error };
+      const message = `spec.userData is not what the ${familyOf(nodeClass).name} AMI family understands: ${invalid.message}`;
+      return this.#fail(nodeClass, { reason: 'InvalidUserData', message, error: invalid, terminal: true });
+    }
+  }
+
+  /** What is found out without trying a launch; undefined when all is well so far. */
+  async #earlyResult(nodeClass: EC2NodeClass): Promise<StepResult | undefined> {
+    const { types, nodeClassCel } = this.#options;
+    const cidr = await this.#cidrResult(nodeClass);
+    if (cidr !== undefined) return cidr;
+    const early = staticFailure(nodeClass, nodeClassCel) ?? dependencyFailure(nodeClass);
+    if (early !== undefined) return this.#fail(nodeClass, early);
+    if (!types.loaded && hasExpressions(parseKubelet(nodeClass.spec.kubelet))) return { nodeClass, againMs: 0 };
+    // The step before has reported it, and is tried again.
+    if (getCondition(nodeClass, 'PlacementGroupReady')?.reason === GROUP_UNKNOWN) return { nodeClass };
+    const late = expressionFailure(nodeClass, types) ?? tagFailure(nodeClass);
+    return late === undefined ? undefined : this.#fail(nodeClass, late);
+  }
 
   /** AL2023 nodes cannot join without the service CIDR. */
-  async function cidrResult(nodeClass: EC2NodeClass): Promise<StepResult | undefined> {
+  async #cidrResult(nodeClass: EC2NodeClass): Promise<StepResult | undefined> {
     if (familyOf(nodeClass).name !== 'AL2023') return undefined;
     try {
-      await options.cidr.resolve();
+      await this.#options.cidr.resolve();
       return undefined;
     } catch (error) {
       if (isServerFault(error)) return { nodeClass, againMs: 0 };
       if (isUnanswered(error)) return { nodeClass, error };
       const message = 'Failed to detect the cluster CIDR';
       const cause = new Error(`failed to detect the cluster CIDR, ${(error as Error).message}`, { cause: error });
-      return fail(nodeClass, { reason: 'ClusterCIDRResolutionFailed', message, error: cause });
+      return this.#fail(nodeClass, { reason: 'ClusterCIDRResolutionFailed', message, error: cause });
     }
   }
 
-  async function dryRun(nodeClass: EC2NodeClass, log: Logger): Promise<Verdict> {
-    const { types, informers, placementGroups, cluster, cidr, region, reservedCapacity, templates, ec2 } = options;
+  async #dryRun(nodeClass: EC2NodeClass, log: Logger): Promise<Verdict> {
+    const { types, informers, placementGroups, cluster, cidr, region, reservedCapacity, templates, ec2 } =
+      this.#options;
     const group = await placementGroups.current(nodeClass);
     const launchable = (await types.list(nodeClass)).filter((each) =>
       canLaunch(types.info(each.name) ?? {}, nodeClass, familyOf(nodeClass), group),
@@ -210,35 +238,28 @@ export function validationStep({ setCondition }: StepTools, options: ValidationO
     return fleet.kind === 'passed' ? tryInstance(ec2, input) : fleet;
   }
 
-  /** What is found out without trying a launch; undefined when all is well so far. */
-  async function earlyResult(nodeClass: EC2NodeClass): Promise<StepResult | undefined> {
-    const cidr = await cidrResult(nodeClass);
-    if (cidr !== undefined) return cidr;
-    const early = staticFailure(nodeClass, options.nodeClassCel) ?? dependencyFailure(nodeClass);
-    if (early !== undefined) return fail(nodeClass, early);
-    if (!options.types.loaded && hasExpressions(parseKubelet(nodeClass.spec.kubelet))) return { nodeClass, againMs: 0 };
-    // The step before has reported it, and is tried again.
-    if (getCondition(nodeClass, 'PlacementGroupReady')?.reason === GROUP_UNKNOWN) return { nodeClass };
-    const late = expressionFailure(nodeClass, options.types) ?? tagFailure(nodeClass);
-    return late === undefined ? undefined : fail(nodeClass, late);
+  #applied(nodeClass: EC2NodeClass, verdict: Verdict): StepResult {
+    if (verdict.kind === 'again') return { nodeClass, againMs: 0 };
+    if (verdict.kind === 'passed') {
+      const passed = { type: CONDITION, status: 'True', message: '' } as const;
+      return { nodeClass: this.#tools.setCondition(nodeClass, passed), againMs: AGAIN_MS };
+    }
+    return this.#fail(nodeClass, { ...verdict, againMs: verdict.remember ? AGAIN_MS : 0 });
   }
 
-  return async (nodeClass, log) => {
-    const early = await earlyResult(nodeClass);
-    if (early !== undefined) return early;
-    const known = cache.get(nodeClass);
-    if (known !== undefined) return applied(nodeClass, known);
-    try {
-      const verdict: Verdict = options.disableDryRun ? { kind: 'passed' } : await dryRun(nodeClass, log);
-      if (verdict.kind === 'passed' || (verdict.kind === 'refused' && verdict.remember)) cache.set(nodeClass, verdict);
-      return applied(nodeClass, verdict);
-    } catch (error) {
-      const invalid = causeOf(error, InvalidUserData);
-      if (invalid === undefined) return { nodeClass, error };
-      const message = `spec.userData is not what the ${familyOf(nodeClass).name} AMI family understands: ${invalid.message}`;
-      return fail(nodeClass, { reason: 'InvalidUserData', message, error: invalid, terminal: true });
-    }
-  };
+  #fail(nodeClass: EC2NodeClass, failure: Failure): StepResult {
+    return {
+      nodeClass: this.#tools.setCondition(nodeClass, {
+        type: CONDITION,
+        status: failure.status ?? 'False',
+        reason: failure.reason,
+        message: failure.message,
+      }),
+      ...(failure.againMs === undefined ? {} : { againMs: failure.againMs }),
+      ...(failure.error === undefined ? {} : { error: failure.error }),
+      ...(failure.terminal === true ? { terminal: true } : {}),
+    };
+  }
 }
 
 const poolsOf = (informers: Informers, nodeClass: EC2NodeClass): readonly NodePool[] =>

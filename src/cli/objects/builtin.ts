@@ -2,18 +2,21 @@
  * Instance types without an account: the local world's catalogue and prices, seen through a NodeClass the way the EC2
  * provider sees those of AWS.
  */
+import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { familyOf } from '../../aws/amis/families.ts';
+import { type AmiFamily, familyOf } from '../../aws/amis/families.ts';
 import { capacityOf, estimatedMemory } from '../../aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../aws/instancetypes/compatibility.ts';
 import { typeRequirements } from '../../aws/instancetypes/labels.ts';
 import { overheadOf } from '../../aws/instancetypes/overhead.ts';
 import { eniLimitedPods, podLimit } from '../../aws/instancetypes/pods.ts';
-import { parseKubelet } from '../../aws/nodeclass/kubelet.ts';
+import type { Zone as OfferedZone } from '../../aws/instancetypes/zones.ts';
+import { type Kubelet, parseKubelet } from '../../aws/nodeclass/kubelet.ts';
 import { baseOfferings } from '../../aws/offerings/offerings.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
+import type { Catalogue } from '../../local/aws/options.ts';
 import { InputError, messageOf } from './errors.ts';
 import { DEFAULT_REGION, placesOf, type Zone, zonesOfClass } from './places.ts';
 import type { Manifest } from './read.ts';
@@ -41,77 +44,97 @@ export function builtInTypes(
   manifests: readonly Manifest[],
   nowMs: number,
 ): (nodePool: NodePool) => readonly InstanceType[] {
-  const { region, zones: allZones } = placesOf(manifests);
-  const catalogue = ruleBuiltCatalogue(allZones, PRICE_SEED);
+  const { region, zones } = placesOf(manifests);
+  const world: World = { region, allZones: zones, catalogue: ruleBuiltCatalogue(zones, PRICE_SEED), nowMs };
   const classes = manifests.filter(({ object }) => object.kind === 'EC2NodeClass');
   const known = new Map<string, readonly InstanceType[]>();
-
-  const typesOf = (spec: EC2NodeClass['spec'], own: readonly Zone[], where: string): readonly InstanceType[] => {
-    const subnets = (own.length > 0 ? own : allZones).map((zone) => ({
-      id: `subnet-${zone.id}`,
-      zone: zone.name,
-      zoneID: zone.id,
-    }));
-    const nodeClass: EC2NodeClass = {
-      apiVersion: 'karpenter.k8s.aws/v1',
-      kind: 'EC2NodeClass',
-      metadata: { name: 'default' },
-      spec,
-      status: { subnets },
-    };
-    const kubelet = kubeletOf(spec, where);
-    const family = familyOf(nodeClass);
-    const zones = subnets.map(({ id, zone, zoneID }) => ({ name: zone, id: zoneID, subnetIds: [id] }));
-    return catalogue.types.map((info): InstanceType => {
-      const name = info.InstanceType ?? '';
-      const offeredIn = new Set(catalogue.zonesOf(name));
-      const pods = podLimit(info, nodeClass, kubelet, { family, reservedEnis: RESERVED_ENIS });
-      const capacity = capacityOf(info, nodeClass, {
-        family,
-        pods,
-        memoryOverheadPercent: MEMORY_OVERHEAD,
-        discoveredMemory: undefined,
-      });
-      return {
-        name,
-        requirements: typeRequirements(info, { region, family, zones, offeredIn, reservations: [] }),
-        capacity,
-        overhead: overheadOf(kubelet, {
-          vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
-          pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,
-          memory: estimatedMemory(info, MEMORY_OVERHEAD),
-          ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
-        }),
-        offerings: baseOfferings(info, {
-          allZones: allZones.map((zone) => zone.name),
-          zones,
-          offeredIn,
-          launchable: canLaunch(info, nodeClass, family, undefined),
-          placementGroup: undefined,
-          onDemandPrice: catalogue.onDemandUsd,
-          spotPrice: (type, zone) => catalogue.spotUsd(type, zone, nowMs),
-          shortage: () => undefined,
-        }),
-      };
-    });
-  };
 
   return (nodePool) => {
     const { name } = nodePool.spec.template.spec.nodeClassRef;
     let types = known.get(name);
     if (types === undefined) {
       const manifest = classes.find(({ object }) => object.metadata.name === name);
-      types =
-        manifest === undefined
-          ? typesOf(DEFAULT_SPEC, [], 'built-in NodeClass')
-          : typesOf(
-              stored<EC2NodeClass>(manifest).spec,
-              distinctZones(manifest.object as EC2NodeClass),
-              manifest.where,
-            );
+      types = typesOf(world, manifest === undefined ? plainView(world) : viewOf(world, manifest));
       known.set(name, types);
     }
     return types;
+  };
+}
+
+interface World {
+  readonly region: string;
+  readonly allZones: readonly Zone[];
+  readonly catalogue: Catalogue;
+  readonly nowMs: number;
+}
+
+/** What of a NodeClass decides which types it shows, and how. */
+interface View {
+  readonly nodeClass: EC2NodeClass;
+  readonly kubelet: Kubelet;
+  readonly family: AmiFamily;
+  readonly zones: readonly OfferedZone[];
+}
+
+const plainView = ({ allZones }: World): View => viewIn(allZones, DEFAULT_SPEC, 'built-in NodeClass');
+
+function viewOf({ allZones }: World, manifest: Manifest): View {
+  const { spec } = stored<EC2NodeClass>(manifest);
+  const own = distinctZones(manifest.object as EC2NodeClass);
+  return viewIn(own.length > 0 ? own : allZones, spec, manifest.where);
+}
+
+function viewIn(zones: readonly Zone[], spec: EC2NodeClass['spec'], where: string): View {
+  const subnets = zones.map((zone) => ({ id: `subnet-${zone.id}`, zone: zone.name, zoneID: zone.id }));
+  const nodeClass: EC2NodeClass = {
+    apiVersion: 'karpenter.k8s.aws/v1',
+    kind: 'EC2NodeClass',
+    metadata: { name: 'default' },
+    spec,
+    status: { subnets },
+  };
+  return {
+    nodeClass,
+    kubelet: kubeletOf(spec, where),
+    family: familyOf(nodeClass),
+    zones: subnets.map(({ id, zone, zoneID }) => ({ name: zone, id: zoneID, subnetIds: [id] })),
+  };
+}
+
+const typesOf = (world: World, view: View): readonly InstanceType[] =>
+  world.catalogue.types.map((info) => typeOf(info, world, view));
+
+function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: World, view: View): InstanceType {
+  const { nodeClass, kubelet, family, zones } = view;
+  const name = info.InstanceType ?? '';
+  const offeredIn = new Set(catalogue.zonesOf(name));
+  const pods = podLimit(info, nodeClass, kubelet, { family, reservedEnis: RESERVED_ENIS });
+  const capacity = capacityOf(info, nodeClass, {
+    family,
+    pods,
+    memoryOverheadPercent: MEMORY_OVERHEAD,
+    discoveredMemory: undefined,
+  });
+  return {
+    name,
+    requirements: typeRequirements(info, { region, family, zones, offeredIn, reservations: [] }),
+    capacity,
+    overhead: overheadOf(kubelet, {
+      vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
+      pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,
+      memory: estimatedMemory(info, MEMORY_OVERHEAD),
+      ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
+    }),
+    offerings: baseOfferings(info, {
+      allZones: allZones.map((zone) => zone.name),
+      zones,
+      offeredIn,
+      launchable: canLaunch(info, nodeClass, family, undefined),
+      placementGroup: undefined,
+      onDemandPrice: catalogue.onDemandUsd,
+      spotPrice: (type, zone) => catalogue.spotUsd(type, zone, nowMs),
+      shortage: () => undefined,
+    }),
   };
 }
 
@@ -142,7 +165,7 @@ export function inventedClasses(manifests: readonly Manifest[]): readonly string
   });
 }
 
-function kubeletOf(spec: EC2NodeClass['spec'], where: string): ReturnType<typeof parseKubelet> {
+function kubeletOf(spec: EC2NodeClass['spec'], where: string): Kubelet {
   try {
     return parseKubelet(spec.kubelet);
   } catch (error) {
