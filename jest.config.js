@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 // One project per kind of suite, so that each can be run alone: `npx jest --selectProjects unit`.
 const swc = [
   '@swc/jest',
@@ -31,5 +33,5 @@ export default {
   // Not for any wait of a test, which has a limit of its own, but for machines that are busy.
   testTimeout: 300_000,
   // Scenarios wait more than they compute, and their time stands still while others do.
-  maxWorkers: '200%',
+  maxWorkers: 2 * availableParallelism(),
 };

@@ -375,6 +375,8 @@ describe('its network', () => {
       spec: { clusterIP: 'fd00:ec2::a' },
     } as never);
     await account.restart();
+    // else the claim could be one that the process before has launched already
+    account.clock.forward(2_000);
     await account.reconcile('providers.pricing');
     await apply({ ipPrefixCount: 1 });
     const { template, userData } = await launch();
