@@ -31,7 +31,7 @@ import {
   isStaticallyDrifted,
   isSubnetDrifted,
 } from './drift.ts';
-import type { Launcher } from './fleet/launch.ts';
+import type { Launcher } from './fleet/fleet-launch.ts';
 import { Orphans } from './instances/adoption.ts';
 import { claimOf, claimStatus, instanceLabels } from './instances/claim.ts';
 import { type Instance, instanceIdOf, isTerminating } from './instances/instance.ts';

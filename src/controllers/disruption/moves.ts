@@ -1,6 +1,6 @@
 /**
  * Remembers what consolidation has moved, in this process: whether it lasted, what it saved, and which moves are not to
- * be repeated soon. `movewatch.ts` follows the moves.
+ * be repeated soon. `move-watch.ts` follows the moves.
  *
  *   watched ──30 minutes──▶ kept
  *      └──capacity bought again for its pods, or a replacement gone──▶ undone

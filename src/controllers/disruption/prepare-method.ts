@@ -11,9 +11,9 @@ import { yielding } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
+import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './disruption-events.ts';
 import { setAllowance } from './measures.ts';
-import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './notes.ts';
-import { publishProtection } from './podnotes.ts';
+import { publishProtection } from './pod-events.ts';
 import type { DisruptionQueue } from './queue.ts';
 import type { OpenSession } from './simulation-session.ts';
 

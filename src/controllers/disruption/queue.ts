@@ -20,9 +20,9 @@ import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import { retried } from '../retry.ts';
 import { snakeCase } from '../text.ts';
+import { publishLaunching, publishTerminating, publishWaiting } from './disruption-events.ts';
 import { untaint, withdrawReason } from './marks.ts';
 import { MoveHistory } from './moves.ts';
-import { publishLaunching, publishTerminating, publishWaiting } from './notes.ts';
 import type { Order } from './order.ts';
 
 const POLL_MS = 1000;

@@ -6,6 +6,7 @@ import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
+import { publishNotes } from './disruption-events.ts';
 import { together } from './failures.ts';
 import {
   countFailedValidations,
@@ -14,7 +15,6 @@ import {
   observeEvaluations,
   setEligible,
 } from './measures.ts';
-import { publishNotes } from './notes.ts';
 import type { MethodPreparer } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { describe, podsByKey, startCommand } from './start.ts';

@@ -3,7 +3,7 @@ import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts
 import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { Controller } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
-import { nodeClassKinds, nodeClassLabel } from '../nodeclasses.ts';
+import { nodeClassKinds, nodeClassLabel } from '../node-classes.ts';
 import { nodePoolMetrics } from './nodepools.ts';
 import { NodeMetrics } from './nodes.ts';
 import { podMetrics } from './pods.ts';

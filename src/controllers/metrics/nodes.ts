@@ -30,7 +30,7 @@ import {
 } from '../../observe/metrics/nodes.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
-import { clusterStateMetrics } from './clusterstate.ts';
+import { clusterStateMetrics } from './cluster-state.ts';
 import { type Labels, OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 5_000;

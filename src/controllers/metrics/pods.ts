@@ -8,7 +8,7 @@ import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { PODS_STATE } from '../../observe/metrics/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
-import { PodWaits } from './podwaits.ts';
+import { PodWaits } from './pod-waits.ts';
 import { type Labels, OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 30_000;

@@ -11,7 +11,7 @@ import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
 import { SHARED_STATUS_PREFIX, type StatusFields, statusPrefix } from '../../observe/metrics/status.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { Deps } from '../deps.ts';
-import { type ConditionMetrics, conditionMetrics } from './conditionmetrics.ts';
+import { type ConditionMetrics, conditionMetrics } from './condition-metrics.ts';
 import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
 import type { Labels } from './series.ts';
 

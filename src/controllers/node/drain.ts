@@ -1,7 +1,7 @@
 /** Which pods leave a node next: applications before daemons, critical ones last. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet, isTerminating, isWaitingForEviction } from '../../engine/pods.ts';
-import { needsForceDelete } from './forcedelete.ts';
+import { needsForceDelete } from './force-delete.ts';
 
 export interface DrainPlan {
   /** Pods to ask or force off the node now. */

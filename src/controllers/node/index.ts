@@ -1,11 +1,11 @@
 /** The controllers of Nodes. */
 import type { Controller } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
-import { EvictionQueue } from './evictionqueue.ts';
-import { Evictions } from './evictions.ts';
+import { EvictionQueue } from './eviction-queue.ts';
 import { NodeHealth } from './health.ts';
 import { hydration } from './hydration.ts';
-import { NodeTermination } from './termination.ts';
+import { NodeTermination } from './node-termination.ts';
+import { Evictions } from './pending-evictions.ts';
 
 export function nodeControllers(deps: Deps): readonly Controller[] {
   const evictions = new Evictions(deps.clock);

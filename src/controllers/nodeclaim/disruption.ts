@@ -23,7 +23,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { isSame, nodeClassKinds } from '../nodeclasses.ts';
+import { isSame, nodeClassKinds } from '../node-classes.ts';
 import { driftCheck } from './drift.ts';
 import { withCondition } from './step.ts';
 

@@ -8,7 +8,7 @@ import { EXPIRED } from '../../observe/events/nodeclaims.ts';
 import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
-import { OwnWrites } from '../ownwrites.ts';
+import { OwnWrites } from '../own-writes.ts';
 import { unreadableFields } from './unreadable.ts';
 
 export function expiration(deps: Deps): Reconciler<NodeClaim> {

@@ -5,7 +5,7 @@ import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { nodeClassLabel } from '../nodeclasses.ts';
+import { nodeClassLabel } from '../node-classes.ts';
 
 export function hydration({ client, cluster, settings }: Deps): Reconciler<NodeClaim> {
   return {

@@ -9,7 +9,7 @@ import { formatTaint, sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
-import type { OwnWrites } from '../ownwrites.ts';
+import type { OwnWrites } from '../own-writes.ts';
 import { deviceDrivers, type Lack } from './devices.ts';
 import { done, refreshed, type Step, type StepResult, withCondition } from './step.ts';
 

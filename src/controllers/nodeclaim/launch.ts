@@ -11,8 +11,8 @@ import { INSUFFICIENT_CAPACITY_ERROR } from '../../observe/events/nodeclaims.ts'
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
+import type { LaunchRetries } from './launch-retries.ts';
 import type { LaunchedInstances } from './launched.ts';
-import type { LaunchRetries } from './launchretries.ts';
 import { done, messageOf, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
 
 export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): Step {

@@ -19,16 +19,16 @@ import {
 } from '../../kube/reconciler.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { OwnWrites } from '../ownwrites.ts';
+import { OwnWrites } from '../own-writes.ts';
+import { ClaimTermination } from './claim-termination.ts';
 import { claimsOfSlices } from './devices.ts';
 import { initialization } from './initialization.ts';
 import { launch } from './launch.ts';
+import { LaunchRetries } from './launch-retries.ts';
 import { LaunchedInstances } from './launched.ts';
-import { LaunchRetries } from './launchretries.ts';
 import { liveness } from './liveness.ts';
 import { registration } from './registration.ts';
 import { messageOf, type Step, type StepResult } from './step.ts';
-import { ClaimTermination } from './termination.ts';
 
 const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
 const RANGE = { min: 1000, max: 5000 };

@@ -10,7 +10,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { publishDeparture } from '../departures.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
-import { recordRegistration } from './poolhealth.ts';
+import { recordRegistration } from './pool-health.ts';
 import { done, type Step } from './step.ts';
 
 interface Limit {

@@ -20,9 +20,9 @@ import { UNREGISTERED_TAINT_MISSING } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { NODES_CREATED } from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
-import type { OwnWrites } from '../ownwrites.ts';
+import type { OwnWrites } from '../own-writes.ts';
 import { askHooks, type HookResults } from './hooks.ts';
-import { recordRegistration } from './poolhealth.ts';
+import { recordRegistration } from './pool-health.ts';
 import { done, refreshed, type Step, type StepResult, withCondition } from './step.ts';
 
 const TYPE = 'Registered';

@@ -12,7 +12,7 @@ import { writeChanges } from '../../kube/patch.ts';
 import { after, type KeyedWorker } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import { nodeClassKinds } from '../nodeclasses.ts';
+import { nodeClassKinds } from '../node-classes.ts';
 import type { Overlays } from './overlays.ts';
 
 const REVIEW_MS = 6 * 3600_000;

@@ -13,7 +13,7 @@ import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { findNodeClass } from '../nodeclasses.ts';
+import { findNodeClass } from '../node-classes.ts';
 import { nodeClassesOfPools } from './triggers.ts';
 
 const TYPE = 'NodeClassReady';

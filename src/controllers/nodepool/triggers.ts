@@ -1,7 +1,7 @@
 /** Wakes the NodePools that refer to a NodeClass when it changes. */
 import type { Trigger } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
-import { isSame, nodeClassKinds } from '../nodeclasses.ts';
+import { isSame, nodeClassKinds } from '../node-classes.ts';
 
 export function nodeClassesOfPools({ cloud, cluster }: Deps): readonly Trigger[] {
   return nodeClassKinds(cloud).map((kind) => ({

@@ -15,7 +15,7 @@ import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import { nodeClassKinds } from '../nodeclasses.ts';
+import { nodeClassKinds } from '../node-classes.ts';
 import type { HeldPods } from './held-pods.ts';
 import { type Suitability, suitability, unexplained } from './lacks.ts';
 import { publishBoughtInVain, publishNotBound } from './not-bound.ts';

@@ -1,11 +1,11 @@
 /** When calls that come together are sent, in virtual time, and what is told of them. */
 import { CreateFleetCommand, DescribeInstancesCommand, type EC2Client } from '@aws-sdk/client-ec2';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Batcher } from '../../../src/aws/batcher.ts';
-import { Fleets } from '../../../src/aws/fleet/batch.ts';
+import { Fleets } from '../../../src/aws/fleet/fleet-batch.ts';
 import { fleetRequest } from '../../../src/aws/fleet/request.ts';
 import { Instances } from '../../../src/aws/instances/instances.ts';
 import { awsMetrics } from '../../../src/aws/metrics.ts';
+import { Batcher } from '../../../src/aws/request-batcher.ts';
 import { noShifts } from '../../../src/aws/zonalshift/zonalshift.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';

@@ -8,7 +8,7 @@ import type { Deps } from '../../../src/controllers/deps.ts';
 import { askHooks } from '../../../src/controllers/nodeclaim/hooks.ts';
 import { LaunchedInstances } from '../../../src/controllers/nodeclaim/launched.ts';
 import { NodeClaimLifecycle } from '../../../src/controllers/nodeclaim/lifecycle.ts';
-import { stateGarbageCollection } from '../../../src/controllers/nodeclaim/stategc.ts';
+import { stateGarbageCollection } from '../../../src/controllers/nodeclaim/state-garbage-collection.ts';
 import { shortened } from '../../../src/controllers/nodeclaim/step.ts';
 import type { Ref } from '../../../src/kube/client.ts';
 import { silent } from '../../../src/observe/logger.ts';

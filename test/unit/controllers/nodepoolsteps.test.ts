@@ -11,11 +11,11 @@ import {
 } from '../../../src/api/labels.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
-import { recordRegistration } from '../../../src/controllers/nodeclaim/poolhealth.ts';
+import { recordRegistration } from '../../../src/controllers/nodeclaim/pool-health.ts';
 import { counter } from '../../../src/controllers/nodepool/counter.ts';
 import { hash } from '../../../src/controllers/nodepool/hash.ts';
 import { readiness } from '../../../src/controllers/nodepool/readiness.ts';
-import { registrationHealth } from '../../../src/controllers/nodepool/registrationhealth.ts';
+import { registrationHealth } from '../../../src/controllers/nodepool/registration-health.ts';
 import { validation } from '../../../src/controllers/nodepool/validation.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import type { Controller } from '../../../src/kube/reconciler.ts';

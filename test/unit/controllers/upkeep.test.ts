@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import { DO_NOT_DISRUPT_ANNOTATION, EC2_NODECLASS_LABEL } from '../../../src/api/labels.ts';
 import { concurrency, globalLimit } from '../../../src/controllers/concurrency.ts';
-import { OwnWrites } from '../../../src/controllers/ownwrites.ts';
+import { OwnWrites } from '../../../src/controllers/own-writes.ts';
 import { retried } from '../../../src/controllers/retry.ts';
 import { firstFew, snakeCase } from '../../../src/controllers/text.ts';
 import { ApiError } from '../../../src/kube/client.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { NODE, NODE_POOL } from '../../../src/api/kinds.ts';
+import { verdictNotes } from '../../../src/controllers/disruption/verdict-events.ts';
 import { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
-import { verdictNotes } from '../../../src/controllers/disruption/verdictnotes.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { StateNode } from '../../../src/engine/model.ts';
 import type { EventNote } from '../../../src/kube/events.ts';

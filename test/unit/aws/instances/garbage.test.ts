@@ -1,7 +1,7 @@
 /** Which instances are given back because nobody owns them, and how often that is looked at. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { instanceGarbageCollection } from '../../../../src/aws/instances/garbagecollection.ts';
+import { instanceGarbageCollection } from '../../../../src/aws/instances/garbage-collection.ts';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
 import type { Instances } from '../../../../src/aws/instances/instances.ts';
 import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';

@@ -4,7 +4,7 @@ import type { SQSClient } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from '@jest/globals';
 import type { ActOptions } from '../../../../src/aws/interruption/act.ts';
 import { interruption } from '../../../../src/aws/interruption/controller.ts';
-import { instanceStatus } from '../../../../src/aws/interruption/instancestatus.ts';
+import { instanceStatus } from '../../../../src/aws/interruption/instance-status.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import type { Singleton } from '../../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';

@@ -9,7 +9,7 @@ import type { Instance } from '../../../../src/aws/instances/instance.ts';
 import { nodeClaimOf } from '../../../../src/controllers/claims.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { registration } from '../../../../src/controllers/nodeclaim/registration.ts';
-import { OwnWrites } from '../../../../src/controllers/ownwrites.ts';
+import { OwnWrites } from '../../../../src/controllers/own-writes.ts';
 import { compatibleOfferings, requirementsOf } from '../../../../src/engine/instance-types.ts';
 import type { PlannedClaim, Snapshot } from '../../../../src/engine/model.ts';
 import { podKey } from '../../../../src/engine/pods.ts';

@@ -9,9 +9,9 @@ import type { ClusterState } from '../../state/cluster.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
+import { publishSavings, publishUndone } from './disruption-events.ts';
 import { countMove, recordSavings } from './measures.ts';
 import { type Move, type MoveHistory, savingsUntil, type Undoing } from './moves.ts';
-import { publishSavings, publishUndone } from './notes.ts';
 
 /** Times in the accounts are exact to this. */
 const INTERVAL_MS = 10_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Batcher } from '../../../src/aws/batcher.ts';
+import { Batcher } from '../../../src/aws/request-batcher.ts';
 import type { Clock } from '../../../src/kube/clock.ts';
 
 /** Time that passes only when told to. */

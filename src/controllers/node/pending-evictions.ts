@@ -1,4 +1,4 @@
-/** The pods that are to leave their nodes, and by when. Filled by draining nodes, worked off by `evictionqueue.ts`. */
+/** The pods that are to leave their nodes, and by when. Filled by draining nodes, worked off by `eviction-queue.ts`. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 

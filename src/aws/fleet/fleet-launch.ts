@@ -34,7 +34,6 @@ import type { PlacementGroup, PlacementGroups } from '../placementgroups/placeme
 import type { Reservations } from '../reservations/reservations.ts';
 import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
-import type { FleetAnswer, Fleets } from './batch.ts';
 import { launchError, noteFleetErrors } from './failures.ts';
 import {
   chooseCapacityType,
@@ -43,6 +42,7 @@ import {
   MAX_FLEET_TYPES,
   type Rejection,
 } from './filters.ts';
+import type { FleetAnswer, Fleets } from './fleet-batch.ts';
 import { fleetRequest, overridesOf, type TemplateConfig } from './request.ts';
 
 /** With fewer types, falling back from spot to on-demand gets likely. */

@@ -4,8 +4,8 @@ import type { Condition } from '../../api/kubernetes.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { planDrain } from './drain.ts';
-import type { Evictions } from './evictions.ts';
 import { failedDraining } from './notes.ts';
+import type { Evictions } from './pending-evictions.ts';
 import { conditioned, type Step } from './step.ts';
 
 const POLL_MS = 1_000;

@@ -21,7 +21,7 @@ import {
   NODECLAIMS_TERMINATION_DURATION_SECONDS,
 } from '../../observe/metrics/nodeclaims.ts';
 import type { Deps } from '../deps.ts';
-import type { OwnWrites } from '../ownwrites.ts';
+import type { OwnWrites } from '../own-writes.ts';
 import type { LaunchedInstances } from './launched.ts';
 import { withCondition } from './step.ts';
 import { type UnreadableFields, unreadableFields } from './unreadable.ts';

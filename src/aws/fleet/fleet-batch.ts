@@ -2,9 +2,9 @@
 import type { CreateFleetCommandOutput, CreateFleetError, CreateFleetInstance, EC2Client } from '@aws-sdk/client-ec2';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { Batcher } from '../batcher.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
+import { Batcher } from '../request-batcher.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import { FleetCall } from './fleet-call.ts';
 import type { FleetRequest, TemplateConfig } from './request.ts';

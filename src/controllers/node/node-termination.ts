@@ -24,16 +24,16 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { OwnWrites } from '../ownwrites.ts';
+import { OwnWrites } from '../own-writes.ts';
 import { deadlineOf } from './deadline.ts';
 import { detaching } from './detaching.ts';
-import { draining } from './draining.ts';
-import type { Evictions } from './evictions.ts';
+import { draining } from './draining-condition.ts';
 import { isManagedNode } from './managed.ts';
+import type { Evictions } from './pending-evictions.ts';
 import type { Leaving, Progress, Step } from './step.ts';
 import { withDisruptedTaint } from './taint.ts';
 import { terminating } from './terminating.ts';
-import { type TerminationMeter, terminationMeter } from './terminationmetrics.ts';
+import { type TerminationMeter, terminationMeter } from './termination-metrics.ts';
 
 const RANGE = { min: 100, max: 5_000 };
 /** The Node's own events do not tell when its claim's last change has arrived in the cache. */
