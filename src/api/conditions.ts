@@ -127,12 +127,15 @@ function replaceCondition<T extends Conditioned>(
     observedGeneration: generationOf(object),
   };
   if (before && sameCondition(before, next)) return object;
-  const others = conditionsOf(object)
-    .filter((condition) => condition.type !== update.type)
-    .map((condition) =>
-      object.metadata.deletionTimestamp ? { ...condition, observedGeneration: generationOf(object) } : condition,
-    );
-  return withConditions(object, ordered([...others, next], set));
+  const all = conditionsOf(object).map((condition) =>
+    object.metadata.deletionTimestamp ? { ...condition, observedGeneration: generationOf(object) } : condition,
+  );
+  // Times are to the second. Within one, the order of the list says which status changed last.
+  const changed =
+    before?.status === update.status
+      ? all.map((condition) => (condition.type === update.type ? next : condition))
+      : [...all.filter((condition) => condition.type !== update.type), next];
+  return withConditions(object, ordered(changed, set));
 }
 
 const sameCondition = (left: Condition, right: Condition): boolean =>
@@ -164,9 +167,10 @@ function ordered(conditions: readonly Condition[], { root }: ConditionSet): Cond
 /** What Ready must say, given the conditions that it depends on. */
 function rootOf(object: Conditioned, set: ConditionSet): ConditionUpdate {
   const generation = generationOf(object);
-  const unhealthy = set.dependents
-    .map((type) => getCondition(object, type) ?? ({ type, status: 'Unknown' } as const satisfies Condition))
+  const unhealthy = conditionsOf(object)
+    .filter(({ type }) => set.dependents.includes(type))
     .filter((condition) => condition.status !== 'True' || condition.observedGeneration !== generation)
+    .toReversed()
     .sort((left, right) => transitionMs(right) - transitionMs(left));
   if (unhealthy.length === 0) return { type: set.root, status: 'True' };
   const failed = unhealthy.some(
