@@ -53,6 +53,15 @@ export const isTrue = (object: Conditioned, type: string): boolean => getConditi
 
 export const isFalse = (object: Conditioned, type: string): boolean => getCondition(object, type)?.status === 'False';
 
+/** Reasons of conditions that only wait for others. */
+const WAITING: ReadonlySet<string | undefined> = new Set(['AwaitingReconciliation', 'DependenciesNotReady']);
+
+/** The conditions that keep an object from being Ready and say why; those that only wait for others are left out. */
+export const causesOf = (object: Conditioned): readonly Condition[] =>
+  conditionsOf(object).filter(
+    ({ type, status, reason, message }) => type !== READY && status !== 'True' && message && !WAITING.has(reason),
+  );
+
 /** RFC 3339 with whole seconds, as Kubernetes stores times. */
 export const timestamp = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
