@@ -248,7 +248,7 @@ function nodeClassSteps(
   const tools = stepTools(() => clock.now(), reservedCapacity);
   return [
     fieldsStep(tools),
-    amiStep(tools, parts.amis),
+    amiStep(tools, parts.amis, clients.region),
     ...(reservedCapacity ? [reservationStep(tools, parts.reservations, clock)] : []),
     placementGroupStep(tools, placementGroups),
     subnetStep(tools, parts.subnets),
@@ -283,6 +283,7 @@ function nodeClasses(
   const { settings, client, informers, events } = context;
   return nodeClassController({
     client,
+    events,
     steps,
     conditions: settings.featureGates.reservedCapacity ? EC2NODECLASS_RESERVED_CONDITIONS : EC2NODECLASS_CONDITIONS,
     terminate: (nodeClass) =>
