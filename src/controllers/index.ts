@@ -1,6 +1,6 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
-import { methodsAsked } from '../engine/disruption/review.ts';
+import { enabledMethods } from '../engine/disruption/review.ts';
 import { PodHolds } from '../engine-worker/pod-holds.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
@@ -64,7 +64,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   const purchases = new Purchases(deps, held, holds);
   const queue = new DisruptionQueue(deps, moves);
   const { consolidation, featureGates } = settings;
-  const methods = methodsAsked({ consolidation, staticCapacity: featureGates.staticCapacity });
+  const methods = enabledMethods({ consolidation, staticCapacity: featureGates.staticCapacity });
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),

@@ -97,7 +97,7 @@ export interface SerializedMethodResult extends Omit<MethodResult, 'commands' | 
   readonly weighed?: readonly SerializedEvaluation[];
 }
 
-/** What a worker can be asked, by kind. */
+/** Requests to a worker, by kind. */
 export interface Requests {
   readonly solve: SolveRequest;
   readonly simulate: SimulateRequest;

@@ -1,4 +1,4 @@
-/** A disruption method's input and result on their way to and from a worker, whose objects are copies. */
+/** A disruption method's input and result as they are sent to and from a worker, whose objects are copies. */
 import type { NodePool } from '../api/nodepool.ts';
 import type { Candidate } from '../engine/disruption/candidates/candidates.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';

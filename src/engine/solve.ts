@@ -1,5 +1,5 @@
 /**
- * Where pending pods go: on nodes that exist or are on their way, or on nodes to buy. A pure function of its arguments:
+ * Where pending pods go: on nodes that exist or are launching, or on nodes to buy. A pure function of its arguments:
  * the same snapshot gives the same plan.
  */
 import type { Pod } from '../api/kubernetes.ts';

@@ -1,7 +1,7 @@
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { INSTANCE_PROFILE_ANNOTATION } from '../../api/labels.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import type { Informers } from '../../kube/client.ts';
-import { inBatches } from '../../kube/parallel.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { InstanceProfiles } from './instanceprofiles.ts';
 import { clusterPath, type Scope } from './names.ts';
@@ -29,7 +29,7 @@ export const instanceProfileGarbageCollection = (
         .map((claim) => claim.metadata.annotations?.[INSTANCE_PROFILE_ANNOTATION]),
     ]);
     const unused = names.filter((name) => !used.has(name) && !profiles.isProtected(name));
-    await inBatches(unused, 1, async (name) => {
+    await withBoundedConcurrency(unused, 1, async (name) => {
       await profiles.delete(name);
       log.info('garbage collected instance profile', { 'instance-profile': name });
     });

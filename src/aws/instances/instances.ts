@@ -141,7 +141,7 @@ export class Instances {
     }
   }
 
-  /** Keeps what a launch told of an instance, until it is described. */
+  /** Keeps what a launch returned about an instance, until it is described. */
   remember(instance: Instance): Instance {
     const newForMs = Math.min(LISTED_AFTER_MS, instance.launchedMs + LISTED_AFTER_MS - this.#options.clock.now());
     if (newForMs > 0 && !this.#known.has(instance.id)) this.#new.set(instance.id, true, newForMs);

@@ -1,4 +1,4 @@
-/** What EC2 tells of the region's instance types, and in which zones it sells them. */
+/** Reads the region's instance types from EC2, and in which zones it sells them. */
 import {
   type EC2Client,
   type Filter,

@@ -115,14 +115,14 @@ async function deleteClaim(
     reason: kind,
     nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
     capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
-    // Interruptions are told apart by their reason alone; the labels are there because the counter is shared.
+    // Interruptions differ by their reason alone; the labels are there because the counter is shared.
     consolidation_policy: '',
     termination_mode: '',
   });
 }
 
 /**
- * Tells the user, remembers shortages and deletes the NodeClaims of the instances. Instances of others are ignored.
+ * Publishes an event, remembers shortages and deletes the NodeClaims of the instances. Instances of others are ignored.
  * @throws Error with what failed; the other instances are done
  */
 export async function act(

@@ -145,7 +145,7 @@ export const placementGroupStep =
       const reason = 'PlacementGroupNotFound';
       return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason, message }) };
     } catch (error) {
-      // what EC2 has told within the last day holds until it tells something else
+      // an answer of EC2 of the last day holds until another one comes
       if (groups.remembered(nodeClass) !== undefined) return failedLookup(nodeClass, 'placement group', error);
       const message = 'Failed to resolve placement group';
       return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason: GROUP_UNKNOWN, message }), error };

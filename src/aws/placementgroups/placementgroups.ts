@@ -59,7 +59,7 @@ export class PlacementGroups {
     }
   }
 
-  /** What AWS told of the group within the last day; never asks. */
+  /** What AWS answered about the group within the last day; sends no request. */
   remembered({ spec: { placementGroupSelector: selector } }: EC2NodeClass): PlacementGroup | undefined {
     return selector && this.#lastGood.get(keyOf(selector));
   }

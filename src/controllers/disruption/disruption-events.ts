@@ -79,7 +79,7 @@ export function publishBlockedPool(
   events.publish(eventOf(DISRUPTION_BLOCKED_OF_NODEPOOL, pool, { message, dedupe: [uidOf(pool), reason] }));
 }
 
-/** A move is told on the NodePool of its first node: the nodes themselves are gone. */
+/** A move is published on the NodePool of its first node: the nodes themselves are gone. */
 const onPool = ({ id, nodePool }: Move, event: KeyedEvent, message: string): readonly EventNote[] =>
   nodePool === undefined ? [] : [eventOf(event, nodePool, { message, dedupe: [id] })];
 

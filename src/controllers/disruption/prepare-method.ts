@@ -131,8 +131,8 @@ export class MethodPreparer {
         publishBlocked(events, node, block.text);
       await pause();
     }
-    for (const { candidate, reason, isTold } of declined.values()) {
-      if (isTold) publishUnconsolidatable(events, candidate, reason.text);
+    for (const { candidate, reason, isReported } of declined.values()) {
+      if (isReported) publishUnconsolidatable(events, candidate, reason.text);
       await pause();
     }
     // budgets keep nobody back where there is nobody

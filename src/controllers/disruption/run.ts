@@ -83,7 +83,7 @@ export class MethodRunner {
   }
 
   #remember({ name }: Method, { commands, exhausted, timeout, unseenPools = NONE }: MethodResult): void {
-    // a search that ends with a command says nothing of the NodePools that it has not come to
+    // a search that ends with a command says nothing of the NodePools that it has not reached
     if (timeout || commands.length === 0) this.#unseenPools.set(name, timeout ? unseenPools : NONE);
     if (exhausted) this.#memos.set(name, this.#deps.cluster.consolidationState());
   }

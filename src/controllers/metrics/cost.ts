@@ -48,7 +48,7 @@ export class CostTracker {
     this.#clock = clock;
   }
 
-  /** USD per hour of a pool's claims. @throws what the cloud throws when it cannot tell prices */
+  /** USD per hour of a pool's claims. @throws what the cloud throws when it does not know prices */
   async usdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
     const keys = claims.flatMap((claim) => offeringKey(claim) ?? []);
     if (keys.length === 0) return 0;

@@ -107,7 +107,7 @@ export class ClaimTermination {
     const stored = await this.#write(claim, { ...claim, metadata: { ...claim.metadata, finalizers } }, 'object');
     this.#launched.forget(claim);
     this.#unreadable.forget(claim.metadata.name);
-    // Gone already: the cache has yet to learn of our earlier release, which was told and counted.
+    // Gone already: the cache has yet to learn of our earlier release, which was reported and counted.
     if (stored === undefined) return false;
     log.info('deleted nodeclaim', {
       'provider-id': claim.status?.providerID,

@@ -1,4 +1,4 @@
-/** Notes on a claim when pods last came to its node or left it, for `consolidateAfter`. */
+/** Records on a claim when pods last came to its node or left it, for `consolidateAfter`. */
 import { timestamp } from '../../api/conditions.ts';
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';

@@ -109,7 +109,7 @@ function verdictOn(candidate: Candidate, method: Method, { nowMs, undone, totals
   const verdict = filtered(candidate, method);
   if (!verdict.eligible || method.reason !== 'Underutilized') return verdict;
   const why = notWorthRepeating(candidate, totals, { undone, nowMs });
-  return why === undefined ? verdict : { eligible: false, isTold: false, reason: why };
+  return why === undefined ? verdict : { eligible: false, isReported: false, reason: why };
 }
 
 /** A candidate that cannot be judged keeps no others from it. */
@@ -118,6 +118,6 @@ function filtered(candidate: Candidate, method: Method): FilterVerdict {
     return method.filter(candidate);
   } catch (error) {
     const text = `node cannot be judged, ${messageOf(error)}`;
-    return { eligible: false, isTold: true, reason: { code: 'failed', text } };
+    return { eligible: false, isReported: true, reason: { code: 'failed', text } };
   }
 }

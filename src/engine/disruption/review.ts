@@ -20,7 +20,7 @@ export const methodsOf = (mode: ConsolidationMode): readonly Method[] =>
   mode === 'compatible' ? METHODS : [...METHODS, swap];
 
 /** Those that an operator with these settings asks, in order. */
-export const methodsAsked = ({
+export const enabledMethods = ({
   consolidation,
   staticCapacity,
 }: Pick<ClusterSnapshot, 'consolidation' | 'staticCapacity'>): readonly Method[] =>

@@ -27,7 +27,7 @@ interface Row {
   readonly offerings: readonly { readonly kind: number; readonly usdPerHour: number }[];
 }
 
-/** What the offerings come to under the requirements on their keys. */
+/** Prices and rows of the offerings under the requirements on their keys. */
 export interface OfferingView {
   /** Rows with an available offering that the requirements allow. */
   readonly offered: BitSet;
@@ -100,7 +100,7 @@ export class CompiledTypes {
     this.#offeringKeys = [...new Set(this.#kinds.flatMap(({ requirements }) => requirements.keys))].sort();
   }
 
-  /** Tells offerings apart by what they ask for. Their text is enough: the same one always means the same. */
+  /** Identifies requirements of offerings. Their text is enough: the same one always means the same. */
   #kindFinder(): (offering: Offering) => number {
     const known = new Map<string, number>();
     return (offering) => {

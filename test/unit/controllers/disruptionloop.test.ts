@@ -398,9 +398,9 @@ describe('an operator that stops', () => {
   it('while a method decides starts nothing of what comes of it', async () => {
     world.simulations = simulationsThat({
       decide: async (_, method, input) => {
-        const findings = await method.decide(input);
-        if (findings.commands.length > 0) world.kill();
-        return findings;
+        const result = await method.decide(input);
+        if (result.commands.length > 0) world.kill();
+        return result;
       },
     });
     await withNodes(1, WIDE);
