@@ -11,7 +11,7 @@ import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
-import { verdictNotes } from './disruption/verdict-events.ts';
+import { verdictEvents } from './disruption/verdict-events.ts';
 import { VerdictHistory } from './disruption/verdict-history.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
@@ -91,7 +91,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     new DisruptionLoop(deps, { queue, methods, simulations, history, purchases }),
     queue.worker,
-    verdictNotes(deps, history),
+    verdictEvents(deps, history),
     new MoveWatch(deps, moves),
     ...nodeControllers(deps),
     ...metricsControllers(deps),

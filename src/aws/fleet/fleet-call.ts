@@ -34,7 +34,7 @@ export class FleetCall {
         try {
           return await next(args);
         } catch (error) {
-          this.#note(error);
+          this.#record(error);
           throw error;
         }
       },
@@ -57,12 +57,12 @@ export class FleetCall {
       this.#isLost = false;
       return fleet;
     } catch (error) {
-      this.#note(error);
+      this.#record(error);
       throw error;
     }
   }
 
-  #note(error: unknown): void {
+  #record(error: unknown): void {
     if (!isAnswer(error)) this.#isLost = true;
     else if (isVerdict(error)) this.#isLost = false;
   }

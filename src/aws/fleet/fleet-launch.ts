@@ -34,7 +34,7 @@ import type { PlacementGroup, PlacementGroups } from '../placementgroups/placeme
 import type { Reservations } from '../reservations/reservations.ts';
 import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
-import { launchError, noteFleetErrors } from './failures.ts';
+import { launchError, recordFleetErrors } from './failures.ts';
 import {
   chooseCapacityType,
   filterForLaunch,
@@ -269,7 +269,7 @@ export class Launcher {
   #settle(launch: Launch, { order, bought, errors }: FleetAnswer, zonal: ReadonlyMap<string, ZonalSubnet>): Instance {
     const { unavailable, metrics, subnets, reservations } = this.#options;
     const { capacityType, placementGroup, claim } = launch;
-    noteFleetErrors(errors, bought?.fleetId, {
+    recordFleetErrors(errors, bought?.fleetId, {
       capacityType,
       instanceTypes: launch.types.map(({ name }) => name),
       placementGroup: placementGroup && { id: placementGroup.id, partition: chosenPartition(claim, placementGroup) },

@@ -17,7 +17,7 @@ const PERIOD_MS = 30_000;
 const zoneName = ({ status }: EC2NodeClass, zoneId: string): string | undefined =>
   (status?.subnets ?? []).find((subnet) => subnet.zoneID === zoneId)?.zone;
 
-function note(nodePool: NodePool, zone: string, zoneId: string, shifted: boolean): EventNote {
+function eventFor(nodePool: NodePool, zone: string, zoneId: string, shifted: boolean): EventNote {
   const event = shifted ? ZONAL_SHIFT_ACTIVE : ZONAL_SHIFT_CLEARED;
   const dedupe = [nodePool.metadata.uid ?? nodePool.metadata.name, zoneId];
   return eventOf(event, nodePool, { message: event.message(zone, zoneId), dedupe });
@@ -33,7 +33,7 @@ export function zonalShiftController(shifts: ZonalShifts, informers: Informers, 
       const zone = nodeClass === undefined ? undefined : zoneName(nodeClass, zoneId);
       const requirements = poolRequirements(nodePool);
       if (zone !== undefined && requirements.get(ZONE_LABEL).has(zone) && requirements.get(ZONE_ID_LABEL).has(zoneId))
-        events.publish(note(nodePool, zone, zoneId, shifted));
+        events.publish(eventFor(nodePool, zone, zoneId, shifted));
     }
   }
 

@@ -33,7 +33,7 @@ interface NodeReport {
 
 type Wanted = Pick<Deps, 'clock' | 'events'> & { readonly cluster: Pick<Deps['cluster'], 'nodes'> };
 
-export function verdictNotes({ clock, cluster, events }: Wanted, history: VerdictHistory): Singleton {
+export function verdictEvents({ clock, cluster, events }: Wanted, history: VerdictHistory): Singleton {
   const known = new Map<string, NodeReport>();
 
   /** Answers whether the verdict is due to be published. */

@@ -3,7 +3,7 @@ import type { Method, MethodResult } from '../../engine/disruption/method.ts';
 import { type MethodReview, type Verdict, verdictsOf } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 
-const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
+const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
 
 export class VerdictHistory {
   readonly #reviews = new Map<string, MethodReview>();

@@ -9,7 +9,7 @@ import type { DeclineCode, DisruptionClass, DisruptionReason, Reason } from './r
 import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
 
 /** An event about a candidate, or about a NodePool. */
-export interface Note {
+export interface DisruptionEvent {
   readonly kind:
     | 'Unconsolidatable'
     | 'DisruptionBlocked'
@@ -19,7 +19,7 @@ export interface Note {
   readonly candidate?: Candidate;
   readonly nodePool?: NodePool;
   readonly message: string;
-  /** What besides the object makes two notes of this kind different. */
+  /** What besides the object makes two events of this kind different. */
   readonly dedupe?: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export interface MethodResult {
   readonly timeout?: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
   /** NodePools that the search has not reached. */
   readonly unseenPools?: ReadonlySet<string>;
-  readonly notes: readonly Note[];
+  readonly events: readonly DisruptionEvent[];
   readonly evaluations?: readonly Evaluation[];
   /** All views on moves that the search came by, for the log; `evaluations` when left out. */
   readonly weighed?: readonly Evaluation[];
@@ -92,7 +92,7 @@ export interface Validated {
   readonly failure?: ValidationFailure;
   /** Candidates dropped from a command that holds for the others. */
   readonly dropped: number;
-  readonly notes?: readonly Note[];
+  readonly events?: readonly DisruptionEvent[];
 }
 
 /** `compatible` finds what Karpenter finds; `thorough`, the default, looks on where that ends. */

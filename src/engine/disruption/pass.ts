@@ -36,7 +36,7 @@ export interface Preparation extends Omit<MethodReview, 'result'> {
   readonly input: MethodInput;
 }
 
-const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
+const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
 const withoutPause = async (): Promise<void> => undefined;
 
 /** @param pause is awaited after each node, so that others can have their turn */

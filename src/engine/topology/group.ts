@@ -92,10 +92,10 @@ export class Group {
     this.#counts[id] = now;
     this.#version++;
     if (now === 1 && this.#occupied !== undefined) this.#occupied++;
-    if (onClaim) this.#noteFull(now);
+    if (onClaim) this.#recordFull(now);
   }
 
-  #noteFull(count: number): void {
+  #recordFull(count: number): void {
     const { type, maxSkew } = this.rule;
     if (type === 'pod affinity') return;
     const isSpread = type === 'topology spread';

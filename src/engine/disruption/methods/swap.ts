@@ -18,7 +18,7 @@ import { Replacement } from '../pricing/price-filter.ts';
 import { byWaste } from '../pricing/worth.ts';
 import { costOf, groupsOf } from './candidate-groups.ts';
 import {
-  candidateNotes,
+  candidateEvents,
   consolidationFilter,
   poolApprovals,
   SPOT_FLEXIBILITY,
@@ -63,11 +63,11 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   for (const set of setsOf(taken, input)) await search.look(set);
   await search.shrink();
   const { best } = search;
-  if (best === undefined) return { commands: [], exhausted: !constrained, notes: [], reasons };
+  if (best === undefined) return { commands: [], exhausted: !constrained, events: [], reasons };
   return {
     commands: [best.command],
     exhausted: false,
-    notes: [...candidateNotes(best.command), ...poolApprovals(best.views)],
+    events: [...candidateEvents(best.command), ...poolApprovals(best.views)],
     evaluations: best.views,
     reasons,
   };

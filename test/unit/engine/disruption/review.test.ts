@@ -50,7 +50,7 @@ function listener() {
         : { eligible: false, reason: { code: 'empty', text: 'empty' }, isReported: false },
     decide: async (input) => {
       heard.push(input);
-      return { commands: [], exhausted: true, notes: [] };
+      return { commands: [], exhausted: true, events: [] };
     },
   };
   return { method, heard };
