@@ -140,7 +140,7 @@ export class Ec2Provider implements CloudProvider {
     types = adjust(types);
     const instance = await this.#obtain(nodeClass, claim, types);
     if (instance.reservation !== undefined) this.#options.reservations.launched(instance.reservation.id);
-    // The launch has just asked for the group. After the purchase nothing may fail any more.
+    // The launch has just requested the group. After the purchase nothing may fail any more.
     const group = this.#options.placementGroups.remembered(nodeClass);
     const type = types.find((each) => each.name === instance.type);
     const labels = instanceLabels(instance, {

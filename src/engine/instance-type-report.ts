@@ -27,7 +27,7 @@ export interface InstanceTypeReport {
   readonly nodePools?: Readonly<Record<string, ReportedTypes>>;
 }
 
-/** Each type is made when it is asked for, so that hundreds of them can be written in steps. */
+/** Each type is made when it is written, so that hundreds of them can be written in steps. */
 export interface ReportedTypes extends Iterable<ReportedInstanceType> {
   toJSON(): readonly ReportedInstanceType[];
 }

@@ -121,7 +121,7 @@ function leaveMarks(overlay: NodeOverlay, { marks, offerings }: Target): void {
 type Matcher = (overlay: NodeOverlay, type: InstanceType) => readonly Offering[];
 
 function matcherFor(nodePool: NodePool): Matcher {
-  // the pool's own name and labels can be asked for, its requirements cannot
+  // an overlay can require the pool's own name and labels, not its requirements
   const ofPool = Requirements.fromLabels({ ...templateLabels(nodePool), [NODEPOOL_LABEL]: nodePool.metadata.name });
   const nodes = new Map<InstanceType, Requirements>();
   const requirementsOfOverlays = new Map<NodeOverlay, Requirements>();

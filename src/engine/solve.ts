@@ -44,7 +44,7 @@ export type SolveLimits = Pick<
   'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork'
 >;
 
-/** A snapshot compiled, to be solved many times with small changes: what follows from it alone is worked out once. */
+/** A snapshot compiled, to be solved many times with small changes: what follows from it alone is computed once. */
 export interface Prepared {
   /** The plan that `solve` gives for the snapshot with the variation applied. */
   solve(variation?: Variation, limits?: SolveLimits): Plan;

@@ -63,7 +63,7 @@ export type RawRequest = Partial<Pick<Exchange, 'method' | 'body' | 'contentType
 const PAGE = 500;
 const MOST_RETRIES = 6;
 const RETRY: { readonly baseMs: number; readonly maxMs: number } = { baseMs: 100, maxMs: 5_000 };
-/** A server that asks for more is asked again sooner: it may be well again long before. */
+/** A server that demands a longer pause gets a request sooner: it may be well again long before. */
 const LONGEST_RETRY_AFTER_MS = 5_000;
 /** In bytes. The API server takes none that is nearly as large. */
 const LONGEST_OBJECT = 32 * 2 ** 20;

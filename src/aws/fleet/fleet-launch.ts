@@ -119,7 +119,7 @@ export class Launcher {
     }
   }
 
-  /** One object for all claims that require the same, so that what follows from it is worked out once. */
+  /** One object for all claims that require the same, so that what follows from it is computed once. */
   #launchRequirementsOf({ spec }: NodeClaim): LaunchRequirements {
     const key = JSON.stringify(spec.requirements);
     const requirements = this.#requirements.get(key) ?? Requirements.fromRequirements(spec.requirements);
@@ -193,7 +193,7 @@ export class Launcher {
     }
   }
 
-  /** Known since the NodeClass was validated; after a restart it has to be asked for first. */
+  /** Known since the NodeClass was validated; after a restart it has to be requested first. */
   async #serviceCidr(nodeClass: EC2NodeClass): Promise<string | undefined> {
     const { cidr } = this.#options;
     if (familyOf(nodeClass).name !== 'AL2023') return cidr.known;

@@ -28,7 +28,7 @@ export interface ClaimContext {
   readonly type?: InstanceType | undefined;
   readonly zoneId?: string | undefined;
   readonly placementGroup?: PlacementGroup | undefined;
-  /** Partition that the launch asked for. */
+  /** Partition that the launch requested. */
   readonly partition?: string | undefined;
   readonly nowMs: number;
 }

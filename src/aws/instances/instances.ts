@@ -29,7 +29,7 @@ const ALIVE = {
 };
 const LIST_CALL = { service: 'EC2', operation: 'DescribeInstances' };
 const MAX_BATCH = 500;
-/** How long what was seen of an ending instance is not asked again: its end cannot be undone. */
+/** How long the state of an ending instance is not requested again: its end cannot be undone. */
 const ENDING_TTL_MS = 1_000;
 /** Terminated instances stay terminated; EC2 forgets them after about an hour. */
 const ENDED_TTL_MS = 3_600_000;
@@ -176,7 +176,7 @@ export class Instances {
     return found;
   }
 
-  /** @throws UnusableAnswer for an instance that was not asked for: those without a NodeClaim are terminated */
+  /** @throws UnusableAnswer for an instance that was not requested: those without a NodeClaim are terminated */
   #ownFrom(described: Described): Instance {
     const { clusterName, reservedCapacity } = this.#options;
     const instance = fromDescription(described, reservedCapacity);

@@ -120,7 +120,7 @@ export class InstanceTypes {
     this.#refreshedMs = monotonicMs(this.#options.clock);
   }
 
-  /** Milliseconds until what is known is old; the start of the process has just asked. */
+  /** Milliseconds until what is known is old; the start of the process has just read it. */
   get freshForMs(): number {
     return Math.max(0, this.#refreshedMs + REFRESH_MS - monotonicMs(this.#options.clock));
   }

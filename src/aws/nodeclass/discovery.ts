@@ -130,7 +130,7 @@ export const reservationStep =
     }
   };
 
-/** Reason of `PlacementGroupReady` while EC2 cannot be asked for the group. */
+/** Reason of `PlacementGroupReady` while the request for the group fails. */
 export const GROUP_UNKNOWN = 'PlacementGroupResolutionFailed';
 
 export const placementGroupStep =

@@ -29,7 +29,7 @@ const LOOP = 'disruption-loop';
 
 export interface DisruptionParts {
   readonly queue: DisruptionQueue;
-  /** In the order in which they are asked; the first that starts a command ends the pass. */
+  /** In the order in which they run; the first that starts a command ends the pass. */
   readonly methods: readonly Method[];
   /** Where simulations run. */
   readonly simulations: SimulationRunner;

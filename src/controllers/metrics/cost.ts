@@ -10,7 +10,7 @@ import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 const PRICES_AGE_MS = 3_600_000;
 const MISSING_AGE_MS = 60_000;
 
-/** Of offerings that were asked for: a region sells thousands. Undefined where nobody knows one. */
+/** Of offerings that are in use: a region sells thousands. Undefined where nobody knows one. */
 type Prices = ReadonlyMap<string, number | undefined>;
 
 /** Key of a price; undefined for a claim that does not say what it is. */

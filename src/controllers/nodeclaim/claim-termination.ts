@@ -26,7 +26,7 @@ import type { LaunchedInstances } from './launched.ts';
 import { withCondition } from './step.ts';
 import { type UnreadableFields, unreadableFields } from './unreadable.ts';
 
-/** How often the cloud is asked whether the instance is gone. */
+/** How often the operator checks with the cloud whether the instance is gone. */
 const POLL_MS = 5000;
 
 export class ClaimTermination {

@@ -18,7 +18,7 @@ const AT_ONCE = 20;
 export function garbageCollection(deps: Deps): Singleton {
   const { client, cloud, cluster, metrics } = deps;
 
-  /** Lists may lag, or be cut short: what one lacks is asked for by its id. */
+  /** Lists may lag, or be cut short: what one lacks is requested by its id. */
   async function isGone(providerId: string): Promise<boolean> {
     try {
       return (await cloud.get(providerId)).metadata.deletionTimestamp !== undefined;

@@ -16,7 +16,7 @@ import { nodeClassKinds } from '../node-classes.ts';
 import type { Overlays } from './overlays.ts';
 
 const REVIEW_MS = 6 * 3600_000;
-/** A pool whose instance types cannot be found out, because its NodeClass is not ready say, is asked for again. */
+/** A pool whose instance types cannot be found out, because its NodeClass is not ready say, is evaluated again. */
 const UNRESOLVED_MS = 10_000;
 const TYPE = 'ValidationSucceeded';
 const AT_ONCE = 10;

@@ -72,7 +72,7 @@ export async function prepare(method: Method, pass: PassInput, pause = withoutPa
   return { method, blocks, declined, candidates, allowances: allowed, input };
 }
 
-/** The method's result; without candidates it is not asked. */
+/** The method's result; without candidates it does not run. */
 export async function decide({ method, candidates, input }: Preparation): Promise<MethodResult> {
   return candidates.length === 0 ? NOTHING : method.decide(input);
 }

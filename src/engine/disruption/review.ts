@@ -12,7 +12,7 @@ import { decide, type PassInput, prepare, simulateOn } from './pass.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
 
-/** Karpenter's, in the order in which they are asked; the first that has a command ends the pass. */
+/** Karpenter's, in the order in which they run; the first that has a command ends the pass. */
 export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
 
 /** Those that a mode of consolidation has, in order. */

@@ -9,7 +9,7 @@ import type { Shape } from './shape.ts';
 
 /**
  * Immutable, and the same object for all claims with the same rows left, so that what follows from them is
- * worked out once. Rows hang on amounts by steps only: a claim stays at its choice until its pods need more than `upTo`.
+ * computed once. Rows hang on amounts by steps only: a claim stays at its choice until its pods need more than `upTo`.
  */
 export class Choice {
   readonly shape: Shape;

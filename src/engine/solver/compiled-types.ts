@@ -1,5 +1,5 @@
 /**
- * Instance types compiled for questions asked many thousand times: which of them some requirements allow, which are
+ * Instance types compiled for checks that are made many thousand times: which of them some requirements allow, which are
  * offered and at what price, which hold some resources. Answers are bit sets over rows. A row is an instance type as some
  * of its offerings sell it: usually one per type, more where offerings override capacity or overhead.
  */

@@ -65,7 +65,7 @@ const found = new Map<string, Found>();
 
 /**
  * The first hit of a schedule after a time; infinite when there is none. Looking for it takes a third of a second where
- * there is none (`0 0 30 2 *`), and budgets are asked again and again: it is looked for once.
+ * there is none (`0 0 30 2 *`), and budgets are evaluated again and again: it is searched once.
  * @throws Error as `parseCron`
  */
 export function nextHitMs(schedule: string, fromMs: number): number {

@@ -32,7 +32,7 @@ const LEAST_SAVINGS = 0.05;
 const WORTH_KEEPING = 0.98;
 /** Sizes of the sets that are tried. */
 const SIZES = [2, 3, 4, 6, 8, 12, 16, 24];
-/** Sets of each size for which the cheapest nodes are worked out. */
+/** Sets of each size for which the cheapest nodes are computed. */
 const TRIALS_PER_SIZE = 2;
 /** Small nodes are often the cheapest, but each has its own system and daemons to keep up. */
 const NODES_PER_NODE = 2;
