@@ -39,7 +39,7 @@ export function instrument(clients: readonly Instrumented[], metrics: Metrics): 
         const call = { service: clientName.replace(/Client$/, ''), action: commandName.replace(/Command$/, '') };
         return async (args) => {
           const started = performance.now();
-          const note = (code: string, tries: number): void => {
+          const record = (code: string, tries: number): void => {
             const labels = { ...call, code };
             requests.inc(labels);
             attempts.inc(labels, tries);
@@ -48,10 +48,10 @@ export function instrument(clients: readonly Instrumented[], metrics: Metrics): 
           };
           try {
             const answer = await next(args);
-            note('', attemptsOf(answer.output));
+            record('', attemptsOf(answer.output));
             return answer;
           } catch (error) {
-            note(codeOf(error), attemptsOf(error));
+            record(codeOf(error), attemptsOf(error));
             if (error instanceof Error) Object.assign(error, { $service: call.service, $operation: call.action });
             throw error;
           }

@@ -2,8 +2,8 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { INSTANCE_PROFILE_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import type { Informers, KubeClient } from '../../kube/client.ts';
-import { inBatches } from '../../kube/parallel.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { InstanceProfiles } from './instanceprofiles.ts';
 import { clusterPath, type Scope } from './names.ts';
@@ -30,7 +30,7 @@ export const instanceProfileGarbageCollection = (options: ProfileCollectionOptio
     const used =
       suspects.length > 0 ? usedBy(await client.listAll(EC2_NODE_CLASS), await client.listAll(NODE_CLAIM)) : known;
     const unused = suspects.filter((name) => !used.has(name) && !profiles.isProtected(name));
-    await inBatches(unused, 1, async (name) => {
+    await withBoundedConcurrency(unused, 1, async (name) => {
       await profiles.delete(name);
       log.info('garbage collected instance profile', { 'instance-profile': name });
     });
