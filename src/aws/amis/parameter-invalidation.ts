@@ -1,6 +1,6 @@
 import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Amis } from '../amis/amis.ts';
-import type { Parameters } from './ssm.ts';
+import type { Parameters } from '../ssm/ssm.ts';
+import type { Amis } from './amis.ts';
 
 const PERIOD_MS = 30 * 60_000;
 

@@ -4,8 +4,8 @@
  */
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { RegistrationHook } from '../../cloud/provider.ts';
-import { instanceIdOf } from '../instances/instance.ts';
-import type { Instances } from '../instances/instances.ts';
+import { instanceIdOf } from './instance.ts';
+import type { Instances } from './instances.ts';
 
 const RETRY_MS = 5_000;
 

@@ -1,12 +1,12 @@
 /** The end of containers of objects: namespaces with their contents, definitions with their custom resources. */
-import type { Core } from '../../apiserver/core.ts';
-import { clone, record } from '../../apiserver/json.ts';
-import { create } from '../../apiserver/operations/create.ts';
-import { remove } from '../../apiserver/operations/delete.ts';
-import { commit } from '../../apiserver/operations/update.ts';
-import { CLEANUP, DEFINITIONS } from '../../apiserver/resources/crds.ts';
-import type { Resource } from '../../apiserver/resources/registry.ts';
-import type { Entry } from '../../apiserver/storage/entry.ts';
+import type { Core } from '../core.ts';
+import { clone, record } from '../json.ts';
+import { create } from '../operations/create.ts';
+import { remove } from '../operations/delete.ts';
+import { commit } from '../operations/update.ts';
+import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
+import type { Resource } from '../resources/registry.ts';
+import type { Entry } from '../storage/entry.ts';
 import { background } from './background.ts';
 
 const isEnding = (entry: Entry | undefined): entry is Entry => entry?.object.metadata.deletionTimestamp !== undefined;

@@ -2,7 +2,7 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { AmiFamily } from '../amis/families.ts';
-import type { Kubelet } from '../nodeclass/kubelet.ts';
+import type { Kubelet } from './block.ts';
 
 /** Pods of nodes whose family has no limit by network interfaces. */
 const DEFAULT_PODS = 110;

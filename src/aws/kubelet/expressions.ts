@@ -6,9 +6,9 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { put } from '../../api/own.ts';
-import { defaultCardInterfaces } from '../instancetypes/pods.ts';
-import { isQuantity, type Kubelet } from './kubelet.ts';
-import { compiled, ExpressionError, firstLine } from './kubelet-programs.ts';
+import { isQuantity, type Kubelet } from './block.ts';
+import { compiled, ExpressionError, firstLine } from './expression-programs.ts';
+import { defaultCardInterfaces } from './pod-limit.ts';
 
 /** What an expression may ask of an instance type. */
 export interface Facts {

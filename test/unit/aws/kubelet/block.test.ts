@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseKubelet } from '../../../../src/aws/nodeclass/kubelet.ts';
-import { kubeletErrors } from '../../../../src/aws/nodeclass/kubeletvalidation.ts';
+import { parseKubelet } from '../../../../src/aws/kubelet/block.ts';
+import { kubeletErrors } from '../../../../src/aws/kubelet/block-validation.ts';
 
 describe('kubeletErrors', () => {
   it.each<[Record<string, unknown>, string]>([

@@ -1,24 +1,14 @@
 /** Keeps the status of PodDisruptionBudgets: how many of their pods are healthy, and how many may go. */
-import type { Core } from '../../apiserver/core.ts';
-import { type ApiObject, at, clone, type Json, record, records, timestamp } from '../../apiserver/json.ts';
-import { commit } from '../../apiserver/operations/update.ts';
-import { objectSelector } from '../../apiserver/selectors.ts';
-import type { Entry } from '../../apiserver/storage/entry.ts';
+import type { Core } from '../core.ts';
+import { type ApiObject, at, clone, type Json, record, records, timestamp } from '../json.ts';
+import { BUDGETS, budgetsOf, isReady } from '../operations/eviction.ts';
+import { commit } from '../operations/update.ts';
+import { objectSelector } from '../selectors.ts';
+import type { Entry } from '../storage/entry.ts';
 import { background } from './background.ts';
 
-export const BUDGETS = 'poddisruptionbudgets.policy';
 /** An eviction that led to no deletion after this long no longer counts. */
 const EVICTION_TIMEOUT_MS = 120_000;
-
-export const isReady = (pod: ApiObject): boolean =>
-  records(at(pod, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
-
-/** The budgets whose selector matches a pod. */
-export function budgetsOf(core: Core, pod: ApiObject): readonly Entry[] {
-  return core.store
-    .list(BUDGETS, pod.metadata.namespace)
-    .filter(({ object }) => objectSelector(at(object, 'spec', 'selector'))(pod.metadata.labels ?? {}));
-}
 
 /** A share of `total`: a number as it is, a percentage rounded up. */
 function scaled(value: unknown, total: number): number {

@@ -8,7 +8,7 @@ import {
   hasExpressions,
   resolveReserved,
   withMaxPods,
-} from '../../../../src/aws/nodeclass/expressions.ts';
+} from '../../../../src/aws/kubelet/expressions.ts';
 import { Account, only } from '../support/account.ts';
 
 const M5_LARGE: Facts = {

@@ -1,16 +1,16 @@
 /** Builds the state of a new account from the options of `startAws`. */
-import { callBook } from '../calls.ts';
-import { ruleBuiltCatalogue } from '../catalogue/catalogue.ts';
-import { eventBus } from '../events.ts';
-import { faultBook } from '../faults.ts';
-import type { AwsOptions, Zone } from '../options.ts';
-import { randomStream } from '../random.ts';
-import { seedEksAccount } from '../seed/eks.ts';
-import { seedPublicImages } from '../seed/images.ts';
-import { seeder } from '../seed/seed.ts';
-import type { Account } from './account.ts';
-import { createMachines, type Machine } from './machines.ts';
-import { createQueues } from './queues.ts';
+import { callBook } from './calls.ts';
+import { ruleBuiltCatalogue } from './catalogue/catalogue.ts';
+import { eventBus } from './events.ts';
+import { faultBook } from './faults.ts';
+import type { AwsOptions, Zone } from './options.ts';
+import { randomStream } from './random.ts';
+import { seedEksAccount } from './seed/eks.ts';
+import { seedPublicImages } from './seed/images.ts';
+import { seeder } from './seed/seed.ts';
+import type { Account } from './state/account.ts';
+import { createMachines, type Machine } from './state/machines.ts';
+import { createQueues } from './state/queues.ts';
 
 const START_DELAY_MS = 8_000;
 const STOP_DELAY_MS = 15_000;

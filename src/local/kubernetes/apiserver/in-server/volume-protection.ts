@@ -1,24 +1,11 @@
 /** Volumes and claims in use outlive their deletion until nobody uses them any more. */
-import type { Core } from '../../apiserver/core.ts';
-import { type ApiObject, at, clone, records, text } from '../../apiserver/json.ts';
-import { commit } from '../../apiserver/operations/update.ts';
-import type { Entry } from '../../apiserver/storage/entry.ts';
+
+import { CLAIMS, FINALIZERS, VOLUMES } from '../admission/volumes.ts';
+import type { Core } from '../core.ts';
+import { type ApiObject, at, clone, records, text } from '../json.ts';
+import { commit } from '../operations/update.ts';
+import type { Entry } from '../storage/entry.ts';
 import { background } from './background.ts';
-
-const CLAIMS = 'persistentvolumeclaims';
-const VOLUMES = 'persistentvolumes';
-
-const FINALIZERS: Readonly<Record<string, string>> = {
-  [CLAIMS]: 'kubernetes.io/pvc-protection',
-  [VOLUMES]: 'kubernetes.io/pv-protection',
-};
-
-/** Holds a new volume or claim with its finalizer, in place; does nothing to other kinds. */
-export function protect(storage: string, { metadata }: ApiObject): void {
-  const finalizer = FINALIZERS[storage];
-  if (finalizer && !metadata.finalizers?.includes(finalizer))
-    metadata.finalizers = [...(metadata.finalizers ?? []), finalizer];
-}
 
 /** The claims of a pod's volumes, those that are made for the pod alone among them. */
 const claimsOf = (pod: ApiObject): readonly string[] =>

@@ -1,10 +1,10 @@
 /** Garbage collection by owner references: an owner is its UID; dependents go when their last owner has gone. */
-import type { Core } from '../../apiserver/core.ts';
-import { clone, type Owner } from '../../apiserver/json.ts';
-import { FOREGROUND, ORPHAN, remove } from '../../apiserver/operations/delete.ts';
-import { commit } from '../../apiserver/operations/update.ts';
-import type { Entry } from '../../apiserver/storage/entry.ts';
-import type { Place } from '../../apiserver/storage/store.ts';
+import type { Core } from '../core.ts';
+import { clone, type Owner } from '../json.ts';
+import { FOREGROUND, ORPHAN, remove } from '../operations/delete.ts';
+import { commit } from '../operations/update.ts';
+import type { Entry } from '../storage/entry.ts';
+import type { Place } from '../storage/store.ts';
 import { background } from './background.ts';
 
 const written = ({ storage, key }: Place): string => `${storage} ${key}`;

@@ -3,8 +3,8 @@ import { parseDuration } from '../../api/duration.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { AmiFamily } from '../amis/families.ts';
-import { type Kubelet, MANAGED_FIELDS, type RawKubelet } from './kubelet.ts';
-import { decodeErrors, wellTyped } from './kubeletschema.ts';
+import { type Kubelet, MANAGED_FIELDS, type RawKubelet } from './block.ts';
+import { decodeErrors, wellTyped } from './block-schema.ts';
 
 const EVICTION_SIGNALS = [
   'memory.available',

@@ -2,18 +2,18 @@
 import { parse } from 'yaml';
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, isRecord, type Json } from '../json.ts';
-import { create } from '../operations/create.ts';
-import { patchProblem } from '../operations/incoming.ts';
-import { read, type Target, update } from '../operations/update.ts';
+import { applyPatch } from '../patch/apply.ts';
+import { jsonPatch } from '../patch/json.ts';
+import { mergePatch } from '../patch/merge.ts';
+import { shapeOf } from '../patch/shapes.ts';
+import { strategicPatch } from '../patch/strategic.ts';
 import type { Resource } from '../resources/registry.ts';
 import type { Shape } from '../resources/shape.ts';
 import { badRequest, notFound, required, StatusError } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
-import { applyPatch } from './apply.ts';
-import { jsonPatch } from './json.ts';
-import { mergePatch } from './merge.ts';
-import { shapeOf } from './shapes.ts';
-import { strategicPatch } from './strategic.ts';
+import { create } from './create.ts';
+import { patchProblem } from './incoming.ts';
+import { read, type Target, update } from './update.ts';
 
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply';
 

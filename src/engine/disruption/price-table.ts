@@ -1,7 +1,7 @@
 /** Prices of instance types under requirements, worked out once for all requirements that offerings cannot tell apart. */
-import { cheapestPrice, requirementsOf, worstLaunchPrice } from '../../instance-types.ts';
-import type { InstanceType } from '../../model.ts';
-import type { Requirements } from '../../requirements.ts';
+import { cheapestPrice, requirementsOf, worstLaunchPrice } from '../instance-types.ts';
+import type { InstanceType } from '../model.ts';
+import type { Requirements } from '../requirements.ts';
 
 /** Prices under some requirements, USD per hour; infinite where nothing is for sale. */
 export class PriceTable {
