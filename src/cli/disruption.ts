@@ -6,12 +6,11 @@ import { type ClusterSnapshot, methodsAsked, review } from '../engine/disruption
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, SolveOptions } from '../engine/model.ts';
-import { isProvisionable } from '../engine/pods.ts';
 import { parseGates } from '../observe/settings.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { readText } from './objects/read.ts';
-import { worldOf } from './objects/snapshot.ts';
+import { type World, worldOf } from './objects/snapshot.ts';
 import { type Disruption, disruptionOf, disruptionText } from './render/commands.ts';
 import { type Format, printAs } from './render/output.ts';
 import {
@@ -80,23 +79,22 @@ export interface SceneOptions {
 /** @throws InputError that names the document and the field */
 export async function sceneOf(
   options: SceneOptions,
-): Promise<{ readonly scene: ClusterSnapshot; readonly notes: readonly string[] }> {
+): Promise<{ readonly scene: ClusterSnapshot } & Pick<World, 'notes' | 'unknown'>> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints } = options;
-  const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
+  const { snapshot, allPools, notes, unknown } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
-  const base = { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) };
   const scene: ClusterSnapshot = {
-    snapshot: base,
+    snapshot,
     pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
     inProgress: new Set(),
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
     staticCapacity,
     consolidation,
-    simulator: new Simulator(base, {
+    simulator: new Simulator(snapshot, {
       nodePools,
       solve: {
         preferencePolicy,
@@ -110,7 +108,7 @@ export async function sceneOf(
   const unread = budgetErrors(nodePools, nowMs).map(
     (text) => `${text}; until it is corrected, none of its nodes may go`,
   );
-  return { scene, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
+  return { scene, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
 }
 
 /** What the operator makes of NodePools that hold a fixed number of nodes while their feature gate is closed. */
@@ -136,6 +134,8 @@ export async function reviewsOf(scene: ClusterSnapshot, everyMethod: boolean): P
 export interface DisruptionOptions extends SceneOptions {
   /** Ask every method, not only up to the first that has a command. */
   readonly everyMethod: boolean;
+  /** What else the answer depends on. */
+  readonly unknown?: readonly string[];
 }
 
 export interface DisruptionResult {
@@ -146,8 +146,9 @@ export interface DisruptionResult {
 /** @throws InputError that names the document and the field */
 export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
   const { everyMethod } = options;
-  const { scene, notes } = await sceneOf(options);
-  const disruption = disruptionOf(await reviewsOf(scene, everyMethod), { everyMethod });
+  const { scene, notes, unknown } = await sceneOf(options);
+  const reviews = await reviewsOf(scene, everyMethod);
+  const disruption = disruptionOf(reviews, { everyMethod, unknown: [...unknown, ...(options.unknown ?? [])] });
   return { disruption, notes: [...notes, ...noneOf('Node to look at', scene.snapshot.nodes)] };
 }
 
@@ -184,8 +185,8 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
 
 /** Runs the verb and prints. */
 export async function runDisruption(flags: DisruptionFlags): Promise<void> {
-  const { types, notes: ofTypes } = typesNoting(flags);
-  const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false };
+  const { types, notes: ofTypes, unknown } = typesNoting(flags);
+  const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false, unknown };
   const { disruption, notes } = await simulateDisruption(options);
   writeNotes([...ofTypes, ...notes]);
   await printAs(flags.output, disruption, disruptionText);

@@ -3,7 +3,7 @@ import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { PodRefusal } from '../../engine/model.ts';
 import { misfitText } from '../../engine/solver/misfits.ts';
 import type { SimulatedClaim, Simulation } from './plan.ts';
-import { counted, table, usdPerHour } from './table.ts';
+import { counted, table, unknownText, usdPerHour } from './table.ts';
 
 const valuesOf = ({ requirements }: SimulatedClaim, key: string): string =>
   requirements.find((requirement) => requirement.key === key)?.values?.join(',') ?? 'any';
@@ -58,6 +58,7 @@ export function simulationText({
   unschedulable,
   totalPrice,
   explanations,
+  unknown,
 }: Simulation): string {
   const placed = existingNodes.map(({ name, pods }) => [name, String(pods.length)]);
   const refused = Object.keys(unschedulable).length;
@@ -66,6 +67,7 @@ export function simulationText({
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(unschedulable)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),
+    unknownText(unknown),
     `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalPrice)}, ${counted(refused, 'pod')} unschedulable`,
   ];
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;

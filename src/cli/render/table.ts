@@ -27,3 +27,7 @@ const MOST_NAMES = 3;
 /** `a, b, c and 4 more`. */
 export const inShort = (names: readonly string[]): string =>
   `${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
+
+/** What an answer depends on and cannot be known, under a heading; empty when that is nothing. */
+export const unknownText = (unknown: readonly string[] = []): string =>
+  unknown.length === 0 ? '' : ['NOT KNOWN HERE', ...unknown.map((text) => `  ${text}`)].join('\n');
