@@ -1,11 +1,13 @@
 /** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
 import { type ClusterSnapshot, methodsAsked, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
-import type { PoolInput, SolveOptions } from '../engine/model.ts';
+import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
+import { solve } from '../engine/solve.ts';
 import { parseGates } from '../observe/settings.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
@@ -84,7 +86,15 @@ export async function sceneOf(
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints } = options;
-  const { snapshot, allPools, notes, unknown } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
+  const world = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
+  const { allPools, notes, unknown } = world;
+  const solving: SolveOptions = {
+    preferencePolicy,
+    minValuesPolicy,
+    reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
+    ignoreDraRequests: true,
+  };
+  const snapshot = withBufferPods(world, solving);
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
   const scene: ClusterSnapshot = {
@@ -96,12 +106,7 @@ export async function sceneOf(
     consolidation,
     simulator: new Simulator(snapshot, {
       nodePools,
-      solve: {
-        preferencePolicy,
-        minValuesPolicy,
-        reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
-        ignoreDraRequests: true,
-      },
+      solve: solving,
     }),
     elapsedMs: () => performance.now(),
   };
@@ -109,6 +114,19 @@ export async function sceneOf(
     (text) => `${text}; until it is corrected, none of its nodes may go`,
   );
   return { scene, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
+}
+
+/** With the virtual pods of capacity buffers counted on the nodes on which provisioning finds room for them. */
+function withBufferPods({ snapshot, leaving }: World, options: SolveOptions): Snapshot {
+  const virtual = snapshot.pendingPods.filter(isVirtual);
+  if (virtual.length === 0) return snapshot;
+  const reservedMode = options.reservedMode === 'off' ? 'off' : 'strict';
+  const plan = solve({ ...snapshot, pendingPods: [...snapshot.pendingPods, ...leaving] }, { ...options, reservedMode });
+  const { byNode } = bufferOutcomes(plan, virtual);
+  return {
+    ...snapshot,
+    nodes: snapshot.nodes.map((node) => ({ ...node, bufferPods: byNode.get(node.providerId) ?? 0 })),
+  };
 }
 
 /** What the operator makes of NodePools that hold a fixed number of nodes while their feature gate is closed. */

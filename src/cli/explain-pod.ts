@@ -6,6 +6,7 @@ import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { table, usdPerHour } from './render/table.ts';
+import { indented, terminalWidth } from './render/wrap.ts';
 import { type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
 import { type SimulateResult, simulate } from './simulate.ts';
 
@@ -97,7 +98,7 @@ export function podVerdictText({ pod, code, text, since, until, nodePools = [] }
   const rows = nodePools.map((each) => [each.nodePool, each.code, each.text]);
   const reasons = rows.length === 0 ? '' : `\n${table(['NODEPOOL', 'CODE', 'BECAUSE'], rows)}\n`;
   const held = since === undefined || until === undefined ? '' : `  since    ${since}\n  until    ${until}\n`;
-  return `Pod ${pod}\n  verdict  ${code}\n  because  ${text}\n${held}${reasons}`;
+  return `Pod ${pod}\n  verdict  ${code}\n  because  ${indented(text, ' '.repeat(11), terminalWidth())}\n${held}${reasons}`;
 }
 
 const nameOf = ({ namespace = 'default', name }: { readonly namespace?: string; readonly name: string }): string =>

@@ -9,6 +9,7 @@ import { refuseOldVersions } from './objects/old-versions.ts';
 import { applied, isFromCluster, type Manifest, readManifests, readText } from './objects/read.ts';
 import type { WorldOptions } from './objects/snapshot.ts';
 import { askOperator } from './operator.ts';
+import { indented, terminalWidth } from './render/wrap.ts';
 
 export interface ScenarioOptions {
   /** Files, folders, or `-` for standard input. */
@@ -125,5 +126,6 @@ export const noneOf = (what: string, found: readonly unknown[]): readonly string
   found.length === 0 ? [`there is no ${what} among the manifests`] : [];
 
 export function writeNotes(notes: readonly string[]): void {
-  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  const width = terminalWidth(process.stderr);
+  for (const note of notes) process.stderr.write(`${indented(`note: ${note}`, '  ', width)}\n`);
 }
