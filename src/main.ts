@@ -75,6 +75,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const settings = parseSettings(argv, env);
   const log = openLog(settings, clock, options);
   log.debug('discovered karpenter version', { version: VERSION });
+  for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
   const metrics = createMetrics();
   const client = connect({
     kubeconfig: env.KUBECONFIG,

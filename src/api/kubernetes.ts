@@ -305,7 +305,9 @@ export interface PersistentVolume extends KubeObject {
     readonly hostPath?: unknown;
     readonly storageClassName?: string;
     readonly claimRef?: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+    readonly persistentVolumeReclaimPolicy?: string;
   };
+  readonly status?: { readonly phase?: string };
 }
 
 export interface StorageClass extends KubeObject {

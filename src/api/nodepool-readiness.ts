@@ -1,5 +1,5 @@
 /** Whether a NodePool can be used, and if not, why: what its conditions say, by its own spec and its NodeClass. */
-import { type Conditioned, type ConditionUpdate, getCondition, READY } from './conditions.ts';
+import { causesOf, type Conditioned, type ConditionUpdate, getCondition, READY } from './conditions.ts';
 import type { NodePool } from './nodepool.ts';
 import { nodePoolErrors } from './nodepool-validation.ts';
 
@@ -26,11 +26,17 @@ export function nodeClassReadiness(nodeClass: Conditioned | undefined): Conditio
   if (nodeClass.metadata.deletionTimestamp) return not('NodeClassTerminating', 'NodeClass is Terminating');
   const ready = getCondition(nodeClass, READY);
   if (ready === undefined || ready.status === 'Unknown') {
-    return not('NodeClassReadinessUnknown', 'Node Class Readiness Unknown');
+    return not('NodeClassReadinessUnknown', `Node Class Readiness Unknown${why(nodeClass)}`);
   }
   return ready.status === 'True'
     ? { type: NODE_CLASS_READY, status: 'True' }
-    : not(ready.reason ?? 'NodeClassNotReady', ready.message ?? '');
+    : not(ready.reason ?? 'NodeClassNotReady', `${ready.message ?? ''}${why(nodeClass)}`);
+}
+
+/** What the conditions behind Ready say, for a reader who sees the NodePool alone. */
+function why(nodeClass: Conditioned): string {
+  const texts = causesOf(nodeClass).map(({ reason, message }) => `${reason}: ${message}`);
+  return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
 }
 
 /** Why a NodePool is not Ready, by the conditions that say most: those of its NodeClass, where that is why. */
@@ -41,14 +47,8 @@ export function unreadyText(pool: NodePool, nodeClass: Conditioned | undefined):
   const { kind, name } = pool.spec.template.spec.nodeClassRef;
   if (condition?.status === 'False') {
     const isThere = nodeClass !== undefined && !nodeClass.metadata.deletionTimestamp;
-    const causes = isThere ? failures(nodeClass) : [];
+    const causes = isThere ? causesOf(nodeClass).map(({ message }) => message) : [];
     return `${kind} ${name}: ${causes.length > 0 ? causes.join('; ') : (condition.message ?? '')}`;
   }
   return getCondition(pool, READY)?.message || 'its conditions are still to be computed';
 }
-
-/** What the conditions of an object say that are not True, Ready apart. */
-const failures = ({ status }: Conditioned): readonly string[] =>
-  (status?.conditions ?? [])
-    .filter(({ type, ...own }) => type !== READY && own.status === 'False')
-    .map(({ type, reason = '', message }) => message || [type, reason].join(' '));

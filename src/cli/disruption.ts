@@ -8,7 +8,7 @@ import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
-import { parseGates } from '../observe/settings.ts';
+import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { readText } from './objects/read.ts';
@@ -187,7 +187,11 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
   const file = flags.options === undefined ? {} : readCaseOptions(flags.options);
   if (flags.options !== undefined) writeNotes(unknownOptions(flags.options, file));
   const { filename, whatIf } = flags;
-  const gates = flags.featureGates === undefined ? [] : parseGates('--feature-gates', flags.featureGates);
+  const gates = parseGates('--feature-gates', flags.featureGates ?? '');
+  writeNotes([
+    ...unknownGates('--feature-gates', CORE_GATES, gates.keys()),
+    ...unknownGates(flags.options ?? '', CORE_GATES, Object.keys(file.featureGates ?? {})),
+  ]);
   return {
     filename,
     ...(whatIf && { whatIf }),

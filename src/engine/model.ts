@@ -250,4 +250,6 @@ export interface Plan {
   readonly leftOut?: readonly LeftOut[];
   /** Numbers of pods in phase Pending by the one zone where they can be, `flexible` or `none`; on demand. */
   readonly effectiveZones?: ReadonlyMap<string, number>;
+  /** Why the nodes are not packed more cheaply, if that failed: they are those that were found first. */
+  readonly packingError?: string;
 }

@@ -81,6 +81,7 @@ class VariationSolve {
   readonly #noAmounts: Amounts;
   readonly #staying: Iterable<StateNode>;
   #zones: Plan['effectiveZones'];
+  #packingError: string | undefined;
 
   constructor(common: CompiledSnapshot, variation: Variation, limits: SolveLimits) {
     const { snapshot, volumes, requestsOf } = common;
@@ -136,6 +137,7 @@ class VariationSolve {
         emptyPools,
         ...(leftOuts.all.length > 0 && { leftOut: leftOuts.all }),
         ...(this.#zones && { effectiveZones: this.#zones }),
+        ...(this.#packingError !== undefined && { packingError: this.#packingError }),
       },
       ties: scheduler.ties,
     };
@@ -169,15 +171,21 @@ class VariationSolve {
     });
   }
 
+  /** Packing saves money at best: an error that is not foreseen must not keep nodes from pods that wait. */
   #packed(bought: readonly Claim[], topology: Topology): readonly Claim[] {
     if (this.#options.packing === 'compatible') return bought;
-    return repacked(bought, {
-      topology,
-      order: this.#order,
-      noAmounts: this.#noAmounts,
-      work: this.#options.packingWork,
-      isLate: this.#pace.isOver,
-    });
+    try {
+      return repacked(bought, {
+        topology,
+        order: this.#order,
+        noAmounts: this.#noAmounts,
+        work: this.#options.packingWork,
+        isLate: this.#pace.isOver,
+      });
+    } catch (error) {
+      this.#packingError = messageOf(error);
+      return bought;
+    }
   }
 }
 
@@ -312,7 +320,7 @@ function finaliseAll(
 ): readonly PlannedClaim[] {
   const planned: PlannedClaim[] = [];
   for (const claim of claims) {
-    const final = finalise(claim, { strictMinValues });
+    const final = refusalOrFailure('placed', () => finalise(claim, { strictMinValues }));
     if ('code' in final) for (const pod of claim.pods) refusals.set(podKey(pod), final);
     else planned.push(final);
   }

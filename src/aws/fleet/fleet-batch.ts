@@ -3,11 +3,12 @@ import type { CreateFleetCommandOutput, CreateFleetError, CreateFleetInstance, E
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
+import type { TemplateConfig } from '../launchtemplates/plan.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { Batcher } from '../request-batcher.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import { FleetCall } from './fleet-call.ts';
-import type { FleetRequest, TemplateConfig } from './request.ts';
+import type { FleetRequest } from './request.ts';
 
 const MAX_FLEET = 1000;
 /** Longer than a claim waits to be launched. */

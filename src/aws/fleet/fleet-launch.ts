@@ -25,10 +25,10 @@ import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
 import { codeOf, describeError, explainLaunchFailure, LAUNCH_TEMPLATE_NOT_FOUND, launchFailure } from '../errors.ts';
 import type { Instance } from '../instances/instance.ts';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
+import type { Reserved } from '../kubelet/expressions.ts';
 import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
-import { chosenPartition, planTemplates } from '../launchtemplates/plan.ts';
+import { chosenPartition, planTemplates, type TemplateConfig } from '../launchtemplates/plan.ts';
 import type { AwsMetrics } from '../metrics.ts';
-import type { Reserved } from '../nodeclass/expressions.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
 import type { Reservations } from '../reservations/reservations.ts';
@@ -43,7 +43,7 @@ import {
   type Rejection,
 } from './filters.ts';
 import type { FleetAnswer, Fleets } from './fleet-batch.ts';
-import { fleetRequest, overridesOf, type TemplateConfig } from './request.ts';
+import { fleetRequest, overridesOf } from './request.ts';
 
 /** With fewer types, falling back from spot to on-demand gets likely. */
 const FLEXIBLE_TYPES = 5;

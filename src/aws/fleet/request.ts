@@ -8,20 +8,12 @@ import type {
 import type { StringMap } from '../../api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { compatibleOfferings, requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
 import type { Requirements } from '../../engine/requirements.ts';
 import { ValueSet } from '../../engine/value-set.ts';
 import type { TemplateReservation } from '../launchtemplates/content.ts';
+import type { TemplateConfig } from '../launchtemplates/plan.ts';
 import type { ZonalSubnet } from '../subnets/subnets.ts';
 import { tagList } from '../tags.ts';
-
-/** A launch template with the instance types that use it. */
-export interface TemplateConfig {
-  readonly name: string;
-  readonly imageId: string;
-  readonly types: readonly InstanceType[];
-  readonly reservation: TemplateReservation | undefined;
-}
 
 /** One override per type and zone with a subnet; the price is its priority. */
 export function overridesOf(

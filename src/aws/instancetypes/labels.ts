@@ -39,8 +39,8 @@ import {
 import type { Requirement } from '../../engine/model.ts';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
+import type { Zone } from '../subnets/zones.ts';
 import { networkBandwidthMbps } from './bandwidth.ts';
-import type { Zone } from './zones.ts';
 
 export interface LabelContext {
   readonly region: string;

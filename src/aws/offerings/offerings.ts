@@ -9,11 +9,11 @@ import {
   ZONE_ID_LABEL,
   ZONE_LABEL,
 } from '../../api/labels.ts';
-import type { Offering, Requirement } from '../../engine/model.ts';
+import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
 import { sharedRequirements } from '../../engine/shared-types.ts';
-import type { Zone } from '../instancetypes/zones.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
+import type { Zone } from '../subnets/zones.ts';
 import type { OfferingKey, Shortage } from './unavailable.ts';
 
 export interface OfferingContext {
@@ -61,6 +61,12 @@ export interface Obstacle {
 export interface Entry {
   readonly offering: Offering;
   readonly obstacle: Obstacle | undefined;
+}
+
+/** An instance type with its offerings, placement group partitions not told apart. */
+export interface Surveyed {
+  readonly type: InstanceType;
+  readonly entries: readonly Entry[];
 }
 
 const LASTING: ReadonlySet<ObstacleCode> = new Set(['not-offered', 'no-subnet', 'incompatible']);

@@ -1,7 +1,7 @@
 /** The kubelet settings that a launch template carries. */
 
-import { type Reserved, resolveReserved } from '../nodeclass/expressions.ts';
-import { type Kubelet, parseKubelet, type RawKubelet } from '../nodeclass/kubelet.ts';
+import { type Kubelet, parseKubelet, type RawKubelet } from '../kubelet/block.ts';
+import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
 import { canonicalDurations } from './kubeletargs.ts';
 
 export interface EffectiveKubelet {

@@ -3,8 +3,8 @@
  * what pods are worth; then takes a few nodes apart again and again and keeps what comes out cheaper.
  */
 
+import { pseudoRandom } from '../pseudo-random.ts';
 import { type Bin, costOf, type Problem } from './problem.ts';
-import { pseudoRandom } from './random.ts';
 import { type Budget, Shop } from './shop.ts';
 
 const ROUNDS = 24;

@@ -11,6 +11,7 @@ import { type HostPort, hostPortsOf } from '../host-ports.ts';
 import type { Resources } from '../model.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
+import type { TopologyPods } from '../topology/topology.ts';
 import { type PodVolumes, Volumes } from '../volumes.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
@@ -21,20 +22,14 @@ export interface PodKind {
   readonly id: number;
 }
 
-export interface PodClass {
+export interface PodClass extends TopologyPods {
   /** Position among the classes of this solve. */
   readonly id: number;
   readonly kind: PodKind;
-  /** The same text for classes that the rules of others cannot tell apart. */
-  readonly visible: string;
-  /** One pod of the class, in the form that is tried. */
-  readonly pod: Pod;
   readonly requests: Resources;
   readonly amounts: Amounts;
   /** What its node must satisfy, the heaviest preference of node affinity included unless preferences are ignored. */
   readonly requirements: Requirements;
-  /** What its node must satisfy, preferences aside. */
-  readonly strict: Requirements;
   readonly ports: readonly HostPort[];
   readonly volumes: PodVolumes;
 }

@@ -6,6 +6,8 @@ export interface RandomCluster {
   /** What is there before the pods, NodeClasses first. */
   readonly objects: readonly KubeObject[];
   readonly pods: readonly KubeObject[];
+  /** Come when it is known what is sold out; none without. */
+  readonly morePods: readonly KubeObject[];
   /** Instance types that are sold out, as a pattern. */
   readonly soldOut: string | undefined;
   /** Whether nodes are to come to be and be disrupted, not only bought. */
@@ -117,7 +119,8 @@ function poolParts(roll: Dice, name: string, classes: readonly string[]): PoolPa
   return {
     name,
     nodeClass: roll.pick(classes),
-    requirements: requirements(roll),
+    // the launch of a static node may find fewer types than its minValues ask for, and is then tried without end
+    requirements: requirements(roll).filter(({ minValues }) => !isStatic || minValues === undefined),
     spec: {
       ...(isStatic ? { replicas: roll.upTo(1) } : oneIn(roll, 2) && { weight: 1 + roll.upTo(3) }),
       ...(!isStatic && oneIn(roll, 4) && { limits: { cpu: String(4 + roll.upTo(12)) } }),
@@ -232,10 +235,12 @@ export function randomCluster(seed: number): RandomCluster {
   const pods = Array.from({ length: 1 + roll.upTo(4) }, (_, at) => podsOf(roll, `${id}-a${at}`, pools)).flat();
   const edited = parts.map((part) => ({ ...roll.pick(EDITS)(roll, part), budget: roll.pick(['100%', '1', '0']) }));
   const retagged = oneIn(roll, 5) ? [nodeClass(`${id}-ready`, 'ready', { tags: { edited: 'yes' } })] : [];
+  const soldOut = oneIn(roll, 5) ? roll.pick(['c*', 'm*', '*.large', '*.xlarge']) : undefined;
   return {
     objects: [...made, ...overlays, ...buffers, ...parts.map(nodePool)],
     pods,
-    soldOut: oneIn(roll, 5) ? roll.pick(['c*', 'm*', '*.large', '*.xlarge']) : undefined,
+    soldOut,
+    morePods: soldOut === undefined ? [] : podsOf(roll, `${id}-more`, pools),
     disrupts: oneIn(roll, 3),
     changes: [...retagged, ...edited.map(nodePool)],
     leaving: pods.filter(() => oneIn(roll, 3)).map(({ metadata }) => metadata.name),

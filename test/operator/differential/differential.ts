@@ -142,12 +142,21 @@ export class Differential {
     }
   }
 
-  /** What pods come to: nodes, places, refusals. */
-  async #provisioning({ objects, pods, soldOut }: RandomCluster): Promise<Differences> {
-    const { world } = this.#scenario;
-    if (soldOut !== undefined) world.aws.faults.add({ kind: 'capacity', instanceType: soldOut });
+  /** What pods come to: nodes, places, refusals; once more when the operator has learned what is sold out. */
+  async #provisioning({ objects, pods, soldOut, morePods }: RandomCluster): Promise<Differences> {
     await this.#scenario.apply(...objects);
     await this.#settled();
+    if (soldOut !== undefined) this.#scenario.world.aws.faults.add({ kind: 'capacity', instanceType: soldOut });
+    const found = await this.#decision(pods);
+    if (soldOut === undefined || found.length > 0) return found;
+    await this.#scenario.pass(30_000, FAST);
+    await this.#settled();
+    return this.#decision(morePods);
+  }
+
+  /** What becomes of new pods, and of those that wait with them. */
+  async #decision(pods: readonly KubeObject[]): Promise<Differences> {
+    const { world } = this.#scenario;
     this.#scenario.speed(0);
     const solvesBefore = this.#solves.length;
     const logBefore = this.#scenario.log.length;
@@ -158,10 +167,11 @@ export class Differential {
     const nowMs = world.clock.now();
     const told = await simulate({ filename: [file], instanceTypes: this.#server, nowMs, explain: true });
     this.#scenario.speed(FAST);
-    if (waiting.length === 0) return [];
-    const plan = await this.#until('solve', async () => this.#planFor(waiting, solvesBefore, logBefore));
+    const fresh = waiting.filter((pod) => pods.some(({ metadata }) => pod === `default/${metadata.name}`));
+    if (fresh.length === 0) return [];
+    const plan = await this.#until('solve', async () => this.#planFor(fresh, solvesBefore, logBefore));
     this.compared.refusals += Object.keys(told.simulation.unschedulable).length;
-    if (plan === 'no pools') return await this.#refusedAll(waiting, told.simulation);
+    if (plan === 'no pools') return await this.#refusedAll(fresh, told.simulation);
     this.compared.nodes += plan.claims.length;
     this.compared.places += plan.placements.length;
     return different(simulationOf(plan, { explain: true, unknown: [] }), told.simulation);

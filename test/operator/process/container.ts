@@ -33,7 +33,7 @@ export async function startContainer(env: Readonly<Record<string, string>>, limi
   execFileSync(process.execPath, [join(ROOT, 'build.ts'), join(folder, 'dist')], { cwd: ROOT });
   const [metricsPort, healthProbePort] = [await freePort(), await freePort()];
   const group = memoryGroup(limitBytes);
-  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), join(folder, 'dist/main.js')], {
+  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), join(folder, 'dist/operator/main.js')], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,

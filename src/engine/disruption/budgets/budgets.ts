@@ -5,7 +5,7 @@ import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
-import { nextHitMs } from './cron.ts';
+import { nextHitMs } from './hits.ts';
 
 export type Budget = NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>[number];
 

@@ -4,7 +4,7 @@ import { compareText, minValuesText, requirementsOf, satisfiesMinValues } from '
 import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { Requirements } from '../../requirements.ts';
 import { ValueSet } from '../../value-set.ts';
-import { PricedTypes, type PriceTable } from './price-table.ts';
+import { PricedTypes, type PriceTable } from '../price-table.ts';
 
 /** A planned claim with the types behind its names. What is asked of it late is worked out late: most come to nothing. */
 export class Replacement {
