@@ -3,6 +3,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { protect } from '../../controllers/in-server/volume-protection.ts';
 import { admitNode } from '../admission/nodes.ts';
 import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
+import { enforcePolicies } from '../admission/policies/enforce.ts';
 import { assignClusterIp } from '../admission/services.ts';
 import { selectOwnPods } from '../admission/workload-defaults.ts';
 import type { Core, WriteOptions } from '../core.ts';
@@ -57,6 +58,7 @@ export function create(
   noteManager(core, resource, object, blank(resource), options);
   admit(core, resource, object);
   validate(resource, object);
+  enforcePolicies(core, { operation: 'CREATE', resource, namespace, name, object, ...options, subresource: undefined });
   const stored = toStored(resource, object);
   return options.dryRun ? new Entry(keyOf(namespace, name), stored, 0) : core.store.put(resource.storage, stored);
 }
