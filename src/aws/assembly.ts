@@ -2,6 +2,7 @@
 import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../api/conditions.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { Amis } from './amis/amis.ts';
+import { ssmInvalidation } from './amis/parameter-invalidation.ts';
 import type { Clients } from './clients.ts';
 import { ClusterCidr, type ClusterFacts, clusterArn, discoverCluster } from './cluster.ts';
 import { Fleets } from './fleet/fleet-batch.ts';
@@ -40,7 +41,6 @@ import { reservedCapacityType } from './reservations/capacitytype.ts';
 import { reservationExpiration } from './reservations/expiration.ts';
 import { Reservations } from './reservations/reservations.ts';
 import { SecurityGroups } from './securitygroups/securitygroups.ts';
-import { ssmInvalidation } from './ssm/invalidation.ts';
 import { Parameters } from './ssm/ssm.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version/version.ts';
@@ -248,7 +248,7 @@ function nodeClassSteps(
   const tools = stepTools(() => clock.now(), reservedCapacity);
   return [
     fieldsStep(tools),
-    amiStep(tools, parts.amis),
+    amiStep(tools, parts.amis, clients.region),
     ...(reservedCapacity ? [reservationStep(tools, parts.reservations, clock)] : []),
     placementGroupStep(tools, placementGroups),
     subnetStep(tools, parts.subnets),
@@ -283,6 +283,7 @@ function nodeClasses(
   const { settings, client, informers, events } = context;
   return nodeClassController({
     client,
+    events,
     steps,
     conditions: settings.featureGates.reservedCapacity ? EC2NODECLASS_RESERVED_CONDITIONS : EC2NODECLASS_CONDITIONS,
     terminate: (nodeClass) =>
@@ -305,7 +306,9 @@ function instanceControllers(context: Context, parts: Parts, provider: Ec2Provid
   return [
     tagging(client, instances, { clusterName: settings.clusterName, clock }),
     instanceGarbageCollection({ client, informers, instances, clock, isHeld: (id) => provider.isHeld(id) }),
-    ...(settings.isolatedVpc ? [] : [instanceProfileGarbageCollection(profiles, informers, scopeOf(context))]),
+    ...(settings.isolatedVpc
+      ? []
+      : [instanceProfileGarbageCollection({ profiles, client, informers, scope: scopeOf(context) })]),
   ];
 }
 

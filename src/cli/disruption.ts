@@ -2,12 +2,12 @@
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
-import { type ClusterSnapshot, methodsAsked, review } from '../engine/disruption/review.ts';
+import { type ClusterSnapshot, enabledMethods, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, SolveOptions } from '../engine/model.ts';
 import { isProvisionable } from '../engine/pods.ts';
-import { parseGates } from '../observe/settings.ts';
+import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { readText } from './objects/read.ts';
@@ -125,7 +125,7 @@ const leftAlone = (pools: readonly PoolInput[]): readonly string[] =>
 /** Asks the methods in order, up to the first that has a command unless every one is wanted. */
 export async function reviewsOf(scene: ClusterSnapshot, everyMethod: boolean): Promise<readonly MethodReview[]> {
   const reviews: MethodReview[] = [];
-  for (const method of methodsAsked(scene)) {
+  for (const method of enabledMethods(scene)) {
     const found = await review(method, scene);
     reviews.push(found);
     if (found.result.commands.length > 0 && !everyMethod) break;
@@ -168,7 +168,11 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
   const file = flags.options === undefined ? {} : readCaseOptions(flags.options);
   if (flags.options !== undefined) writeNotes(unknownOptions(flags.options, file));
   const { filename, whatIf } = flags;
-  const gates = flags.featureGates === undefined ? [] : parseGates('--feature-gates', flags.featureGates);
+  const gates = parseGates('--feature-gates', flags.featureGates ?? '');
+  writeNotes([
+    ...unknownGates('--feature-gates', CORE_GATES, gates.keys()),
+    ...unknownGates(flags.options ?? '', CORE_GATES, Object.keys(file.featureGates ?? {})),
+  ]);
   return {
     filename,
     ...(whatIf && { whatIf }),

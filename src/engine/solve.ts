@@ -1,5 +1,5 @@
 /**
- * Where pending pods go: on nodes that exist or are on their way, or on nodes to buy. A pure function of its arguments:
+ * Where pending pods go: on nodes that exist or are launching, or on nodes to buy. A pure function of its arguments:
  * the same snapshot gives the same plan.
  */
 import type { Pod } from '../api/kubernetes.ts';
@@ -44,7 +44,7 @@ export type SolveLimits = Pick<
   'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork'
 >;
 
-/** A snapshot compiled, to be solved many times with small changes: what follows from it alone is worked out once. */
+/** A snapshot compiled, to be solved many times with small changes: what follows from it alone is computed once. */
 export interface Prepared {
   /** The plan that `solve` gives for the snapshot with the variation applied. */
   solve(variation?: Variation, limits?: SolveLimits): Plan;
@@ -81,6 +81,7 @@ class VariationSolve {
   readonly #noAmounts: Amounts;
   readonly #staying: Iterable<StateNode>;
   #zones: Plan['effectiveZones'];
+  #packingError: string | undefined;
 
   constructor(common: CompiledSnapshot, variation: Variation, limits: SolveLimits) {
     const { snapshot, volumes, requestsOf } = common;
@@ -136,6 +137,7 @@ class VariationSolve {
         emptyPools,
         ...(leftOuts.all.length > 0 && { leftOut: leftOuts.all }),
         ...(this.#zones && { effectiveZones: this.#zones }),
+        ...(this.#packingError !== undefined && { packingError: this.#packingError }),
       },
       ties: scheduler.ties,
     };
@@ -168,15 +170,21 @@ class VariationSolve {
     });
   }
 
+  /** Packing saves money at best: an error that is not foreseen must not keep nodes from pods that wait. */
   #packed(bought: readonly Claim[], topology: Topology): readonly Claim[] {
     if (this.#options.packing === 'compatible') return bought;
-    return repacked(bought, {
-      topology,
-      order: this.#order,
-      noAmounts: this.#noAmounts,
-      work: this.#options.packingWork,
-      isLate: this.#pace.isOver,
-    });
+    try {
+      return repacked(bought, {
+        topology,
+        order: this.#order,
+        noAmounts: this.#noAmounts,
+        work: this.#options.packingWork,
+        isLate: this.#pace.isOver,
+      });
+    } catch (error) {
+      this.#packingError = messageOf(error);
+      return bought;
+    }
   }
 }
 
@@ -310,7 +318,7 @@ function finaliseAll(
 ): readonly PlannedClaim[] {
   const planned: PlannedClaim[] = [];
   for (const claim of claims) {
-    const final = finalise(claim, { strictMinValues });
+    const final = refusalOrFailure('placed', () => finalise(claim, { strictMinValues }));
     if ('code' in final) for (const pod of claim.pods) refusals.set(podKey(pod), final);
     else planned.push(final);
   }

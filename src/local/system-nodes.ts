@@ -1,6 +1,7 @@
 /** Machines that belong to nobody's autoscaler, as a managed node group would run them. */
+
+import { standardZones } from './aws/open-account.ts';
 import type { LocalAws } from './aws/server.ts';
-import { standardZones } from './aws/state/open.ts';
 import type { LocalInstance } from './aws/types.ts';
 
 const TYPE = 'm5.large';

@@ -1,9 +1,8 @@
 /** Walks every import of src and holds it against the allowed directions of docs/architecture.md. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-
-const SRC = resolve(import.meta.dirname, '../../src');
+import { circlesOf, imports, isInside, mutualFolders, SRC, sources } from './import-graph.ts';
 
 /** Which areas each area may import; its own files are always allowed. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
@@ -25,24 +24,7 @@ const ENTRIES = new Set(['main.ts', 'cli.ts', 'version.ts']);
 /** Packages that talk to the outside or keep time; pure areas may not import them. */
 const IMPURE = /^(node:(?!assert|util)|@aws-sdk|@kubernetes|pino|prom-client|undici)/;
 
-interface Import {
-  readonly from: string;
-  readonly target: string;
-}
-
-const sources = readdirSync(SRC, { recursive: true, withFileTypes: true })
-  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-  .map((entry) => join(entry.parentPath, entry.name));
-
-const imports: readonly Import[] = sources.flatMap((file) =>
-  [...readFileSync(file, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => ({
-    from: relative(SRC, file),
-    target: match[1]?.startsWith('.') ? relative(SRC, resolve(dirname(file), match[1])) : (match[1] ?? ''),
-  })),
-);
-
 const areaOf = (path: string): string => path.split('/')[0] ?? path;
-const isInside = (target: string): boolean => target.endsWith('.ts');
 
 describe('imports', () => {
   it('finds the sources', () => {
@@ -73,6 +55,38 @@ describe('imports', () => {
       ({ from, target }) => (areaOf(from) === 'engine' || areaOf(from) === 'api') && IMPURE.test(target),
     );
     expect(wrong.map(({ from, target }) => `${from} → ${target}`)).toEqual([]);
+  });
+});
+
+describe('circles', () => {
+  const edge = (text: string) => {
+    const [from = '', target = ''] = text.split(' → ');
+    return { from, target };
+  };
+  const inside = imports.filter(({ target }) => isInside(target));
+
+  it('are found through several files', () => {
+    const edges = ['a.ts → b.ts', 'b.ts → c.ts', 'c.ts → d.ts', 'c.ts → a.ts', 'e.ts → a.ts'].map(edge);
+    expect(circlesOf(edges)).toEqual([['a.ts', 'b.ts', 'c.ts']]);
+    expect(circlesOf(edges.slice(0, 3))).toEqual([]);
+  });
+
+  it('are found between folders with the same parent', () => {
+    const edges = ['x/a/1.ts → x/b/2.ts', 'x/b/deep/3.ts → x/a/4.ts', 'x/5.ts → x/a/1.ts', 'x/a/1.ts → x/6.ts'].map(
+      edge,
+    );
+    expect(mutualFolders(edges)).toEqual([
+      { folders: 'x/a ⇄ x/b', imports: ['x/a/1.ts → x/b/2.ts', 'x/b/deep/3.ts → x/a/4.ts'] },
+    ]);
+    expect(mutualFolders(edges.slice(0, 1).concat(edges.slice(2)))).toEqual([]);
+  });
+
+  it('are not there between files, whose types count as well', () => {
+    expect(circlesOf(inside)).toEqual([]);
+  });
+
+  it('are not there between folders with the same parent', () => {
+    expect(mutualFolders(inside)).toEqual([]);
   });
 });
 

@@ -295,5 +295,9 @@ export const KIND_INPUTS: readonly ObjectsInput[] = [
   volumes('volumes in 1,000 places of the same label', 'hostile-places', 3, () =>
     termsOf(1_000, () => 'example.com/p'),
   ),
+  volumes('10 volumes in 1,000 places of labels of their own', 'hostile-own', 10, (volume) =>
+    termsOf(1_000, (i) => `example.com/v${volume}-${i}`),
+  ),
+  volumes('200 volumes in 20 places', 'hostile-many-volumes', 200, () => termsOf(20, (i) => `example.com/p${i}`)),
   volumes('volumes of odd places', 'hostile-odd', 4, (i) => termsOf(4, (n) => ODD_NAMES[(i + n) % 4] ?? '')),
 ];

@@ -30,8 +30,8 @@ import type {
   Snapshot,
   StateNode,
 } from '../../src/engine/model.ts';
-import { pseudoRandom } from '../../src/engine/packing/random.ts';
 import { podKey } from '../../src/engine/pods.ts';
+import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
 import { Requirements } from '../../src/engine/requirements.ts';
 import { addResources, fits, podRequests, quantityList } from '../../src/engine/resources.ts';
 

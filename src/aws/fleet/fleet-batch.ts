@@ -3,11 +3,12 @@ import type { CreateFleetCommandOutput, CreateFleetError, CreateFleetInstance, E
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
+import type { TemplateConfig } from '../launchtemplates/plan.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { Batcher } from '../request-batcher.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import { FleetCall } from './fleet-call.ts';
-import type { FleetRequest, TemplateConfig } from './request.ts';
+import type { FleetRequest } from './request.ts';
 
 const MAX_FLEET = 1000;
 /** Longer than a claim waits to be launched. */
@@ -42,7 +43,7 @@ export interface FleetsOptions {
 interface Doubt {
   readonly call: FleetCall;
   readonly orders: readonly FleetOrder[];
-  /** The same request once more, under way or answered. EC2 tells by its token what it bought the first time. */
+  /** The same request once more, under way or answered. EC2 answers, by the token, with what it bought the first time. */
   repeated: Promise<readonly FleetAnswer[]> | undefined;
 }
 

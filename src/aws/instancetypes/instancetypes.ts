@@ -9,21 +9,24 @@ import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import { fingerprint } from '../fingerprint.ts';
+import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
+import { factsOf, type Reserved, resolveReserved, withMaxPods } from '../kubelet/expressions.ts';
+import { eniLimitedPods, familyPods, podLimit } from '../kubelet/pod-limit.ts';
 import type { AwsMetrics } from '../metrics.ts';
-import { factsOf, type Reserved, resolveReserved, withMaxPods } from '../nodeclass/expressions.ts';
-import { type Kubelet, parseKubelet } from '../nodeclass/kubelet.ts';
 import {
   baseEntries,
   type Entry,
   expandPartitions,
   type OfferingContext,
   reservedEntries,
+  type Surveyed,
 } from '../offerings/offerings.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
 import type { OverlayPrices } from '../pricing/overlay.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import type { Reservations } from '../reservations/reservations.ts';
+import { type Zone, zonesOf } from '../subnets/zones.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
@@ -32,9 +35,7 @@ import { canLaunch } from './compatibility.ts';
 import { confirmed, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
 import { overheadOf } from './overhead.ts';
-import { eniLimitedPods, familyPods, podLimit } from './pods.ts';
 import { TypeLists, UNUSED_MS } from './type-lists.ts';
-import { type Zone, zonesOf } from './zones.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
 const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
@@ -42,12 +43,6 @@ const MIB = 2 ** 20;
 
 /** Without offerings. */
 type Resolved = InstanceType;
-
-/** An instance type with its offerings, placement group partitions not told apart. */
-export interface Surveyed {
-  readonly type: InstanceType;
-  readonly entries: readonly Entry[];
-}
 
 /** A NodeClass while its types are listed. */
 interface View {
@@ -95,7 +90,7 @@ export class InstanceTypes {
     this.#discoveredMemory = new TtlCache(options.clock, DISCOVERED_MEMORY_TTL_MS);
   }
 
-  /** False until AWS has told the types. */
+  /** False until the types are known. */
   get loaded(): boolean {
     return this.#infos.size > 0;
   }
@@ -125,7 +120,7 @@ export class InstanceTypes {
     this.#refreshedMs = monotonicMs(this.#options.clock);
   }
 
-  /** Milliseconds until what is known is old; the start of the process has just asked. */
+  /** Milliseconds until what is known is old; the start of the process has just read it. */
   get freshForMs(): number {
     return Math.max(0, this.#refreshedMs + REFRESH_MS - monotonicMs(this.#options.clock));
   }
@@ -240,7 +235,7 @@ export class InstanceTypes {
   }
 
   /**
-   * How many pods a node of the type holds, and what its kubelet is told to reserve.
+   * How many pods a node of the type holds, and what its kubelet reserves.
    * @throws ExpressionError
    */
   #density(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): { pods: number; reserved: Reserved } {
@@ -267,7 +262,7 @@ export class InstanceTypes {
     return undefined;
   }
 
-  /** What the kubelet of a node of the type is told to reserve by the NodeClass; quantities only. */
+  /** What the NodeClass has the kubelet of a node of the type reserve; quantities only. */
   reservedFor(nodeClass: EC2NodeClass, name: string): Reserved {
     return this.#density(this.#infos.get(name) ?? {}, nodeClass, parseKubelet(nodeClass.spec.kubelet)).reserved;
   }

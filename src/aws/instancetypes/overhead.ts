@@ -3,8 +3,8 @@ import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { InstanceTypeOverhead, Resources } from '../../engine/model.ts';
 import { amountOf } from '../../engine/resources.ts';
-import { type Reserved, resolveReserved } from '../nodeclass/expressions.ts';
-import type { Kubelet } from '../nodeclass/kubelet.ts';
+import type { Kubelet } from '../kubelet/block.ts';
+import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;

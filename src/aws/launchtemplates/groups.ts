@@ -11,7 +11,7 @@ import type { InstanceType } from '../../engine/model.ts';
 import { amiForType } from '../amis/amis.ts';
 import { canonicalJson } from '../fingerprint.ts';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
-import type { Reserved } from '../nodeclass/expressions.ts';
+import type { Reserved } from '../kubelet/expressions.ts';
 import type { TemplateReservation } from './content.ts';
 
 export interface TemplateGroup {

@@ -8,14 +8,13 @@ import { Requirements } from '../../engine/requirements.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterFacts } from '../cluster.ts';
-import type { TemplateConfig } from '../fleet/request.ts';
 import { EFA_RESOURCE, NITRO_SANDBOX_RESOURCE } from '../instancetypes/capacity.ts';
-import type { Reserved } from '../nodeclass/expressions.ts';
+import type { Reserved } from '../kubelet/expressions.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
 import { nodeLabels, nodeTaints } from '../userdata/input.ts';
 import { effectiveKubelet } from '../userdata/kubelet.ts';
 import { bottlerocketVersion, renderUserData } from '../userdata/userdata.ts';
-import { templateData } from './content.ts';
+import { type TemplateReservation, templateData } from './content.ts';
 import { groupTypes, type TemplateGroup } from './groups.ts';
 import { type Template, templateName } from './launchtemplates.ts';
 
@@ -34,6 +33,14 @@ export interface TemplatePlanInput {
   /** What the kubelet of a node of a type reserves. */
   readonly reservedOf: (instanceType: string) => Reserved;
   readonly log: Logger;
+}
+
+/** A launch template with the instance types that use it. */
+export interface TemplateConfig {
+  readonly name: string;
+  readonly imageId: string;
+  readonly types: readonly InstanceType[];
+  readonly reservation: TemplateReservation | undefined;
 }
 
 export interface PlannedTemplate {

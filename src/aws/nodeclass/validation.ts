@@ -15,6 +15,9 @@ import { isServerFault, isUnanswered } from '../errors.ts';
 import { setFingerprint } from '../fingerprint.ts';
 import { canLaunch } from '../instancetypes/compatibility.ts';
 import type { InstanceTypes } from '../instancetypes/instancetypes.ts';
+import { parseKubelet } from '../kubelet/block.ts';
+import { kubeletErrors, unsupportedKubelet } from '../kubelet/block-validation.ts';
+import { compileFailure, hasExpressions } from '../kubelet/expressions.ts';
 import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
 import { planTemplates } from '../launchtemplates/plan.ts';
 import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
@@ -23,9 +26,6 @@ import { TtlCache } from '../ttl-cache.ts';
 import { InvalidUserData } from '../userdata/input.ts';
 import { GROUP_UNKNOWN } from './discovery.ts';
 import { claimToTry, judge, tenancyToTry, tryFleet, tryInstance, typeToTry, type Verdict } from './dryrun.ts';
-import { compileFailure, hasExpressions } from './expressions.ts';
-import { parseKubelet } from './kubelet.ts';
-import { kubeletErrors, unsupportedKubelet } from './kubeletvalidation.ts';
 import type { Step, StepResult, StepTools } from './step.ts';
 
 const CONDITION = 'ValidationSucceeded';
@@ -97,7 +97,7 @@ const hopeless = (reason: string, message: string): Failure => ({
   terminal: true,
 });
 
-/** What the NodeClass itself says wrong, before anything is asked of AWS. */
+/** What the NodeClass itself says wrong, before any request to AWS. */
 export function staticFailure(nodeClass: EC2NodeClass, nodeClassCel: boolean): Failure | undefined {
   const raw = nodeClass.spec.kubelet;
   const structural = kubeletErrors(raw);

@@ -9,11 +9,11 @@ import {
   ZONE_ID_LABEL,
   ZONE_LABEL,
 } from '../../api/labels.ts';
-import type { Offering, Requirement } from '../../engine/model.ts';
+import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
 import { sharedRequirements } from '../../engine/shared-types.ts';
-import type { Zone } from '../instancetypes/zones.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
+import type { Zone } from '../subnets/zones.ts';
 import type { OfferingKey, Shortage } from './unavailable.ts';
 
 export interface OfferingContext {
@@ -26,7 +26,7 @@ export interface OfferingContext {
   readonly placementGroup: PlacementGroup | undefined;
   readonly onDemandPrice: (instanceType: string) => number | undefined;
   readonly spotPrice: (instanceType: string, zone: string) => number | undefined;
-  /** The price that a NodeOverlay gives to a type for which AWS tells none. */
+  /** The price that a NodeOverlay gives to a type for which AWS has none. */
   readonly overlayPrice?: ((instanceType: string) => number | undefined) | undefined;
   readonly shortage: (offering: OfferingKey, subnetIds: readonly string[]) => Shortage | undefined;
   /** When the shift away from a zone ends, by zone id; undefined when there is none. */
@@ -61,6 +61,12 @@ export interface Obstacle {
 export interface Entry {
   readonly offering: Offering;
   readonly obstacle: Obstacle | undefined;
+}
+
+/** An instance type with its offerings, all partitions of a placement group as one. */
+export interface Surveyed {
+  readonly type: InstanceType;
+  readonly entries: readonly Entry[];
 }
 
 const LASTING: ReadonlySet<ObstacleCode> = new Set(['not-offered', 'no-subnet', 'incompatible']);

@@ -8,9 +8,8 @@ import { requirementsOf, satisfiesMinValues } from '../../engine/instance-types.
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, type Requirements } from '../../engine/requirements.ts';
 import type { Informers } from '../../kube/client.ts';
-import type { InstanceTypes, Surveyed } from '../instancetypes/instancetypes.ts';
 import { poolRequirements } from '../nodepools.ts';
-import { type Entry, isLasting, type Obstacle, type ObstacleCode } from './offerings.ts';
+import { type Entry, isLasting, type Obstacle, type ObstacleCode, type Surveyed } from './offerings.ts';
 
 /** An offering that the NodePool allows and that is out. This form is public. */
 export interface OutOffering {
@@ -84,6 +83,7 @@ export function offeringsOf(
 const missedKeys = (types: readonly InstanceType[], requirements: Requirements): readonly string[] =>
   satisfiesMinValues(types, requirements).unsatisfied.map(([key]) => key);
 
+/** @throws when the instance types of the NodeClass cannot be listed */
 type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
 
 async function poolOfferings(nodePool: NodePool, informers: Informers, survey: Survey): Promise<PoolOfferings> {
@@ -99,7 +99,10 @@ async function poolOfferings(nodePool: NodePool, informers: Informers, survey: S
 }
 
 /** One entry per NodePool, by name. Each is a moment's work, after which others have their turn. */
-export async function offeringsReport(informers: Informers, types: InstanceTypes): Promise<readonly PoolOfferings[]> {
+export async function offeringsReport(
+  informers: Informers,
+  types: { readonly survey: Survey },
+): Promise<readonly PoolOfferings[]> {
   const surveys = new Map<string, Promise<readonly Surveyed[]>>();
   const survey: Survey = (nodeClass) => {
     const { name } = nodeClass.metadata;

@@ -4,7 +4,7 @@ import { CAPACITY_TYPE_LABEL, DO_NOT_SYNC_TAINTS_LABEL, UNREGISTERED_TAINT } fro
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { AmiFamily } from '../amis/families.ts';
 import type { ClusterFacts } from '../cluster.ts';
-import type { Kubelet, RawKubelet } from '../nodeclass/kubelet.ts';
+import type { Kubelet, RawKubelet } from '../kubelet/block.ts';
 
 export interface Bootstrap {
   readonly cluster: ClusterFacts;

@@ -2,7 +2,7 @@
 
 import { formatDuration, parseDuration } from '../../api/duration.ts';
 import type { StringMap, Taint } from '../../api/kubernetes.ts';
-import type { Kubelet } from '../nodeclass/kubelet.ts';
+import type { Kubelet } from '../kubelet/block.ts';
 
 const quote = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 

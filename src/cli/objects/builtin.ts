@@ -10,10 +10,10 @@ import { capacityOf, estimatedMemory } from '../../aws/instancetypes/capacity.ts
 import { canLaunch } from '../../aws/instancetypes/compatibility.ts';
 import { typeRequirements } from '../../aws/instancetypes/labels.ts';
 import { overheadOf } from '../../aws/instancetypes/overhead.ts';
-import { eniLimitedPods, podLimit } from '../../aws/instancetypes/pods.ts';
-import type { Zone as OfferedZone } from '../../aws/instancetypes/zones.ts';
-import { type Kubelet, parseKubelet } from '../../aws/nodeclass/kubelet.ts';
+import { type Kubelet, parseKubelet } from '../../aws/kubelet/block.ts';
+import { eniLimitedPods, podLimit } from '../../aws/kubelet/pod-limit.ts';
 import { baseOfferings } from '../../aws/offerings/offerings.ts';
+import type { Zone as OfferedZone } from '../../aws/subnets/zones.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
 import type { Catalogue } from '../../local/aws/options.ts';

@@ -18,11 +18,15 @@ import { writeChanges } from '../../kube/patch.ts';
 import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
 import type { Deps } from '../deps.ts';
-import type { Batcher } from '../provisioning/batcher.ts';
 import { withCondition } from './conditions.ts';
 import { findTarget } from './target.ts';
 
 const REVIEW_MS = 30_000;
+
+/** Opens a provisioning run. The same id counts once per run. */
+interface Provisioning {
+  trigger(id: string): void;
+}
 
 export class BufferResolution implements Reconciler<CapacityBuffer> {
   readonly name = 'capacitybuffer';
@@ -30,16 +34,16 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   readonly concurrency = 10;
   readonly triggers: readonly Trigger[];
   readonly #deps: Deps;
-  readonly #batcher: Batcher;
+  readonly #provisioning: Provisioning;
   readonly #store: Store<CapacityBuffer>;
   /** What the virtual pods of a buffer were made from. */
   readonly #made = new Map<string, string>();
   readonly #seen = new Set<string>();
   #isKnown = false;
 
-  constructor(deps: Deps, batcher: Batcher) {
+  constructor(deps: Deps, provisioning: Provisioning) {
     this.#deps = deps;
-    this.#batcher = batcher;
+    this.#provisioning = provisioning;
     this.#store = deps.informers.store(CAPACITY_BUFFER);
     this.triggers = [ofTemplates(() => this.#store.list())];
     deps.cluster.virtualPods.isKnown = () => this.#areAllSeen();
@@ -52,7 +56,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   removed(ref: Key): void {
     this.#withdraw(keyOf(ref));
     this.#seen.delete(keyOf(ref));
-    this.#batcher.trigger(keyOf(ref));
+    this.#provisioning.trigger(keyOf(ref));
   }
 
   async reconcile(buffer: CapacityBuffer): Promise<Outcome> {
@@ -73,7 +77,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
       this.#provide(buffer, target.template, replicas);
       await this.#writeResolved(buffer, target, replicas);
     }
-    this.#batcher.trigger(buffer.metadata.uid ?? bufferKey(buffer));
+    this.#provisioning.trigger(buffer.metadata.uid ?? bufferKey(buffer));
     return after(REVIEW_MS);
   }
 
@@ -142,7 +146,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   }
 }
 
-/** How many pods room is kept for, or why that cannot be told. */
+/** How many pods room is kept for, or why that is not known. */
 function replicasOf(
   { spec }: CapacityBuffer,
   { template, current }: BufferTarget,

@@ -5,7 +5,7 @@ import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { inBatches } from '../../kube/parallel.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
@@ -40,7 +40,7 @@ export function hash({ client, cluster, settings }: Deps): Reconciler<NodePool> 
         const old = cluster.stores.nodeClaims
           .byIndex(CLAIMS_BY_NODE_POOL, pool.metadata.name)
           .filter(({ metadata }) => metadata.annotations?.[NODEPOOL_HASH_VERSION_ANNOTATION] !== NODEPOOL_HASH_VERSION);
-        await inBatches(old, AT_ONCE, (claim) => adopt(claim, value));
+        await withBoundedConcurrency(old, AT_ONCE, (claim) => adopt(claim, value));
       }
       const hashed = {
         ...annotations,

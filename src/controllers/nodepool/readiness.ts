@@ -2,6 +2,7 @@
 import {
   type Conditioned,
   type ConditionUpdate,
+  causesOf,
   getCondition,
   NODEPOOL_CONDITIONS,
   READY,
@@ -42,9 +43,15 @@ function judge(nodeClass: Conditioned | undefined): ConditionUpdate {
   if (nodeClass.metadata.deletionTimestamp) return not('NodeClassTerminating', 'NodeClass is Terminating');
   const ready = getCondition(nodeClass, READY);
   if (ready === undefined || ready.status === 'Unknown') {
-    return not('NodeClassReadinessUnknown', 'Node Class Readiness Unknown');
+    return not('NodeClassReadinessUnknown', `Node Class Readiness Unknown${why(nodeClass)}`);
   }
   return ready.status === 'True'
     ? { type: TYPE, status: 'True' }
-    : not(ready.reason ?? 'NodeClassNotReady', ready.message ?? '');
+    : not(ready.reason ?? 'NodeClassNotReady', `${ready.message ?? ''}${why(nodeClass)}`);
+}
+
+/** What the conditions behind Ready say, for a reader who sees the NodePool alone. */
+function why(nodeClass: Conditioned): string {
+  const texts = causesOf(nodeClass).map(({ reason, message }) => `${reason}: ${message}`);
+  return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
 }

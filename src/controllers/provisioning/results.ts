@@ -1,4 +1,4 @@
-/** Telling users and cluster state what a solve decided. */
+/** Reports what a solve decided, to users and to the cluster state. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -19,9 +19,12 @@ export interface Solved {
   readonly pods: ReadonlyMap<string, Pod>;
 }
 
-/** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are on their way. */
+/** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are launching. */
 export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   reportLeftOut(deps, solved.plan.leftOut ?? [], log);
+  const { packingError: error } = solved.plan;
+  if (error !== undefined)
+    log.error('could not pack nodes more cheaply, buying those that were found first', { error });
   recordRefusals(deps, solved, log);
   recordPlacements(deps, solved, log);
   recordEmptyPools(deps, solved.plan, log);

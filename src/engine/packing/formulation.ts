@@ -56,6 +56,8 @@ export class Formulation {
   readonly #topology: Topology;
   readonly #scarce = new Map<Group | string, Scarcity>();
   readonly #families = new Map<string, { readonly index: number; readonly shape: Shape }>();
+  /** Whether pods are bound to a label for which their NodePool's own labels and requirements leave no value. */
+  #contradicts = false;
 
   private constructor(template: Template, claims: readonly Claim[], { topology, isLate }: FormulationParts) {
     this.#template = template;
@@ -67,7 +69,7 @@ export class Formulation {
 
   /**
    * With `apart`, pods share nodes only with pods that have the same requirements. Undefined when too many things are
-   * scarce, or time is up.
+   * scarce, when the NodePool contradicts itself in a label that matters, or when time is up.
    */
   static of(
     template: Template,
@@ -76,7 +78,7 @@ export class Formulation {
     apart: boolean,
   ): Formulation | undefined {
     const formulation = new Formulation(template, claims, parts);
-    if (formulation.#scarce.size > MOST_SCARCE) return undefined;
+    if (formulation.#scarce.size > MOST_SCARCE || formulation.#contradicts) return undefined;
     const capacities = formulation.#capacities();
     const mixes = formulation.#mixes(formulation.#drafts, { capacities, apart });
     if (parts.isLate()) return undefined;
@@ -127,8 +129,8 @@ export class Formulation {
     let family = this.#families.get(requirements.identity);
     if (family === undefined) {
       const shape = this.#template.root.narrow(requirements);
-      if ('code' in shape) throw new Error(`A pod is on a claim that it cannot be on: ${requirements}`);
-      family = { index: this.#families.size, shape };
+      this.#contradicts ||= 'code' in shape;
+      family = { index: this.#families.size, shape: 'code' in shape ? this.#template.root : shape };
       this.#families.set(requirements.identity, family);
     }
     return family.index;

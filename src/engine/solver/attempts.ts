@@ -4,7 +4,7 @@
  */
 
 import type { Plan, SolveOptions } from '../model.ts';
-import { pseudoRandom } from '../packing/random.ts';
+import { pseudoRandom } from '../pseudo-random.ts';
 import { cheapestFirst, type TieBreak } from './ties.ts';
 
 export interface Attempt {

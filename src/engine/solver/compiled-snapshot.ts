@@ -9,11 +9,12 @@ import { podRequests } from '../resources.ts';
 import { TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
 import { Volumes } from '../volumes.ts';
+import type { CompiledPool } from './compiled-pool.ts';
 import { type Daemon, daemonsOf } from './daemons.ts';
 import { Dimensions } from './dimensions.ts';
 import { NodeTable } from './node.ts';
 import { PodClasses } from './pod-class.ts';
-import { type CompiledPool, compileTemplates } from './template.ts';
+import { compileTemplates } from './template.ts';
 
 export class CompiledSnapshot {
   /** Without the NodePools that cannot be compiled. */
@@ -125,7 +126,7 @@ function labelKeysOf({ pendingPods, nodes }: Snapshot): readonly string[] {
   return [...keys].sort();
 }
 
-/** Requests of a pod, worked out once; pods of a workload that share their spec object share them too. */
+/** Requests of a pod, computed once; pods of a workload that share their spec object share them too. */
 function rememberedRequests(): (pod: Pod) => Resources {
   const known = new WeakMap<object, Resources>();
   return (pod) => {

@@ -1,17 +1,19 @@
 /**
- * Instance types compiled for questions asked many thousand times: which of them some requirements allow, which are
+ * Instance types compiled for checks that are made many thousand times: which of them some requirements allow, which are
  * offered and at what price, which hold some resources. Answers are bit sets over rows. A row is an instance type as some
  * of its offerings sell it: usually one per type, more where offerings override capacity or overhead.
  */
 
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
-import { allocatable, compareText, isReserved, requirementsOf } from '../instance-types.ts';
+import { compareText, isReserved, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import { LOOSE, type Requirements } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
 import type { ValueSet } from '../value-set.ts';
 import { BitSet } from './bitset.ts';
+import { CompiledRows } from './compiled-rows.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
+import { FitTable } from './fit-table.ts';
 
 /** What is the same for all offerings that ask for the same, of whatever type and at whatever price. */
 interface OfferingKind {
@@ -21,13 +23,7 @@ interface OfferingKind {
   readonly reservations: readonly string[];
 }
 
-interface Row {
-  readonly type: number;
-  readonly allocatable: Amounts;
-  readonly offerings: readonly { readonly kind: number; readonly usdPerHour: number }[];
-}
-
-/** What the offerings come to under the requirements on their keys. */
+/** Prices and rows of the offerings under the requirements on their keys. */
 export interface OfferingView {
   /** Rows with an available offering that the requirements allow. */
   readonly offered: BitSet;
@@ -41,27 +37,22 @@ export interface OfferingView {
   readonly byPrice: readonly number[];
 }
 
-/** Rows sorted by one resource, with the set of rows from each position on. */
-interface FitTable {
-  readonly sorted: Float64Array;
-  readonly from: readonly BitSet[];
-}
+/** Sets of capacity types, one object for equal ones: thousands of types have one of a handful. */
+const NO_CAPACITY_TYPES: ReadonlySet<string> = new Set();
+const grown = new WeakMap<ReadonlySet<string>, Map<string, ReadonlySet<string>>>();
 
-function variantsOf(type: InstanceType): readonly (readonly Offering[])[] {
-  const variants = new Map<string, Offering[]>([['', []]]);
-  for (const offering of type.offerings) {
-    const { capacityOverride, overheadOverride } = offering;
-    const key = capacityOverride || overheadOverride ? JSON.stringify([capacityOverride, overheadOverride]) : '';
-    const variant = variants.get(key);
-    if (variant === undefined) variants.set(key, [offering]);
-    else variant.push(offering);
-  }
-  return [...variants.values()];
+function withCapacityType(set: ReadonlySet<string>, value: string): ReadonlySet<string> {
+  if (set.has(value)) return set;
+  const known = grown.get(set) ?? new Map<string, ReadonlySet<string>>();
+  grown.set(set, known);
+  const larger = known.get(value) ?? new Set([...set, value]);
+  known.set(value, larger);
+  return larger;
 }
 
 export class CompiledTypes {
   readonly types: readonly InstanceType[];
-  readonly #rows: readonly Row[];
+  readonly #rows: CompiledRows;
   readonly #kinds: OfferingKind[] = [];
   /** Types that are overlaid in price, and in capacity. */
   readonly overlaid: { readonly price: ReadonlySet<InstanceType>; readonly capacity: ReadonlySet<InstanceType> };
@@ -79,28 +70,19 @@ export class CompiledTypes {
   constructor(types: readonly InstanceType[], dimensions: Dimensions, isSold: (offering: Offering) => boolean) {
     this.types = types;
     const kindOf = this.#kindFinder();
-    this.#rows = types.flatMap((type, index) =>
-      variantsOf(type).map((offerings) => ({
-        type: index,
-        allocatable: dimensions.amounts(allocatable(type, offerings[0])),
-        offerings: offerings
-          .filter((offering) => offering.available && isSold(offering))
-          .map((offering) => ({ kind: kindOf(offering), usdPerHour: offering.usdPerHour })),
-      })),
-    );
+    this.#rows = new CompiledRows(types, { dimensions, isSold, kindOf });
     this.overlaid = {
       price: new Set(types.filter(({ offerings }) => offerings.some(({ priceOverlaid }) => priceOverlaid))),
       capacity: new Set(types.filter(({ capacityOverlaid }) => capacityOverlaid)),
     };
     this.#byName = types.map((_, type) => type).sort((a, b) => compareText(this.#nameOf(a), this.#nameOf(b)));
-    this.#usable = new BitSet(this.#rows.length);
-    for (const [index, row] of this.#rows.entries()) {
-      if (row.allocatable.every((amount) => amount >= 0)) this.#usable.add(index);
-    }
+    this.#usable = new BitSet(this.#rows.count);
+    for (let row = 0; row < this.#rows.count; row++)
+      if (this.#rows.allocatableAt(row).every((amount) => amount >= 0)) this.#usable.add(row);
     this.#offeringKeys = [...new Set(this.#kinds.flatMap(({ requirements }) => requirements.keys))].sort();
   }
 
-  /** Tells offerings apart by what they ask for. Their text is enough: the same one always means the same. */
+  /** Identifies requirements of offerings. Their text is enough: the same one always means the same. */
   #kindFinder(): (offering: Offering) => number {
     const known = new Map<string, number>();
     return (offering) => {
@@ -127,16 +109,16 @@ export class CompiledTypes {
   }
 
   get rowCount(): number {
-    return this.#rows.length;
+    return this.#rows.count;
   }
 
   typeAt(row: number): number {
-    return this.#rows[row]?.type ?? -1;
+    return this.#rows.types[row] ?? -1;
   }
 
   /** What pods and daemons can have of a row. */
   allocatableAt(row: number): Amounts | undefined {
-    return this.#usable.has(row) ? this.#rows[row]?.allocatable : undefined;
+    return this.#usable.has(row) ? this.#rows.allocatableAt(row) : undefined;
   }
 
   #nameOf(type: number): string {
@@ -173,14 +155,14 @@ export class CompiledTypes {
   /** Rows of all types for which the test holds. */
   rowsWhere(test: (type: InstanceType, position: number) => boolean): BitSet {
     const verdicts = this.types.map(test);
-    const rows = new BitSet(this.#rows.length);
-    for (const [index, { type }] of this.#rows.entries()) if (verdicts[type]) rows.add(index);
+    const rows = new BitSet(this.#rows.count);
+    for (let row = 0; row < this.#rows.count; row++) if (verdicts[this.typeAt(row)]) rows.add(row);
     return rows;
   }
 
   /** Rows whose type can be narrowed to the requirements. */
   allowed(requirements: Requirements): BitSet {
-    const rows = BitSet.full(this.#rows.length);
+    const rows = BitSet.full(this.#rows.count);
     for (const [key, set] of requirements.entries()) rows.and(this.#mask(key, set));
     return rows;
   }
@@ -211,18 +193,22 @@ export class CompiledTypes {
   }
 
   #view(requirements: Requirements): OfferingView {
-    const offered = new BitSet(this.#rows.length);
+    const rows = this.#rows;
+    const offered = new BitSet(rows.count);
     const prices = new Float64Array(this.types.length).fill(Number.POSITIVE_INFINITY);
-    const capacityTypes: Set<string>[] = this.types.map(() => new Set());
+    const capacityTypes: ReadonlySet<string>[] = this.types.map(() => NO_CAPACITY_TYPES);
     const reservations = new Map<number, Set<string>>();
     const isAllowed = this.#kinds.map((kind) => requirements.compatible(kind.requirements, LOOSE));
-    for (const [index, { type, offerings }] of this.#rows.entries()) {
-      for (const { kind: position, usdPerHour } of offerings) {
+    for (let row = 0; row < rows.count; row++) {
+      const type = this.typeAt(row);
+      for (let at = rows.firstOffering(row); at < rows.firstOffering(row + 1); at++) {
+        const position = rows.kinds[at] as number;
         const kind = this.#kinds[position];
         if (kind === undefined || !isAllowed[position]) continue;
-        offered.add(index);
-        prices[type] = Math.min(prices[type] ?? 0, usdPerHour);
-        for (const value of kind.capacityTypes) capacityTypes[type]?.add(value);
+        offered.add(row);
+        prices[type] = Math.min(prices[type] ?? 0, rows.usdPerHour[at] as number);
+        for (const value of kind.capacityTypes)
+          capacityTypes[type] = withCapacityType(capacityTypes[type] ?? NO_CAPACITY_TYPES, value);
         if (kind.reservations.length === 0) continue;
         const ids = reservations.get(type) ?? new Set();
         reservations.set(type, ids);
@@ -248,8 +234,7 @@ export class CompiledTypes {
     for (let dimension = 0; dimension < amounts.length; dimension++) {
       const position = this.#fitPosition(dimension, (amounts[dimension] ?? 0) + (more?.[dimension] ?? 0));
       if (position === 0) continue;
-      const enough = this.#fitTable(dimension).from[position];
-      if (enough !== undefined) rows.and(enough);
+      rows.and(this.#fitTable(dimension).rowsFrom(position));
     }
     return rows;
   }
@@ -266,30 +251,20 @@ export class CompiledTypes {
   nextStep(amounts: Amounts, more: Amounts): Amounts {
     return amounts.map((amount, dimension) => {
       const own = more[dimension] ?? 0;
-      const { sorted } = this.#fitTable(dimension);
-      const next = sorted[this.#fitPosition(dimension, amount + own)] ?? Number.POSITIVE_INFINITY;
+      const next = this.#fitTable(dimension).amountAt(this.#fitPosition(dimension, amount + own));
       return Math.max(next, 0) - own;
     });
   }
 
-  /** How many rows, in order of what they have of a resource, have too little of it. */
+  /** How many different amounts, of those that rows have of a resource, are too little. */
   #fitPosition(dimension: number, amount: number): number {
-    return amount <= 0 ? 0 : lowerBound(this.#fitTable(dimension).sorted, amount);
+    return amount <= 0 ? 0 : this.#fitTable(dimension).positionOf(amount);
   }
 
   #fitTable(dimension: number): FitTable {
     let table = this.#fitTables[dimension];
     if (table === undefined) {
-      const order = this.#rows
-        .map((row, index) => ({ index, amount: row.allocatable[dimension] ?? 0 }))
-        .sort((a, b) => a.amount - b.amount);
-      const from = [new BitSet(this.#rows.length)];
-      for (const { index } of order.toReversed()) {
-        const next = (from[0] as BitSet).clone();
-        next.add(index);
-        from.unshift(next);
-      }
-      table = { sorted: Float64Array.from(order, ({ amount }) => amount), from };
+      table = new FitTable(this.#rows.amountsOf(dimension));
       this.#fitTables[dimension] = table;
     }
     return table;
@@ -308,16 +283,4 @@ export class CompiledTypes {
       largest = Math.max(largest, amountIn(this.types[type]?.capacity ?? {}, name));
     return largest;
   }
-}
-
-/** First position whose value is at least `amount`. */
-function lowerBound(sorted: Float64Array, amount: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] ?? 0) < amount) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

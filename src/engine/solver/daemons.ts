@@ -8,9 +8,9 @@ import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirem
 import { addResources, podRequests } from '../resources.ts';
 import { toleratesAll } from '../taints.ts';
 import type { BitSet } from './bitset.ts';
+import type { CompiledTypes } from './compiled-types.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax, toleratePreferences } from './relax.ts';
-import type { CompiledPool } from './template.ts';
 
 /** A DaemonSet's pod, with one set of requirements per alternative of its node affinity. */
 export interface Daemon {
@@ -59,13 +59,21 @@ export interface DaemonGroup {
   readonly ports: readonly HostPort[];
 }
 
+/** What daemons are grouped for: the instance types of a NodePool, with what its nodes carry. */
+export interface DaemonGroupInput {
+  readonly taints: readonly Taint[];
+  readonly requirements: Requirements;
+  readonly catalogue: CompiledTypes;
+  readonly rows: BitSet;
+}
+
 /**
  * Groups a template's instance types by the daemons that run on them. A daemon runs on a type when one of its
  * alternatives suits both. In the order of the first type of each group.
  */
 export function daemonGroups(
   daemons: readonly Daemon[],
-  template: Pick<CompiledPool, 'taints' | 'catalogue' | 'rows'> & { readonly requirements: Requirements },
+  template: DaemonGroupInput,
   dimensions: Dimensions,
 ): readonly DaemonGroup[] {
   const { catalogue } = template;

@@ -17,8 +17,13 @@ export class Dimensions {
     this.#positions = new Map(this.names.map((name, position) => [name, position]));
   }
 
+  /** Length of all amounts. */
+  get width(): number {
+    return this.names.length + 1;
+  }
+
   amounts(resources: Resources): Amounts {
-    const amounts = new Float64Array(this.names.length + 1);
+    const amounts = new Float64Array(this.width);
     for (const name in resources) {
       const position = this.#positions.get(name) ?? this.names.length;
       amounts[position] = (amounts[position] ?? 0) + amountIn(resources, name);

@@ -4,7 +4,7 @@ import type { Misfit, Resources, StateNode } from '../model.ts';
 import { addResources, amountIn, resourcesOf } from '../resources.ts';
 import type { BitSet } from './bitset.ts';
 import type { Choice } from './choice.ts';
-import type { CompiledPool } from './template.ts';
+import type { CompiledPool } from './compiled-pool.ts';
 
 const NODES = 'nodes';
 

@@ -1,5 +1,5 @@
 /**
- * Pods that scheduling cannot tell apart form a class: compiled once, and what is learnt about one holds for all. Giving
+ * Pods that are equal to scheduling form a class: compiled once, and what is learnt about one holds for all. Giving
  * up a preference moves a pod into another class, known by the class that it comes from: what is left of a pod after each
  * of a thousand steps would be too much to compare. Classes that differ in topology alone are of one kind.
  */
@@ -11,30 +11,25 @@ import { type HostPort, hostPortsOf } from '../host-ports.ts';
 import type { Resources } from '../model.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
+import type { TopologyPods } from '../topology/topology.ts';
 import { type PodVolumes, Volumes } from '../volumes.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
 
-/** What is the same for all classes that only rules of topology tell apart. */
+/** What is the same for all classes that differ in rules of topology alone. */
 export interface PodKind {
   /** Position among the kinds of this solve. */
   readonly id: number;
 }
 
-export interface PodClass {
+export interface PodClass extends TopologyPods {
   /** Position among the classes of this solve. */
   readonly id: number;
   readonly kind: PodKind;
-  /** The same text for classes that the rules of others cannot tell apart. */
-  readonly visible: string;
-  /** One pod of the class, in the form that is tried. */
-  readonly pod: Pod;
   readonly requests: Resources;
   readonly amounts: Amounts;
   /** What its node must satisfy, the heaviest preference of node affinity included unless preferences are ignored. */
   readonly requirements: Requirements;
-  /** What its node must satisfy, preferences aside. */
-  readonly strict: Requirements;
   readonly ports: readonly HostPort[];
   readonly volumes: PodVolumes;
 }

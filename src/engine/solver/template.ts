@@ -1,36 +1,19 @@
 /** NodePools compiled: what a claim of each starts from. */
 
 import { nodePoolHash } from '../../api/hash.ts';
-import type { Taint } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { compareText, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { InstanceType, Offering, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { Requirements } from '../requirements.ts';
-import type { BitSet } from './bitset.ts';
 import { Choices } from './choice.ts';
+import type { CompiledPool } from './compiled-pool.ts';
 import { CompiledTypes } from './compiled-types.ts';
-import { type Daemon, type DaemonGroup, daemonGroups } from './daemons.ts';
+import { type Daemon, daemonGroups } from './daemons.ts';
 import type { Dimensions } from './dimensions.ts';
 import { PoolLimits } from './limits.ts';
-import { type Shape, Shapes } from './shape.ts';
-
-/** What of a NodePool all solves of a snapshot share. */
-export interface CompiledPool {
-  readonly name: string;
-  readonly pool: NodePool;
-  /** The pool's hash, which its NodeClaims carry to tell later whether the pool has changed. */
-  readonly hash: string;
-  readonly catalogue: CompiledTypes;
-  readonly taints: readonly Taint[];
-  /** What a claim without pods asks for. */
-  readonly root: Shape;
-  /** Rows that the pool's own requirements leave. */
-  readonly rows: BitSet;
-  readonly groups: readonly DaemonGroup[];
-  readonly choices: Choices;
-}
+import { Shapes } from './shape.ts';
 
 /** A pool in one solve. */
 export interface Template extends CompiledPool {

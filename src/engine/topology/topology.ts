@@ -8,13 +8,22 @@ import type { Misfit } from '../model.ts';
 import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
-import type { PodClass } from '../solver/pod-class.ts';
 import { ValueSet } from '../value-set.ts';
 import type { BaseGroup, Place, RunningPod, TopologyBase } from './base.ts';
 import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
 import { Group, type Rule, ruleCounts, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
 import { ruleIdentity, rulesOf } from './rules.ts';
+
+/** A class of pods, by what rules of topology look at. */
+export interface TopologyPods {
+  /** The same text for classes that are equal to the rules of others. */
+  readonly visible: string;
+  /** One pod of the class, in the form that is tried. */
+  readonly pod: Pod;
+  /** What its node must satisfy, preferences aside. */
+  readonly strict: Requirements;
+}
 
 /** The groups that see some pods. */
 interface Sight {
@@ -24,7 +33,7 @@ interface Sight {
 }
 
 /** Pods per domain, of the groups that are not by host. */
-export type DomainTally = Map<Group, Map<string, number>>;
+export type DomainCounts = Map<Group, Map<string, number>>;
 
 export interface Ties {
   /** Labels, other than the hostname, by whose values some rule counts or restricts the pods. */
@@ -63,8 +72,8 @@ export class Topology {
   readonly #groups = new Map<string, Group>();
   readonly #inverse = new Map<string, Group>();
   /** Groups of the rules of a class, and of its rules against others. */
-  readonly #owned = new Map<PodClass, Pick<Relations, 'own' | 'repelling'>>();
-  readonly #bindings = new Map<PodClass, Bindings>();
+  readonly #owned = new Map<TopologyPods, Pick<Relations, 'own' | 'repelling'>>();
+  readonly #bindings = new Map<TopologyPods, Bindings>();
   /** By what rules see of pods. */
   readonly #sights = new Map<string, Sight>();
   /** Domain ids of the hosts of claims. */
@@ -93,7 +102,7 @@ export class Topology {
   }
 
   /** Makes the groups for the rules of a class. To be called for every class before the first pod is placed. */
-  register(podClass: PodClass): void {
+  register(podClass: TopologyPods): void {
     if (this.#owned.has(podClass)) return;
     const own = this.#rulesOf(podClass.pod).map((rule) => this.#groupOf(rule, podClass));
     const inverse = this.#parts.base.inverseRulesOf(podClass.pod);
@@ -116,7 +125,7 @@ export class Topology {
     return group;
   }
 
-  #groupOf(rule: Rule, { pod }: PodClass): Group {
+  #groupOf(rule: Rule, { pod }: TopologyPods): Group {
     const id = ruleIdentity(rule);
     let group = this.#groups.get(id);
     if (group === undefined) {
@@ -172,7 +181,7 @@ export class Topology {
   }
 
   /** The groups that matter to the pods of a class. */
-  bindingsOf(podClass: PodClass): Bindings {
+  bindingsOf(podClass: TopologyPods): Bindings {
     let bindings = this.#bindings.get(podClass);
     if (bindings === undefined) {
       bindings = this.#bind(podClass);
@@ -181,7 +190,7 @@ export class Topology {
     return bindings;
   }
 
-  #bind(podClass: PodClass): Bindings {
+  #bind(podClass: TopologyPods): Bindings {
     this.register(podClass);
     const { own = [], repelling = [] } = this.#owned.get(podClass) ?? {};
     const { counting, repelled } = this.#seenBy(podClass);
@@ -198,7 +207,7 @@ export class Topology {
   }
 
   /** The groups that count the pods of a class, and those of others that keep them away. */
-  #seenBy({ visible, pod }: PodClass): Sight {
+  #seenBy({ visible, pod }: TopologyPods): Sight {
     let sight = this.#sights.get(visible);
     if (sight === undefined) {
       const { base } = this.#parts;
@@ -213,12 +222,12 @@ export class Topology {
   }
 
   /** Whether no rule restricts the pods of a class, so that a refusal of theirs never turns into acceptance. */
-  isFree(podClass: PodClass): boolean {
+  isFree(podClass: TopologyPods): boolean {
     return this.bindingsOf(podClass).all.length === 0;
   }
 
   /** Whether no rule but those by host restricts the pods of a class. */
-  isFreeOfDomains(podClass: PodClass): boolean {
+  isFreeOfDomains(podClass: TopologyPods): boolean {
     return this.bindingsOf(podClass).domains.length === 0;
   }
 
@@ -230,12 +239,12 @@ export class Topology {
    * What the rules leave of a place for a pod of the class: requirements to narrow it to, or why there is nothing left.
    * `prefer` picks among domains that the rules hold for equal.
    */
-  narrow(podClass: PodClass, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
+  narrow(podClass: TopologyPods, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
     return this.#narrowBy(this.bindingsOf(podClass).all, place, prefer);
   }
 
   /** The same for the rules that are not by host. */
-  narrowDomains(podClass: PodClass, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
+  narrowDomains(podClass: TopologyPods, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
     return this.#narrowBy(this.bindingsOf(podClass).domains, place, prefer);
   }
 
@@ -276,7 +285,7 @@ export class Topology {
   }
 
   /** Counts a pod of the class on the node at a position. */
-  recordOnNode(podClass: PodClass, node: number): void {
+  recordOnNode(podClass: TopologyPods, node: number): void {
     const { base } = this.#parts;
     const { counting, repelling } = this.bindingsOf(podClass);
     for (const group of [...counting.filter(({ rule }) => base.passesFilter(rule, node)), ...repelling]) {
@@ -286,7 +295,7 @@ export class Topology {
   }
 
   /** Counts a pod of the class on a claim. */
-  recordOnClaim(podClass: PodClass, host: number, place: Place): void {
+  recordOnClaim(podClass: TopologyPods, host: number, place: Place): void {
     const { counting, repelling } = this.bindingsOf(podClass);
     for (const group of counting) if (passes(group.rule.filter, place)) this.#recordIn(group, host, place, false);
     for (const group of repelling) this.#recordIn(group, host, place, true);
@@ -306,7 +315,7 @@ export class Topology {
 
   /** In which domains, hosts aside, of which groups a pod of the class counts at a place. */
   #countedIn(
-    podClass: PodClass,
+    podClass: TopologyPods,
     place: Place,
   ): readonly { readonly group: Group; readonly domains: readonly string[] }[] {
     const { counting, repelling } = this.bindingsOf(podClass);
@@ -318,17 +327,17 @@ export class Topology {
     return [...counted, ...repelled.map((group) => ({ group, domains: domainsIn(group, place) }))];
   }
 
-  /** Adds where a pod of the class counts to a tally, hosts aside. Equal tallies are equally good to all rules. */
-  tally(podClass: PodClass, place: Place, tally: DomainTally): void {
+  /** Adds a pod of the class to the counts of domains, hosts aside. Equal counts are equally good to all rules. */
+  addCounts(podClass: TopologyPods, place: Place, all: DomainCounts): void {
     for (const { group, domains } of this.#countedIn(podClass, place)) {
-      const counts = tally.get(group) ?? new Map<string, number>();
-      tally.set(group, counts);
+      const counts = all.get(group) ?? new Map<string, number>();
+      all.set(group, counts);
       for (const domain of domains) counts.set(domain, (counts.get(domain) ?? 0) + 1);
     }
   }
 
   /** What ties the pods of a class to the domains in which they are, and what they take of a host. */
-  tiesOf(podClass: PodClass): Ties {
+  tiesOf(podClass: TopologyPods): Ties {
     const { own, all: binding, counting, repelling } = this.bindingsOf(podClass);
     const all = new Set([...binding.map(({ group }) => group), ...counting, ...repelling]);
     const hosts = new Map<Group, number>();

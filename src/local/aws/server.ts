@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { ADMIN_PREFIX, administer } from './admin.ts';
 import { dispatcher } from './dispatch.ts';
+import { openAccount } from './open-account.ts';
 import type { AwsOptions, LocalAws } from './options.ts';
 import { outages } from './outages.ts';
 import { seeder } from './seed/seed.ts';
 import { services } from './services/services.ts';
 import { spending } from './spending.ts';
 import type { Account } from './state/account.ts';
-import { openAccount } from './state/open.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 
 export type { AwsOptions, Catalogue, LocalAws, Seed, Zone } from './options.ts';

@@ -3,7 +3,7 @@ import type { Affinity, Pod, Taint, Toleration, TopologySpreadConstraint } from 
 import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { InstanceType, Snapshot, StateNode } from '../../../src/engine/model.ts';
-import { pseudoRandom } from '../../../src/engine/packing/random.ts';
+import { pseudoRandom } from '../../../src/engine/pseudo-random.ts';
 import {
   daemon,
   instanceType,

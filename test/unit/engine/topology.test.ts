@@ -3,7 +3,17 @@ import type { Affinity, PodAffinityTerm, TopologySpreadConstraint } from '../../
 import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
 import type { Plan } from '../../../src/engine/model.ts';
 import { selects } from '../../../src/engine/selectors.ts';
-import { instanceType, type PodParts, planOf, pod, refusalText, replicas, stateNode } from './build.ts';
+import {
+  instanceType,
+  nodePool,
+  oneOf,
+  type PodParts,
+  planOf,
+  pod,
+  refusalText,
+  replicas,
+  stateNode,
+} from './build.ts';
 
 const labels = { app: 'web' };
 const labelSelector = { matchLabels: labels };
@@ -60,6 +70,14 @@ describe('spread', () => {
       `unsatisfiable topology constraint for topology spread, key=${ZONE_LABEL} (counts = zone-a: 1, ` +
         `podDomains = ${ZONE_LABEL} Exists, nodeDomains = ${ZONE_LABEL} Exists`,
     );
+  });
+
+  it('over a label for which the NodePool leaves no value holds up nobody else', () => {
+    const pool = nodePool('default', { labels: { rack: 'a' }, requirements: [oneOf('rack', 'b')] });
+    const pods = [pod('spread', spread('rack', { labelSelector: {} })), pod('counted', { cpu: '100m' })];
+    const plan = planOf({ pools: [pool], pendingPods: pods });
+    expect(plan.claims.map((claim) => claim.pods)).toEqual([['default/counted']]);
+    expect(refusalText(plan, 'spread')).toMatch(/^unsatisfiable topology constraint/);
   });
 
   it('that is a preference gives way', () => {

@@ -13,7 +13,7 @@ import type { NodePool } from '../../../api/nodepool.ts';
 import { messageOf } from '../../left-out.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../model.ts';
 import { isReschedulable } from '../../pods.ts';
-import { PricedTypes } from '../pricing/price-table.ts';
+import { PricedTypes } from '../price-table.ts';
 import type { BlockCode, DisruptionClass, ObjectName, Reason } from '../reasons.ts';
 import { BASE_COST, disruptionCost, nodePrice, rescheduleCost } from './disruption-cost.ts';
 import { podBlock } from './pod-blocks.ts';

@@ -7,7 +7,7 @@ import type { PoolInput, Resources } from '../../model.ts';
 import { addResources, podRequests } from '../../resources.ts';
 import { templateRequirements } from '../../solver/template.ts';
 import type { Candidate } from '../candidates/candidates.ts';
-import { PricedTypes } from './price-table.ts';
+import { PricedTypes } from '../price-table.ts';
 
 /** USD per hour for a milli-core and for a byte of memory. */
 export interface UnitPrices {

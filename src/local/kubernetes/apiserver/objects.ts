@@ -4,8 +4,8 @@ import { type ApiObject, clone } from './json.ts';
 import { create } from './operations/create.ts';
 import { requestedRemove } from './operations/delete.ts';
 import { evict } from './operations/eviction.ts';
+import { type PatchOptions, type PatchType, patch } from './operations/patch.ts';
 import { read, update } from './operations/update.ts';
-import { type PatchOptions, type PatchType, patch } from './patch/index.ts';
 import type { Resource } from './resources/registry.ts';
 import { unknownPath } from './status.ts';
 

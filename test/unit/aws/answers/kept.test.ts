@@ -4,7 +4,7 @@ import { getCondition } from '../../../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
-import { standardZones } from '../../../../src/local/aws/state/open.ts';
+import { standardZones } from '../../../../src/local/aws/open-account.ts';
 import { type ProxiedRequest, type RewritingProxy, startRewritingProxy } from '../../../hostile/rewriting-proxy.ts';
 import { operationOf } from '../../../hostile/spoilt-answers.ts';
 import { Account, only } from '../support/account.ts';

@@ -6,7 +6,7 @@ import { networkBandwidthMbps } from '../../../../src/aws/instancetypes/bandwidt
 import { capacityOf } from '../../../../src/aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../../../src/aws/instancetypes/compatibility.ts';
 import { typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
-import { eniLimitedPods, podLimit } from '../../../../src/aws/instancetypes/pods.ts';
+import { eniLimitedPods, podLimit } from '../../../../src/aws/kubelet/pod-limit.ts';
 import { recordings } from '../support/recordings.ts';
 
 const instanceTypes: Record<string, InstanceTypeInfo> = recordings().world.instanceTypes;

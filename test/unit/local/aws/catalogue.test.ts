@@ -2,7 +2,7 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ruleBuiltCatalogue, SPOT_STEP_MS } from '../../../../src/local/aws/catalogue/catalogue.ts';
-import { standardZones } from '../../../../src/local/aws/state/open.ts';
+import { standardZones } from '../../../../src/local/aws/open-account.ts';
 
 const zones = standardZones('us-west-2');
 const catalogue = ruleBuiltCatalogue(zones, 1);

@@ -4,8 +4,8 @@ import type { DeleteOptions, WriteOptions } from '../core.ts';
 import { at, isRecord } from '../json.ts';
 import { create } from '../operations/create.ts';
 import { requestedRemove } from '../operations/delete.ts';
+import { type PatchOptions, parsePatch, patch, patchType } from '../operations/patch.ts';
 import { read, type Target, update } from '../operations/update.ts';
-import { type PatchOptions, parsePatch, patch, patchType } from '../patch/index.ts';
 import type { Resource } from '../resources/registry.ts';
 import {
   badRequest,

@@ -1,10 +1,10 @@
 /** Creation of objects. */
 import { randomInt, randomUUID } from 'node:crypto';
-import { protect } from '../../controllers/in-server/volume-protection.ts';
 import { admitNode } from '../admission/nodes.ts';
 import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
 import { enforcePolicies } from '../admission/policies/enforce.ts';
 import { assignClusterIp } from '../admission/services.ts';
+import { protect } from '../admission/volumes.ts';
 import { selectOwnPods } from '../admission/workload-defaults.ts';
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, at, text, timestamp } from '../json.ts';

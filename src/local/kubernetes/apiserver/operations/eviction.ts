@@ -1,15 +1,26 @@
 /** The eviction subresource: a delete that PodDisruptionBudgets may refuse. */
-import { budgetsOf, isReady } from '../../controllers/in-server/disruption-budgets.ts';
 import type { Core, DeleteOptions } from '../core.ts';
 import { type ApiObject, at, clone, record, records, timestamp } from '../json.ts';
+import { objectSelector } from '../selectors.ts';
 import { StatusError, tooManyRequests } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
 import { checkPreconditions, requestedRemove } from './delete.ts';
 import { commit, read, type Target } from './update.ts';
 
+export const BUDGETS = 'poddisruptionbudgets.policy';
 const REFUSED = "Cannot evict pod as it would violate the pod's disruption budget.";
 const MORE_THAN_ONE =
   'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+
+export const isReady = (pod: ApiObject): boolean =>
+  records(at(pod, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
+
+/** The budgets whose selector matches a pod. */
+export function budgetsOf(core: Core, pod: ApiObject): readonly Entry[] {
+  return core.store
+    .list(BUDGETS, pod.metadata.namespace)
+    .filter(({ object }) => objectSelector(at(object, 'spec', 'selector'))(pod.metadata.labels ?? {}));
+}
 
 /**
  * Evicts a pod.
@@ -59,7 +70,7 @@ function spend(core: Core, pod: ApiObject, entry: Entry, dryRun: boolean): void 
     const message = `The disruption budget ${name} needs ${String(status.desiredHealthy ?? 0)} healthy pods and has ${String(status.currentHealthy ?? 0)} currently`;
     throw tooManyRequests(REFUSED, [{ reason: 'DisruptionBudget', message }]);
   }
-  const resource = core.registry.stored('poddisruptionbudgets.policy');
+  const resource = core.registry.stored(BUDGETS);
   if (dryRun || !resource) return;
   const next = clone(budget);
   next.status = {

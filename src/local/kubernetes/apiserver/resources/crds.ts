@@ -1,10 +1,9 @@
 /** CustomResourceDefinitions: their status, and the resources that they make appear. */
-import { type ApiObject, at, equal, isRecord, type Json, list, record, records, text, timestamp } from '../json.ts';
+import { type ApiObject, at, isRecord, type Json, list, record, records, text, timestamp } from '../json.ts';
 import { jsonPath } from '../json-path.ts';
-import type { ObjectStore } from '../storage/store.ts';
-import { AGE, age, type Column, NAME } from '../table/columns.ts';
+import { AGE, age, type Column, NAME } from './columns.ts';
 import { crdSchema } from './crd-schema.ts';
-import type { Registry, Resource, ScalePaths } from './registry.ts';
+import type { Resource, ScalePaths } from './registry.ts';
 
 export const DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s.io';
 /** Holds a definition until its last custom resource is gone. */
@@ -37,19 +36,8 @@ function conditions(nowMs: number): Json[] {
   ];
 }
 
-/** Keeps the registry in step with the stored definitions. */
-export function serveDefinitions(store: ObjectStore, registry: Registry): void {
-  store.subscribe(({ type, entry, before }) => {
-    const storage = entry.object.metadata.name;
-    const sameSpec = before !== undefined && equal(before.object.spec, entry.object.spec);
-    if (type !== 'DELETED' && sameSpec) return;
-    registry.removeStorage(storage);
-    if (type === 'DELETED') return;
-    for (const { resource, isStored } of servedBy(entry.object)) registry.add(resource, isStored);
-  }, DEFINITIONS);
-}
-
-function servedBy(definition: ApiObject): { resource: Resource; isStored: boolean }[] {
+/** The resources that a definition serves. */
+export function servedBy(definition: ApiObject): { resource: Resource; isStored: boolean }[] {
   const spec = record(definition.spec);
   const versions = records(spec.versions);
   const stored = text(versions.find(({ storage }) => storage === true)?.name);

@@ -1,6 +1,6 @@
 /** What the server knows about each resource: its names, scope, subresources and how its versions convert. */
 import type { ApiObject } from '../json.ts';
-import type { Column } from '../table/columns.ts';
+import type { Column } from './columns.ts';
 import type { CrdSchema } from './crd-schema.ts';
 
 /** JSON paths (`.spec.replicas`) of the scale subresource. */

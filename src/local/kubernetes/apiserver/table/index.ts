@@ -1,8 +1,8 @@
 /** Objects as rows of a `meta.k8s.io/v1` Table, which is what kubectl prints. */
 import type { Json } from '../json.ts';
+import { type Column, CREATED_AT, NAME } from '../resources/columns.ts';
 import type { Resource } from '../resources/registry.ts';
 import type { Entry } from '../storage/entry.ts';
-import { type Column, CREATED_AT, NAME } from './columns.ts';
 import { NETWORK_COLUMNS } from './network.ts';
 import { NODE_COLUMNS } from './nodes.ts';
 import { OTHER_COLUMNS } from './others.ts';

@@ -1,7 +1,7 @@
 /** The columns of services and what leads to them. */
 import { type ApiObject, at, list, record, records, text } from '../json.ts';
+import { AGE, type Column, column, field, NAME, optional, orNone, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
-import { AGE, type Column, column, field, NAME, optional, orNone, wide } from './columns.ts';
 
 /** How many of a list a cell shows. */
 const SHOWN = 3;

@@ -1,6 +1,6 @@
 /** The columns of nodes. */
 import { type ApiObject, at, records, text } from '../json.ts';
-import { AGE, type Column, column, NAME, orNone, wide } from './columns.ts';
+import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
 
 const ROLE = 'node-role.kubernetes.io/';
 

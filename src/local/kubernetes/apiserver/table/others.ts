@@ -1,6 +1,6 @@
 /** The columns of the remaining kinds that kubectl shows in a form of their own. */
 import { type ApiObject, at, list, record, records, text } from '../json.ts';
-import { AGE, age, type Column, column, field, NAME, wide } from './columns.ts';
+import { AGE, age, type Column, column, field, NAME, wide } from '../resources/columns.ts';
 
 const seenAt = (event: ApiObject): unknown =>
   event.lastTimestamp ??

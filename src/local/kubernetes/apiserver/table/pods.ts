@@ -1,6 +1,6 @@
 /** The columns of pods. */
 import { type ApiObject, at, type Json, record, records, text } from '../json.ts';
-import { AGE, type Column, column, humanDuration, NAME, orNone, wide } from './columns.ts';
+import { AGE, type Column, column, humanDuration, NAME, orNone, wide } from '../resources/columns.ts';
 
 const statuses = (pod: ApiObject, field: string): readonly Json[] => records(at(pod, 'status', field));
 

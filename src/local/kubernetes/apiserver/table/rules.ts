@@ -1,7 +1,7 @@
 /** The columns of what governs other objects: roles, quotas, autoscalers, webhooks, devices. */
 import { own } from '../../../../api/own.ts';
 import { type ApiObject, at, isRecord, type Json, list, record, records, text } from '../json.ts';
-import { AGE, type Column, CREATED_AT, column, field, NAME, optional, orNone, wide } from './columns.ts';
+import { AGE, type Column, CREATED_AT, column, field, NAME, optional, orNone, wide } from '../resources/columns.ts';
 
 const counted = (name: string, ...path: readonly string[]): Column =>
   column(name, (object) => records(at(object, ...path)).length, { type: 'integer' });

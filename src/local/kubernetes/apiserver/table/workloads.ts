@@ -1,7 +1,7 @@
 /** The columns of workloads and jobs. */
 import { type ApiObject, at, records, text } from '../json.ts';
+import { AGE, age, type Column, column, humanDuration, NAME, orNone, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
-import { AGE, age, type Column, column, humanDuration, NAME, orNone, wide } from './columns.ts';
 
 const number =
   (...path: readonly string[]) =>

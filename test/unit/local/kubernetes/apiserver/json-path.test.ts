@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { jsonPath } from '../../../../../src/local/kubernetes/apiserver/json-path.ts';
-import { humanDuration } from '../../../../../src/local/kubernetes/apiserver/table/columns.ts';
+import { humanDuration } from '../../../../../src/local/kubernetes/apiserver/resources/columns.ts';
 
 describe('jsonPath', () => {
   const object = {

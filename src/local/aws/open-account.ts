@@ -1,0 +1,114 @@
+/** Builds the state of a new account from the options of `startAws`. */
+import { callBook } from './calls.ts';
+import { ruleBuiltCatalogue } from './catalogue/catalogue.ts';
+import { eventBus } from './events.ts';
+import { faultBook } from './faults.ts';
+import type { AwsOptions, Zone } from './options.ts';
+import { randomStream } from './random.ts';
+import { seedEksAccount } from './seed/eks.ts';
+import { seedPublicImages } from './seed/images.ts';
+import { seeder } from './seed/seed.ts';
+import type { Account } from './state/account.ts';
+import { createMachines, type Machine } from './state/machines.ts';
+import { createQueues } from './state/queues.ts';
+
+const START_DELAY_MS = 8_000;
+const STOP_DELAY_MS = 15_000;
+const TERMINATED_VISIBLE_MS = 3_600_000;
+
+export function openAccount(options: AwsOptions): Account {
+  const { clock, clusterName } = options;
+  const queueName = options.queueName ?? clusterName;
+  const region = options.region ?? 'us-west-2';
+  const zones = options.zones ?? standardZones(region);
+  const seedNumber = options.randomSeed ?? 1;
+  const random = randomStream(seedNumber);
+  const accountId = options.accountId ?? '123456789012';
+  const catalogue = options.catalogue ?? ruleBuiltCatalogue(zones, seedNumber);
+  const queues = createQueues(clock, random);
+  const events = eventBus({
+    clock,
+    random,
+    region,
+    accountId,
+    stateChanges: options.stateChangeEvents ?? true,
+    // like EventBridge, which drops what its target does not take
+    deliver: (body) => queues.get(queueName)?.send(body),
+  });
+  const account: Account = {
+    id: accountId,
+    region,
+    zones,
+    clock,
+    options,
+    random,
+    catalogue,
+    types: new Map(catalogue.types.map((info) => [info.InstanceType ?? '', info])),
+    vpcs: new Map(),
+    subnets: new Map(),
+    securityGroups: new Map(),
+    images: new Map(),
+    parameters: new Map(),
+    templates: new Map(),
+    machines: createMachines({
+      clock,
+      ...delaysOf(options),
+      onState: (machine) => {
+        giveBack(account, machine);
+        events.stateChange(machine.id, machine.state);
+      },
+    }),
+    reservations: new Map(),
+    placementGroups: new Map(),
+    profiles: new Map(),
+    roles: new Map(),
+    clusters: new Map(),
+    queues,
+    events,
+    faults: faultBook(random),
+    calls: callBook(),
+    answers: new Map(),
+    preferred: [],
+  };
+  const seed = seeder(account);
+  if (options.publicImages ?? true) seedPublicImages(seed, options.kubernetesVersion);
+  if (options.account !== 'empty') seedEksAccount(seed, { clusterName, queueName, zones });
+  return account;
+}
+
+const delaysOf = ({
+  startDelayMs = START_DELAY_MS,
+  stopDelayMs = STOP_DELAY_MS,
+  terminatedVisibleMs = TERMINATED_VISIBLE_MS,
+}: AwsOptions) => ({ startDelayMs, stopDelayMs, terminatedVisibleMs });
+
+/** Reserved capacity is free once a machine leaves, its addresses once it is gone. */
+function giveBack(account: Account, machine: Machine): void {
+  if (machine.state === 'shutting-down' && machine.reservation) machine.reservation.available += 1;
+  if (machine.state !== 'terminated') return;
+  const subnet = account.subnets.get(machine.subnetId);
+  for (const { privateIp } of machine.interfaces) if (privateIp) subnet?.addresses.release(privateIp);
+}
+
+const DIRECTIONS: Readonly<Record<string, string>> = {
+  north: 'n',
+  south: 's',
+  east: 'e',
+  west: 'w',
+  central: 'c',
+  northeast: 'ne',
+  southeast: 'se',
+  northwest: 'nw',
+  southwest: 'sw',
+};
+
+/** Three zones. Names and ids are not in the same order, as in a real account: `us-west-2a` is `usw2-az2`. */
+export function standardZones(region: string): readonly Zone[] {
+  const [country = '', direction = '', number = ''] = region.split('-');
+  const prefix = `${country}${DIRECTIONS[direction] ?? direction}${number}`;
+  return [
+    { name: `${region}a`, id: `${prefix}-az2` },
+    { name: `${region}b`, id: `${prefix}-az1` },
+    { name: `${region}c`, id: `${prefix}-az3` },
+  ];
+}

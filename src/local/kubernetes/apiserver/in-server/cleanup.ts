@@ -1,0 +1,85 @@
+/** The end of containers of objects: namespaces with their contents, definitions with their custom resources. */
+import type { Core } from '../core.ts';
+import { clone, record } from '../json.ts';
+import { create } from '../operations/create.ts';
+import { remove } from '../operations/delete.ts';
+import { commit } from '../operations/update.ts';
+import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
+import type { Resource } from '../resources/registry.ts';
+import type { Entry } from '../storage/entry.ts';
+import { background } from './background.ts';
+
+const isEnding = (entry: Entry | undefined): entry is Entry => entry?.object.metadata.deletionTimestamp !== undefined;
+
+/** Starts the cleaner; answers a function that stops it. */
+export function cleanUp(core: Core): () => void {
+  const namespaces = background('namespace cleanup', (name) => {
+    const entry = core.store.get('namespaces', undefined, name);
+    if (isEnding(entry)) endNamespace(core, entry);
+    else if (entry) addServiceAccount(core, name);
+  });
+  const definitions = background('definition cleanup', (name) => {
+    const entry = core.store.get(DEFINITIONS, undefined, name);
+    if (isEnding(entry)) endDefinition(core, entry);
+  });
+  const unsubscribe = core.store.subscribe(({ type, entry }, storage) => {
+    const { name, namespace } = entry.object.metadata;
+    if (storage === 'namespaces') namespaces.add(name);
+    if (storage === DEFINITIONS) definitions.add(name);
+    if (type !== 'DELETED') return;
+    if (namespace !== undefined) namespaces.add(namespace);
+    definitions.add(storage);
+  });
+  return () => {
+    unsubscribe();
+    namespaces.stop();
+    definitions.stop();
+  };
+}
+
+/** Every namespace has an account for pods that name none. */
+function addServiceAccount(core: Core, namespace: string): void {
+  const resource = core.registry.stored('serviceaccounts');
+  if (!resource || core.store.get('serviceaccounts', namespace, 'default')) return;
+  create(core, resource, namespace, { metadata: { name: 'default' } });
+}
+
+/** Deletes what is not being deleted yet; answers how many objects remain. */
+function empty(core: Core, resource: Resource, namespace?: string): number {
+  for (const { object } of core.store.list(resource.storage, namespace)) {
+    if (object.metadata.deletionTimestamp !== undefined) continue;
+    remove(core, { resource, namespace: object.metadata.namespace, name: object.metadata.name });
+  }
+  return core.store.list(resource.storage, namespace).length;
+}
+
+function endNamespace(core: Core, entry: Entry): void {
+  const { name } = entry.object.metadata;
+  const storages = new Set(
+    core.registry
+      .all()
+      .filter((r) => r.namespaced)
+      .map((r) => r.storage),
+  );
+  let left = 0;
+  for (const storage of storages) {
+    const resource = core.registry.stored(storage);
+    if (resource) left += empty(core, resource, name);
+  }
+  const resource = core.registry.stored('namespaces');
+  if (left > 0 || !resource) return;
+  const next = clone(entry.object);
+  next.spec = { ...record(next.spec), finalizers: [] };
+  commit(core, resource, entry, next);
+}
+
+function endDefinition(core: Core, entry: Entry): void {
+  const { name, finalizers = [] } = entry.object.metadata;
+  const custom = core.registry.stored(name);
+  if (custom && empty(core, custom) > 0) return;
+  const resource = core.registry.stored(DEFINITIONS);
+  if (!resource || !finalizers.includes(CLEANUP)) return;
+  const next = clone(entry.object);
+  next.metadata.finalizers = finalizers.filter((finalizer) => finalizer !== CLEANUP);
+  commit(core, resource, entry, next);
+}

@@ -1,0 +1,133 @@
+/** Keeps the status of PodDisruptionBudgets: how many of their pods are healthy, and how many may go. */
+import type { Core } from '../core.ts';
+import { type ApiObject, at, clone, type Json, record, records, timestamp } from '../json.ts';
+import { BUDGETS, budgetsOf, isReady } from '../operations/eviction.ts';
+import { commit } from '../operations/update.ts';
+import { objectSelector } from '../selectors.ts';
+import type { Entry } from '../storage/entry.ts';
+import { background } from './background.ts';
+
+/** An eviction that led to no deletion after this long no longer counts. */
+const EVICTION_TIMEOUT_MS = 120_000;
+
+/** A share of `total`: a number as it is, a percentage rounded up. */
+function scaled(value: unknown, total: number): number {
+  if (typeof value === 'number') return value;
+  const percent = Number.parseInt(String(value), 10);
+  return Number.isNaN(percent) ? 0 : Math.ceil((percent * total) / 100);
+}
+
+/** Starts the controller; answers a function that stops it. */
+export function keepBudgets(core: Core): () => void {
+  const queue = background('disruption controller', (key) => {
+    const [namespace = '', name = ''] = key.split('/');
+    const entry = core.store.get(BUDGETS, namespace, name);
+    if (entry) refresh(core, entry);
+  });
+  const related = new Set(['replicasets.apps', 'deployments.apps', 'statefulsets.apps', 'replicationcontrollers']);
+  const unsubscribe = core.store.subscribe(({ entry, before }, storage) => {
+    if (storage === BUDGETS) queue.add(entry.key);
+    else if (storage === 'pods') {
+      for (const version of before ? [entry, before] : [entry]) {
+        for (const budget of budgetsOf(core, version.object)) queue.add(budget.key);
+      }
+    } else if (related.has(storage)) {
+      for (const budget of core.store.list(BUDGETS, entry.object.metadata.namespace)) queue.add(budget.key);
+    }
+  });
+  return () => {
+    unsubscribe();
+    queue.stop();
+  };
+}
+
+/** Replicas that the pods' controllers want; each counted once. */
+function expectedByControllers(core: Core, pods: readonly ApiObject[]): number {
+  const wanted = new Map<string, number>();
+  for (const pod of pods) {
+    const root = rootController(core, pod);
+    if (root) wanted.set(root.metadata.uid ?? '', Number(at(root, 'spec', 'replicas') ?? 0));
+  }
+  return [...wanted.values()].reduce((sum, replicas) => sum + replicas, 0);
+}
+
+/** The controller at the end of the chain of owners that says how many replicas there should be. */
+function rootController(core: Core, object: ApiObject): ApiObject | undefined {
+  const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const place = owner && core.store.placeOf(owner.uid);
+  const found = place && core.store.at(place)?.object;
+  if (!found) return undefined;
+  const above = rootController(core, found);
+  if (above) return above;
+  const resource = core.registry.byKind(found.apiVersion, found.kind);
+  return resource?.scale ? found : undefined;
+}
+
+function refresh(core: Core, entry: Entry): void {
+  const budget = entry.object;
+  const resource = core.registry.stored(BUDGETS);
+  if (!resource) return;
+  const selects = objectSelector(at(budget, 'spec', 'selector'));
+  const pods = core.store
+    .list('pods', budget.metadata.namespace)
+    .map(({ object }) => object)
+    .filter((pod) => selects(pod.metadata.labels ?? {}) && !isTerminal(pod));
+  const disruptedPods = stillDisrupted(core, budget);
+  const currentHealthy = pods.filter(
+    (pod) =>
+      isReady(pod) && pod.metadata.deletionTimestamp === undefined && !Object.hasOwn(disruptedPods, pod.metadata.name),
+  ).length;
+  const { expectedPods, desiredHealthy } = wanted(core, record(budget.spec), pods);
+  const spare = currentHealthy - desiredHealthy;
+  const disruptionsAllowed = expectedPods <= 0 || spare <= 0 ? 0 : spare;
+  const next = clone(budget);
+  next.status = {
+    conditions: [allowedCondition(core, budget, disruptionsAllowed > 0)],
+    currentHealthy,
+    desiredHealthy,
+    disruptionsAllowed,
+    expectedPods,
+    observedGeneration: budget.metadata.generation,
+    ...(Object.keys(disruptedPods).length > 0 && { disruptedPods }),
+  };
+  commit(core, resource, entry, next);
+}
+
+const isTerminal = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(String(at(pod, 'status', 'phase')));
+
+function wanted(core: Core, spec: Json, pods: readonly ApiObject[]): { expectedPods: number; desiredHealthy: number } {
+  const { minAvailable, maxUnavailable } = spec;
+  if (maxUnavailable !== undefined) {
+    const expectedPods = expectedByControllers(core, pods);
+    return { expectedPods, desiredHealthy: Math.max(0, expectedPods - scaled(maxUnavailable, expectedPods)) };
+  }
+  if (typeof minAvailable === 'string') {
+    const expectedPods = expectedByControllers(core, pods);
+    return { expectedPods, desiredHealthy: scaled(minAvailable, expectedPods) };
+  }
+  return { expectedPods: pods.length, desiredHealthy: scaled(minAvailable ?? 1, pods.length) };
+}
+
+/** Evicted pods that are neither being deleted yet nor overdue. */
+function stillDisrupted(core: Core, budget: ApiObject): Record<string, unknown> {
+  const now = core.clock.now();
+  const kept = Object.entries(record(at(budget, 'status', 'disruptedPods'))).filter(([name, time]) => {
+    const pod = core.store.get('pods', budget.metadata.namespace, name);
+    if (!pod || pod.object.metadata.deletionTimestamp !== undefined) return false;
+    return now - Date.parse(String(time)) < EVICTION_TIMEOUT_MS;
+  });
+  return Object.fromEntries(kept);
+}
+
+function allowedCondition(core: Core, budget: ApiObject, allowed: boolean): Json {
+  const status = allowed ? 'True' : 'False';
+  const before = records(at(budget, 'status', 'conditions')).find(({ type }) => type === 'DisruptionAllowed');
+  return {
+    type: 'DisruptionAllowed',
+    status,
+    reason: allowed ? 'SufficientPods' : 'InsufficientPods',
+    message: '',
+    observedGeneration: budget.metadata.generation,
+    lastTransitionTime: before?.status === status ? before.lastTransitionTime : timestamp(core.clock.now()),
+  };
+}

@@ -1,0 +1,122 @@
+/** Patches of every media type, applied to stored objects. */
+import { parse } from 'yaml';
+import type { Core, WriteOptions } from '../core.ts';
+import { type ApiObject, isRecord, type Json } from '../json.ts';
+import { applyPatch } from '../patch/apply.ts';
+import { jsonPatch } from '../patch/json.ts';
+import { mergePatch } from '../patch/merge.ts';
+import { shapeOf } from '../patch/shapes.ts';
+import { strategicPatch } from '../patch/strategic.ts';
+import type { Resource } from '../resources/registry.ts';
+import type { Shape } from '../resources/shape.ts';
+import { badRequest, notFound, required, StatusError } from '../status.ts';
+import type { Entry } from '../storage/entry.ts';
+import { create } from './create.ts';
+import { patchProblem } from './incoming.ts';
+import { read, type Target, update } from './update.ts';
+
+export type PatchType = 'json' | 'merge' | 'strategic' | 'apply';
+
+const MEDIA_TYPES: Readonly<Record<string, PatchType>> = {
+  'application/json-patch+json': 'json',
+  'application/merge-patch+json': 'merge',
+  'application/strategic-merge-patch+json': 'strategic',
+  'application/apply-patch+yaml': 'apply',
+};
+
+/** @throws StatusError 415 for a type that the resource does not take */
+export function patchType(contentType: string, resource: Resource): PatchType {
+  const type = MEDIA_TYPES[contentType.split(';')[0]?.trim() ?? ''];
+  if (type && !(type === 'strategic' && resource.model === undefined)) return type;
+  const supported = Object.keys(MEDIA_TYPES).filter(
+    (media) => resource.model !== undefined || !media.includes('strategic'),
+  );
+  throw new StatusError(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
+  );
+}
+
+export interface PatchOptions extends WriteOptions {
+  readonly force?: boolean | undefined;
+}
+
+/** Reads a patch's text: JSON, or YAML where it is an apply. @throws StatusError 400 */
+export function parsePatch(type: PatchType, body: string): unknown {
+  try {
+    return type === 'apply' ? parse(body) : JSON.parse(body);
+  } catch (error) {
+    throw badRequest(`error decoding patch: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** The object that a patch makes of another; for scale and other views as well as for whole objects. */
+export function patched(type: PatchType, target: unknown, patch: unknown, shape: Shape): unknown {
+  if (type === 'json') return jsonPatch(target, patch);
+  if (type !== 'strategic') return mergePatch(target, patch);
+  return strategicPatch(target, patch, shape);
+}
+
+/**
+ * Patches an object; an apply creates it when it does not exist.
+ *
+ * @throws StatusError 400, 404, 409 or 422
+ */
+export function patch(core: Core, target: Target, type: PatchType, body: unknown, options: PatchOptions = {}): Entry {
+  if (type === 'apply') return apply(core, target, body, options);
+  const current = read(core, target).in(target.resource);
+  const next = patched(type, current, body, shapeOf(target.resource));
+  return update(core, target, next, options, patchProblem(JSON.stringify(body)));
+}
+
+/** An apply says what it is about, and nothing that the schema does not know. */
+function checkApplied({ resource, name }: Target, body: Json): void {
+  const { apiVersion, kind } = body;
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
+    const [group = '', version = ''] = String(apiVersion ?? '/').split('/');
+    throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind ?? '')}`);
+  }
+  const sent = isRecord(body.metadata) ? body.metadata.name : undefined;
+  if (typeof sent === 'string' && sent !== name)
+    throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`);
+  const [unknown] = resource.schema?.prune(body).unknown ?? [];
+  if (unknown === undefined) return;
+  const type = `/${name}; ${apiVersion}, Kind=${kind}`;
+  throw new StatusError(
+    500,
+    '',
+    `failed to create typed patch object (${type}): .${unknown}: field not declared in schema`,
+  );
+}
+
+function apply(core: Core, target: Target, body: unknown, options: PatchOptions): Entry {
+  const { resource, namespace, name } = target;
+  if (!isRecord(body)) throw badRequest('error decoding patch: an object is needed');
+  if (!options.fieldManager) {
+    throw new StatusError(
+      422,
+      'Invalid',
+      'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+      {
+        group: 'meta.k8s.io',
+        kind: 'PatchOptions',
+        causes: [required('fieldManager', 'is required for apply patch')],
+      },
+    );
+  }
+  checkApplied(target, body);
+  const live = core.store.get(resource.storage, namespace, name)?.in(resource);
+  if (!live && options.subresource) throw notFound(resource, name);
+  const applied: Json = { ...body, metadata: { ...(isRecord(body.metadata) && body.metadata), name } };
+  const next: ApiObject = applyPatch(live, applied, shapeOf(resource), {
+    manager: options.fieldManager,
+    force: options.force === true,
+    subresource: options.subresource,
+    nowMs: core.clock.now(),
+  });
+  // It says itself who manages what.
+  const writing = { ...options, fieldManager: undefined };
+  if (!live) return create(core, resource, namespace, next, writing);
+  return update(core, target, next, writing, patchProblem(JSON.stringify(body)));
+}

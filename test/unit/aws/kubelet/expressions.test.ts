@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { getCondition } from '../../../../src/api/conditions.ts';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
+import {
+  compileFailure,
+  type Facts,
+  hasExpressions,
+  resolveReserved,
+  withMaxPods,
+} from '../../../../src/aws/kubelet/expressions.ts';
+import { Account, only } from '../support/account.ts';
+
+const M5_LARGE: Facts = {
+  vcpus: 2,
+  memoryMib: 8192,
+  defaultEnis: 3,
+  ipsPerEni: 10,
+  instanceType: 'm5.large',
+  maxPods: 29,
+};
+
+describe('an expression for maxPods', () => {
+  it.each([
+    ['vcpus * 10', 20],
+    ['min(max_pods, 110)', 29],
+    ['max(vcpus, 7.9)', 7],
+    ['default_enis * (ips_per_eni - 1) * 16 + 2', 434],
+    ['memory_mib / 1000', 8],
+    ["instance_type.startsWith('m5.') ? 12 : 20", 12],
+    ['int(double(vcpus) * 1.75)', 3],
+    ["['m5.large', 'm5.xlarge'].exists(type, type == instance_type) ? 12 : 20", 12],
+    ["(instance_type) // matches\n . matches // matches\n('(?i)^M5') ? 12 : 20", 12],
+    // on RE2: JavaScript's expressions have no such flag, and try the second for longer than anybody waits
+    ["instance_type.matches('(?i)^M5[.]') ? 12 : 20", 12],
+    [`'${'a'.repeat(60)}!'.matches('^(a+)+$') && instance_type.matches('m5') ? 12 : 20`, 20],
+  ])('%s is %i', (maxPods, pods) => {
+    expect(compileFailure({ maxPods })).toBeUndefined();
+    expect(withMaxPods({ maxPods }, M5_LARGE)).toEqual({ maxPods: pods });
+  });
+
+  it.each([
+    ['vcpus - 3', 'evaluating expression, -1 is not between 0 and 2147483647 (field=spec.kubelet.maxPods)'],
+    ['memory_mib * 1000000', 'is not between 0 and 2147483647 (field=spec.kubelet.maxPods)'],
+    ['vcpus / 0', 'evaluating expression, division by zero (field=spec.kubelet.maxPods)'],
+    ['double(vcpus) / 0.0', 'evaluating expression, its value is Infinity (field=spec.kubelet.maxPods)'],
+  ])('%s has no usable value', (maxPods, error) => {
+    expect(() => withMaxPods({ maxPods }, M5_LARGE)).toThrow(error);
+  });
+});
+
+describe('an expression that could take long', () => {
+  const list = `[${Array.from({ length: 90 }, (_, at) => at % 10).join()}]`;
+
+  it.each([
+    [
+      'goes through a list within another',
+      `[1].map(a, [2].map(b, a + b).size()).size()`,
+      'it goes through a list within another',
+    ],
+    [
+      'goes through one within the condition',
+      `[1].filter(a, [2].all(b, a > b)).size()`,
+      'it goes through a list within another',
+    ],
+    ['uses one list many times', `cel.bind(l, ${list}, (l + l).size())`, 'cel.bind is not supported'],
+    ['is long', `${'1 + '.repeat(300)}1`, 'it has 1201 characters, and may have 1000'],
+    ['has many parts', `${'1+'.repeat(200)}1`, 'Exceeded maxAstNodes'],
+  ])('because it %s is refused with the remedy', (_, maxPods, error) => {
+    expect(compileFailure({ maxPods })).toContain(`compiling expression, ${error}`);
+    expect(compileFailure({ maxPods })).toContain('(field=spec.kubelet.maxPods)');
+  });
+});
+
+describe('expressions for reserved resources', () => {
+  it.each([
+    ['cpu', 'vcpus * 33', '70m'],
+    ['memory', '11 * max_pods + 255', '576Mi'],
+    ['ephemeral-storage', 'double(vcpus) * 1.6', '3Gi'],
+    ['pid', 'max_pods * 10', '290'],
+    ['memory', '512Mi', '512Mi'],
+  ])('of %s: %s is %s', (resource, text, quantity) => {
+    const { kubeReserved } = resolveReserved({ kubeReserved: { [resource]: text } }, M5_LARGE);
+    expect(kubeReserved).toEqual({ [resource]: quantity });
+  });
+
+  it('must not be negative', () => {
+    expect(() => resolveReserved({ systemReserved: { cpu: 'vcpus - 4' } }, M5_LARGE)).toThrow(
+      'evaluating expression, -2 is negative (field=spec.kubelet.systemReserved[cpu])',
+    );
+  });
+
+  it('are left out while the gate is off', () => {
+    const kubelet = { kubeReserved: { cpu: 'vcpus * 10', memory: '1Gi' } };
+    expect(resolveReserved(kubelet)).toEqual({ kubeReserved: { memory: '1Gi' }, systemReserved: {} });
+  });
+});
+
+describe('hasExpressions', () => {
+  it('tells expressions from quantities', () => {
+    expect(hasExpressions({ maxPods: 10, kubeReserved: { cpu: '100m' } })).toBe(false);
+    expect(hasExpressions({ maxPods: '10' })).toBe(true);
+    expect(hasExpressions({ systemReserved: { memory: 'vcpus' } })).toBe(true);
+  });
+});
+
+describe('compileFailure', () => {
+  it.each([
+    ['pods + 1', 'Unknown variable: pods'],
+    ['instance_type', 'its value must be int or double, not string'],
+    ['vcpus * 1.5', 'no such overload: int * double'],
+    ['vcpus +', 'Unexpected token'],
+  ])('of %s', (maxPods, error) => {
+    expect(compileFailure({ maxPods })).toMatch(/^compiling expression, .* \(field=spec\.kubelet\.maxPods\)$/);
+    expect(compileFailure({ maxPods })).toContain(error);
+  });
+});
+
+describe('a NodeClass with expressions', () => {
+  let account: Account;
+  beforeAll(async () => {
+    account = await Account.open({ flags: ['--aws-feature-gates=NodeClassCEL=true'] });
+  });
+  afterAll(() => account.close());
+
+  async function resolve(kubelet: NonNullable<EC2NodeClass['spec']['kubelet']>) {
+    const { metadata, spec } = account.nodeClass();
+    const generation = (metadata.generation ?? 0) + 1;
+    account.kube.put(EC2_NODE_CLASS, {
+      ...account.nodeClass(),
+      metadata: { ...metadata, generation },
+      spec: { ...spec, kubelet },
+    });
+    await account.reconcileNodeClass();
+    const found = getCondition(account.nodeClass(), 'ValidationSucceeded');
+    return { status: found?.status, reason: found?.reason, message: found?.message };
+  }
+
+  it('sizes types by them, and tells each node its own numbers', async () => {
+    const kubelet = { maxPods: 'min(max_pods, vcpus * 12)', kubeReserved: { cpu: 'vcpus * 33', memory: '640Mi' } };
+    expect(await resolve(kubelet)).toMatchObject({ status: 'True' });
+    const claim = account.claim(only('node.kubernetes.io/instance-type', 'm5.large'));
+    const { status } = await account.provider.create(claim);
+    expect(status?.capacity?.pods).toBe('24');
+    expect(status?.allocatable?.cpu).toBe('1930m');
+    const [instance] = account.aws.instances.list();
+    expect(instance?.userData).toContain('maxPods: 24');
+    expect(instance?.userData).toContain('kubeReserved:\n        cpu: 70m\n        memory: 640Mi\n');
+
+    account.aws.calls.clear();
+    const types = only('node.kubernetes.io/instance-type', 'm5.large', 'm5.xlarge');
+    await account.provider.create(account.claim(types));
+    const [fleet] = account.aws.calls.recorded('CreateFleet');
+    expect((fleet?.input as { LaunchTemplateConfigs: object[] }).LaunchTemplateConfigs).toHaveLength(2);
+  });
+
+  it('is refused where one does not compile, or has no value for some type', async () => {
+    expect(await resolve({ maxPods: 'cores' })).toEqual({
+      status: 'False',
+      reason: 'KubeletExpressionInvalid',
+      message: 'compiling expression, Unknown variable: cores (field=spec.kubelet.maxPods)',
+    });
+    expect(await resolve({ kubeReserved: { cpu: 'vcpus - 4' } })).toMatchObject({
+      status: 'False',
+      reason: 'KubeletExpressionEvaluationFailed',
+      message: expect.stringMatching(/is negative \(field=spec\.kubelet\.kubeReserved\[cpu\]\) \(instance-type=/),
+    });
+  });
+});
