@@ -6,7 +6,7 @@ import { type ControlPlane, startControlPlane } from './harness/controlplane.ts'
 import { type Answer, type Server, serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';
 import { comparable } from './parity/normal.ts';
-import { BROKEN, POLICIES, PROBE, REQUESTS } from './parity/policies.ts';
+import { BROKEN, PARAMS_PROBE, POLICIES, PROBE, REQUESTS } from './parity/policies.ts';
 
 const ALL = [...REQUESTS, ...BROKEN];
 
@@ -27,7 +27,12 @@ describe('ValidatingAdmissionPolicies on the local API server and on a real one'
       for (const request of POLICIES) expect((await server.send(request)).body).toHaveProperty('metadata.uid');
       const isEnforced = async (): Promise<true | undefined> => (await server.send(PROBE)).code === 422 || undefined;
       await eventually('the policies to be enforced', isEnforced, 30_000);
-      for (const [name, request] of ALL) answers[which].set(name, await server.send(request));
+      const hasParams = async (): Promise<true | undefined> =>
+        JSON.stringify((await server.send(PARAMS_PROBE)).body).includes('most 1') || undefined;
+      for (const [name, request] of ALL) {
+        answers[which].set(name, await server.send(request));
+        if (name === 'the parameters') await eventually('the parameters to be known', hasParams, 30_000);
+      }
       server.close();
     }
   }, 180_000);

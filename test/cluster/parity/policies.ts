@@ -163,6 +163,12 @@ export const PROBE: Request = {
   path: `${MAPS}?dryRun=All`,
 };
 
+/** Refused by what the parameters say as soon as they are known. */
+export const PARAMS_PROBE: Request = {
+  ...map('params-many', { a: '1', b: '2' }),
+  path: `${MAPS}?dryRun=All`,
+};
+
 export const REQUESTS: readonly (readonly [string, Request])[] = [
   ['what a policy allows', map('plain-good', { a: '1' })],
   ['what a policy refuses', map('plain-bad', { b: '1' })],
