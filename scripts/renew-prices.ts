@@ -5,32 +5,17 @@
  *
  * The argument is an address or a file, of the CSV or the JSON form. The CSV form takes less memory.
  */
-import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
-import type { ReadableStream } from 'node:stream/web';
+import { writeFileSync } from 'node:fs';
 import { pricesInCsv, pricesInJson } from './price-list.ts';
 import { priceTable } from './price-table.ts';
+import { linesAt, textAt } from './sources.ts';
 
 const TABLE = new URL('../src/aws/pricing/price-table.ts', import.meta.url);
 /** Fewer are no price list of a whole region. */
 const FEWEST = 500;
 
-async function fetched(address: string): Promise<Response> {
-  const response = await fetch(address);
-  if (!response.ok || response.body === null) throw new Error(`Cannot read ${address}: HTTP ${response.status}`);
-  return response;
-}
-
-async function pricesAt(source: string): Promise<ReadonlyMap<string, number>> {
-  const isAddress = /^https?:/.test(source);
-  if (source.endsWith('.json'))
-    return pricesInJson(isAddress ? await (await fetched(source)).text() : readFileSync(source, 'utf8'));
-  const input = isAddress
-    ? Readable.fromWeb((await fetched(source)).body as ReadableStream)
-    : createReadStream(source, 'utf8');
-  return pricesInCsv(createInterface({ input }));
-}
+const pricesAt = async (source: string): Promise<ReadonlyMap<string, number>> =>
+  source.endsWith('.json') ? pricesInJson(await textAt(source)) : pricesInCsv(linesAt(source));
 
 const [source] = process.argv.slice(2);
 if (source === undefined) throw new Error('Name the price list: its address, or a file of the CSV or JSON form');
