@@ -264,13 +264,16 @@ function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds
   };
   debug['/debug/verdicts'] = leading(() => history.verdicts(deps.cluster.nodes(), clock.now()));
   debug['/debug/offerings'] = leading(() => aws.offerings());
-  debug['/debug/instancetypes'] = leading(() => instanceTypesTold(informers.store(NODE_POOL).list(), aws.provider));
+  debug['/debug/instancetypes'] = leading(() => reportInstanceTypes(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
 }
 
 /** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */
-async function instanceTypesTold(nodePools: readonly NodePool[], provider: CloudProvider): Promise<InstanceTypeReport> {
+async function reportInstanceTypes(
+  nodePools: readonly NodePool[],
+  provider: CloudProvider,
+): Promise<InstanceTypeReport> {
   const seen = await Promise.all(
     nodePools.map(async (nodePool) => {
       const types = await provider.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
@@ -351,8 +354,8 @@ async function crdsServed(client: HttpKubeClient, signal: AbortSignal): Promise<
 
 /** `major.minor` of the API server. */
 async function serverVersion(client: HttpKubeClient): Promise<string> {
-  const told = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
-  return `${String(told?.major)}.${String(told?.minor).replace(/\D.*/s, '')}`;
+  const version = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
+  return `${String(version?.major)}.${String(version?.minor).replace(/\D.*/s, '')}`;
 }
 
 /** Baked in by the bundler; absent in a checkout. */

@@ -51,7 +51,7 @@ function ofCalls(metrics: Metrics): Middleware {
     const call = callOf(context);
     return async (args) => {
       const started = performance.now();
-      const count = (code: string, attempts: number): void => {
+      const record = (code: string, attempts: number): void => {
         const labels = { ...call, code };
         requests.inc(labels);
         retries.observe(labels, attempts - 1);
@@ -59,10 +59,10 @@ function ofCalls(metrics: Metrics): Middleware {
       };
       try {
         const answer = await next(args);
-        count('', attemptsOf(answer.output));
+        record('', attemptsOf(answer.output));
         return answer;
       } catch (error) {
-        count(codeOf(error), attemptsOf(error));
+        record(codeOf(error), attemptsOf(error));
         if (error instanceof Error) Object.assign(error, { $service: call.service, $operation: call.action });
         throw error;
       }
@@ -78,17 +78,17 @@ function ofAttempts(metrics: Metrics): Middleware {
     const call = callOf(context);
     return async (args) => {
       const started = performance.now();
-      const count = (code: string): void => {
+      const record = (code: string): void => {
         const labels = { ...call, code };
         attempts.inc(labels);
         seconds.observe(labels, (performance.now() - started) / 1000);
       };
       try {
         const answer = await next(args);
-        count('');
+        record('');
         return answer;
       } catch (error) {
-        count(codeOf(error));
+        record(codeOf(error));
         throw error;
       }
     };

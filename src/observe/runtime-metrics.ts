@@ -57,7 +57,7 @@ export function runtimeMetrics({ metrics, threads, gc }: RuntimeMetricsOptions):
     const seen = await Promise.all(
       [...threads()].map(async ([name, worker]) => ({ name, ...(await measured(worker)) })),
     );
-    // each is counted elsewhere, and told as it is now
+    // each is counted elsewhere, and reported as it is now
     for (const metric of [used, total, limit, busy, collections, seconds]) metric.reset();
     show('main', getHeapStatistics(), performance.eventLoopUtilization().active);
     for (const { name, heap, activeMs } of seen) if (heap !== undefined) show(name, heap, activeMs);

@@ -45,7 +45,7 @@ export class Pricing {
     return this.#version;
   }
 
-  /** Until AWS has told on-demand prices, a type that the built-in table does not have gets an estimate. */
+  /** Until AWS has listed on-demand prices, a type that the built-in table does not have gets an estimate. */
   onDemandPrice(instanceType: string): number | undefined {
     const listed = this.#onDemand.get(instanceType);
     if (listed !== undefined || this.#onDemandKnown) return listed;
@@ -59,7 +59,7 @@ export class Pricing {
     return this.#estimated;
   }
 
-  /** Until AWS has told spot prices, the on-demand price stands in; after that a zone without a price has none. */
+  /** Until spot prices are known, the on-demand price stands in; after that a zone without a price has none. */
   spotPrice(instanceType: string, zone: string): number | undefined {
     return this.#spotKnown ? this.#spot.get(instanceType)?.get(zone) : this.onDemandPrice(instanceType);
   }

@@ -40,7 +40,7 @@ export const limitMs = (candidates: number): number =>
 
 export class DisruptionQueue {
   readonly #deps: Deps;
-  /** Takes down what was carried out by methods that make the cluster cheaper. */
+  /** Records what was carried out by methods that make the cluster cheaper. */
   readonly moves: MoveHistory;
   readonly #orders = new Map<string, Order>();
   /** When the orders came, by `monotonicMs`. */

@@ -13,7 +13,7 @@ import { NODE_REPAIR_BLOCKED } from '../../observe/events/nodes.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
 import { concurrency } from '../concurrency.ts';
-import { publishDeparture } from '../departures.ts';
+import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
@@ -107,7 +107,7 @@ export class NodeHealth implements Reconciler<Node> {
       NodeClaim: { name: claim.metadata.name },
     });
     const { type, status, lastTransitionTime } = ailing;
-    publishDeparture(this.#deps, claim, UNHEALTHY, UNHEALTHY.message(type, status, lastTransitionTime));
+    publishDeletion(this.#deps, claim, UNHEALTHY, UNHEALTHY.message(type, status, lastTransitionTime));
     countDisrupted(metrics, claim, { reason: 'unhealthy', pods });
     this.#repaired.inc({
       condition: snakeCase(type),
