@@ -1,5 +1,6 @@
 /** `karpenter simulate`: which nodes would be bought for the pods in some manifests, without a cluster or an account. */
 import { Command, Option } from 'commander';
+import type { Pod } from '../api/kubernetes.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { worldOf } from './objects/snapshot.ts';
@@ -25,6 +26,8 @@ export interface SimulateOptions extends ScenarioOptions {
 export interface SimulateResult {
   readonly simulation: Simulation;
   readonly snapshot: Snapshot;
+  /** Pods that wait, but for which no node is bought now. */
+  readonly waiting: readonly Pod[];
   readonly notes: readonly string[];
 }
 
@@ -33,19 +36,27 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
   const manifests = manifestsOf(options);
   const nowMs = options.nowMs ?? Date.now();
   const defaultConstraints = defaultConstraintsOf(options);
-  const { types, notes: ofTypes } = typesNoting(options);
+  const { types, notes: ofTypes, unknown } = typesNoting(options);
   const instanceTypes = await types(manifests, nowMs);
-  const { snapshot, notes } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
-  const plan = solve(snapshot, {
-    preferencePolicy: options.preferencePolicy ?? 'Respect',
-    minValuesPolicy: options.minValuesPolicy ?? 'Strict',
-    reservedMode: 'strict',
-    ignoreDraRequests: true,
-    packing: options.packing ?? 'cheapest',
-  });
+  const world = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
+  const { snapshot, waiting, notes } = world;
+  const plan = solve(
+    { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },
+    {
+      preferencePolicy: options.preferencePolicy ?? 'Respect',
+      minValuesPolicy: options.minValuesPolicy ?? 'Strict',
+      reservedMode: 'strict',
+      ignoreDraRequests: true,
+      packing: options.packing ?? 'cheapest',
+    },
+  );
   return {
-    simulation: simulationOf(plan, { explain: options.explain ?? false }),
+    simulation: simulationOf(plan, {
+      explain: options.explain ?? false,
+      unknown: [...world.unknown, ...unknown],
+    }),
     snapshot,
+    waiting,
     notes: [...ofTypes, ...notes],
   };
 }

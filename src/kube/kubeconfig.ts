@@ -83,7 +83,7 @@ function load(options: ConnectionOptions): KubeConfig {
     if (isInvented(config))
       throw new Error('Cannot find the API server: there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
   }
-  // the library refuses plain HTTP unless told that TLS is not wanted; there is none to verify
+  // the library refuses plain HTTP unless it knows that TLS is not wanted; there is none to verify
   if (clusterOf(config).server.startsWith('http:')) allowPlainHttp(config);
   return config;
 }
@@ -121,7 +121,10 @@ function loadFile(config: KubeConfig, path: string): void {
     config.loadFromFile(path);
     addTokenFiles(config, readFileSync(path, 'utf8'), dirname(path));
   } catch (error) {
-    throw new Error(`Cannot read kubeconfig "${path}"`, { cause: error });
+    const why = error instanceof Error ? error.message.split('\n', 1)[0] : String(error);
+    throw new Error(`Cannot read kubeconfig "${path}" (${why}); name another by --kubeconfig or KUBECONFIG`, {
+      cause: error,
+    });
   }
 }
 
