@@ -1,5 +1,5 @@
 /** Whether a NodePool can be used, and if not, why: what its conditions say, by its own spec and its NodeClass. */
-import { causesOf, type Conditioned, type ConditionUpdate, getCondition, READY } from './conditions.ts';
+import { type Conditioned, type ConditionUpdate, causesOf, getCondition, READY } from './conditions.ts';
 import type { NodePool } from './nodepool.ts';
 import { nodePoolErrors } from './nodepool-validation.ts';
 

@@ -107,6 +107,7 @@ export class Differential {
     const scenario = await startScenario({
       operator: false,
       timeScale: FAST,
+      pollMs: 10,
       aws: { catalogue: smallCatalogue() },
       instances: { startDelayMs: 2_000, stopDelayMs: 2_000, terminatedVisibleMs: 60_000 },
       kubelets: { bootMs: 3_000, readyMs: 1_000 },
@@ -162,6 +163,7 @@ export class Differential {
     const logBefore = this.#scenario.log.length;
     await this.#scenario.apply(...pods);
     await this.#until('unschedulable pods', async () => (await this.#waiting()).every(isProvisionable));
+    if ((await this.#scenario.pods()).length < pods.length) throw new Error('some pods are gone before they were seen');
     const file = await this.#dump('pods');
     const waiting = (await this.#waiting()).map(podKey);
     const nowMs = world.clock.now();
