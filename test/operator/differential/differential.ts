@@ -38,7 +38,7 @@ import { localSolver } from '../../../src/engine-worker/solver.ts';
 import { ruleBuiltCatalogue } from '../../../src/local/aws/catalogue/catalogue.ts';
 import type { Catalogue } from '../../../src/local/aws/options.ts';
 import type { Operator } from '../../../src/main.ts';
-import { type Scenario, startScenario } from '../harness.ts';
+import { type LogLine, type Scenario, startScenario } from '../harness.ts';
 import type { RandomCluster } from './clusters.ts';
 
 const FAST = 400;
@@ -114,7 +114,7 @@ export class Differential {
       env: {
         FEATURE_GATES: GATES,
         BATCH_IDLE_DURATION: '5s',
-        BATCH_MAX_DURATION: '60s',
+        BATCH_MAX_DURATION: '20s',
         KUBE_CLIENT_QPS: '5000',
         KUBE_CLIENT_BURST: '10000',
         LOG_LEVEL: 'debug',
@@ -139,7 +139,7 @@ export class Differential {
       const bought = await this.#provisioning(cluster);
       return cluster.disrupts && bought.length === 0 ? await this.#disruption(cluster) : bought;
     } finally {
-      await this.#clear();
+      await this.#clear(cluster);
     }
   }
 
@@ -167,7 +167,13 @@ export class Differential {
     const file = await this.#dump('pods');
     const waiting = (await this.#waiting()).map(podKey);
     const nowMs = world.clock.now();
-    const told = await simulate({ filename: [file], instanceTypes: this.#server, nowMs, explain: true });
+    const told = await simulate({
+      filename: [file],
+      instanceTypes: this.#server,
+      nowMs,
+      featureGates: GATES,
+      explain: true,
+    });
     this.#scenario.speed(FAST);
     const fresh = waiting.filter((pod) => pods.some(({ metadata }) => pod === `default/${metadata.name}`));
     if (fresh.length === 0) return [];
@@ -214,13 +220,13 @@ export class Differential {
     for (const name of leaving)
       await kube.delete(POD, { name, namespace: 'default' }, { gracePeriodSeconds: 0 }).catch(() => undefined);
     await this.#settled();
-    await this.#scenario.pass(2 * MINUTE, FAST);
+    await this.#scenario.pass(MINUTE, FAST);
     await this.#settled();
     const before = await this.#dump('before');
     const closed = changes.map(withClosedBudgets);
     await this.#scenario.apply(...closed);
     await this.#settled();
-    await this.#scenario.pass(2 * MINUTE, FAST);
+    await this.#scenario.pass(MINUTE, FAST);
     await this.#settled();
     this.#scenario.speed(0);
     const logBefore = this.#scenario.log.length;
@@ -264,19 +270,10 @@ export class Differential {
 
   /** The commands of the first pass that starts any; `none` when some passes start none. */
   async #commands(since: number): Promise<string> {
-    const found = (): readonly string[] =>
-      this.#scenario.log
-        .slice(since)
-        .filter(({ message }) => message === 'disrupting node(s)')
-        .map((line) => {
-          const nodes = line['disrupted-nodes'] as readonly { readonly Node: { readonly name: string } }[];
-          const count = Number(line['replacement-node-count']);
-          return commandText(
-            String(line.decision),
-            nodes.map(({ Node }) => Node.name),
-            count,
-          );
-        });
+    const found = (): readonly string[] => {
+      const lines = this.#scenario.log.slice(since).filter(({ message }) => message === 'disrupting node(s)');
+      return lines.filter(({ reconcileID }) => reconcileID === lines[0]?.reconcileID).map(commandIn);
+    };
     for (let passes = 0; passes < 8 && found().length === 0; passes++) await this.#scenario.pass(10_000, FAST);
     return found().length === 0 ? 'none' : [...found()].sort().join('; ');
   }
@@ -332,7 +329,7 @@ export class Differential {
     return this.#scenario.until(what, holds as () => Promise<T>) as Promise<T>;
   }
 
-  async #clear(): Promise<void> {
+  async #clear({ soldOut }: RandomCluster): Promise<void> {
     const { kube, world } = this.#scenario;
     this.#scenario.speed(FAST);
     world.aws.faults.clear();
@@ -351,10 +348,19 @@ export class Differential {
     await remove(EC2_NODE_CLASS);
     await this.#until('no NodeClass', async () => (await kube.list(EC2_NODE_CLASS)).items.length === 0);
     await remove(EVENT);
-    // offerings that were sold out are forgotten, as are nominations
-    await this.#scenario.pass(4 * MINUTE, 2_000);
+    // offerings that were sold out are forgotten
+    if (soldOut !== undefined) await this.#scenario.pass(4 * MINUTE, 2_000);
     this.#solves.length = 0;
   }
+}
+
+function commandIn(line: LogLine): string {
+  const nodes = line['disrupted-nodes'] as readonly { readonly Node: { readonly name: string } }[];
+  return commandText(
+    String(line.decision),
+    nodes.map(({ Node }) => Node.name),
+    Number(line['replacement-node-count']),
+  );
 }
 
 const commandText = (decision: string, nodes: readonly string[], replacements: number): string =>
