@@ -36,6 +36,7 @@ import { type Endpoints, serveEndpoints, Unavailable } from './observe/health.ts
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { watchProcess } from './observe/process-watch.ts';
+import { showBuild } from './observe/runtime-metrics.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
 import { sharedCheck } from './observe/shared-check.ts';
 import { ClusterState } from './state/cluster.ts';
@@ -77,6 +78,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   log.debug('discovered karpenter version', { version: VERSION });
   for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
   const metrics = createMetrics();
+  showBuild(metrics, { version: VERSION, commit: commitOf(options) });
   const client = connect({
     kubeconfig: env.KUBECONFIG,
     clock,
@@ -103,12 +105,15 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   }
 }
 
+/** Of the sources; empty when it is not known. */
+const commitOf = ({ env }: Pick<OperatorOptions, 'env'>): string => env.SOURCE_REVISION ?? revision ?? '';
+
 const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptions): Logger =>
   createLogger({
     level: settings.logLevel,
     outputPaths: settings.logOutputPaths,
     errorOutputPaths: settings.logErrorOutputPaths,
-    commit: env.SOURCE_REVISION ?? revision,
+    commit: commitOf({ env }),
     now: clock.now,
     ...(write ? { write } : {}),
   });
@@ -259,13 +264,16 @@ function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds
   };
   debug['/debug/verdicts'] = leading(() => history.verdicts(deps.cluster.nodes(), clock.now()));
   debug['/debug/offerings'] = leading(() => aws.offerings());
-  debug['/debug/instancetypes'] = leading(() => instanceTypesTold(informers.store(NODE_POOL).list(), aws.provider));
+  debug['/debug/instancetypes'] = leading(() => reportInstanceTypes(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
 }
 
 /** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */
-async function instanceTypesTold(nodePools: readonly NodePool[], provider: CloudProvider): Promise<InstanceTypeReport> {
+async function reportInstanceTypes(
+  nodePools: readonly NodePool[],
+  provider: CloudProvider,
+): Promise<InstanceTypeReport> {
   const seen = await Promise.all(
     nodePools.map(async (nodePool) => {
       const types = await provider.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
@@ -346,8 +354,8 @@ async function crdsServed(client: HttpKubeClient, signal: AbortSignal): Promise<
 
 /** `major.minor` of the API server. */
 async function serverVersion(client: HttpKubeClient): Promise<string> {
-  const told = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
-  return `${String(told?.major)}.${String(told?.minor).replace(/\D.*/s, '')}`;
+  const version = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
+  return `${String(version?.major)}.${String(version?.minor).replace(/\D.*/s, '')}`;
 }
 
 /** Baked in by the bundler; absent in a checkout. */

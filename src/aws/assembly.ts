@@ -306,7 +306,9 @@ function instanceControllers(context: Context, parts: Parts, provider: Ec2Provid
   return [
     tagging(client, instances, { clusterName: settings.clusterName, clock }),
     instanceGarbageCollection({ client, informers, instances, clock, isHeld: (id) => provider.isHeld(id) }),
-    ...(settings.isolatedVpc ? [] : [instanceProfileGarbageCollection(profiles, informers, scopeOf(context))]),
+    ...(settings.isolatedVpc
+      ? []
+      : [instanceProfileGarbageCollection({ profiles, client, informers, scope: scopeOf(context) })]),
   ];
 }
 

@@ -64,7 +64,7 @@ async function dnsAddress(client: KubeClient, log: Logger): Promise<string | und
   }
 }
 
-/** @throws Error when EKS does not tell it */
+/** @throws Error when EKS does not report it */
 export async function clusterArn(eks: EKSClient, clusterName: string): Promise<string> {
   const { cluster } = await eks.send(new DescribeClusterCommand({ name: clusterName }));
   if (cluster?.arn === undefined) throw new Error(`EKS tells no ARN of cluster "${clusterName}"`);

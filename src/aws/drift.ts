@@ -41,7 +41,7 @@ export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types:
   return wanted !== undefined && wanted.id !== image;
 }
 
-/** @throws Error when the NodeClass has no security groups, or EC2 does not tell the instance's */
+/** @throws Error when the NodeClass has no security groups, or EC2 reports none of the instance */
 export function isSecurityGroupDrifted(instance: Instance, { status }: EC2NodeClass): boolean {
   const wanted = new Set((status?.securityGroups ?? []).map(({ id }) => id));
   if (wanted.size === 0) throw new Error('no security groups are present in the status');
@@ -50,7 +50,7 @@ export function isSecurityGroupDrifted(instance: Instance, { status }: EC2NodeCl
   return wanted.symmetricDifference(actual).size > 0;
 }
 
-/** @throws Error when the NodeClass has no subnets, or EC2 does not tell the instance's */
+/** @throws Error when the NodeClass has no subnets, or EC2 reports none of the instance */
 export function isSubnetDrifted(instance: Instance, { status }: EC2NodeClass): boolean {
   const wanted = (status?.subnets ?? []).map(({ id }) => id);
   if (wanted.length === 0) throw new Error('no subnets are discovered');

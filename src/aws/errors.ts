@@ -190,7 +190,7 @@ export function launchFailure(prefix: string, error: unknown): CreateFailed {
   return new CreateFailed(reason, `${prefix}: ${message}`, { cause: error });
 }
 
-/** What to tell the user about a refused dry run. */
+/** The message about a refused dry run. */
 export function explainRefusal(error: unknown): string {
   const text = describeError(error);
   if (text.includes('with an explicit deny in a permissions boundary'))

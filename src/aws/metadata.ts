@@ -1,4 +1,4 @@
-/** What an EC2 instance tells about itself to those who run on it. */
+/** What the metadata service of an EC2 instance says to processes that run on it. */
 
 const DEFAULT_ENDPOINT = 'http://169.254.169.254';
 /** Where there is no instance nothing may answer at all, and someone waits for an error. */

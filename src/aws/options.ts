@@ -11,7 +11,7 @@ import type { PoolOfferings } from './offerings/report.ts';
 /** The settings that the provider reads; the process's settings satisfy it. */
 export interface AwsSettings {
   readonly clusterName: string;
-  /** Empty: asked of EKS. */
+  /** Empty: read from EKS. */
   readonly clusterEndpoint: string;
   /** Base64. Empty: the CA of the operator's own connection. */
   readonly clusterCaBundle: string;
@@ -42,7 +42,7 @@ export interface AwsOptions {
   readonly metrics: Metrics;
   /** Base64 CA certificates of the operator's API connection, used when no setting gives the bundle. */
   readonly apiServerCa?: string;
-  /** `major.minor` as the API server's /version tells it. */
+  /** `major.minor` as the API server's /version reports it. */
   readonly kubernetesVersion: () => Promise<string>;
   /** Cuts start-up and background loops short. */
   readonly signal?: AbortSignal;

@@ -1,9 +1,9 @@
 /** Bounds how much of a paged answer is read. */
 
-/** Far more than an account of any size fills: up to a thousand items come to a page. */
+/** Far more than an account of any size fills: a page has up to a thousand items. */
 const MOST_PAGES = 500;
 
-/** By which the page after this one is asked for. */
+/** The token that requests the page after this one. */
 function nextToken(page: unknown): string | undefined {
   const { NextToken, Marker } = page as { readonly NextToken?: string; readonly Marker?: string };
   return NextToken || Marker || undefined;

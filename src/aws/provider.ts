@@ -111,7 +111,7 @@ export class Ec2Provider implements CloudProvider {
   async instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]> {
     const nodeClass = this.#findNodeClass(nodePool.spec.template.spec.nodeClassRef.name);
     if (nodeClass === undefined) {
-      this.#tellUnresolved(nodePool);
+      this.#reportUnresolved(nodePool);
       return [];
     }
     return this.#options.types.list(nodeClass);
@@ -123,7 +123,7 @@ export class Ec2Provider implements CloudProvider {
     return nodeClass?.metadata.deletionTimestamp === undefined ? nodeClass : undefined;
   }
 
-  #tellUnresolved(object: KubeObject): void {
+  #reportUnresolved(object: KubeObject): void {
     const { uid = '', name } = object.metadata;
     const message = FAILED_RESOLVING_NODE_CLASS.message();
     this.#options.events.publish(eventOf(FAILED_RESOLVING_NODE_CLASS, object, { message, dedupe: [uid || name] }));
@@ -140,7 +140,7 @@ export class Ec2Provider implements CloudProvider {
     types = adjust(types);
     const instance = await this.#obtain(nodeClass, claim, types);
     if (instance.reservation !== undefined) this.#options.reservations.launched(instance.reservation.id);
-    // The launch has just asked for the group. After the purchase nothing may fail any more.
+    // The launch has just requested the group. After the purchase nothing may fail any more.
     const group = this.#options.placementGroups.remembered(nodeClass);
     const type = types.find((each) => each.name === instance.type);
     const labels = instanceLabels(instance, {
@@ -191,7 +191,7 @@ export class Ec2Provider implements CloudProvider {
     const { name } = claim.spec.nodeClassRef;
     const nodeClass = this.#findNodeClass(name);
     if (nodeClass === undefined) {
-      this.#tellUnresolved(claim);
+      this.#reportUnresolved(claim);
       const text = `ec2nodeclasses.karpenter.k8s.aws "${name}" is terminating or missing, treating as not found`;
       throw new InsufficientCapacity(text);
     }
@@ -264,7 +264,7 @@ export class Ec2Provider implements CloudProvider {
     if (pool === undefined) return undefined;
     const nodeClass = this.#findNodeClass(pool.spec.template.spec.nodeClassRef.name);
     if (nodeClass === undefined) {
-      this.#tellUnresolved(pool);
+      this.#reportUnresolved(pool);
       return undefined;
     }
     if (isStaticallyDrifted(claim, nodeClass)) return 'NodeClassDrift';

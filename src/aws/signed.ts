@@ -1,5 +1,5 @@
 /**
- * Requests to AWS services that are asked too little for a client of their own: plain HTTPS with the signer and the
+ * Requests to AWS services that are used too little for a client of their own: plain HTTPS with the signer and the
  * credentials of an SDK client.
  */
 import type { EKSClient } from '@aws-sdk/client-eks';

@@ -32,7 +32,7 @@ export class TtlCache<K, V> {
     return this.#current(key) !== undefined;
   }
 
-  /** When the entry ends, in milliseconds since the epoch, to tell people; undefined when there is none. */
+  /** When the entry ends, in milliseconds since the epoch, for messages; undefined when there is none. */
   expiresMs(key: K): number | undefined {
     const entry = this.#current(key);
     return entry && Math.round(this.#clock.now() + entry.endsMs - monotonicMs(this.#clock));
@@ -55,7 +55,7 @@ export class TtlCache<K, V> {
     return true;
   }
 
-  /** Removes an entry without telling the eviction listener. */
+  /** Removes an entry without calling the eviction listener. */
   forget(key: K): void {
     this.#entries.delete(key);
   }
@@ -69,7 +69,7 @@ export class TtlCache<K, V> {
     return [...this.#entries].filter(([, entry]) => entry.endsMs > nowMs).map(([key]) => key);
   }
 
-  /** Drops what has expired, telling the eviction listener. */
+  /** Drops what has expired, and calls the eviction listener. */
   sweep(): void {
     const nowMs = monotonicMs(this.#clock);
     for (const [key, entry] of [...this.#entries]) {

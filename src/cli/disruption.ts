@@ -3,7 +3,7 @@ import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
-import { type ClusterSnapshot, methodsAsked, review } from '../engine/disruption/review.ts';
+import { type ClusterSnapshot, enabledMethods, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
@@ -141,7 +141,7 @@ const leftAlone = (pools: readonly PoolInput[]): readonly string[] =>
 /** Asks the methods in order, up to the first that has a command unless every one is wanted. */
 export async function reviewsOf(scene: ClusterSnapshot, everyMethod: boolean): Promise<readonly MethodReview[]> {
   const reviews: MethodReview[] = [];
-  for (const method of methodsAsked(scene)) {
+  for (const method of enabledMethods(scene)) {
     const found = await review(method, scene);
     reviews.push(found);
     if (found.result.commands.length > 0 && !everyMethod) break;

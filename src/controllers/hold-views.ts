@@ -8,7 +8,7 @@ export interface HoldView {
   /** `namespace/name`. */
   readonly pod: string;
   readonly code: HoldCode;
-  /** What the nodes lacked that were bought for such pods, or which thread of the engine did not come back. */
+  /** What the nodes lacked that were bought for such pods, or which engine worker did not answer. */
   readonly text: string;
   readonly since: string;
   readonly until: string;

@@ -1,6 +1,6 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
-import { methodsAsked } from '../engine/disruption/review.ts';
+import { enabledMethods } from '../engine/disruption/review.ts';
 import { PodHolds } from '../engine-worker/pod-holds.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
@@ -11,7 +11,7 @@ import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
-import { verdictNotes } from './disruption/verdict-events.ts';
+import { verdictEvents } from './disruption/verdict-events.ts';
 import { VerdictHistory } from './disruption/verdict-history.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
@@ -64,7 +64,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   const purchases = new Purchases(deps, held, holds);
   const queue = new DisruptionQueue(deps, moves);
   const { consolidation, featureGates } = settings;
-  const methods = methodsAsked({ consolidation, staticCapacity: featureGates.staticCapacity });
+  const methods = enabledMethods({ consolidation, staticCapacity: featureGates.staticCapacity });
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
@@ -91,7 +91,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     new DisruptionLoop(deps, { queue, methods, simulations, history, purchases }),
     queue.worker,
-    verdictNotes(deps, history),
+    verdictEvents(deps, history),
     new MoveWatch(deps, moves),
     ...nodeControllers(deps),
     ...metricsControllers(deps),

@@ -11,7 +11,7 @@ export function nominateNode({ cluster, settings }: Pick<Deps, 'cluster' | 'sett
   cluster.nominate(node.providerId, Math.max(2 * settings.batchMaxMs, LEAST_MS));
 }
 
-/** Tells a pod where it should end up. */
+/** Publishes on a pod which node is meant for it. */
 export function publishNominated(
   { events }: Pick<Deps, 'events'>,
   pod: Pod,

@@ -80,7 +80,7 @@ export class EngineWorker {
   }
 
   /**
-   * Has `prepare` send what the request is about, and asks. Requests are sent one after the other, because each changes
+   * Has `prepare` send what the request is about, and sends the request. Requests are sent one after the other, because each changes
    * what the worker holds. A worker that works on one for more than `mostMs` is ended.
    * @throws EngineWorkerEnd when the worker ends before it has answered
    */
@@ -93,7 +93,7 @@ export class EngineWorker {
       if (this.failed) throw this.#ended();
       this.send({ kind, job, request } as RequestMessage);
       this.#jobs.set(job, { resolve, reject });
-      this.#watchdog.asked(job, mostMs);
+      this.#watchdog.sent(job, mostMs);
       this.#thread.ref();
       // the worker looks lists up as a request comes in: those which only earlier ones need may go
       this.#types.keep(this.#typesOfSnapshot.union(this.#typesOfRequest));
@@ -175,7 +175,7 @@ export class EngineWorker {
     this.#jobs.delete(message.job);
     if (this.#jobs.size === 0) this.#thread.unref();
     if ('error' in message) job?.reject(new Error(message.error));
-    // the worker answers what it was asked
+    // the worker answers what it was sent
     else job?.resolve(message.result as never);
   }
 

@@ -40,7 +40,7 @@ interface Entry {
   readonly needs: readonly object[];
 }
 
-/** The operator's side: knows what the worker has. Parts are told apart by identity, so that equal ones have to be one object. */
+/** The operator's side: knows what the worker has. Parts are compared by identity, so that equal ones have to be one object. */
 export class SentTypes {
   readonly #post: (message: TypesMessage) => void;
   readonly #entries = new Map<object, Entry>();

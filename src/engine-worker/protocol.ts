@@ -1,7 +1,7 @@
 /** What goes between the operator and an engine worker. All of it can be cloned. */
 import type { NodePool } from '../api/nodepool.ts';
 import type { Command } from '../engine/disruption/command.ts';
-import type { MethodInput, MethodResult, Note } from '../engine/disruption/method.ts';
+import type { DisruptionEvent, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
@@ -87,9 +87,9 @@ export type SerializedSimulation = Omit<Simulation, 'pools'>;
 export type SerializedEvaluation = Omit<Evaluation, 'nodePool'> & { readonly nodePool: string };
 
 /** A method's result, with provider ids for candidates and names for NodePools. */
-export interface SerializedMethodResult extends Omit<MethodResult, 'commands' | 'notes' | 'evaluations' | 'weighed'> {
+export interface SerializedMethodResult extends Omit<MethodResult, 'commands' | 'events' | 'evaluations' | 'weighed'> {
   readonly commands: readonly (Omit<Command, 'candidates'> & { readonly candidates: readonly string[] })[];
-  readonly notes: readonly (Omit<Note, 'candidate' | 'nodePool'> & {
+  readonly events: readonly (Omit<DisruptionEvent, 'candidate' | 'nodePool'> & {
     readonly candidate?: string;
     readonly nodePool?: string;
   })[];
@@ -97,7 +97,7 @@ export interface SerializedMethodResult extends Omit<MethodResult, 'commands' | 
   readonly weighed?: readonly SerializedEvaluation[];
 }
 
-/** What a worker can be asked, by kind. */
+/** Requests to a worker, by kind. */
 export interface Requests {
   readonly solve: SolveRequest;
   readonly simulate: SimulateRequest;

@@ -1,4 +1,4 @@
-/** A disruption method's input and result on their way to and from a worker, whose objects are copies. */
+/** A disruption method's input and result as they are sent to and from a worker, whose objects are copies. */
 import type { NodePool } from '../api/nodepool.ts';
 import type { Candidate } from '../engine/disruption/candidates/candidates.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
@@ -19,7 +19,7 @@ const serializedEvaluation = ({ nodePool, ...evaluation }: Evaluation): Serializ
 
 export function serializedResult({
   commands,
-  notes,
+  events,
   evaluations = [],
   weighed,
   ...rest
@@ -30,8 +30,8 @@ export function serializedResult({
       ...command,
       candidates: command.candidates.map(({ providerId }) => providerId),
     })),
-    notes: notes.map(({ candidate, nodePool, ...note }) => ({
-      ...note,
+    events: events.map(({ candidate, nodePool, ...event }) => ({
+      ...event,
       ...(candidate && { candidate: candidate.providerId }),
       ...(nodePool && { nodePool: nodePool.metadata.name }),
     })),
@@ -42,7 +42,7 @@ export function serializedResult({
 
 /** With the candidates and NodePools of the input. @throws Error when the worker names others */
 export function deserializedResult(result: SerializedMethodResult, input: MethodInput): MethodResult {
-  const { commands, notes, evaluations, weighed, ...rest } = result;
+  const { commands, events, evaluations, weighed, ...rest } = result;
   const byId = new Map(input.candidates.map((candidate) => [candidate.providerId, candidate]));
   const candidateOf = (id: string): Candidate => {
     const candidate = byId.get(id);
@@ -61,8 +61,8 @@ export function deserializedResult(result: SerializedMethodResult, input: Method
   return {
     ...rest,
     commands: commands.map((command) => ({ ...command, candidates: command.candidates.map(candidateOf) })),
-    notes: notes.map(({ candidate, nodePool, ...note }) => ({
-      ...note,
+    events: events.map(({ candidate, nodePool, ...event }) => ({
+      ...event,
       ...(candidate !== undefined && { candidate: candidateOf(candidate) }),
       ...(nodePool !== undefined && { nodePool: poolOf(nodePool) }),
     })),

@@ -1,6 +1,6 @@
 /**
  * What follows from the end of an engine's thread: the pods that are suspected of it are left out for a while, the next
- * thread starts after a pause that grows while they go on ending, and somebody is told.
+ * thread starts after a pause that grows while they go on ending, and the end is reported.
  */
 import { formatDuration } from '../api/duration.ts';
 import type { Pod } from '../api/kubernetes.ts';
@@ -157,7 +157,7 @@ export class Supervision {
       return [named];
     }
     this.#ends.set(request, { all: all + 1, nameless: nameless + 1 });
-    // the first time may be for good: a cluster that has outgrown the thread's memory is not the fault of a pod
+    // the cause may be permanent: a cluster that has outgrown the thread's memory is not the fault of a pod
     const count = nameless === 0 ? 0 : GROWTH ** (nameless - 1);
     return pods
       .filter(isHeavy)

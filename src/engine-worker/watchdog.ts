@@ -5,7 +5,7 @@ import { podOnBoard, type SharedBoard } from './progress-board.ts';
 /** Codes are public: values of a metric's label. */
 export type EndReason = 'hung' | 'out-of-memory' | 'failed';
 
-/** The end of an engine worker that nobody asked for. */
+/** The unexpected end of an engine worker. */
 export class EngineWorkerEnd extends Error {
   readonly worker: string;
   readonly reason: EndReason;
@@ -37,13 +37,13 @@ export function endOf(worker: string, board: SharedBoard, error?: unknown): Engi
 }
 
 /**
- * Watches questions that a thread answers one after the other: each has its time from when those before it have been
+ * Watches requests that a thread answers one after the other: each has its time from when those before it have been
  * answered. `fire` is called once, for the first that is late.
  */
 export class Watchdog {
   readonly #clock: Pick<Clock, 'after'>;
   readonly #fire: (mostMs: number) => void;
-  /** Longest times of the questions without an answer, in their order. */
+  /** Longest times of the requests without an answer, in their order. */
   readonly #waiting = new Map<number, number>();
   #cancel: (() => void) | undefined;
 
@@ -52,7 +52,7 @@ export class Watchdog {
     this.#fire = fire;
   }
 
-  asked(job: number, mostMs: number): void {
+  sent(job: number, mostMs: number): void {
     this.#waiting.set(job, mostMs);
     if (this.#waiting.size === 1) this.#arm();
   }

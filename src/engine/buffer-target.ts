@@ -37,8 +37,8 @@ export function bufferSource({ spec }: CapacityBuffer): BufferSource | BufferPro
   const { apiGroup = '', name } = scalableRef;
   const kind = SCALABLE.get(scalableRef.kind);
   if (kind !== undefined && ['', 'apps'].includes(apiGroup)) return { of: 'workload', kind, name };
-  const asked = apiGroup === '' ? scalableRef.kind : `${scalableRef.kind}.${apiGroup}`;
-  const message = `scalableRef of kind ${asked} is not supported, use Deployment, StatefulSet or ReplicaSet of group apps`;
+  const requested = apiGroup === '' ? scalableRef.kind : `${scalableRef.kind}.${apiGroup}`;
+  const message = `scalableRef of kind ${requested} is not supported, use Deployment, StatefulSet or ReplicaSet of group apps`;
   return { reason: 'ResolutionFailed', message };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Dynamic resources, as far as pods need nodes for them. A claim whose devices are allocated ties its pods to the nodes
- * that can reach them. One that is not allocated waits: no instance type of EC2 tells which devices it would bring.
+ * that can reach them. One that is not allocated waits: no instance type of EC2 says which devices it would bring.
  */
 import type { NodeSelectorTerm, Pod, ResourceClaim } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../api/labels.ts';

@@ -41,7 +41,7 @@ export function effectiveZones(
 }
 
 function zoneOf(podClass: PodClass, topology: Topology, zones: readonly string[]): string {
-  const sources = [askedFor(podClass), ofVolumes(podClass)].filter((source) => source !== undefined);
+  const sources = [requiredZones(podClass), ofVolumes(podClass)].filter((source) => source !== undefined);
   const [first = new Set(zones), ...others] = sources;
   const possible = [...first].filter((zone) => others.every((source) => source.has(zone)));
   const isSpread = !topology.isFreeOfDomains(podClass);
@@ -50,7 +50,7 @@ function zoneOf(podClass: PodClass, topology: Topology, zones: readonly string[]
   return left.length > 1 ? FLEXIBLE : (left[0] ?? NOWHERE);
 }
 
-function askedFor({ strict }: PodClass): ReadonlySet<string> | undefined {
+function requiredZones({ strict }: PodClass): ReadonlySet<string> | undefined {
   const zones = strict.get(ZONE_LABEL);
   return zones.operator === 'In' ? zones.values : undefined;
 }

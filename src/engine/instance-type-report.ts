@@ -1,4 +1,4 @@
-/** Instance types as a file or an endpoint tells them; `--instance-types` of the command line reads it. */
+/** Instance types as a file or an endpoint reports them; `--instance-types` of the command line reads it. */
 import type { InstanceType, Requirement } from './model.ts';
 import { quantityList } from './resources.ts';
 
@@ -27,12 +27,12 @@ export interface InstanceTypeReport {
   readonly nodePools?: Readonly<Record<string, ReportedTypes>>;
 }
 
-/** Each type is made when it is asked for, so that hundreds of them can be written in steps. */
+/** Each type is made when it is written, so that hundreds of them can be written in steps. */
 export interface ReportedTypes extends Iterable<ReportedInstanceType> {
   toJSON(): readonly ReportedInstanceType[];
 }
 
-const toldType = ({ name, requirements, capacity, overhead, offerings }: InstanceType): ReportedInstanceType => ({
+const reportedType = ({ name, requirements, capacity, overhead, offerings }: InstanceType): ReportedInstanceType => ({
   name,
   requirements,
   capacity: quantityList(capacity),
@@ -49,23 +49,23 @@ const toldType = ({ name, requirements, capacity, overhead, offerings }: Instanc
   })),
 });
 
-const toldTypes = (types: readonly InstanceType[]): ReportedTypes => ({
+const reportedTypes = (types: readonly InstanceType[]): ReportedTypes => ({
   *[Symbol.iterator]() {
-    for (const type of types) yield toldType(type);
+    for (const type of types) yield reportedType(type);
   },
-  toJSON: () => types.map(toldType),
+  toJSON: () => types.map(reportedType),
 });
 
-/** Lists that are one and the same are told once; that which most NodePools see comes first. Empty ones are left out. */
+/** Lists that are one and the same are reported once; that which most NodePools see comes first. Empty ones are left out. */
 export function instanceTypeReport(pools: ReadonlyMap<string, readonly InstanceType[]>): InstanceTypeReport {
   const known = [...pools].filter(([, types]) => types.length > 0);
   const [most, ...others] = [...Map.groupBy(known, ([, types]) => types)].sort(([, a], [, b]) => b.length - a.length);
   const own = others.flatMap(([types, seenBy]) => {
-    const told = toldTypes(types);
-    return seenBy.map(([name]) => [name, told] as const);
+    const reported = reportedTypes(types);
+    return seenBy.map(([name]) => [name, reported] as const);
   });
   return {
-    instanceTypes: toldTypes(most?.[0] ?? []),
+    instanceTypes: reportedTypes(most?.[0] ?? []),
     ...(own.length === 0 ? {} : { nodePools: Object.fromEntries(own) }),
   };
 }

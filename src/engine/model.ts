@@ -155,7 +155,7 @@ export interface SolveOptions {
   readonly working?: (pod: Pod) => void;
   /** Pods to try before all others, by namespaced name: those that the deadline of an earlier solve left over. */
   readonly first?: readonly string[];
-  /** Have the plan tell the effective zones of the pending pods. */
+  /** Have the plan list the effective zones of the pending pods. */
   readonly countZones?: boolean;
   /** Stops when more claims than these would be needed; the pods left are listed in `Plan.notEvaluated`. */
   readonly mostClaims?: number;
@@ -180,7 +180,7 @@ export interface PlannedClaim {
   readonly usdPerHour: number;
 }
 
-/** Pods put on capacity that exists or is on its way. */
+/** Pods put on capacity that exists or is launching. */
 export interface Placement {
   readonly node: string;
   readonly providerId: string;

@@ -121,17 +121,17 @@ function leaveMarks(overlay: NodeOverlay, { marks, offerings }: Target): void {
 type Matcher = (overlay: NodeOverlay, type: InstanceType) => readonly Offering[];
 
 function matcherFor(nodePool: NodePool): Matcher {
-  // the pool's own name and labels can be asked for, its requirements cannot
+  // an overlay can require the pool's own name and labels, not its requirements
   const ofPool = Requirements.fromLabels({ ...templateLabels(nodePool), [NODEPOOL_LABEL]: nodePool.metadata.name });
   const nodes = new Map<InstanceType, Requirements>();
-  const wishes = new Map<NodeOverlay, Requirements>();
+  const requirementsOfOverlays = new Map<NodeOverlay, Requirements>();
   return (overlay, type) => {
-    const wish = wishes.get(overlay) ?? Requirements.fromRequirements(overlay.spec.requirements);
-    wishes.set(overlay, wish);
+    const required = requirementsOfOverlays.get(overlay) ?? Requirements.fromRequirements(overlay.spec.requirements);
+    requirementsOfOverlays.set(overlay, required);
     const node = nodes.get(type) ?? ofPool.intersect(requirementsOf(type));
     nodes.set(type, node);
-    if (!node.compatible(wish)) return [];
-    return type.offerings.filter((offering) => wish.compatible(requirementsOf(offering), LOOSE));
+    if (!node.compatible(required)) return [];
+    return type.offerings.filter((offering) => required.compatible(requirementsOf(offering), LOOSE));
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * What of a pod the solver looks at. An API server accepts thousands of terms, constraints and ports in a pod; what the
- * solver makes of them grows with the square of their number, for the pod and in part for all others. Soft wishes beyond
+ * solver makes of them grows with the square of their number, for the pod and in part for all others. Preferences beyond
  * a bound are given up from the start, pods with more hard ones are refused.
  */
 import type { Affinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec } from '../api/kubernetes.ts';
@@ -261,7 +261,7 @@ function heaviest<T extends { readonly weight: number }>(terms: readonly T[] = [
   return terms.filter((_, at) => kept.has(at));
 }
 
-/** The spec without the soft wishes, and the alternatives, beyond those that are looked at. */
+/** The spec without the preferences and alternatives beyond those that are looked at. */
 function withoutSurplus(spec: PodSpec): { readonly spec: PodSpec; readonly cut: string | undefined } {
   const { affinity, topologySpreadConstraints } = spec;
   const node = shortened(affinity?.nodeAffinity);

@@ -70,7 +70,7 @@ export function doNotDisrupt(pod: Pod, nowMs: number): boolean {
   return startTime === undefined || nowMs - Date.parse(startTime) < duration;
 }
 
-/** Whether the eviction API would be asked to evict it. */
+/** Whether draining evicts it through the eviction API. */
 export const isEvictable = (pod: Pod, nowMs: number): boolean =>
   isActive(pod) && !toleratesDisruption(pod) && !isMirror(pod) && !doNotDisrupt(pod, nowMs);
 

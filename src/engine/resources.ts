@@ -9,7 +9,7 @@ const CPU = 'cpu';
 /** Resources that a pod may request as a whole (`spec.resources`), besides every `hugepages-*`. */
 const POD_LEVEL = new Set([CPU, 'memory']);
 
-/** The same few quantities are asked for by most pods. */
+/** Most pods request the same few quantities. */
 const MAX_REMEMBERED = 10_000;
 /** Longer ones are not remembered: what is remembered must not be what somebody makes of it. */
 const MAX_REMEMBERED_LENGTH = 32;

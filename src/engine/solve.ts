@@ -1,5 +1,5 @@
 /**
- * Where pending pods go: on nodes that exist or are on their way, or on nodes to buy. A pure function of its arguments:
+ * Where pending pods go: on nodes that exist or are launching, or on nodes to buy. A pure function of its arguments:
  * the same snapshot gives the same plan.
  */
 import type { Pod } from '../api/kubernetes.ts';
@@ -44,7 +44,7 @@ export type SolveLimits = Pick<
   'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork'
 >;
 
-/** A snapshot compiled, to be solved many times with small changes: what follows from it alone is worked out once. */
+/** A snapshot compiled, to be solved many times with small changes: what follows from it alone is computed once. */
 export interface Prepared {
   /** The plan that `solve` gives for the snapshot with the variation applied. */
   solve(variation?: Variation, limits?: SolveLimits): Plan;

@@ -57,7 +57,7 @@ export class Volumes {
     this.#classes = new Map(storageClasses.map((storageClass) => [storageClass.metadata.name, storageClass]));
   }
 
-  /** What tells a pod's volumes and devices from those of other pods of its namespace. */
+  /** What distinguishes a pod's volumes and devices from those of other pods of its namespace. */
   static identity(pod: Pod): string {
     const devices = deviceClaimNames(pod);
     return [...Volumes.claimNames(pod), ...devices.map((name) => `device ${name}`)].join();
@@ -105,7 +105,7 @@ export class Volumes {
     return undefined;
   }
 
-  /** What the volumes of a pod come to, and its devices. Claims that do not exist are passed over. */
+  /** What the volumes and devices of a pod require. Claims that do not exist are passed over. */
   of(pod: Pod): PodVolumes {
     const names = Volumes.claimNames(pod);
     const devices = this.devices?.placesOf(pod) ?? [];

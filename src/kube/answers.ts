@@ -48,7 +48,7 @@ export function acknowledgementIn(answer: unknown): void {
 }
 
 /**
- * One page. What a list leaves out counts as gone, so that one with an item that cannot be told from others, or one
+ * One page. What a list leaves out counts as gone, so that one with an item that cannot be identified, or one
  * that does not say of which moment it is, is no list.
  * @throws UnreadableAnswer
  */
@@ -76,7 +76,7 @@ function faultOfList(answer: unknown): string | undefined {
   return undefined;
 }
 
-/** @throws UnreadableAnswer when the line is no event of a watch; ApiError that an ERROR event tells */
+/** @throws UnreadableAnswer when the line is no event of a watch; ApiError that an ERROR event carries */
 export function eventIn<T extends KubeObject>(
   kind: Kind<T>,
   line: string,

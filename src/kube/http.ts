@@ -63,7 +63,7 @@ export type RawRequest = Partial<Pick<Exchange, 'method' | 'body' | 'contentType
 const PAGE = 500;
 const MOST_RETRIES = 6;
 const RETRY: { readonly baseMs: number; readonly maxMs: number } = { baseMs: 100, maxMs: 5_000 };
-/** A server that asks for more is asked again sooner: it may be well again long before. */
+/** A server that demands a longer pause gets a request sooner: it may be well again long before. */
 const LONGEST_RETRY_AFTER_MS = 5_000;
 /** In bytes. The API server takes none that is nearly as large. */
 const LONGEST_OBJECT = 32 * 2 ** 20;
@@ -251,7 +251,7 @@ class HttpClient implements HttpKubeClient {
           : { type: event.type as 'ADDED' | 'MODIFIED' | 'DELETED', object: event.object };
       }
     } catch (error) {
-      // being told to stop is no failure
+      // a stop that was requested is no failure
       if (signal.aborted) return;
       const failure = isOurs(error) ? error : new ConnectionError('the watch broke off', false, { cause: error });
       nameRequest(failure, { method: 'GET', path });
@@ -309,7 +309,7 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
 const isOurs = (error: unknown): error is ApiError | ConnectionError | UnreadableAnswer =>
   error instanceof ApiError || error instanceof ConnectionError || error instanceof UnreadableAnswer;
 
-/** Tells on an error which request it is about. */
+/** Adds to an error which request it is about. */
 function nameRequest(error: unknown, { method, path }: Pick<Ask, 'method' | 'path'>): void {
   if (isOurs(error)) error.request ??= `${method} ${path.replace(/\?.*/s, '')}`;
 }

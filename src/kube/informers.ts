@@ -56,7 +56,7 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
       if (stop.aborted) onStop();
       stop.addEventListener('abort', onStop, { once: true });
       try {
-        // stores that are first asked for while we wait are waited for too
+        // stores that are first used while we wait are waited for too
         for (let waited = -1; waited !== entries.size; ) {
           waited = entries.size;
           await Promise.race([stopped, Promise.all([...entries.values()].map(({ ready }) => ready))]);

@@ -83,7 +83,7 @@ function load(options: ConnectionOptions): KubeConfig {
     if (isInvented(config))
       throw new Error('Cannot find the API server: there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
   }
-  // the library refuses plain HTTP unless told that TLS is not wanted; there is none to verify
+  // the library refuses plain HTTP unless it knows that TLS is not wanted; there is none to verify
   if (clusterOf(config).server.startsWith('http:')) allowPlainHttp(config);
   return config;
 }

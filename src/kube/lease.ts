@@ -114,7 +114,7 @@ class Candidate {
     return 'released';
   }
 
-  /** Tries until we hold the lease; answers since when it is surely ours, or undefined when told to stop. */
+  /** Tries until we hold the lease; answers since when it is surely ours, or undefined when it is to stop. */
   async #acquire(): Promise<Elapsed | undefined> {
     const { clock, signal, log, random = Math.random } = this.#options;
     let failure = '';
@@ -147,7 +147,7 @@ class Candidate {
     );
   }
 
-  /** Renews until told to stop, until somebody else holds the lease, or until the deadline has passed. */
+  /** Renews until it is to stop, until somebody else holds the lease, or until the deadline has passed. */
   async #hold(acquired: Elapsed): Promise<void> {
     const { clock, signal, log } = this.#options;
     let renewed = acquired;

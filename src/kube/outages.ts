@@ -1,5 +1,5 @@
 /**
- * Tells when the API server stops serving requests and when it serves them again, once each however many requests see
+ * Reports when the API server stops serving requests and when it serves them again, once each however many requests see
  * it, and when its answers take long. What the operator does meanwhile explains itself by these lines.
  */
 import { formatDuration } from '../api/duration.ts';

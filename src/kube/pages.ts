@@ -2,7 +2,7 @@
 import type { Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 
-/** A million objects of one kind, at the size of page that is asked for. */
+/** A million objects of one kind, at the size of page that is requested. */
 const MOST_PAGES = 2_000;
 
 export interface PageCount {

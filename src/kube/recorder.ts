@@ -21,12 +21,12 @@ export interface RecorderOptions {
 }
 
 export interface PostingRecorder extends EventRecorder {
-  /** Takes no more notes; resolves when those in hand are posted, or after `graceMs`. */
+  /** Accepts no more events; resolves when those in hand are posted, or after `graceMs`. */
   stop(graceMs?: number): Promise<void>;
 }
 
 const MOST_KEYS = 50_000;
-/** Posts at a time, and notes that may wait; more are dropped, since events are a courtesy. */
+/** Posts at a time, and events that may wait; more are dropped, since events are a courtesy. */
 const WORKERS = 4;
 const MOST_WAITING = 1_000;
 /** Longest name that the API server takes; the object's own may be as long. */

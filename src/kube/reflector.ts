@@ -151,7 +151,7 @@ class Reflector<T extends KubeObject> {
   }
 }
 
-/** The server tells of a time before the one that we know. */
+/** The server answers with a state before the one that we know. */
 class HistoryLost extends Error {
   constructor(plural: string) {
     super(`the API server went back to an earlier version of its ${plural}`);
@@ -183,7 +183,7 @@ async function listEverything<T extends KubeObject>(
   };
 }
 
-/** The object as the store keeps it. One that lacks what every object of its kind has is told, and kept as it was. */
+/** The object as the store keeps it. One that lacks what every object of its kind has is reported, and kept as it was. */
 function trimmed<T extends KubeObject>({ store, log }: ReflectorOptions<T>, object: T): readonly T[] {
   try {
     return [trimmedObject(store.kind, object)];

@@ -53,7 +53,7 @@ const BACK_OFF: BackOff = { baseMs: 5, maxMs: 1_000_000 };
 const RATE_LIMIT: RateLimit = { qps: 10, burst: 100 };
 /** The longest wait after a failure of the API server: what waits for it goes on soon after it is well again. */
 const UNSERVED_MS = 5_000;
-/** Conflicts in a row that are told: others that write at the same time are done by then. */
+/** Conflicts in a row that are reported: others that write at the same time are done by then. */
 const MANY_CONFLICTS = 8;
 
 interface Running {
@@ -195,7 +195,7 @@ type Attempt = (
   step: (context: ReconcileContext) => Promise<Outcome>,
 ) => Promise<Verdict>;
 
-/** Runs one step of a controller and tells what became of it; never throws. */
+/** Runs one step of a controller and answers its outcome; never throws. */
 function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): Attempt {
   const meter = reconcileMeter(metrics, controller.name, controller.concurrency ?? CONCURRENCY);
   return async (fields, failures, step) => {
@@ -206,7 +206,7 @@ function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): 
       finished(outcome.kind === 'after' ? 'requeue_after' : 'success');
       return outcome.kind === 'after' ? { kind: 'again', waitMs: outcome.waitMs } : { kind: 'done' };
     } catch (error) {
-      finished(report(error, failures + 1, context));
+      finished(report(error, failures + 1, context), error);
       return isUnserved(error) ? { kind: 'retry', longestMs: UNSERVED_MS } : { kind: 'retry' };
     }
   };
@@ -219,8 +219,8 @@ function report(error: unknown, failures: number, { log, signal }: ReconcileCont
     return 'error';
   }
   log.debug('requeued', { error });
-  const isTold = failures >= MANY_CONFLICTS && Number.isInteger(Math.log2(failures)) && isAboutConflict(error);
-  if (isTold) log.error('writes conflict again and again, retrying', { failures, error });
+  const isReported = failures >= MANY_CONFLICTS && Number.isInteger(Math.log2(failures)) && isAboutConflict(error);
+  if (isReported) log.error('writes conflict again and again, retrying', { failures, error });
   return 'requeue';
 }
 

@@ -58,7 +58,7 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
   }
 
   subscribe(listener: StoreListener<T>): () => void {
-    for (const object of this.list()) this.#tell(listener, 'added', object);
+    for (const object of this.list()) this.#notify(listener, 'added', object);
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -72,7 +72,7 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
     }
   }
 
-  /** Holds a complete list against what is known and tells the differences. */
+  /** Compares a complete list with what is known and notifies listeners of the differences. */
   replace(objects: readonly T[]): void {
     for (const _ of this.replacing(objects));
   }
@@ -98,8 +98,8 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
     if (before && before.metadata.resourceVersion === object.metadata.resourceVersion) return;
     this.#objects.set(key, object);
     this.#refile(key, before, object);
-    if (before) this.#tellAll('updated', object, before);
-    else this.#tellAll('added', object);
+    if (before) this.#notifyAll('updated', object, before);
+    else this.#notifyAll('added', object);
   }
 
   /** Takes out an object; `last` is its state at deletion. */
@@ -109,7 +109,7 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
     if (!before || before.metadata.uid !== last.metadata.uid) return;
     this.#objects.delete(key);
     this.#refile(key, before, undefined);
-    this.#tellAll('deleted', last, before);
+    this.#notifyAll('deleted', last, before);
   }
 
   #refile(key: string, before: T | undefined, after: T | undefined): void {
@@ -120,11 +120,11 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
     }
   }
 
-  #tellAll(event: 'added' | 'updated' | 'deleted', object: T, before?: T): void {
-    for (const listener of this.#listeners) this.#tell(listener, event, object, before);
+  #notifyAll(event: 'added' | 'updated' | 'deleted', object: T, before?: T): void {
+    for (const listener of this.#listeners) this.#notify(listener, event, object, before);
   }
 
-  #tell(listener: StoreListener<T>, event: 'added' | 'updated' | 'deleted', object: T, before?: T): void {
+  #notify(listener: StoreListener<T>, event: 'added' | 'updated' | 'deleted', object: T, before?: T): void {
     try {
       listener(event, object, before);
     } catch (error) {

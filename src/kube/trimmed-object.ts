@@ -6,16 +6,17 @@
 import { type Kind, NODE, POD } from '../api/kinds.ts';
 import type { Container, ContainerStatus, KubeObject, Pod, PodVolume } from '../api/kubernetes.ts';
 
-/** An object as it came from the API server, without its ballast. */
+/** An object as it came from the API server, without what nobody here looks at. */
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
-  const light = 'managedFields' in object.metadata ? { ...object, metadata: withoutNotes(object.metadata) } : object;
+  const light =
+    'managedFields' in object.metadata ? { ...object, metadata: withoutManagedFields(object.metadata) } : object;
   // kinds and types of objects go together
   if (kind.plural === POD.plural) return lightPod(light as unknown as Pod) as unknown as T;
   if (kind.plural === NODE.plural) return withoutImages(light as unknown as WithImages) as unknown as T;
   return light;
 }
 
-function withoutNotes<M extends KubeObject['metadata']>(metadata: M & { managedFields?: unknown }): M {
+function withoutManagedFields<M extends KubeObject['metadata']>(metadata: M & { managedFields?: unknown }): M {
   const { managedFields: _, ...rest } = metadata;
   return rest as unknown as M;
 }

@@ -1,4 +1,4 @@
-/** Failures of the API server itself, which say nothing of what was asked for and end when it is well again. */
+/** Failures of the API server itself, which say nothing of the object of the request and end when it is well again. */
 import { UnreadableAnswer } from './answers.ts';
 import { ApiError, isConflict } from './client.ts';
 import { ConnectionError } from './transport.ts';

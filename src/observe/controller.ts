@@ -1,4 +1,4 @@
-/** Which controller the present step belongs to, for metrics that tell callers apart far below them. */
+/** Which controller the present step belongs to, for metrics that distinguish callers far above them. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 const current = new AsyncLocalStorage<string>();

@@ -1,10 +1,10 @@
-/** Tells when the process comes near the memory that it may use, before the kernel ends it. */
+/** Logs when the process comes near the memory that it may use, before the kernel ends it. */
 import type { Logger } from './logger.ts';
 import type { MemoryLimit } from './memory-budget.ts';
 import { MEMORY_LIMIT_BYTES, MEMORY_NEAR_LIMIT } from './metrics/process.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Parts of the limit. The gap keeps a value that moves about the first from being told again and again. */
+/** Parts of the limit. The gap keeps a value that moves about the first from being reported again and again. */
 const NEAR = 0.85;
 const CALM = 0.75;
 const MIB = 2 ** 20;

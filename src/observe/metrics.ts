@@ -1,6 +1,6 @@
 /**
  * The operator's metrics over one registry, as `metrics/` declares them. Nothing is global: several operators may run in
- * one process. A metric is registered when it is first asked for, and asking again answers the same.
+ * one process. A metric is registered on first use; later uses get the same one.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, Summary } from 'prom-client';
 import type {

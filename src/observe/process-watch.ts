@@ -14,7 +14,7 @@ const LOOK_MS = 5_000;
 export interface ProcessWatch {
   /** What each worker may take. */
   readonly workerLimits: HeapLimits;
-  /** Begins to measure, once there is where to tell of it. */
+  /** Begins to measure, once there is a log to report to. */
   start(metrics: Metrics, log: Logger): void;
 }
 

@@ -197,7 +197,7 @@ export class ClusterState {
     this.#rebuild(providerId);
   }
 
-  /** Nominations are told as times of the clock, and told anew when it was set. */
+  /** Nominations are given as times of the clock, and given anew when it was set. */
   #followTime(): void {
     const aheadMs = this.#clock.now() - monotonicMs(this.#clock);
     if (Math.abs(aheadMs - this.#aheadMs) < SET_MS) return;
@@ -234,7 +234,7 @@ export class ClusterState {
     return this.#changedMs;
   }
 
-  /** Tells that something happened which could make a consolidation possible. */
+  /** Records that something happened which could make a consolidation possible. */
   markChanged(): void {
     // A clock that stands still between two changes must not make them look like none.
     this.#changedMs = Math.max(monotonicMs(this.#clock), this.#changedMs + 1);

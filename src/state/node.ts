@@ -101,9 +101,9 @@ function effectiveTaints(
 function amounts(halves: Halves, initialized: boolean, field: 'capacity' | 'allocatable'): Resources {
   const reported = readableResources(halves.node?.status?.[field]);
   if (halves.nodeClaim === undefined || initialized) return reported;
-  const filled: Record<string, number> = { ...reported };
+  const completed: Record<string, number> = { ...reported };
   for (const [name, amount] of Object.entries(readableResources(halves.nodeClaim.status?.[field]))) {
-    if (amountIn(filled, name) === 0) filled[name] = amount;
+    if (amountIn(completed, name) === 0) completed[name] = amount;
   }
-  return filled;
+  return completed;
 }

@@ -11,8 +11,8 @@ import type { OverdueClaim } from './unlaunched.ts';
 const CLOSED: Resources = { pods: -1 };
 
 /**
- * Nodes of the largest size that the claims can come to, so that their NodePools' limits hold. Pods are put on none whose
- * own are known; of the others, which an earlier process made, only the room that was asked for is taken to be there.
+ * Nodes of the largest size that the claims can have, so that their NodePools' limits hold. Pods are put on none whose
+ * own are known; of the others, which an earlier process made, only the room that was requested is taken to be there.
  */
 export function overdueNodes(claims: readonly OverdueClaim[], pools: readonly PoolInput[]): readonly StateNode[] {
   const typesOf = new Map(pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]));

@@ -8,7 +8,7 @@ const UNHEALTHY_SHARE = 0.5;
 
 interface Outcome {
   readonly success: boolean;
-  /** What it is the outcome of; undefined for one that nobody tells again. */
+  /** What it is the outcome of; undefined for one that nobody reports again. */
   readonly of: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export class RegistrationHealth {
     return judge(this.#with(poolUid, { success, of }));
   }
 
-  /** The same outcome `of` the same thing is there once, however often a step that tells it has to be tried again. */
+  /** The same outcome `of` the same thing is there once, however often the step that reports it is retried. */
   record(poolUid: string, success: boolean, of?: string): void {
     this.#rings.set(poolUid, this.#with(poolUid, { success, of }));
   }

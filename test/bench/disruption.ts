@@ -6,7 +6,7 @@
 import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
 import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
 import type { Deps } from '../../src/controllers/deps.ts';
-import { publishNotes } from '../../src/controllers/disruption/disruption-events.ts';
+import { publishEvents } from '../../src/controllers/disruption/disruption-events.ts';
 import { MethodPreparer } from '../../src/controllers/disruption/prepare-method.ts';
 import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
 import { sessions } from '../../src/controllers/disruption/simulation-session.ts';
@@ -165,7 +165,7 @@ export async function* disruptionLines(): AsyncGenerator<object> {
         if (length === 0) return { candidates: 0, found: [] };
         const decision = await decide(new AbortController().signal);
         history.record({ ...preparation, result: decision });
-        publishNotes(deps.events, decision.notes);
+        publishEvents(deps.events, decision.events);
         return { candidates: length, found: decision.commands.map(commandText) };
       });
       const milliseconds = rounded(performance.now() - startedMs);

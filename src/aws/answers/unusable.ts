@@ -1,4 +1,4 @@
-/** An answer of AWS that cannot be what it should be. It says nothing about what was asked: neither "none" nor "gone". */
+/** An answer of AWS that cannot be what it should be. It says nothing about the objects of the request: neither "none" nor "gone". */
 
 import { isThrottle } from './throttles.ts';
 

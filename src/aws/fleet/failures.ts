@@ -25,7 +25,7 @@ export const errorText = ({ ErrorCode = '', ErrorMessage = '' }: CreateFleetErro
   `${ErrorCode}: ${ErrorMessage}`;
 
 /** Remembers shortages, also when the fleet bought an instance elsewhere. */
-export function noteFleetErrors(
+export function recordFleetErrors(
   errors: readonly CreateFleetError[],
   fleetId: string | undefined,
   context: FleetContext,
@@ -38,11 +38,11 @@ export function noteFleetErrors(
       capacity_type: context.capacityType,
       reason: explainLaunchFailure(errorText(error)).reason,
     });
-    noteFleetError(error, fleetId, context);
+    recordFleetError(error, fleetId, context);
   }
 }
 
-function noteFleetError(error: CreateFleetError, fleetId: string | undefined, context: FleetContext): void {
+function recordFleetError(error: CreateFleetError, fleetId: string | undefined, context: FleetContext): void {
   const { capacityType, unavailable, placementGroup } = context;
   const { ErrorCode: code = '', ErrorMessage: message = '' } = error;
   const {

@@ -21,7 +21,7 @@ export interface LaunchRequirements {
 /** EC2 takes no more per request. */
 export const MAX_FLEET_TYPES = 60;
 
-type Filter = (types: readonly InstanceType[], wish: LaunchRequirements) => readonly InstanceType[];
+type Filter = (types: readonly InstanceType[], launch: LaunchRequirements) => readonly InstanceType[];
 
 const hasMinValues = ({ requirements }: LaunchRequirements): boolean =>
   [...requirements.entries()].some(([, set]) => set.minValues !== undefined);
@@ -32,7 +32,7 @@ const capacityTypeOf = (offering: Offering): string => requirementsOf(offering).
 /** Per requirements and type: launches that come together ask for the same again and again. */
 const usableOf = new WeakMap<Requirements, WeakMap<InstanceType, readonly Offering[]>>();
 
-/** Offerings that can be bought and that the wish allows; none where it refuses the type. */
+/** Offerings that can be bought and that the launch allows; none where it excludes the type. */
 function usable(type: InstanceType, { requirements }: LaunchRequirements): readonly Offering[] {
   const known = usableOf.get(requirements) ?? new WeakMap<InstanceType, readonly Offering[]>();
   usableOf.set(requirements, known);
@@ -53,17 +53,17 @@ function allocatableOf(type: InstanceType): Resources {
   return known;
 }
 
-const usableReserved = (type: InstanceType, wish: LaunchRequirements): readonly Offering[] =>
-  usable(type, wish).filter((offering) => capacityTypeOf(offering) === 'reserved');
+const usableReserved = (type: InstanceType, launch: LaunchRequirements): readonly Offering[] =>
+  usable(type, launch).filter((offering) => capacityTypeOf(offering) === 'reserved');
 
-function holds(type: InstanceType, wish: LaunchRequirements): boolean {
-  return usable(type, wish).some((offering) => {
+function holds(type: InstanceType, launch: LaunchRequirements): boolean {
+  return usable(type, launch).some((offering) => {
     const overridden = offering.capacityOverride !== undefined || offering.overheadOverride !== undefined;
-    return fits(wish.requests, overridden ? allocatable(type, offering) : allocatableOf(type));
+    return fits(launch.requests, overridden ? allocatable(type, offering) : allocatableOf(type));
   });
 }
 
-const compatibleAndAvailable: Filter = (types, wish) => types.filter((type) => holds(type, wish));
+const compatibleAndAvailable: Filter = (types, launch) => types.filter((type) => holds(type, launch));
 
 /** Kinds of reservations, the preferred first. */
 const RESERVATION_KINDS = ['default/false', 'capacity-block/false', 'default/true'];
@@ -75,12 +75,12 @@ function reservationKind(offering: Offering): string {
 }
 
 /** A request can use one kind of reservation only: that of the cheapest offering. */
-const oneReservationKind: Filter = (types, wish) => {
-  if (!allows(wish, 'reserved')) return types;
+const oneReservationKind: Filter = (types, launch) => {
+  if (!allows(launch, 'reserved')) return types;
   const cheapest = (kind: string): number =>
     Math.min(
       ...types.flatMap((type) =>
-        usableReserved(type, wish)
+        usableReserved(type, launch)
           .filter((offering) => reservationKind(offering) === kind)
           .map((offering) => offering.usdPerHour),
       ),
@@ -88,7 +88,7 @@ const oneReservationKind: Filter = (types, wish) => {
   const [best] = RESERVATION_KINDS.map((kind) => ({ kind, price: cheapest(kind) })).sort((a, b) => a.price - b.price);
   if (best === undefined || best.price === Number.POSITIVE_INFINITY) return types;
   return types
-    .filter((type) => usableReserved(type, wish).some((offering) => reservationKind(offering) === best.kind))
+    .filter((type) => usableReserved(type, launch).some((offering) => reservationKind(offering) === best.kind))
     .map((type) => ({
       ...type,
       offerings: type.offerings.filter(
@@ -98,21 +98,21 @@ const oneReservationKind: Filter = (types, wish) => {
 };
 
 /** A capacity block is launched into alone. */
-const oneCapacityBlock: Filter = (types, wish) => {
-  if (!allows(wish, 'reserved')) return types;
+const oneCapacityBlock: Filter = (types, launch) => {
+  if (!allows(launch, 'reserved')) return types;
   const first = types.flatMap((type) => type.offerings).find((offering) => capacityTypeOf(offering) === 'reserved');
   if (first === undefined || !reservationKind(first).startsWith('capacity-block')) return types;
-  const blocks = types.flatMap((type) => usableReserved(type, wish).map((offering) => ({ type, offering })));
+  const blocks = types.flatMap((type) => usableReserved(type, launch).map((offering) => ({ type, offering })));
   const [best] = blocks.sort((a, b) => a.offering.usdPerHour - b.offering.usdPerHour);
   return best === undefined ? [] : [{ ...best.type, offerings: [best.offering] }];
 };
 
 /** Of several reservations of a type in a zone, the one with the most instances left. */
-const largestReservations: Filter = (types, wish) => {
-  if (!allows(wish, 'reserved')) return types;
+const largestReservations: Filter = (types, launch) => {
+  if (!allows(launch, 'reserved')) return types;
   const kept = types.flatMap((type) => {
     const largest = new Map<string, Offering>();
-    for (const offering of usableReserved(type, wish)) {
+    for (const offering of usableReserved(type, launch)) {
       const zone = requirementsOf(offering).get(ZONE_LABEL).any();
       const known = largest.get(zone);
       if (known === undefined || (offering.reservationCapacity ?? 0) > (known.reservationCapacity ?? 0))
@@ -128,16 +128,16 @@ const isGeneric = (type: InstanceType): boolean =>
   EXOTIC_RESOURCES.every((resource) => amountIn(type.capacity, resource) === 0);
 
 /** Bare metal and accelerators only where nothing plainer is left. */
-const genericFirst: Filter = (types, wish) => {
-  if (hasMinValues(wish)) return types;
+const genericFirst: Filter = (types, launch) => {
+  if (hasMinValues(launch)) return types;
   const generic = types.filter(isGeneric);
   return generic.length > 0 ? generic : types;
 };
 
 /** Spot that costs more than the cheapest on-demand is no bargain. */
-const cheapSpot: Filter = (types, wish) => {
-  if (hasMinValues(wish) || !allows(wish, 'spot') || !allows(wish, 'on-demand')) return types;
-  const offerings = types.flatMap((type) => usable(type, wish));
+const cheapSpot: Filter = (types, launch) => {
+  if (hasMinValues(launch) || !allows(launch, 'spot') || !allows(launch, 'on-demand')) return types;
+  const offerings = types.flatMap((type) => usable(type, launch));
   const onDemand = offerings.filter((each) => capacityTypeOf(each) === 'on-demand').map((each) => each.usdPerHour);
   if (onDemand.length === 0 || !offerings.some((each) => capacityTypeOf(each) === 'spot')) return types;
   const ceiling = Math.min(...onDemand);
@@ -166,25 +166,25 @@ export interface Rejection {
 /** The types to ask for, cheapest first, and what each filter after the first took out. */
 export function filterForLaunch(
   types: readonly InstanceType[],
-  wish: LaunchRequirements,
+  launch: LaunchRequirements,
 ): { readonly types: readonly InstanceType[]; readonly rejections: readonly Rejection[] } {
   let left = types;
   const rejections: Rejection[] = [];
   for (const [at, [filter, apply]] of CHAIN.entries()) {
-    const kept = apply(left, wish);
+    const kept = apply(left, launch);
     const names = new Set(kept.map((type) => type.name));
     const rejected = left.filter((type) => !names.has(type.name)).map((type) => type.name);
     if (at > 0 && rejected.length > 0) rejections.push({ filter, names: rejected });
     left = kept;
   }
-  return { types: orderByPrice(left, wish.requirements), rejections };
+  return { types: orderByPrice(left, launch.requirements), rejections };
 }
 
 /** Reserved before spot before on-demand, where something of it can be bought. */
-export function chooseCapacityType(types: readonly InstanceType[], wish: LaunchRequirements): string {
+export function chooseCapacityType(types: readonly InstanceType[], launch: LaunchRequirements): string {
   const preferred = ['reserved', 'spot'].find((capacityType) => {
-    if (!allows(wish, capacityType)) return false;
-    const narrowed = wish.requirements.with(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
+    if (!allows(launch, capacityType)) return false;
+    const narrowed = launch.requirements.with(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
     return types.some((type) => compatibleOfferings(type, narrowed).length > 0);
   });
   return preferred ?? 'on-demand';

@@ -43,7 +43,7 @@ export interface FleetsOptions {
 interface Doubt {
   readonly call: FleetCall;
   readonly orders: readonly FleetOrder[];
-  /** The same request once more, under way or answered. EC2 tells by its token what it bought the first time. */
+  /** The same request once more, under way or answered. EC2 answers, by the token, with what it bought the first time. */
   repeated: Promise<readonly FleetAnswer[]> | undefined;
 }
 

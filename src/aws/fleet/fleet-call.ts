@@ -2,7 +2,7 @@
 import { CreateFleetCommand, type CreateFleetCommandOutput, type EC2Client } from '@aws-sdk/client-ec2';
 import { codeOf, isThrottled } from '../errors.ts';
 
-/** Codes with which EC2 turns a request away because of who asks, before it looks at what is asked for. */
+/** Codes with which EC2 refuses a request because of the caller, before it looks at its content. */
 const TURNED_AWAY: ReadonlySet<string> = new Set([
   'AuthFailure',
   'Blocked',
@@ -34,7 +34,7 @@ export class FleetCall {
         try {
           return await next(args);
         } catch (error) {
-          this.#note(error);
+          this.#record(error);
           throw error;
         }
       },
@@ -57,12 +57,12 @@ export class FleetCall {
       this.#isLost = false;
       return fleet;
     } catch (error) {
-      this.#note(error);
+      this.#record(error);
       throw error;
     }
   }
 
-  #note(error: unknown): void {
+  #record(error: unknown): void {
     if (!isAnswer(error)) this.#isLost = true;
     else if (isVerdict(error)) this.#isLost = false;
   }

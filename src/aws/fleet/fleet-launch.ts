@@ -34,7 +34,7 @@ import type { PlacementGroup, PlacementGroups } from '../placementgroups/placeme
 import type { Reservations } from '../reservations/reservations.ts';
 import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
-import { launchError, noteFleetErrors } from './failures.ts';
+import { launchError, recordFleetErrors } from './failures.ts';
 import {
   chooseCapacityType,
   filterForLaunch,
@@ -75,7 +75,7 @@ interface Launch {
   readonly nodeClass: EC2NodeClass;
   readonly claim: NodeClaim;
   readonly types: readonly InstanceType[];
-  readonly wish: LaunchRequirements;
+  readonly required: LaunchRequirements;
   readonly capacityType: string;
   readonly tenancy: 'default' | 'dedicated';
   readonly tags: StringMap;
@@ -95,16 +95,16 @@ export class Launcher {
 
   /** @throws InsufficientCapacity, CreateFailed, NodeClassNotReady */
   async launch(nodeClass: EC2NodeClass, claim: NodeClaim, offered: readonly InstanceType[]): Promise<Instance> {
-    const wish = this.#wishOf(claim);
-    const types = this.#choose(offered, wish);
-    const capacityType = chooseCapacityType(types, wish);
-    this.#warnOfFallback(capacityType, types, wish);
-    const tenancies = wish.requirements.get(INSTANCE_TENANCY_LABEL);
+    const required = this.#launchRequirementsOf(claim);
+    const types = this.#choose(offered, required);
+    const capacityType = chooseCapacityType(types, required);
+    this.#warnOfFallback(capacityType, types, required);
+    const tenancies = required.requirements.get(INSTANCE_TENANCY_LABEL);
     const launch: Launch = {
       nodeClass,
       claim,
       types,
-      wish,
+      required,
       capacityType,
       tenancy: !tenancies.has('default') && tenancies.has('dedicated') ? 'dedicated' : 'default',
       tags: launchTags(nodeClass, this.#options.cluster.name, claim.metadata.labels?.[NODEPOOL_LABEL] ?? ''),
@@ -119,8 +119,8 @@ export class Launcher {
     }
   }
 
-  /** One object for all claims that require the same, so that what follows from it is worked out once. */
-  #wishOf({ spec }: NodeClaim): LaunchRequirements {
+  /** One object for all claims that require the same, so that what follows from it is computed once. */
+  #launchRequirementsOf({ spec }: NodeClaim): LaunchRequirements {
     const key = JSON.stringify(spec.requirements);
     const requirements = this.#requirements.get(key) ?? Requirements.fromRequirements(spec.requirements);
     if (this.#requirements.size >= REQUIREMENTS_KEPT) this.#requirements.clear();
@@ -128,13 +128,13 @@ export class Launcher {
     return { requirements, requests: resourcesOf(spec.resources?.requests) };
   }
 
-  #choose(offered: readonly InstanceType[], wish: LaunchRequirements): readonly InstanceType[] {
-    const { types, rejections } = this.#filtered(offered, wish);
+  #choose(offered: readonly InstanceType[], required: LaunchRequirements): readonly InstanceType[] {
+    const { types, rejections } = this.#filtered(offered, required);
     for (const rejection of rejections) this.#logRejection(rejection);
     if (types.length === 0)
       throw new InsufficientCapacity('all requested instance types were unavailable during launch');
     const cheapest = types.slice(0, MAX_FLEET_TYPES);
-    const { unsatisfied } = satisfiesMinValues(cheapest, wish.requirements);
+    const { unsatisfied } = satisfiesMinValues(cheapest, required.requirements);
     if (this.#options.minValuesPolicy === 'Strict' && unsatisfied.length > 0)
       throw new InsufficientCapacity(
         `truncating instance types based on the passed-in requirements, validating minValues, ${minValuesText(unsatisfied)}`,
@@ -143,13 +143,14 @@ export class Launcher {
   }
 
   /** Lists of types are made anew when anything of them changes. */
-  #filtered(offered: readonly InstanceType[], wish: LaunchRequirements): ReturnType<typeof filterForLaunch> {
+  #filtered(offered: readonly InstanceType[], required: LaunchRequirements): ReturnType<typeof filterForLaunch> {
     if (this.#offered !== offered) this.#choices.clear();
     this.#offered = offered;
-    const perRequest = this.#choices.get(wish.requirements) ?? new Map<string, ReturnType<typeof filterForLaunch>>();
-    this.#choices.set(wish.requirements, perRequest);
-    const key = JSON.stringify(wish.requests);
-    const choice = perRequest.get(key) ?? filterForLaunch(offered, wish);
+    const perRequest =
+      this.#choices.get(required.requirements) ?? new Map<string, ReturnType<typeof filterForLaunch>>();
+    this.#choices.set(required.requirements, perRequest);
+    const key = JSON.stringify(required.requests);
+    const choice = perRequest.get(key) ?? filterForLaunch(offered, required);
     perRequest.set(key, choice);
     return choice;
   }
@@ -192,7 +193,7 @@ export class Launcher {
     }
   }
 
-  /** Known since the NodeClass was validated; after a restart it has to be asked for first. */
+  /** Known since the NodeClass was validated; after a restart it has to be requested first. */
   async #serviceCidr(nodeClass: EC2NodeClass): Promise<string | undefined> {
     const { cidr } = this.#options;
     if (familyOf(nodeClass).name !== 'AL2023') return cidr.known;
@@ -225,14 +226,14 @@ export class Launcher {
   }
 
   #overrides(
-    { wish, capacityType }: Launch,
+    { required, capacityType }: Launch,
     configs: readonly TemplateConfig[],
     zonal: ReadonlyMap<string, ZonalSubnet>,
   ): readonly FleetLaunchTemplateConfigRequest[] {
     const fleetConfigs = configs
       .map((config) => ({
         LaunchTemplateSpecification: { LaunchTemplateName: config.name, Version: '$Latest' },
-        Overrides: overridesOf(config, wish.requirements, capacityType, zonal),
+        Overrides: overridesOf(config, required.requirements, capacityType, zonal),
       }))
       .filter(({ Overrides }) => Overrides.length > 0);
     if (fleetConfigs.length === 0)
@@ -268,7 +269,7 @@ export class Launcher {
   #settle(launch: Launch, { order, bought, errors }: FleetAnswer, zonal: ReadonlyMap<string, ZonalSubnet>): Instance {
     const { unavailable, metrics, subnets, reservations } = this.#options;
     const { capacityType, placementGroup, claim } = launch;
-    noteFleetErrors(errors, bought?.fleetId, {
+    recordFleetErrors(errors, bought?.fleetId, {
       capacityType,
       instanceTypes: launch.types.map(({ name }) => name),
       placementGroup: placementGroup && { id: placementGroup.id, partition: chosenPartition(claim, placementGroup) },
@@ -282,13 +283,13 @@ export class Launcher {
         );
         if (found !== undefined) reservations.exhausted(found.id);
       },
-      spotRoleMissing: () => this.#tellSpotRoleMissing(launch),
+      spotRoleMissing: () => this.#reportSpotRoleMissing(launch),
     });
     if (bought === undefined) throw launchError(errors);
     return this.#instanceFrom(launch, order.configs, bought);
   }
 
-  #tellSpotRoleMissing({ claim, capacityType }: Launch): void {
+  #reportSpotRoleMissing({ claim, capacityType }: Launch): void {
     if (capacityType === 'reserved') return;
     const dedupe = [claim.metadata.uid ?? claim.metadata.name];
     this.#options.events.publish(

@@ -46,7 +46,7 @@ export function overridesOf(
   });
 }
 
-export interface FleetWish {
+export interface FleetParameters {
   readonly configs: readonly FleetLaunchTemplateConfigRequest[];
   readonly capacityType: string;
   readonly reservation: TemplateReservation | undefined;
@@ -60,7 +60,7 @@ export type FleetRequest = Omit<CreateFleetCommandInput, 'TargetCapacitySpecific
   readonly TargetCapacitySpecification: { readonly DefaultTargetCapacityType: DefaultTargetCapacityType };
 };
 
-function targetType({ capacityType, reservation }: FleetWish): DefaultTargetCapacityType {
+function targetType({ capacityType, reservation }: FleetParameters): DefaultTargetCapacityType {
   if (capacityType === 'spot') return 'spot';
   if (capacityType !== 'reserved') return 'on-demand';
   if (reservation?.type === 'capacity-block') return 'capacity-block';
@@ -68,32 +68,32 @@ function targetType({ capacityType, reservation }: FleetWish): DefaultTargetCapa
   return reservation?.interruptible === true ? ('reserved-capacity' as DefaultTargetCapacityType) : 'on-demand';
 }
 
-function strategy(wish: FleetWish, target: string): Partial<FleetRequest> {
+function strategy(parameters: FleetParameters, target: string): Partial<FleetRequest> {
   if (target === 'spot')
     return {
       SpotOptions: {
-        AllocationStrategy: wish.overlaid ? 'capacity-optimized-prioritized' : 'price-capacity-optimized',
+        AllocationStrategy: parameters.overlaid ? 'capacity-optimized-prioritized' : 'price-capacity-optimized',
       },
     };
   if (target === 'on-demand')
-    return { OnDemandOptions: { AllocationStrategy: wish.overlaid ? 'prioritized' : 'lowest-price' } };
+    return { OnDemandOptions: { AllocationStrategy: parameters.overlaid ? 'prioritized' : 'lowest-price' } };
   if (target === 'reserved-capacity')
     return { ReservedCapacityOptions: { ReservationTypes: ['interruptible-capacity-reservation'] } };
   return {};
 }
 
 /** Without the number of instances, which batching decides. */
-export function fleetRequest(wish: FleetWish): FleetRequest {
-  const target = targetType(wish);
+export function fleetRequest(parameters: FleetParameters): FleetRequest {
+  const target = targetType(parameters);
   return {
     Type: 'instant',
-    LaunchTemplateConfigs: [...wish.configs],
+    LaunchTemplateConfigs: [...parameters.configs],
     TargetCapacitySpecification: { DefaultTargetCapacityType: target },
-    ...strategy(wish, target),
+    ...strategy(parameters, target),
     TagSpecifications: (['instance', 'volume', 'fleet'] as const).map((ResourceType) => ({
       ResourceType,
-      Tags: tagList(wish.tags),
+      Tags: tagList(parameters.tags),
     })),
-    ...(wish.context === undefined ? {} : { Context: wish.context }),
+    ...(parameters.context === undefined ? {} : { Context: parameters.context }),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Finds instances that an earlier process bought and did not live to write down. Tags cannot tell whose they are (one
+ * Finds instances that an earlier process bought and could not record before it ended. Tags do not say whose they are (one
  * fleet buys for many claims), so a claim takes over an instance that nobody owns and that it could have bought itself.
  */
 

@@ -28,7 +28,7 @@ export interface ClaimContext {
   readonly type?: InstanceType | undefined;
   readonly zoneId?: string | undefined;
   readonly placementGroup?: PlacementGroup | undefined;
-  /** Partition that the launch asked for. */
+  /** Partition that the launch requested. */
   readonly partition?: string | undefined;
   readonly nowMs: number;
 }
@@ -93,7 +93,7 @@ export function claimStatus(instance: Instance, type: InstanceType | undefined):
   };
 }
 
-/** Stands for an instance that AWS told of; its name and requirements are not known. */
+/** Stands for an instance that AWS listed; the claim's name and requirements are not known. */
 export function claimOf(instance: Instance, context: ClaimContext): NodeClaim {
   return {
     apiVersion: 'karpenter.sh/v1',

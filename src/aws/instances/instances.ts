@@ -29,7 +29,7 @@ const ALIVE = {
 };
 const LIST_CALL = { service: 'EC2', operation: 'DescribeInstances' };
 const MAX_BATCH = 500;
-/** How long what was seen of an ending instance is not asked again: its end cannot be undone. */
+/** How long the state of an ending instance is not requested again: its end cannot be undone. */
 const ENDING_TTL_MS = 1_000;
 /** Terminated instances stay terminated; EC2 forgets them after about an hour. */
 const ENDED_TTL_MS = 3_600_000;
@@ -141,7 +141,7 @@ export class Instances {
     }
   }
 
-  /** Keeps what a launch told of an instance, until it is described. */
+  /** Keeps what a launch returned about an instance, until it is described. */
   remember(instance: Instance): Instance {
     const newForMs = Math.min(LISTED_AFTER_MS, instance.launchedMs + LISTED_AFTER_MS - this.#options.clock.now());
     if (newForMs > 0 && !this.#known.has(instance.id)) this.#new.set(instance.id, true, newForMs);
@@ -176,7 +176,7 @@ export class Instances {
     return found;
   }
 
-  /** @throws UnusableAnswer for an instance that was not asked for: those without a NodeClaim are terminated */
+  /** @throws UnusableAnswer for an instance that was not requested: those without a NodeClaim are terminated */
   #ownFrom(described: Described): Instance {
     const { clusterName, reservedCapacity } = this.#options;
     const instance = fromDescription(described, reservedCapacity);

@@ -32,7 +32,7 @@ async function ask<T>(ids: readonly string[], call: Call<T>, answers: Map<string
 
 /**
  * Answers for each id, in order: what the call says of it, or its error, or undefined where EC2 is silent about it even
- * when asked again.
+ * when requested again.
  */
 export async function forMany<T>(
   ids: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Holds the registration of a node of a partition placement group back until EC2 tells its partition, when the launch
- * asked for none: pods that spread over partitions must not be bound before the label is there.
+ * Holds the registration of a node of a partition placement group back until EC2 reports its partition, when the launch
+ * requested none: pods that spread over partitions must not be bound before the label is there.
  */
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { RegistrationHook } from '../../cloud/provider.ts';

@@ -46,7 +46,7 @@ export function ephemeralStorage(info: InstanceTypeInfo, nodeClass: EC2NodeClass
 
   const root = sizeOf(mappings.find((each) => each.rootVolume === true));
   if (root !== undefined) return root;
-  // Custom images don't tell which device is which; users list the root last.
+  // Custom images don't say which device is which; users list the root last.
   if (family.name === 'Custom') return sizeOf(mappings.at(-1)) ?? DEFAULT_STORAGE;
   const own = sizeOf(mappings.find((each) => each.deviceName === family.ephemeralDevice));
   if (own !== undefined) return own;

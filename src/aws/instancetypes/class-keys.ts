@@ -4,7 +4,7 @@ import { familyOf } from '../amis/families.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { zonesOf } from '../subnets/zones.ts';
 
-/** Fingerprints of lists of images: a list is asked about once for every instance type. */
+/** Fingerprints of lists of images: a list is used once for every instance type. */
 const imageSets = new WeakMap<object, string>();
 
 function imageSetOf({ status }: EC2NodeClass): string {

@@ -1,4 +1,4 @@
-/** What EC2 tells of the region's instance types, and in which zones it sells them. */
+/** Reads the region's instance types from EC2, and in which zones it sells them. */
 import {
   type EC2Client,
   type Filter,
@@ -15,7 +15,7 @@ const OFFERINGS_PER_PAGE = 1000;
 
 const filter = (Name: string, ...Values: string[]): Filter => ({ Name, Values });
 
-/** Each page has to wait for the one before, so the list is asked for in parts of similar length, side by side. */
+/** Each page has to wait for the one before, so the list is requested in parts of similar length, in parallel. */
 const PARTS: readonly (readonly Filter[])[] = ['x86_64', 'arm64'].flatMap((architecture) =>
   ['true', 'false'].map((stored) => [
     filter('processor-info.supported-architecture', architecture),
@@ -69,7 +69,7 @@ export async function fetchZones(client: EC2Client): Promise<ReadonlyMap<string,
 
 /**
  * What EC2 lists now, by the type's name. Types are hardly ever withdrawn, and the next answer is hours away: what is known
- * and one answer lacks is asked for once more.
+ * and one answer lacks is requested once more.
  * @throws Error when EC2 lists nothing although it has before
  */
 export async function confirmed<V>(

@@ -90,7 +90,7 @@ export class InstanceTypes {
     this.#discoveredMemory = new TtlCache(options.clock, DISCOVERED_MEMORY_TTL_MS);
   }
 
-  /** False until AWS has told the types. */
+  /** False until the types are known. */
   get loaded(): boolean {
     return this.#infos.size > 0;
   }
@@ -120,7 +120,7 @@ export class InstanceTypes {
     this.#refreshedMs = monotonicMs(this.#options.clock);
   }
 
-  /** Milliseconds until what is known is old; the start of the process has just asked. */
+  /** Milliseconds until what is known is old; the start of the process has just read it. */
   get freshForMs(): number {
     return Math.max(0, this.#refreshedMs + REFRESH_MS - monotonicMs(this.#options.clock));
   }
@@ -235,7 +235,7 @@ export class InstanceTypes {
   }
 
   /**
-   * How many pods a node of the type holds, and what its kubelet is told to reserve.
+   * How many pods a node of the type holds, and what its kubelet reserves.
    * @throws ExpressionError
    */
   #density(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): { pods: number; reserved: Reserved } {
@@ -262,7 +262,7 @@ export class InstanceTypes {
     return undefined;
   }
 
-  /** What the kubelet of a node of the type is told to reserve by the NodeClass; quantities only. */
+  /** What the NodeClass has the kubelet of a node of the type reserve; quantities only. */
   reservedFor(nodeClass: EC2NodeClass, name: string): Reserved {
     return this.#density(this.#infos.get(name) ?? {}, nodeClass, parseKubelet(nodeClass.spec.kubelet)).reserved;
   }

@@ -58,7 +58,7 @@ const FAMILY_PARTS = /^([a-z]+)(-[0-9]+tb)?([0-9]+)(?:[^0-9.][^.]*)?\./;
 
 const normalize = (text: string | undefined): string => (text ?? '').toLowerCase().replaceAll(' ', '-');
 
-/** A single value; absent when there is none to tell. An empty text is a value. */
+/** A single value; absent when there is none. An empty text is a value. */
 const is = (key: string, value: string | number | boolean | undefined): Requirement =>
   value === undefined ? { key, operator: 'DoesNotExist' } : { key, operator: 'In', values: [String(value)] };
 

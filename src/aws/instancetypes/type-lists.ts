@@ -4,7 +4,7 @@ import { sharedTypeList } from '../../engine/shared-types.ts';
 import type { Timepiece } from '../../kube/clock.ts';
 import { TtlCache } from '../ttl-cache.ts';
 
-/** What nobody asked for during this long is forgotten: its NodeClass is gone or has changed. */
+/** A list that nobody used for this long is forgotten: its NodeClass is gone or has changed. */
 export const UNUSED_MS = 5 * 60_000;
 
 export interface ListInput {

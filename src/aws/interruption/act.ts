@@ -64,11 +64,11 @@ export interface ActOptions {
 
 const idOf = (providerId: string | undefined): string | undefined => providerId?.split('/').at(-1);
 
-const noteOf = (object: KubeObject, event: KeyedEvent, message: string): EventNote =>
+const eventFor = (object: KubeObject, event: KeyedEvent, message: string): EventNote =>
   eventOf(event, object, { message, dedupe: [object.metadata.uid ?? object.metadata.name] });
 
 /** Remembers what the interruption says about capacity. */
-function noteShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable, reservations }: ActOptions): void {
+function recordShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable, reservations }: ActOptions): void {
   const labels = claim.metadata.labels ?? {};
   const instanceType = labels[INSTANCE_TYPE_LABEL] ?? '';
   const zone = labels[ZONE_LABEL] ?? '';
@@ -108,21 +108,21 @@ async function deleteClaim(
   });
   const event = TERMINATING_ON_INTERRUPTION;
   options.events.publish(
-    noteOf(claim, event, event.message('NodeClaim')),
-    ...(node === undefined ? [] : [noteOf(node, event, event.message('Node'))]),
+    eventFor(claim, event, event.message('NodeClaim')),
+    ...(node === undefined ? [] : [eventFor(node, event, event.message('Node'))]),
   );
   options.metrics.nodeClaimsDisrupted.inc({
     reason: kind,
     nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
     capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
-    // Interruptions are told apart by their reason alone; the labels are there because the counter is shared.
+    // Interruptions differ by their reason alone; the labels are there because the counter is shared.
     consolidation_policy: '',
     termination_mode: '',
   });
 }
 
 /**
- * Tells the user, remembers shortages and deletes the NodeClaims of the instances. Instances of others are ignored.
+ * Publishes an event, remembers shortages and deletes the NodeClaims of the instances. Instances of others are ignored.
  * @throws Error with what failed; the other instances are done
  */
 export async function act(
@@ -150,8 +150,8 @@ export async function act(
         .list()
         .find(({ spec }) => idOf(spec?.providerID) === id);
       const objects = node === undefined ? [claim] : [claim, node];
-      options.events.publish(...objects.map((object) => noteOf(object, response.event, response.event.message())));
-      noteShortage(kind, claim, options);
+      options.events.publish(...objects.map((object) => eventFor(object, response.event, response.event.message())));
+      recordShortage(kind, claim, options);
       if (response.action === 'NoAction') return;
       await deleteClaim(kind, { claim, node, action: response.action }, options, log);
     }),

@@ -6,7 +6,7 @@ import {
   paginateDescribeInstanceStatus,
 } from '@aws-sdk/client-ec2';
 import { NODE_CLAIM } from '../../api/kinds.ts';
-import { inBatches } from '../../kube/parallel.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { isUnauthorized } from '../errors.ts';
@@ -113,8 +113,8 @@ export function instanceStatus(options: InstanceStatusOptions): Singleton {
       }
       const found = new Map([...statuses].map(([id, status]) => [id, categoriesOf(status, clock.now())]));
       report(found, log);
-      await inBatches([...found], AT_ONCE, ([instanceID, categories]) =>
-        inBatches(categories, 1, (category) => act(CATEGORIES[category], [instanceID], options, log)),
+      await withBoundedConcurrency([...found], AT_ONCE, ([instanceID, categories]) =>
+        withBoundedConcurrency(categories, 1, (category) => act(CATEGORIES[category], [instanceID], options, log)),
       );
       return after(PERIOD_MS);
     },

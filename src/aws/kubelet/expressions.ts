@@ -18,7 +18,7 @@ export interface Facts {
   readonly defaultEnis: number;
   readonly ipsPerEni: number;
   readonly instanceType: string;
-  /** Within `maxPods` the family's own limit, elsewhere what `maxPods` came to. */
+  /** Within `maxPods` the family's own limit, elsewhere the value of `maxPods`. */
   readonly maxPods: number;
 }
 

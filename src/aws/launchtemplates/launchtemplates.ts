@@ -32,7 +32,7 @@ export interface Template {
   readonly tags: StringMap;
 }
 
-/** Names a template by its content, so that the same content is found again. `identity` is what else tells it apart. */
+/** Names a template by its content, so that the same content is found again. `identity` is what else distinguishes it. */
 export const templateName = (data: RequestLaunchTemplateData, tags: StringMap, identity: unknown): string =>
   `${NAME_PREFIX}${decimalFingerprint([data, tags, identity])}`;
 

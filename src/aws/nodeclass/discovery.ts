@@ -151,7 +151,7 @@ export const reservationStep =
     }
   };
 
-/** Reason of `PlacementGroupReady` while EC2 cannot be asked for the group. */
+/** Reason of `PlacementGroupReady` while the request for the group fails. */
 export const GROUP_UNKNOWN = 'PlacementGroupResolutionFailed';
 
 export const placementGroupStep =
@@ -166,7 +166,7 @@ export const placementGroupStep =
       const reason = 'PlacementGroupNotFound';
       return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason, message }) };
     } catch (error) {
-      // what EC2 has told within the last day holds until it tells something else
+      // an answer of EC2 of the last day holds until another one comes
       if (groups.remembered(nodeClass) !== undefined)
         return { nodeClass, error: failedLookup('placement group', error) };
       const message = 'Failed to resolve placement group';

@@ -29,7 +29,7 @@ import {
 import { poolRequirements } from '../nodepools.ts';
 import { tagList } from '../tags.ts';
 
-/** What came of a check: fine, refused for good, or to be tried again at once. */
+/** The result of a check: fine, refused permanently, or to be tried again at once. */
 export type Verdict =
   | { readonly kind: 'passed' }
   | { readonly kind: 'refused'; readonly reason: string; readonly message: string; readonly remember: boolean }
@@ -99,7 +99,7 @@ export const claimToTry = (nodeClass: EC2NodeClass): NodeClaim => ({
   },
 });
 
-/** @throws Error when the answer tells nothing about the NodeClass */
+/** @throws Error when the answer says nothing about the NodeClass */
 export function judge(operation: string, reason: string, error: unknown): Verdict {
   if (isDryRun(error)) return passed;
   if (isThrottled(error) || isServerFault(error)) return { kind: 'again' };

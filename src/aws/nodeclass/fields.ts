@@ -35,7 +35,7 @@ function isReadable(quantity: string): boolean {
   }
 }
 
-/** Ends the reconciliation before anything is asked of AWS. */
+/** Ends the reconciliation before any request to AWS. */
 export const fieldsStep =
   ({ setCondition }: StepTools): Step =>
   async (nodeClass) => {

@@ -1,4 +1,4 @@
-/** Keeps the hashes by which drift of the NodeClass itself is told. */
+/** Keeps the hashes by which drift of the NodeClass itself is detected. */
 import { getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../../api/hash.ts';

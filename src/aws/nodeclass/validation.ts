@@ -97,7 +97,7 @@ const hopeless = (reason: string, message: string): Failure => ({
   terminal: true,
 });
 
-/** What the NodeClass itself says wrong, before anything is asked of AWS. */
+/** What the NodeClass itself says wrong, before any request to AWS. */
 export function staticFailure(nodeClass: EC2NodeClass, nodeClassCel: boolean): Failure | undefined {
   const raw = nodeClass.spec.kubelet;
   const structural = kubeletErrors(raw);

@@ -26,7 +26,7 @@ export interface OfferingContext {
   readonly placementGroup: PlacementGroup | undefined;
   readonly onDemandPrice: (instanceType: string) => number | undefined;
   readonly spotPrice: (instanceType: string, zone: string) => number | undefined;
-  /** The price that a NodeOverlay gives to a type for which AWS tells none. */
+  /** The price that a NodeOverlay gives to a type for which AWS has none. */
   readonly overlayPrice?: ((instanceType: string) => number | undefined) | undefined;
   readonly shortage: (offering: OfferingKey, subnetIds: readonly string[]) => Shortage | undefined;
   /** When the shift away from a zone ends, by zone id; undefined when there is none. */
@@ -63,7 +63,7 @@ export interface Entry {
   readonly obstacle: Obstacle | undefined;
 }
 
-/** An instance type with its offerings, placement group partitions not told apart. */
+/** An instance type with its offerings, all partitions of a placement group as one. */
 export interface Surveyed {
   readonly type: InstanceType;
   readonly entries: readonly Entry[];

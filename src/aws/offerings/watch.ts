@@ -32,7 +32,7 @@ const WORDS: Readonly<Record<ObstacleCode, string>> = {
 const earliest = (offerings: readonly OutOffering[]): string | undefined =>
   offerings.flatMap(({ until }) => (until === undefined ? [] : [until])).sort()[0];
 
-/** Those that come and go. A missing price may stay missing, and is told of only when nothing else is left. */
+/** Those that come and go. A missing price may stay missing, and is reported only when nothing else is left. */
 const SHORTAGES: ReadonlySet<ObstacleCode> = new Set([
   'zonal-shift',
   'insufficient-capacity',

@@ -35,7 +35,7 @@ export class PlacementGroups {
     this.#lastGood = new TtlCache(clock, LAST_GOOD_TTL_MS);
   }
 
-  /** Undefined when there is no selector or no such group. @throws when AWS cannot be asked */
+  /** Undefined when there is no selector or no such group. @throws when the request fails */
   async resolve(nodeClass: EC2NodeClass): Promise<PlacementGroup | undefined> {
     const selector = nodeClass.spec.placementGroupSelector;
     if (selector === undefined) return undefined;
@@ -46,7 +46,7 @@ export class PlacementGroups {
   }
 
   /**
-   * As `resolve`; when AWS cannot be asked, the answer of the last day.
+   * As `resolve`; when the request fails, the answer of the last day.
    * @throws when there is none: an unknown group is not the same as no group
    */
   async current(nodeClass: EC2NodeClass): Promise<PlacementGroup | undefined> {
@@ -59,7 +59,7 @@ export class PlacementGroups {
     }
   }
 
-  /** What AWS told of the group within the last day; never asks. */
+  /** What AWS answered about the group within the last day; sends no request. */
   remembered({ spec: { placementGroupSelector: selector } }: EC2NodeClass): PlacementGroup | undefined {
     return selector && this.#lastGood.get(keyOf(selector));
   }

@@ -1,5 +1,5 @@
 /**
- * On-demand prices in USD per hour (us-east-1, Linux) for when the Pricing API cannot be asked. AWS prices a family
+ * On-demand prices in USD per hour (us-east-1, Linux) for when the Pricing API cannot be reached. AWS prices a family
  * linearly by vCPU, so one price per family is enough; accelerated families are listed size by size.
  */
 

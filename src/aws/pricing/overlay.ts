@@ -1,4 +1,4 @@
-/** Prices that NodeOverlays give to instance types by name; they stand in where AWS tells none. */
+/** Prices that NodeOverlays give to instance types by name; they stand in where AWS has none. */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_OVERLAY } from '../../api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';

@@ -44,7 +44,7 @@ export class Pricing {
     return this.#onDemand.get(instanceType);
   }
 
-  /** Until AWS has told spot prices, the on-demand price stands in; after that a zone without a price has none. */
+  /** Until spot prices are known, the on-demand price stands in; after that a zone without a price has none. */
   spotPrice(instanceType: string, zone: string): number | undefined {
     return this.#spotKnown ? this.#spot.get(instanceType)?.get(zone) : this.#onDemand.get(instanceType);
   }

@@ -86,7 +86,7 @@ export class Subnets {
     return this.#inFlight.get(id) ?? this.#ips.get(id) ?? 0;
   }
 
-  /** Picks the subnet with the most free addresses in each zone and books what the launch is expected to take. */
+  /** Picks the subnet with the most free addresses in each zone and reserves what the launch is expected to take. */
   chooseForLaunch(
     nodeClass: EC2NodeClass,
     types: readonly InstanceType[],
@@ -106,13 +106,13 @@ export class Subnets {
     return result;
   }
 
-  /** Gives back what was booked for subnets that the launch did not use. */
+  /** Gives back what was reserved in subnets that the launch did not use. */
   releaseUnused(requested: readonly ZonalSubnet[], usedIds: ReadonlySet<string>): void {
     for (const { id, describedIps, predictedIps } of requested) {
-      const booked = this.#inFlight.get(id);
-      // Described anew since the choice: the booking is gone already.
-      if (usedIds.has(id) || booked === undefined || this.#ips.get(id) !== describedIps) continue;
-      this.#inFlight.set(id, booked + predictedIps);
+      const reserved = this.#inFlight.get(id);
+      // Described anew since the choice: the reservation is gone already.
+      if (usedIds.has(id) || reserved === undefined || this.#ips.get(id) !== describedIps) continue;
+      this.#inFlight.set(id, reserved + predictedIps);
     }
   }
 

@@ -3,7 +3,7 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 /** A zone in which a NodeClass has subnets. */
 export interface Zone {
   readonly name: string;
-  /** Empty when AWS did not tell it. */
+  /** Empty when AWS did not report it. */
   readonly id: string;
   readonly subnetIds: readonly string[];
 }

@@ -25,7 +25,7 @@ export function effectiveKubelet(
     throw new Error(`parsing kubelet configuration, ${(error as Error).message}`, { cause: error });
   }
   const { pods, dnsIp, reserved = resolveReserved(kubelet) } = context;
-  const filled: {
+  const completed: {
     maxPods: number;
     clusterDNS?: string[];
     kubeReserved?: object;
@@ -35,11 +35,11 @@ export function effectiveKubelet(
     maxPods: typeof kubelet.maxPods === 'number' ? kubelet.maxPods : pods,
   };
   for (const field of ['kubeReserved', 'systemReserved'] as const) {
-    if (Object.keys(reserved[field]).length > 0) filled[field] = reserved[field];
+    if (Object.keys(reserved[field]).length > 0) completed[field] = reserved[field];
   }
-  if ((kubelet.clusterDNS ?? []).length === 0 && dnsIp !== undefined) filled.clusterDNS = [dnsIp];
+  if ((kubelet.clusterDNS ?? []).length === 0 && dnsIp !== undefined) completed.clusterDNS = [dnsIp];
   const grace = canonicalDurations(kubelet.evictionSoftGracePeriod);
-  if (grace !== undefined) filled.evictionSoftGracePeriod = grace;
-  const rawKubelet: RawKubelet = { ...raw, ...filled };
+  if (grace !== undefined) completed.evictionSoftGracePeriod = grace;
+  const rawKubelet: RawKubelet = { ...raw, ...completed };
   return { kubelet: parseKubelet(rawKubelet), rawKubelet };
 }

@@ -35,7 +35,7 @@ export function renderUserData(family: AmiFamily, bootstrap: Bootstrap, log: Log
 const versionIn = (name: string): string | undefined =>
   name.split('-').find((piece) => piece.startsWith('v') && piece.includes('.'));
 
-/** The Bottlerocket version that a NodeClass's images have, as far as their names tell. */
+/** The Bottlerocket version that a NodeClass's images have, as far as their names show it. */
 export function bottlerocketVersion(nodeClass: EC2NodeClass): string | undefined {
   const alias = aliasOf(nodeClass);
   if (alias !== undefined) return alias.version;

@@ -13,7 +13,7 @@ export interface Shift {
 }
 
 export interface ShiftSource {
-  /** @throws Error when the service cannot be asked, or the resource is not registered with it */
+  /** @throws Error when the request fails, or the resource is not registered with it */
   shifts(resourceArn: string): Promise<readonly Shift[]>;
 }
 

@@ -1,4 +1,4 @@
-/** Polls for zonal shifts, and tells the NodePools that they concern. */
+/** Polls for zonal shifts, and publishes events on the NodePools that they concern. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
@@ -17,23 +17,23 @@ const PERIOD_MS = 30_000;
 const zoneName = ({ status }: EC2NodeClass, zoneId: string): string | undefined =>
   (status?.subnets ?? []).find((subnet) => subnet.zoneID === zoneId)?.zone;
 
-function note(nodePool: NodePool, zone: string, zoneId: string, shifted: boolean): EventNote {
+function eventFor(nodePool: NodePool, zone: string, zoneId: string, shifted: boolean): EventNote {
   const event = shifted ? ZONAL_SHIFT_ACTIVE : ZONAL_SHIFT_CLEARED;
   const dedupe = [nodePool.metadata.uid ?? nodePool.metadata.name, zoneId];
   return eventOf(event, nodePool, { message: event.message(zone, zoneId), dedupe });
 }
 
 export function zonalShiftController(shifts: ZonalShifts, informers: Informers, events: EventRecorder): Singleton {
-  let told: readonly string[] = [];
+  let reported: readonly string[] = [];
 
-  function tell(zoneId: string, shifted: boolean): void {
+  function report(zoneId: string, shifted: boolean): void {
     for (const nodePool of informers.store(NODE_POOL).list()) {
       const { name } = nodePool.spec.template.spec.nodeClassRef;
       const nodeClass = informers.store(EC2_NODE_CLASS).get({ name });
       const zone = nodeClass === undefined ? undefined : zoneName(nodeClass, zoneId);
       const requirements = poolRequirements(nodePool);
       if (zone !== undefined && requirements.get(ZONE_LABEL).has(zone) && requirements.get(ZONE_ID_LABEL).has(zoneId))
-        events.publish(note(nodePool, zone, zoneId, shifted));
+        events.publish(eventFor(nodePool, zone, zoneId, shifted));
     }
   }
 
@@ -44,12 +44,12 @@ export function zonalShiftController(shifts: ZonalShifts, informers: Informers, 
     async reconcile({ log }) {
       await shifts.poll();
       const active = shifts.active();
-      const begun = active.filter((zoneId) => !told.includes(zoneId));
-      const ended = told.filter((zoneId) => !active.includes(zoneId));
-      for (const zoneId of begun) tell(zoneId, true);
-      for (const zoneId of ended) tell(zoneId, false);
+      const begun = active.filter((zoneId) => !reported.includes(zoneId));
+      const ended = reported.filter((zoneId) => !active.includes(zoneId));
+      for (const zoneId of begun) report(zoneId, true);
+      for (const zoneId of ended) report(zoneId, false);
       if (begun.length + ended.length > 0) log.info('zonal shifts changed', { 'zone-ids': active });
-      told = active;
+      reported = active;
       return after(PERIOD_MS);
     },
   };

@@ -73,17 +73,17 @@ const commandOf = (command: Command): SimulatedCommand => ({
   savings: rounded(savingsOf(command)),
 });
 
-const resultOf = ({ method, result: findings }: MethodReview): MethodResult => ({
+const resultOf = ({ method, result }: MethodReview): MethodResult => ({
   method: methodName(method),
   reason: method.reason,
-  commands: findings.commands.map(commandOf),
+  commands: result.commands.map(commandOf),
 });
 
 export function disruptionOf(
   reviews: readonly MethodReview[],
   { everyMethod, unknown }: { readonly everyMethod: boolean; readonly unknown: readonly string[] },
 ): Disruption {
-  const first = reviews.find(({ result: findings }) => findings.commands.length > 0);
+  const first = reviews.find(({ result }) => result.commands.length > 0);
   return {
     first: first === undefined ? null : resultOf(first),
     ...(everyMethod ? { methods: reviews.map(inFull) } : {}),

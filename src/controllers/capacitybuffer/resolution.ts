@@ -146,7 +146,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   }
 }
 
-/** How many pods room is kept for, or why that cannot be told. */
+/** How many pods room is kept for, or why that is not known. */
 function replicasOf(
   { spec }: CapacityBuffer,
   { template, current }: BufferTarget,

@@ -10,7 +10,7 @@ import {
   provisioningCondition,
 } from '../../engine/capacity-buffers.ts';
 import type { Plan } from '../../engine/model.ts';
-import { inBatches } from '../../kube/parallel.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
@@ -34,19 +34,19 @@ export async function recordBuffers(
   // without a plan nobody knows where the room is: it is taken to be where it was
   if (plan !== undefined || virtual.length === 0) cluster.setBufferPods(byNode);
 
-  const told = (buffer: CapacityBuffer, outcome: BufferOutcome | undefined): CapacityBuffer => {
+  const withOutcome = (buffer: CapacityBuffer, outcome: BufferOutcome | undefined): CapacityBuffer => {
     const update = provisioningCondition(buffer, outcome);
     return update === undefined ? buffer : withCondition(buffer, update, clock.now());
   };
-  const tell = async (cached: CapacityBuffer): Promise<void> => {
+  const writeOutcome = async (cached: CapacityBuffer): Promise<void> => {
     const outcome = byBuffer.get(bufferKey(cached));
-    if (isSame(cached, told(cached, outcome))) return;
+    if (isSame(cached, withOutcome(cached, outcome))) return;
     const write = async (): Promise<void> => {
       const before = await client.get(CAPACITY_BUFFER, cached.metadata);
       await writeChanges(
         client,
         CAPACITY_BUFFER,
-        { before, after: told(before, outcome) },
+        { before, after: withOutcome(before, outcome) },
         { part: 'status', lock: true },
       );
     };
@@ -54,7 +54,7 @@ export async function recordBuffers(
   };
 
   try {
-    await inBatches(informers.store(CAPACITY_BUFFER).list().filter(isActive), AT_ONCE, tell);
+    await withBoundedConcurrency(informers.store(CAPACITY_BUFFER).list().filter(isActive), AT_ONCE, writeOutcome);
   } catch (error) {
     log.error('failed updating capacity buffers', { error });
   }

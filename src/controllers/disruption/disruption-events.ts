@@ -6,7 +6,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { Allowance } from '../../engine/disruption/budgets/budgets.ts';
 import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
-import type { Note } from '../../engine/disruption/method.ts';
+import type { DisruptionEvent } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
@@ -27,8 +27,8 @@ import {
 import { capitalized } from '../text.ts';
 import { dearerUntilMs, type Move, WATCH_MS } from './moves.ts';
 
-/** The engine names its notes as their events are called. */
-const BY_KIND: Readonly<Record<Note['kind'], KeyedEvent>> = {
+/** The engine names its events by their reason. */
+const BY_KIND: Readonly<Record<DisruptionEvent['kind'], KeyedEvent>> = {
   Unconsolidatable: UNCONSOLIDATABLE,
   DisruptionBlocked: DISRUPTION_BLOCKED,
   ConsolidationCandidate: CONSOLIDATION_CANDIDATE,
@@ -57,15 +57,15 @@ export function publishUnconsolidatable(events: EventRecorder, candidate: Candid
   events.publish(...onBoth(candidate, UNCONSOLIDATABLE, capitalized(text)));
 }
 
-export function publishNotes(events: EventRecorder, notes: readonly Note[]): void {
-  for (const { kind, candidate, nodePool, message, dedupe = [] } of notes) {
-    if (candidate && kind === 'Unconsolidatable') publishUnconsolidatable(events, candidate, message);
+export function publishEvents(recorder: EventRecorder, events: readonly DisruptionEvent[]): void {
+  for (const { kind, candidate, nodePool, message, dedupe = [] } of events) {
+    if (candidate && kind === 'Unconsolidatable') publishUnconsolidatable(recorder, candidate, message);
     else if (candidate)
-      events.publish(
+      recorder.publish(
         ...onBoth(candidate, BY_KIND[kind], kind === 'ConsolidationApproved' ? message : capitalized(message), dedupe),
       );
     if (nodePool === undefined) continue;
-    events.publish(eventOf(BY_KIND[kind], nodePool, { message, dedupe: [uidOf(nodePool), ...dedupe] }));
+    recorder.publish(eventOf(BY_KIND[kind], nodePool, { message, dedupe: [uidOf(nodePool), ...dedupe] }));
   }
 }
 
@@ -79,7 +79,7 @@ export function publishBlockedPool(
   events.publish(eventOf(DISRUPTION_BLOCKED_OF_NODEPOOL, pool, { message, dedupe: [uidOf(pool), reason] }));
 }
 
-/** A move is told on the NodePool of its first node: the nodes themselves are gone. */
+/** A move is published on the NodePool of its first node: the nodes themselves are gone. */
 const onPool = ({ id, nodePool }: Move, event: KeyedEvent, message: string): readonly EventNote[] =>
   nodePool === undefined ? [] : [eventOf(event, nodePool, { message, dedupe: [id] })];
 
@@ -120,9 +120,9 @@ export function publishTerminating(
   { node, nodeClaim }: Candidate,
   reason: DisruptionReason,
 ): void {
-  const noteOf = (object: KubeObject, kind: 'Node' | 'NodeClaim'): EventNote => {
+  const eventFor = (object: KubeObject, kind: 'Node' | 'NodeClaim'): EventNote => {
     const message = DISRUPTION_TERMINATING.message(kind, reason);
     return eventOf(DISRUPTION_TERMINATING, object, { message, dedupe: [uidOf(object), reason] });
   };
-  events.publish(noteOf(node, 'Node'), noteOf(nodeClaim, 'NodeClaim'));
+  events.publish(eventFor(node, 'Node'), eventFor(nodeClaim, 'NodeClaim'));
 }

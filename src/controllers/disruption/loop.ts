@@ -4,15 +4,15 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { monotonicMs } from '../../kube/clock.ts';
-import { inBatches } from '../../kube/parallel.ts';
 import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import type { Purchases } from '../provisioning/purchases.ts';
 import { during, isConflictOnly } from './failures.ts';
-import { isTainted, tellsReason, untaint, withdrawReason } from './marks.ts';
-import { forgetAllowances, initTimeouts } from './measures.ts';
+import { hasReason, isTainted, untaint, withdrawReason } from './marks.ts';
+import { forgetAllowances, initDisruptionCounters } from './measures.ts';
 import { MethodPreparer, managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { MethodRunner } from './run.ts';
@@ -29,7 +29,7 @@ const LOOP = 'disruption-loop';
 
 export interface DisruptionParts {
   readonly queue: DisruptionQueue;
-  /** In the order in which they are asked; the first that starts a command ends the pass. */
+  /** In the order in which they run; the first that starts a command ends the pass. */
   readonly methods: readonly Method[];
   /** Where simulations run. */
   readonly simulations: SimulationRunner;
@@ -57,7 +57,7 @@ export class DisruptionLoop implements Singleton {
     this.#methods = methods;
     const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
     this.#runner = new MethodRunner(deps, queue, new MethodPreparer(deps, queue, open), history);
-    initTimeouts(deps.metrics);
+    initDisruptionCounters(deps.metrics, methods);
   }
 
   async reconcile(context: ReconcileContext): Promise<Outcome> {
@@ -96,10 +96,10 @@ export class DisruptionLoop implements Singleton {
     const nodes = this.#deps.cluster.nodes();
     const outdated = nodes.filter((node) => !this.#queue.has(node.providerId) && !node.markedForDeletion);
     await step('removing taint from nodes', () =>
-      inBatches(outdated.filter(isTainted), AT_ONCE, (node) => untaint(this.#deps, node)),
+      withBoundedConcurrency(outdated.filter(isTainted), AT_ONCE, (node) => untaint(this.#deps, node)),
     );
     await step('removing condition from nodeclaims', () =>
-      inBatches(outdated.filter(tellsReason), AT_ONCE, (node) => withdrawReason(this.#deps, node)),
+      withBoundedConcurrency(outdated.filter(hasReason), AT_ONCE, (node) => withdrawReason(this.#deps, node)),
     );
   }
 

@@ -64,5 +64,5 @@ export const isTainted = ({ node, nodeClaim }: StateNode): boolean =>
   node !== undefined && nodeClaim !== undefined && carriesTaint(node);
 
 /** Whether the claim of an initialised node says why it is disrupted, as far as the cache knows. */
-export const tellsReason = ({ initialized, nodeClaim }: StateNode): boolean =>
+export const hasReason = ({ initialized, nodeClaim }: StateNode): boolean =>
   initialized && nodeClaim !== undefined && getCondition(nodeClaim, REASON) !== undefined;

@@ -128,7 +128,7 @@ export class MoveWatch implements Singleton {
   }
 }
 
-/** Answers whose pods a claim was made for, or holds. What it takes to know is worked out when somebody asks. */
+/** Answers whose pods a claim was made for, or holds. What that takes is computed on first use. */
 function workloadsByClaim(cluster: ClusterState): WorkloadsOf {
   let planned: ReturnType<typeof plannedWorkloads> | undefined;
   return (claim) => {

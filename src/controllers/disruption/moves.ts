@@ -13,7 +13,7 @@ import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { Order } from './order.ts';
 
-/** A move that lasts this long has succeeded, and its savings are told. */
+/** A move that lasts this long has succeeded, and its savings are reported. */
 export const WATCH_MS = 30 * 60_000;
 /** How long an undone move makes its repetition dearer. */
 const MEMORY_MS = 60 * 60_000;
@@ -23,7 +23,7 @@ const MOST_EXCUSED = 5_000;
 /** Why a move did not last. */
 export interface Undoing {
   readonly atMs: number;
-  /** `bought-again`: a node more was bought for its pods; `replacement-gone`: one of its own nodes was taken away again. */
+  /** `bought-again`: one more node was bought for its pods; `replacement-gone`: one of its own nodes was deleted again. */
   readonly code: 'bought-again' | 'replacement-gone';
   readonly nodeClaim: string;
 }
@@ -38,7 +38,7 @@ export interface Move {
   /** Names of the NodeClaims that were created for it. */
   readonly replacements: readonly string[];
   readonly predictedUsdPerHour: number;
-  /** NodePool of its first node, to tell of it. */
+  /** NodePool of its first node, on which events are published. */
   readonly nodePool: NodePool | undefined;
   /** When its candidates were marked. */
   readonly orderedMs: number;

@@ -2,12 +2,12 @@ import type { Command } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { LogFields } from '../../observe/logger.ts';
 
-/** A command on its way. */
+/** A command that is being carried out. */
 export interface Order {
   readonly id: string;
   readonly command: Command;
   readonly method: Method;
-  /** By the clock's time, as NodeClaims tell when they were made. */
+  /** By the clock's time, as NodeClaims record when they were made. */
   readonly startedMs: number;
   /** Names of the NodeClaims that were created to replace the candidates. */
   readonly replacements: readonly string[];

@@ -12,10 +12,10 @@ import {
 } from '../../observe/events/pods.ts';
 
 export function publishProtection(events: EventRecorder, pods: readonly Pod[], nowMs: number): void {
-  events.publish(...pods.filter(isActive).flatMap((pod) => noteOf(pod, nowMs) ?? []));
+  events.publish(...pods.filter(isActive).flatMap((pod) => eventFor(pod, nowMs) ?? []));
 }
 
-function noteOf(pod: Pod, nowMs: number): EventNote | undefined {
+function eventFor(pod: Pod, nowMs: number): EventNote | undefined {
   const protection = protectionOf(pod, nowMs);
   const uid = pod.metadata.uid ?? '';
   switch (protection.kind) {

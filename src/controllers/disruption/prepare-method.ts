@@ -82,7 +82,7 @@ export class MethodPreparer {
     };
   }
 
-  /** Pools without nodes are left out: they have nothing to disrupt, and may not even be ready to be asked. */
+  /** Pools without nodes are left out: they have nothing to disrupt, and their NodeClass may not be ready. */
   async #poolsWithTypes(log: Logger): Promise<ReadonlyMap<string, PoolInput>> {
     const inUse = new Set(this.#deps.cluster.nodes().map(({ labels }) => labels[NODEPOOL_LABEL]));
     const pools = managedPools(this.#deps).filter(({ metadata }) => inUse.has(metadata.name));
@@ -131,8 +131,8 @@ export class MethodPreparer {
         publishBlocked(events, node, block.text);
       await pause();
     }
-    for (const { candidate, reason, isTold } of declined.values()) {
-      if (isTold) publishUnconsolidatable(events, candidate, reason.text);
+    for (const { candidate, reason, isReported } of declined.values()) {
+      if (isReported) publishUnconsolidatable(events, candidate, reason.text);
       await pause();
     }
     // budgets keep nobody back where there is nobody

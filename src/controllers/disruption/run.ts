@@ -6,7 +6,7 @@ import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import { publishNotes } from './disruption-events.ts';
+import { publishEvents } from './disruption-events.ts';
 import { together } from './failures.ts';
 import {
   countFailedValidations,
@@ -21,7 +21,7 @@ import { describe, podsByKey, startCommand } from './start.ts';
 import type { VerdictHistory } from './verdict-history.ts';
 
 const NONE: ReadonlySet<string> = new Set();
-const NOTHING: MethodResult = { commands: [], exhausted: false, notes: [] };
+const NOTHING: MethodResult = { commands: [], exhausted: false, events: [] };
 
 export class MethodRunner {
   readonly #deps: Deps;
@@ -83,15 +83,15 @@ export class MethodRunner {
   }
 
   #remember({ name }: Method, { commands, exhausted, timeout, unseenPools = NONE }: MethodResult): void {
-    // a search that ends with a command says nothing of the NodePools that it has not come to
+    // a search that ends with a command says nothing of the NodePools that it has not reached
     if (timeout || commands.length === 0) this.#unseenPools.set(name, timeout ? unseenPools : NONE);
     if (exhausted) this.#memos.set(name, this.#deps.cluster.consolidationState());
   }
 
   #report(method: Method, result: MethodResult, log: Logger): void {
     const { events, metrics } = this.#deps;
-    const { notes, failures = [], timeout, commands } = result;
-    publishNotes(events, notes);
+    const { failures = [], timeout, commands } = result;
+    publishEvents(events, result.events);
     observeEvaluations(metrics, method, result);
     logScores(log, result);
     for (const { node, error } of failures)
@@ -109,9 +109,9 @@ export class MethodRunner {
     await clock.sleep(method.validateAfterMs, signal);
     signal.throwIfAborted();
     const { input: later } = await this.#preparer.prepare({ method, log, unseenPools: NONE });
-    const { command: valid, failure, dropped, notes = [] } = await method.validate(command, later);
+    const { command: valid, failure, dropped, events: ofNodes = [] } = await method.validate(command, later);
     countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
-    publishNotes(events, notes);
+    publishEvents(events, ofNodes);
     if (failure) this.#withdraw(method, command, failure, log);
     return valid;
   }

@@ -1,5 +1,5 @@
 /**
- * Tells on each Node why disruption leaves it alone: one event when a reason has settled, and the next one only when
+ * Publishes on each Node why disruption leaves it alone: one event when a reason has settled, and the next one only when
  * another reason has. What the last pass said of every node is served at `/debug/verdicts`.
  */
 import type { KubeObject } from '../../api/kubernetes.ts';
@@ -16,40 +16,42 @@ import type { VerdictHistory } from './verdict-history.ts';
 const INTERVAL_MS = 10_000;
 /** A reason that lasts less is the middle of something, such as a pass that is not finished. */
 const SETTLED_MS = 10_000;
-/** Most events of one interval, so that a change that concerns every node of a large cluster is told bit by bit. */
+/** Most events of one interval, so that a change that concerns every node of a large cluster is published step by step. */
 const AT_ONCE = 100;
 
-/** Their own events tell of these, and they do not last. */
-const UNTOLD: ReadonlySet<VerdictCode> = new Set(['chosen', 'next', 'in-progress', 'deleting', 'unmanaged']);
+/** These have events of their own, and do not last. */
+const UNREPORTED: ReadonlySet<VerdictCode> = new Set(['chosen', 'next', 'in-progress', 'deleting', 'unmanaged']);
 
 /** What is known of a node. */
-interface Told {
+interface NodeReport {
   /** The reason of the last look, and since when, by `monotonicMs`, it is that. */
   reason: string;
   sinceMs: number;
   /** The reason of the last event. */
-  told?: string;
+  published?: string;
 }
 
 type Wanted = Pick<Deps, 'clock' | 'events'> & { readonly cluster: Pick<Deps['cluster'], 'nodes'> };
 
-export function verdictNotes({ clock, cluster, events }: Wanted, history: VerdictHistory): Singleton {
-  const known = new Map<string, Told>();
+export function verdictEvents({ clock, cluster, events }: Wanted, history: VerdictHistory): Singleton {
+  const known = new Map<string, NodeReport>();
 
-  /** Answers whether the verdict is due to be told. */
+  /** Answers whether the verdict is due to be published. */
   function isDue(verdict: Verdict): boolean {
     const reason = reasonOf(verdict);
     const lookedMs = monotonicMs(clock);
     const last = known.get(verdict.node) ?? { reason, sinceMs: lookedMs };
     if (last.reason !== reason) Object.assign(last, { reason, sinceMs: lookedMs });
     known.set(verdict.node, last);
-    const isAsked = verdict.methods.length > 0;
-    return isAsked && !UNTOLD.has(verdict.code) && last.told !== reason && lookedMs - last.sinceMs >= SETTLED_MS;
+    const isReviewed = verdict.methods.length > 0;
+    return (
+      isReviewed && !UNREPORTED.has(verdict.code) && last.published !== reason && lookedMs - last.sinceMs >= SETTLED_MS
+    );
   }
 
-  function tell(verdict: Verdict, object: KubeObject): void {
+  function publish(verdict: Verdict, object: KubeObject): void {
     const last = known.get(verdict.node);
-    if (last) last.told = last.reason;
+    if (last) last.published = last.reason;
     events.publish(eventOf(DISRUPTION_VERDICT, object, { message: textOf(verdict) }));
   }
 
@@ -62,7 +64,7 @@ export function verdictNotes({ clock, cluster, events }: Wanted, history: Verdic
       const due = history.verdicts([...nodes.values()], clock.now()).filter(isDue);
       for (const verdict of due.slice(0, AT_ONCE)) {
         const object = objectOf(nodes.get(verdict.node));
-        if (object) tell(verdict, object);
+        if (object) publish(verdict, object);
       }
       return after(INTERVAL_MS);
     },

@@ -3,12 +3,12 @@ import type { Method, MethodResult } from '../../engine/disruption/method.ts';
 import { type MethodReview, type Verdict, verdictsOf } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 
-const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
+const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
 
 export class VerdictHistory {
   readonly #reviews = new Map<string, MethodReview>();
 
-  /** Records what a method says now. Without a result it was not asked anew, since nothing has changed: its last one holds. */
+  /** Records what a method says now. Without a result it did not run, since nothing has changed: its last result holds. */
   record({ result, ...review }: Omit<MethodReview, 'result'> & { readonly result?: MethodResult | undefined }): void {
     const { name } = review.method;
     this.#reviews.set(name, { ...review, result: result ?? this.#reviews.get(name)?.result ?? NOTHING });
@@ -28,7 +28,7 @@ export class VerdictHistory {
     });
   }
 
-  /** In the order in which the methods are asked. */
+  /** In the order in which the methods run. */
   verdicts(nodes: readonly StateNode[], nowMs: number): readonly Verdict[] {
     return verdictsOf(nodes, [...this.#reviews.values()], nowMs);
   }

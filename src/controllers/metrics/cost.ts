@@ -10,7 +10,7 @@ import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 const PRICES_AGE_MS = 3_600_000;
 const MISSING_AGE_MS = 60_000;
 
-/** Of offerings that were asked for: a region sells thousands. Undefined where nobody knows one. */
+/** Of offerings that are in use: a region sells thousands. Undefined where nobody knows one. */
 type Prices = ReadonlyMap<string, number | undefined>;
 
 /** Key of a price; undefined for a claim that does not say what it is. */
@@ -48,7 +48,7 @@ export class CostTracker {
     this.#clock = clock;
   }
 
-  /** USD per hour of a pool's claims. @throws what the cloud throws when it cannot tell prices */
+  /** USD per hour of a pool's claims. @throws what the cloud throws when it does not know prices */
   async usdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
     const keys = claims.flatMap((claim) => offeringKey(claim) ?? []);
     if (keys.length === 0) return 0;

@@ -52,7 +52,7 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
 
   async reconcile(object: T): Promise<Outcome> {
     const key = keyOf(object.metadata);
-    // of this object and of no namesake before it, whose removal was told first
+    // of this object and of no namesake before it, whose removal was reported first
     const known = this.#seen.get(key);
     const conditions = object.status?.conditions ?? [];
     this.#seen.set(key, { object, conditions });

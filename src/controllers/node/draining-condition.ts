@@ -4,7 +4,7 @@ import type { Condition } from '../../api/kubernetes.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { planDrain } from './drain.ts';
-import { failedDraining } from './notes.ts';
+import { failedDraining } from './drain-events.ts';
 import type { Evictions } from './pending-evictions.ts';
 import { conditioned, type Step } from './step.ts';
 

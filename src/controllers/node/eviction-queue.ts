@@ -19,8 +19,8 @@ import type { LogFields, Logger } from '../../observe/logger.ts';
 import { PODS_DRAINED, PODS_EVICTION_REQUESTS } from '../../observe/metrics/pods.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
+import { failedDraining } from './drain-events.ts';
 import { canEndSooner, grantedSeconds, needsForceDelete } from './force-delete.ts';
-import { failedDraining } from './notes.ts';
 import type { Eviction, Evictions } from './pending-evictions.ts';
 
 const RANGE = { min: 100, max: 5_000 };

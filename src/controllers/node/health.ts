@@ -13,7 +13,7 @@ import { NODE_REPAIR_BLOCKED } from '../../observe/events/nodes.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
 import { concurrency } from '../concurrency.ts';
-import { publishDeparture } from '../departures.ts';
+import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
@@ -39,6 +39,9 @@ export class NodeHealth implements Reconciler<Node> {
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#repaired = deps.metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
+    // Shows from the start which conditions are repaired; the other labels are not known before a repair.
+    for (const { conditionType } of deps.cloud.repairPolicies)
+      this.#repaired.inc({ condition: snakeCase(conditionType), nodepool: '', capacity_type: '', image_id: '' }, 0);
     this.concurrency = concurrency(deps.settings, { min: 10, max: 1_000 });
   }
 
@@ -104,7 +107,7 @@ export class NodeHealth implements Reconciler<Node> {
       NodeClaim: { name: claim.metadata.name },
     });
     const { type, status, lastTransitionTime } = ailing;
-    publishDeparture(this.#deps, claim, UNHEALTHY, UNHEALTHY.message(type, status, lastTransitionTime));
+    publishDeletion(this.#deps, claim, UNHEALTHY, UNHEALTHY.message(type, status, lastTransitionTime));
     countDisrupted(metrics, claim, { reason: 'unhealthy', pods });
     this.#repaired.inc({
       condition: snakeCase(type),

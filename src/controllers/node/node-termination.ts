@@ -36,7 +36,7 @@ import { terminating } from './terminating.ts';
 import { type TerminationMeter, terminationMeter } from './termination-metrics.ts';
 
 const RANGE = { min: 100, max: 5_000 };
-/** The Node's own events do not tell when its claim's last change has arrived in the cache. */
+/** The Node's own events do not show when its claim's last change has arrived in the cache. */
 const LAG_MS = 100;
 
 export class NodeTermination implements Reconciler<Node> {
@@ -141,7 +141,7 @@ export class NodeTermination implements Reconciler<Node> {
   async #release(node: Node, claim: NodeClaim | undefined, { log }: ReconcileContext): Promise<Outcome> {
     const finalizers = (node.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
     const stored = await this.#writeNode(node, { ...node, metadata: { ...node.metadata, finalizers } });
-    // Gone already: the cache has yet to learn of our earlier release, which was told and counted.
+    // Gone already: the cache has yet to learn of our earlier release, which was reported and counted.
     if (stored === undefined) return settled;
     const { labels } = node.metadata;
     this.#meter.terminated(node, labels?.[NODEPOOL_LABEL] ?? '', labels?.[ZONE_LABEL] ?? '');

@@ -1,4 +1,4 @@
-/** The pods that are to leave their nodes, and by when. Filled by draining nodes, worked off by `eviction-queue.ts`. */
+/** The pods that are to leave their nodes, and by when. Draining nodes add them, `eviction-queue.ts` evicts them. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
@@ -27,7 +27,7 @@ export class Evictions {
     this.#clock = clock;
   }
 
-  /** Tells where keys of new evictions go. */
+  /** Sets where keys of new evictions go. */
   bind(enqueue: (key: string) => void): void {
     this.#enqueue = enqueue;
     for (const key of this.#byKey.keys()) enqueue(key);
@@ -59,7 +59,7 @@ export class Evictions {
     this.#byKey.delete(key);
   }
 
-  /** Takes down that the API server lets the pod go, or go sooner, which the cache will show soon. */
+  /** Records that the API server deletes the pod, or deletes it sooner, which the cache will show soon. */
   granted({ metadata }: Pod): void {
     const { name, namespace = '', uid = '', deletionTimestamp } = metadata;
     const key = evictionKey(namespace, name, uid);

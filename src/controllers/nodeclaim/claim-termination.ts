@@ -26,7 +26,7 @@ import type { LaunchedInstances } from './launched.ts';
 import { withCondition } from './step.ts';
 import { type UnreadableFields, unreadableFields } from './unreadable.ts';
 
-/** How often the cloud is asked whether the instance is gone. */
+/** How often the operator checks with the cloud whether the instance is gone. */
 const POLL_MS = 5000;
 
 export class ClaimTermination {
@@ -107,7 +107,7 @@ export class ClaimTermination {
     const stored = await this.#write(claim, { ...claim, metadata: { ...claim.metadata, finalizers } }, 'object');
     this.#launched.forget(claim);
     this.#unreadable.forget(claim.metadata.name);
-    // Gone already: the cache has yet to learn of our earlier release, which was told and counted.
+    // Gone already: the cache has yet to learn of our earlier release, which was reported and counted.
     if (stored === undefined) return false;
     log.info('deleted nodeclaim', {
       'provider-id': claim.status?.providerID,

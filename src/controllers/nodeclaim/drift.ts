@@ -18,15 +18,15 @@ export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Dri
   async function hasLostItsType(claim: NodeClaim, pool: NodePool): Promise<boolean> {
     const uid = claim.metadata.uid ?? '';
     const ageMs = clock.now() - Date.parse(claim.metadata.creationTimestamp ?? '');
-    const askedMs = monotonicMs(clock);
-    const sinceMs = askedMs - (verifiedMs.get(uid) ?? Number.NEGATIVE_INFINITY);
+    const checkedMs = monotonicMs(clock);
+    const sinceMs = checkedMs - (verifiedMs.get(uid) ?? Number.NEGATIVE_INFINITY);
     if (ageMs < TYPE_CHECK_AGE_MS || sinceMs < TYPE_CHECK_INTERVAL_MS) return false;
     const types = await cloud.instanceTypes(pool);
     // No list at all: the pool's NodeClass is gone or going, and nothing is known of any type.
     if (types.length === 0) return false;
     if (lostItsType(claim, types)) return true;
-    for (const [known, ms] of verifiedMs) if (askedMs - ms > TYPE_CHECK_INTERVAL_MS) verifiedMs.delete(known);
-    verifiedMs.set(uid, askedMs);
+    for (const [known, ms] of verifiedMs) if (checkedMs - ms > TYPE_CHECK_INTERVAL_MS) verifiedMs.delete(known);
+    verifiedMs.set(uid, checkedMs);
     return false;
   }
 

@@ -5,7 +5,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { EXPIRED } from '../../observe/events/nodeclaims.ts';
-import { publishDeparture } from '../departures.ts';
+import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { OwnWrites } from '../own-writes.ts';
@@ -41,7 +41,7 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
       const wasThere = await deleteExactly(client, NODE_CLAIM, claim);
       writes.deleted(claim);
       if (!wasThere) return settled;
-      publishDeparture(deps, claim, EXPIRED, EXPIRED.message(claim.spec.expireAfter));
+      publishDeletion(deps, claim, EXPIRED, EXPIRED.message(claim.spec.expireAfter));
       countDisrupted(metrics, claim, { reason: 'expired', pods });
       return settled;
     },

@@ -3,12 +3,12 @@ import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { inBatches } from '../../kube/parallel.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { GARBAGE_COLLECTED } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { publishDeparture } from '../departures.ts';
+import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 
@@ -18,7 +18,7 @@ const AT_ONCE = 20;
 export function garbageCollection(deps: Deps): Singleton {
   const { client, cloud, cluster, metrics } = deps;
 
-  /** Lists may lag, or be cut short: what one lacks is asked for by its id. */
+  /** Lists may lag, or be cut short: what one lacks is requested by its id. */
   async function isGone(providerId: string): Promise<boolean> {
     try {
       return (await cloud.get(providerId)).metadata.deletionTimestamp !== undefined;
@@ -39,7 +39,7 @@ export function garbageCollection(deps: Deps): Singleton {
       NodeClaim: { name: claim.metadata.name },
       'provider-id': claim.status?.providerID,
     });
-    publishDeparture(deps, claim, GARBAGE_COLLECTED, GARBAGE_COLLECTED.message(claim.status?.providerID));
+    publishDeletion(deps, claim, GARBAGE_COLLECTED, GARBAGE_COLLECTED.message(claim.status?.providerID));
     countDisrupted(metrics, claim, { reason: 'garbage_collected', pods });
   }
 
@@ -59,7 +59,7 @@ export function garbageCollection(deps: Deps): Singleton {
           isTrue(claim, 'Registered') &&
           !instances.has(claim.status?.providerID),
       );
-      await inBatches(lost, AT_ONCE, (claim) => collect(claim, log));
+      await withBoundedConcurrency(lost, AT_ONCE, (claim) => collect(claim, log));
       return after(INTERVAL_MS);
     },
   };

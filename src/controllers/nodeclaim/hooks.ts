@@ -8,7 +8,7 @@ export interface HookResults {
   readonly claim: NodeClaim;
   /** Names of hooks that wait or failed, in the provider's order. */
   readonly pending: readonly string[];
-  /** Until the first of the waiting hooks wants to be asked again; undefined when none waits. */
+  /** Until the first of the waiting hooks wants to run again; undefined when none waits. */
   readonly waitMs: number | undefined;
   readonly error: Error | undefined;
 }

@@ -76,7 +76,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
 /** What the claim asked for wins over the provider's labels; the provider's annotations describe what was bought. */
 function withInstance(claim: NodeClaim, created: NodeClaim, nowMs: number): NodeClaim {
   const { providerID, imageID, allocatable, capacity } = created.status ?? {};
-  const filled: NodeClaim = {
+  const launched: NodeClaim = {
     ...claim,
     metadata: {
       ...claim.metadata,
@@ -91,5 +91,5 @@ function withInstance(claim: NodeClaim, created: NodeClaim, nowMs: number): Node
       ...(capacity === undefined ? {} : { capacity }),
     },
   };
-  return withCondition(filled, { type: 'Launched', status: 'True' }, nowMs);
+  return withCondition(launched, { type: 'Launched', status: 'True' }, nowMs);
 }

@@ -7,7 +7,7 @@ import { deleteExactly } from '../../kube/patch.ts';
 import { after, Requeue } from '../../kube/reconciler.ts';
 import { LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { publishDeparture } from '../departures.ts';
+import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import { recordRegistration } from './pool-health.ts';
@@ -49,7 +49,7 @@ export function liveness(deps: Deps): Step {
     }
     log.debug('terminating due to timeout', { timeout: formatDuration(ms), reason });
     if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
-    publishDeparture(deps, claim, event, event.message(formatDuration(ms)));
+    publishDeletion(deps, claim, event, event.message(formatDuration(ms)));
     countDisrupted(metrics, claim, { reason });
   }
 

@@ -1,4 +1,4 @@
-/** Notes on a claim when pods last came to its node or left it, for `consolidateAfter`. */
+/** Records on a claim when pods last came to its node or left it, for `consolidateAfter`. */
 import { timestamp } from '../../api/conditions.ts';
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
@@ -9,7 +9,7 @@ import { unlessGone } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 
-/** Events that come closer together than this are noted once. */
+/** Pods that come or go within this time of each other are recorded once. */
 const RESOLUTION_MS = 10_000;
 
 export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
@@ -43,7 +43,7 @@ export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
   };
 }
 
-/** A time that is yet to come was noted by a clock that was ahead, and is noted anew. */
+/** A time in the future was recorded by a clock that was ahead, and is recorded anew. */
 function isRecent({ status }: NodeClaim, nowMs: number): boolean {
   const agoMs = nowMs - Date.parse(status?.lastPodEventTime ?? '');
   return agoMs >= 0 && agoMs < RESOLUTION_MS;

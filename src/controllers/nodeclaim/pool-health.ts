@@ -1,4 +1,4 @@
-/** Tells a NodePool whether its nodes manage to register. */
+/** Records on a NodePool whether its nodes manage to register. */
 import { type ConditionUpdate, getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -12,7 +12,7 @@ const TYPE = 'NodeRegistrationHealthy';
 
 /**
  * Many nodes of a pool may register at the same moment, so a write that loses the race is tried again on the pool as it
- * is then. A claim's outcome at a stage counts once, although the step that tells it may have to be tried again.
+ * is then. A claim's outcome at a stage counts once, although the step that reports it may have to be retried.
  * @throws Requeue when it keeps losing: the outcome is not recorded then
  */
 export async function recordRegistration(

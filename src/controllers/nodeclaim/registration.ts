@@ -42,25 +42,25 @@ class Registration {
     this.#nodeWrites = nodeWrites;
   }
 
-  async run(asked: NodeClaim, { log }: ReconcileContext): Promise<StepResult> {
+  async run(before: NodeClaim, { log }: ReconcileContext): Promise<StepResult> {
     const { clock, cloud, cluster } = this.#deps;
-    const ended = refreshed(asked, TYPE, clock.now());
+    const ended = refreshed(before, TYPE, clock.now());
     if (ended) return done(ended);
-    const [node, ...others] = cluster.nodesOfClaim(asked);
-    if (node === undefined) return this.#notFound(asked);
+    const [node, ...others] = cluster.nodesOfClaim(before);
+    if (node === undefined) return this.#notFound(before);
     if (others.length > 0) {
       const message = 'Invariant violated, matched multiple nodes';
-      return done(this.#conditioned(asked, { status: 'False', reason: 'MultipleNodesFound', message }));
+      return done(this.#conditioned(before, { status: 'False', reason: 'MultipleNodesFound', message }));
     }
-    this.#warnOfMissingTaint(asked, node, log);
-    const hooks = await askHooks(cloud, asked);
-    return hooks.pending.length > 0 ? this.#held(node, hooks) : this.#register(node, asked, hooks.claim, log);
+    this.#warnOfMissingTaint(before, node, log);
+    const hooks = await askHooks(cloud, before);
+    return hooks.pending.length > 0 ? this.#held(node, hooks) : this.#register(node, before, hooks.claim, log);
   }
 
-  /** `claim` is what the hooks made of the one that was asked about. */
-  async #register(node: Node, asked: NodeClaim, claim: NodeClaim, log: Logger): Promise<StepResult> {
-    if (!(await this.#write(node, registered(synced(node, claim))))) return this.#notFound(asked);
-    // the Node is in use from here on: a NodePool that cannot be told must not keep its claim from saying so
+  /** `claim` is what the hooks made of the one that was before about. */
+  async #register(node: Node, before: NodeClaim, claim: NodeClaim, log: Logger): Promise<StepResult> {
+    if (!(await this.#write(node, registered(synced(node, claim))))) return this.#notFound(before);
+    // the Node is in use from here on: a NodePool that cannot be updated must not keep its claim from saying so
     const error = await failureOf(recordRegistration(this.#deps, claim, true));
     const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
     return {

@@ -22,7 +22,7 @@ export const done = (claim: NodeClaim): StepResult => ({ claim, outcome: settled
 export const withCondition = (claim: NodeClaim, update: ConditionUpdate, nowMs: number): NodeClaim =>
   setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);
 
-/** A step that has come to its end only has its observed generation brought up to date; undefined while it has not. */
+/** A step that has ended only has its observed generation brought up to date; undefined while it has not. */
 export function refreshed(claim: NodeClaim, type: string, nowMs: number): NodeClaim | undefined {
   const condition = getCondition(claim, type);
   if (condition === undefined || condition.status === 'Unknown') return undefined;

@@ -6,8 +6,8 @@ import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import { type Evaluation, evaluateOverlays } from '../../engine/overlays.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import type { StoreListener } from '../../kube/client.ts';
-import { inBatches } from '../../kube/parallel.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type KeyedWorker } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -16,7 +16,7 @@ import { nodeClassKinds } from '../node-classes.ts';
 import type { Overlays } from './overlays.ts';
 
 const REVIEW_MS = 6 * 3600_000;
-/** A pool whose instance types cannot be found out, because its NodeClass is not ready say, is asked for again. */
+/** A pool whose instance types cannot be found out, because its NodeClass is not ready say, is evaluated again. */
 const UNRESOLVED_MS = 10_000;
 const TYPE = 'ValidationSucceeded';
 const AT_ONCE = 10;
@@ -39,13 +39,13 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
     }
   }
 
-  async function tell(overlay: NodeOverlay, { problems }: Evaluation): Promise<void> {
+  async function writeCondition(overlay: NodeOverlay, { problems }: Evaluation): Promise<void> {
     const problem = problems.get(overlay.metadata.name);
     const update: ConditionUpdate = problem
       ? { type: TYPE, status: 'False', ...problem }
       : { type: TYPE, status: 'True' };
-    const told = setCondition(overlay, NODEOVERLAY_CONDITIONS, update, clock.now());
-    await writeChanges(client, NODE_OVERLAY, { before: overlay, after: told }, { part: 'status' });
+    const evaluated = setCondition(overlay, NODEOVERLAY_CONDITIONS, update, clock.now());
+    await writeChanges(client, NODE_OVERLAY, { before: overlay, after: evaluated }, { part: 'status' });
   }
 
   return {
@@ -79,7 +79,7 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
         cluster.markChanged();
         onChange();
       }
-      await inBatches(present, AT_ONCE, (overlay) => tell(overlay, evaluation));
+      await withBoundedConcurrency(present, AT_ONCE, (overlay) => writeCondition(overlay, evaluation));
       return after(inputs.length < pools.length ? UNRESOLVED_MS : REVIEW_MS);
     },
   };

@@ -5,7 +5,7 @@ import { NODEPOOL_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { adopted, withHash } from '../../engine/drift.ts';
-import { inBatches } from '../../kube/parallel.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
@@ -30,7 +30,7 @@ export function hash({ client, cluster, settings }: Deps): Reconciler<NodePool> 
       if (hashed === undefined) return settled; // `nodepool.validation` reports the value that cannot be read
       if (pool.metadata.annotations?.[NODEPOOL_HASH_VERSION_ANNOTATION] !== NODEPOOL_HASH_VERSION) {
         const claims = cluster.stores.nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, pool.metadata.name);
-        await inBatches(claims, AT_ONCE, (claim) => adopt(claim, pool));
+        await withBoundedConcurrency(claims, AT_ONCE, (claim) => adopt(claim, pool));
       }
       await writeChanges(client, NODE_POOL, { before: pool, after: hashed }, { part: 'object' });
       return settled;

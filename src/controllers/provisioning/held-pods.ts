@@ -9,7 +9,7 @@ import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
 
 export interface HeldPods {
-  /** The pods that are not held. What is held is told by events. */
+  /** The pods that are not held. What is held is reported by events. */
   taking(pods: readonly Pod[]): readonly Pod[];
   isHeld(pod: Pod): boolean;
   /** Leaves the pods, and those like them, out from now on. */

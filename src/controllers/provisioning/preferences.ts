@@ -1,4 +1,4 @@
-/** Tells, once an hour for the same pods, which preferences will keep nodes from being consolidated. */
+/** Logs, once an hour for the same pods, which preferences will keep nodes from being consolidated. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { podKey } from '../../engine/pods.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
@@ -22,15 +22,15 @@ const PREFERENCES: readonly { readonly has: (pod: Pod) => boolean; readonly mess
 export type WarnOfPreferences = (pods: readonly Pod[], log: Logger) => void;
 
 export function preferenceWarnings(clock: Timepiece): WarnOfPreferences {
-  const toldMs = new Map<string, number>();
+  const reportedMs = new Map<string, number>();
   return (pods, log) => {
     const nowMs = monotonicMs(clock);
-    for (const [id, ms] of toldMs) if (nowMs - ms >= AGAIN_MS) toldMs.delete(id);
+    for (const [id, ms] of reportedMs) if (nowMs - ms >= AGAIN_MS) reportedMs.delete(id);
     for (const { has, message } of PREFERENCES) {
       const names = pods.filter(has).map(podKey).sort();
       const id = `${message} ${names.join(' ')}`;
-      if (names.length === 0 || toldMs.has(id)) continue;
-      toldMs.set(id, nowMs);
+      if (names.length === 0 || reportedMs.has(id)) continue;
+      reportedMs.set(id, nowMs);
       log.info(message, { pods: firstFew(names, SHOWN) });
     }
   };

@@ -8,8 +8,8 @@ import type { Plan, PlannedClaim, PoolInput } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { noPools } from '../../engine/solver/misfits.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { monotonicMs } from '../../kube/clock.ts';
-import { inBatches } from '../../kube/parallel.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
@@ -162,7 +162,7 @@ export class Provisioner implements Singleton {
     });
     context.log.info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: claims.length, pods: placed.length });
     try {
-      await inBatches(claims, claims.length, (planned) => this.#create(planned, solved.pods, context));
+      await withBoundedConcurrency(claims, claims.length, (planned) => this.#create(planned, solved.pods, context));
     } catch (error) {
       throw new Error(`creating node claim, ${error instanceof Error ? error.message : error}`, { cause: error });
     }

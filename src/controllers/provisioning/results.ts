@@ -1,4 +1,4 @@
-/** Telling users and cluster state what a solve decided. */
+/** Reports what a solve decided, to users and to the cluster state. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -19,7 +19,7 @@ export interface Solved {
   readonly pods: ReadonlyMap<string, Pod>;
 }
 
-/** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are on their way. */
+/** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are launching. */
 export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   reportLeftOut(deps, solved.plan.leftOut ?? [], log);
   const { packingError: error } = solved.plan;

@@ -3,7 +3,7 @@ import { Volumes } from '../../engine/volumes.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 
-/** For a snapshot of which nothing is asked but volumes. */
+/** For a snapshot of which only volumes are needed. */
 const NOTHING = { nowMs: 0, pools: [], nodes: [], overdue: [], pendingPods: [] };
 
 export function volumeReader(cluster: ClusterState): () => Volumes {

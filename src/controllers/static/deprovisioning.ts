@@ -2,12 +2,12 @@
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type Member, surplus } from '../../engine/static-pools.ts';
-import { inBatches } from '../../kube/parallel.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
-import { census, isStaticPool } from './census.ts';
+import { isStaticPool, staticClaims } from './static-claims.ts';
 import { claimsOfStaticPools } from './triggers.ts';
 
 const REVIEW_MS = 60_000;
@@ -51,10 +51,10 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
       hasSynced ||= cluster.synced();
       if (!hasSynced) return after(UNSYNCED_MS);
       const gone = stillShown(pool);
-      const { active } = census({ cluster, queue }, pool, ({ metadata }) => gone.has(metadata.uid));
+      const { active } = staticClaims({ cluster, queue }, pool, ({ metadata }) => gone.has(metadata.uid));
       const members = active.map((claim) => ({ claim, stateNode: cluster.nodeOfClaim(claim) }));
       const tooMany = surplus(members, active.length - (pool.spec.replicas ?? 0), clock.now());
-      await inBatches(tooMany, AT_ONCE, (member) => remove(pool, member, context));
+      await withBoundedConcurrency(tooMany, AT_ONCE, (member) => remove(pool, member, context));
       return after(REVIEW_MS);
     },
   };

@@ -1,11 +1,11 @@
-/** Tells users whose static NodePools get no nodes that the operator does not act on them. */
+/** Logs that the operator does not act on static NodePools while their feature gate is off. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { STATIC_CAPACITY_DISABLED } from '../../observe/events/nodepools.ts';
 import type { Deps } from '../deps.ts';
-import { isStaticPool } from './census.ts';
+import { isStaticPool } from './static-claims.ts';
 
 /** Runs in place of the controllers of static NodePools while their feature gate is closed. */
 export function staticHint(deps: Deps): Reconciler<NodePool> {

@@ -4,13 +4,13 @@ import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { readableResources } from '../../engine/resources.ts';
 import { templateClaim } from '../../engine/static-pools.ts';
+import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { monotonicMs } from '../../kube/clock.ts';
-import { inBatches } from '../../kube/parallel.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
-import { type Census, census, isStaticPool } from './census.ts';
+import { isStaticPool, type StaticClaims, staticClaims } from './static-claims.ts';
 import { claimsOfStaticPools } from './triggers.ts';
 
 const REVIEW_MS = 60_000;
@@ -28,7 +28,7 @@ interface LastCreation {
 }
 
 /** How many claims a pool may get now: those that it lacks, as far as its limit of nodes has room. */
-export function granted(pool: NodePool, { active, pending, deleting }: Census, reserved: number): number {
+export function granted(pool: NodePool, { active, pending, deleting }: StaticClaims, reserved: number): number {
   const missing = (pool.spec.replicas ?? 0) - active.length;
   const limit = limitOfNodes(pool);
   return Math.max(0, Math.min(missing, MOST_AT_ONCE, limit - (active.length + pending + deleting + reserved)));
@@ -50,7 +50,7 @@ export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconcil
     const planned = templateClaim(pool);
     cluster.reservedNodes.add(name, count);
     created.set(name, { ms: monotonicMs(clock), generation });
-    await inBatches(Array.from({ length: count }), count, async () => {
+    await withBoundedConcurrency(Array.from({ length: count }), count, async () => {
       try {
         await createClaim(deps, planned, { ...context, reason: 'provisioned' });
       } finally {
@@ -79,7 +79,7 @@ export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconcil
       if (!isStaticPool(deps, pool) || !isTrue(pool, READY)) return settled;
       hasSynced ||= cluster.synced();
       if (!hasSynced) return after(UNSYNCED_MS);
-      const claims = census({ cluster, queue }, pool, () => false);
+      const claims = staticClaims({ cluster, queue }, pool, () => false);
       if (claims.active.length + claims.pending >= (pool.spec.replicas ?? 0)) return after(REVIEW_MS);
       const waitMs = paceMs(pool);
       if (waitMs > 0) return after(waitMs);

@@ -8,8 +8,8 @@ import type { Evaluation, PoolTotals } from './pricing/balance.ts';
 import type { DeclineCode, DisruptionClass, DisruptionReason, Reason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
 
-/** Something to tell the user about a candidate, or about a NodePool. */
-export interface Note {
+/** An event about a candidate, or about a NodePool. */
+export interface DisruptionEvent {
   readonly kind:
     | 'Unconsolidatable'
     | 'DisruptionBlocked'
@@ -19,14 +19,14 @@ export interface Note {
   readonly candidate?: Candidate;
   readonly nodePool?: NodePool;
   readonly message: string;
-  /** What besides the object makes two notes of this kind different. */
+  /** What besides the object makes two events of this kind different. */
   readonly dedupe?: readonly string[];
 }
 
-/** Whether a method takes a candidate; if not, why, and whether the user is told by an Unconsolidatable event. */
+/** Whether a method takes a candidate; if not, why, and whether an Unconsolidatable event reports it. */
 export type FilterVerdict =
   | { readonly eligible: true }
-  | { readonly eligible: false; readonly reason: Reason<DeclineCode>; readonly isTold: boolean };
+  | { readonly eligible: false; readonly reason: Reason<DeclineCode>; readonly isReported: boolean };
 
 const ELIGIBLE: FilterVerdict = { eligible: true };
 
@@ -39,13 +39,13 @@ export function verdictOf(conditions: readonly (readonly [holds: boolean, refusa
 export const declined = (code: DeclineCode, text: string): FilterVerdict => ({
   eligible: false,
   reason: { code, text },
-  isTold: false,
+  isReported: false,
 });
 
 export const unconsolidatable = (code: DeclineCode, text: string): FilterVerdict => ({
   eligible: false,
   reason: { code, text },
-  isTold: true,
+  isReported: true,
 });
 
 /** Why a candidate stays because its NodePool lets no more nodes go for now. */
@@ -67,9 +67,9 @@ export interface MethodResult {
   readonly exhausted: boolean;
   /** The search stopped for want of time: what to log. */
   readonly timeout?: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
-  /** NodePools that the search has not come to. */
+  /** NodePools that the search has not reached. */
   readonly unseenPools?: ReadonlySet<string>;
-  readonly notes: readonly Note[];
+  readonly events: readonly DisruptionEvent[];
   readonly evaluations?: readonly Evaluation[];
   /** All views on moves that the search came by, for the log; `evaluations` when left out. */
   readonly weighed?: readonly Evaluation[];
@@ -92,7 +92,7 @@ export interface Validated {
   readonly failure?: ValidationFailure;
   /** Candidates dropped from a command that holds for the others. */
   readonly dropped: number;
-  readonly notes?: readonly Note[];
+  readonly events?: readonly DisruptionEvent[];
 }
 
 /** `compatible` finds what Karpenter finds; `thorough`, the default, looks on where that ends. */

@@ -36,7 +36,7 @@ export interface Preparation extends Omit<MethodReview, 'result'> {
   readonly input: MethodInput;
 }
 
-const NOTHING: MethodResult = { commands: [], exhausted: true, notes: [] };
+const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
 const withoutPause = async (): Promise<void> => undefined;
 
 /** @param pause is awaited after each node, so that others can have their turn */
@@ -72,7 +72,7 @@ export async function prepare(method: Method, pass: PassInput, pause = withoutPa
   return { method, blocks, declined, candidates, allowances: allowed, input };
 }
 
-/** The method's result; without candidates it is not asked. */
+/** The method's result; without candidates it does not run. */
 export async function decide({ method, candidates, input }: Preparation): Promise<MethodResult> {
   return candidates.length === 0 ? NOTHING : method.decide(input);
 }
@@ -109,7 +109,7 @@ function verdictOn(candidate: Candidate, method: Method, { nowMs, undone, totals
   const verdict = filtered(candidate, method);
   if (!verdict.eligible || method.reason !== 'Underutilized') return verdict;
   const why = notWorthRepeating(candidate, totals, { undone, nowMs });
-  return why === undefined ? verdict : { eligible: false, isTold: false, reason: why };
+  return why === undefined ? verdict : { eligible: false, isReported: false, reason: why };
 }
 
 /** A candidate that cannot be judged keeps no others from it. */
@@ -118,6 +118,6 @@ function filtered(candidate: Candidate, method: Method): FilterVerdict {
     return method.filter(candidate);
   } catch (error) {
     const text = `node cannot be judged, ${messageOf(error)}`;
-    return { eligible: false, isTold: true, reason: { code: 'failed', text } };
+    return { eligible: false, isReported: true, reason: { code: 'failed', text } };
   }
 }

@@ -1,4 +1,4 @@
-/** Prices of instance types under requirements, worked out once for all requirements that offerings cannot tell apart. */
+/** Prices of instance types under requirements, computed once for all requirements that are equal to the offerings. */
 import { cheapestPrice, requirementsOf, worstLaunchPrice } from '../instance-types.ts';
 import type { InstanceType } from '../model.ts';
 import type { Requirements } from '../requirements.ts';

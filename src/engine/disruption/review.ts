@@ -12,7 +12,7 @@ import { decide, type PassInput, prepare, simulateOn } from './pass.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
 
-/** Karpenter's, in the order in which they are asked; the first that has a command ends the pass. */
+/** Karpenter's, in the order in which they run; the first that has a command ends the pass. */
 export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
 
 /** Those that a mode of consolidation has, in order. */
@@ -20,7 +20,7 @@ export const methodsOf = (mode: ConsolidationMode): readonly Method[] =>
   mode === 'compatible' ? METHODS : [...METHODS, swap];
 
 /** Those that an operator with these settings asks, in order. */
-export const methodsAsked = ({
+export const enabledMethods = ({
   consolidation,
   staticCapacity,
 }: Pick<ClusterSnapshot, 'consolidation' | 'staticCapacity'>): readonly Method[] =>

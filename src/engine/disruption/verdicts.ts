@@ -15,7 +15,7 @@ export interface Declined {
   readonly candidate: Candidate;
   readonly reason: Reason<DeclineCode>;
   /** Whether an event says so. */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
 }
 
 /** What one method makes of the nodes. All maps go by provider id, but for the allowances. */
@@ -54,7 +54,7 @@ export interface Verdict extends Reason<VerdictCode> {
     /** USD per hour that the whole command saves. */
     readonly savings: number;
   };
-  /** What every method says that was asked, in the order in which they were asked. */
+  /** What every enabled method says, in the order in which they run. */
   readonly methods: readonly MethodVerdict[];
 }
 
@@ -69,8 +69,8 @@ const BESIDE_THE_POINT: ReadonlySet<VerdictCode> = new Set([
 
 const DRIFTS: ReadonlySet<string> = new Set(['drift', 'static drift']);
 
-/** How telling methods' reasons are, most telling first: what is drifted must go; single nodes are looked at one by one. */
-const TELLING = [
+/** Methods by how much their reasons explain, most first: what is drifted must go; single nodes are looked at one by one. */
+const MOST_EXPLAINING = [
   'drift',
   'static drift',
   'single-node consolidation',
@@ -130,8 +130,8 @@ function standings({ method, allowances }: MethodReview, nowMs: number): Indexed
 }
 
 function verdictOn(node: StateNode, reviews: readonly Indexed[], nowMs: number): Verdict {
-  const acting = reviews.find(({ result: findings }) => findings.commands.length > 0);
-  const methods = reviews.flatMap((review) => opinionOf(node, review, { nowMs, acting }) ?? []);
+  const acting = reviews.find(({ result }) => result.commands.length > 0);
+  const methods = reviews.flatMap((review) => methodVerdictOn(node, review, { nowMs, acting }) ?? []);
   const { method: _, ...reason } = decisive(methods);
   const chosen = reviews.find((review) => commandFor(node, review) !== undefined);
   const command = chosen && commandFor(node, chosen);
@@ -162,7 +162,7 @@ const NOT_REACHED: Reason<VerdictCode> = {
 };
 
 /** Undefined for a node that the method has not seen. */
-function opinionOf(
+function methodVerdictOn(
   node: StateNode,
   review: Indexed,
   { nowMs, acting }: { readonly nowMs: number; readonly acting: Indexed | undefined },
@@ -186,7 +186,7 @@ function opinionOf(
   return { method, ...found, ...(nearestMiss === undefined ? {} : { nearestMiss }) };
 }
 
-/** What a node that is on its way out waits for. */
+/** What a node that is being deleted waits for. */
 function leaving({ pods, nodeClaim }: StateNode, nowMs: number): string {
   const left = pods.filter((pod) => isWaitingForEviction(pod, nowMs)).length;
   if (left === 0) return 'no pod is left to evict: volumes and the instance go next';
@@ -207,16 +207,16 @@ function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<Ve
   return { ...reason, nearestMiss };
 }
 
-/** The opinion that settles the matter. */
-function decisive(opinions: readonly MethodVerdict[]): MethodVerdict {
+/** The verdict of the method that decides about the node. */
+function decisive(verdicts: readonly MethodVerdict[]): MethodVerdict {
   const rank = ({ code, method }: MethodVerdict): number => {
     if (code === 'chosen') return -2;
     if (code === 'next') return -1;
     // a drifted node that others go before goes too, whatever consolidation has against it
     const isLeft = code === 'not-reached' && !DRIFTS.has(method);
     const weight = BESIDE_THE_POINT.has(code) ? 2 : isLeft ? 1 : 0;
-    return weight * TELLING.length + TELLING.indexOf(method);
+    return weight * MOST_EXPLAINING.length + MOST_EXPLAINING.indexOf(method);
   };
-  const [first = { method: '', ...NOT_REACHED }] = opinions.toSorted((a, b) => rank(a) - rank(b));
+  const [first = { method: '', ...NOT_REACHED }] = verdicts.toSorted((a, b) => rank(a) - rank(b));
   return first;
 }

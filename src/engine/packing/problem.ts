@@ -1,7 +1,7 @@
 /** Packing as numbers alone: kinds of pods, rows of instance types, and which kinds can share a node at what price. */
 import type { Amounts } from '../solver/dimensions.ts';
 
-/** Pods that packing cannot tell apart. */
+/** Pods that are equal to packing. */
 export interface Kind {
   readonly amounts: Amounts;
   readonly count: number;

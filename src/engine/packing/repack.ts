@@ -5,10 +5,10 @@
  */
 import type { Pod } from '../../api/kubernetes.ts';
 import { podKey } from '../pods.ts';
-import { Claim, ClaimState, filled } from '../solver/claim.ts';
+import { Claim, ClaimState, withPod } from '../solver/claim.ts';
 import type { Amounts } from '../solver/dimensions.ts';
 import type { Template } from '../solver/template.ts';
-import type { DomainTally, Topology } from '../topology/topology.ts';
+import type { DomainCounts, Topology } from '../topology/topology.ts';
 import { Formulation, type Member } from './formulation.ts';
 import type { Bin } from './problem.ts';
 import { cheapestPacking } from './search.ts';
@@ -72,7 +72,7 @@ function betterFor(
   parts: RepackParts,
   firstIndex: number,
 ): readonly Claim[] | undefined {
-  const before = tallyOf(old, parts.topology);
+  const before = domainCountsOf(old, parts.topology);
   for (const apart of [false, true]) {
     const formulation = Formulation.of(template, old, parts, apart);
     if (formulation === undefined) return undefined;
@@ -81,7 +81,7 @@ function betterFor(
     const fresh = new Builder(template, formulation, parts, firstIndex).build(bins, fixed);
     if (fresh === undefined || priceOf(fresh) >= priceOf(old) * (1 - SIGNIFICANT)) return undefined;
     if (template.limits.limitsNodes && fresh.length > old.length) return undefined;
-    if (countsAlike(before, tallyOf(fresh, parts.topology))) return fresh;
+    if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
   }
   return undefined;
 }
@@ -131,7 +131,7 @@ class Builder {
     for (const { pod, podClass, requirements } of members) {
       const shape = claim.state.shape.narrow(requirements);
       if ('code' in shape) return undefined;
-      const state = filled(claim.state, podClass, shape, false);
+      const state = withPod(claim.state, podClass, shape, false);
       if (!(state instanceof ClaimState)) return undefined;
       claim.add(pod, podClass, state);
     }
@@ -144,14 +144,14 @@ class Builder {
   }
 }
 
-function tallyOf(claims: readonly Claim[], topology: Topology): DomainTally {
-  const tally: DomainTally = new Map();
-  for (const claim of claims) for (const podClass of claim.classes) topology.tally(podClass, claim.place, tally);
-  return tally;
+function domainCountsOf(claims: readonly Claim[], topology: Topology): DomainCounts {
+  const counts: DomainCounts = new Map();
+  for (const claim of claims) for (const podClass of claim.classes) topology.addCounts(podClass, claim.place, counts);
+  return counts;
 }
 
 /** Whether pods count in the same domains as before. Anti-affinity, which counts all that a node may be in, may count fewer. */
-function countsAlike(before: DomainTally, after: DomainTally): boolean {
+function countsAlike(before: DomainCounts, after: DomainCounts): boolean {
   const groups = new Set([...before.keys(), ...after.keys()]);
   for (const group of groups) {
     const [old, fresh] = [before.get(group), after.get(group)];

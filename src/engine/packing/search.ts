@@ -47,7 +47,7 @@ function constructed(problem: Problem, shop: Shop, isLate: () => boolean): Found
   return best;
 }
 
-/** Pods that came to be housed dearly are worth more: the next construction looks after them earlier. */
+/** Pods whose place was dear are worth more: the next construction looks after them earlier. */
 function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem): Float64Array {
   const paid = new Float64Array(worth.length);
   for (const { counts, price, copies } of bins) {

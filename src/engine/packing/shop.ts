@@ -96,14 +96,14 @@ export class Shop {
     return worth;
   }
 
-  /** Nodes for all pods of the wish; undefined when some fit nowhere or the budget, or the time, is used up. */
-  buy(wish: PurchaseRequest): Bin[] | undefined {
-    const left = wish.counts.slice();
+  /** Nodes for all pods of the request; undefined when some fit nowhere or the budget, or the time, is used up. */
+  buy(request: PurchaseRequest): Bin[] | undefined {
+    const left = request.counts.slice();
     let open = left.reduce((sum, count) => sum + count, 0);
-    const offers = this.#offers(left, wish);
+    const offers = this.#offers(left, request);
     const bins: Bin[] = [];
     while (open > 0 && !this.#budget.isLate()) {
-      const best = this.#best(offers, left, wish);
+      const best = this.#best(offers, left, request);
       if (best === undefined) return undefined;
       const copies = copiesOf(best.counts, left);
       for (let kind = 0; kind < left.length; kind++) {
@@ -116,15 +116,15 @@ export class Shop {
     return open > 0 ? undefined : bins;
   }
 
-  #offers(left: Int32Array, wish: PurchaseRequest): Offer[] {
+  #offers(left: Int32Array, request: PurchaseRequest): Offer[] {
     const { mixes } = this.#problem;
     const offers: Offer[] = [];
     for (const [index, mix] of mixes.entries()) {
       if (!mix.kinds.some((kind) => (left[kind] ?? 0) > 0)) continue;
       for (const row of this.#rows[index] ?? []) {
-        if (wish.considers !== undefined && !wish.considers(row)) continue;
+        if (request.considers !== undefined && !request.considers(row)) continue;
         const offer = { mix: index, row, price: mix.prices[row] ?? 0, counts: new Int32Array(0), ratio: 0 };
-        this.#fill(offer, mix, left, wish);
+        this.#fill(offer, mix, left, request);
         offers.push(offer);
       }
     }
@@ -132,18 +132,18 @@ export class Shop {
   }
 
   /** The offer with the least price per worth. Those that count on pods housed meanwhile are filled anew when met. */
-  #best(offers: readonly Offer[], left: Int32Array, wish: PurchaseRequest): Offer | undefined {
+  #best(offers: readonly Offer[], left: Int32Array, request: PurchaseRequest): Offer | undefined {
     while (this.#budget.left > 0) {
       let best: Offer | undefined;
       for (const offer of offers) if (best === undefined || offer.ratio < best.ratio) best = offer;
       if (best === undefined || best.ratio === Number.POSITIVE_INFINITY) return undefined;
       if (copiesOf(best.counts, left) > 0) return { ...best };
-      this.#fill(best, this.#problem.mixes[best.mix] as Mix, left, wish);
+      this.#fill(best, this.#problem.mixes[best.mix] as Mix, left, request);
     }
     return undefined;
   }
 
-  #fill(offer: Offer, mix: Mix, left: Int32Array, wish: PurchaseRequest): void {
+  #fill(offer: Offer, mix: Mix, left: Int32Array, request: PurchaseRequest): void {
     const { kinds, capacities } = this.#problem;
     const rest = this.#rest;
     rest.set(capacities[offer.row] as Amounts);
@@ -152,11 +152,11 @@ export class Shop {
     let worth = 0;
     for (;;) {
       this.#budget.left -= room.length + 1;
-      const next = this.#next(room, (kind) => (left[kind] as number) - (counts[kind] as number), wish);
+      const next = this.#next(room, (kind) => (left[kind] as number) - (counts[kind] as number), request);
       if (next === undefined) break;
       const { kind, batch } = next;
       counts[kind] = (counts[kind] ?? 0) + batch;
-      worth += batch * (wish.worth[kind] ?? 0);
+      worth += batch * (request.worth[kind] ?? 0);
       takeFrom(rest, kinds[kind]?.amounts as Amounts, batch);
     }
     offer.counts = counts;
@@ -183,7 +183,7 @@ export class Shop {
   #next(
     room: number[],
     leftOf: (kind: number) => number,
-    wish: PurchaseRequest,
+    request: PurchaseRequest,
   ): { kind: number; batch: number } | undefined {
     let best = -1;
     let bestValue = 0;
@@ -193,8 +193,8 @@ export class Shop {
       const load = this.#loadOf(kind, this.#rest);
       if (load > 1 || leftOf(kind) <= 0) continue;
       room[kept++] = kind;
-      const each = wish.worth[kind] as number;
-      const value = wish.filling === 'dearest' ? each : each / (load + TINY);
+      const each = request.worth[kind] as number;
+      const value = request.filling === 'dearest' ? each : each / (load + TINY);
       if (value > bestValue) {
         best = kind;
         bestValue = value;

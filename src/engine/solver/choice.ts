@@ -8,8 +8,8 @@ import type { Amounts } from './dimensions.ts';
 import type { Shape } from './shape.ts';
 
 /**
- * Immutable, and the same object for all claims that have come to the same rows, so that what follows from them is
- * worked out once. Rows hang on amounts by steps only: a claim stays at its choice until its pods need more than `upTo`.
+ * Immutable, and the same object for all claims with the same rows left, so that what follows from them is
+ * computed once. Rows hang on amounts by steps only: a claim stays at its choice until its pods need more than `upTo`.
  */
 export class Choice {
   readonly shape: Shape;
@@ -20,8 +20,8 @@ export class Choice {
   #usdPerHour: number | undefined;
   #unsatisfied: ReturnType<typeof satisfiesMinValues>['unsatisfied'] | undefined;
   readonly #largest = new Map<string, number>();
-  /** Conclusions that others draw and want to find again, by topic. */
-  readonly #conclusions = new Map<string, unknown>();
+  /** What others computed from the choice, by topic. */
+  readonly #computed = new Map<string, unknown>();
 
   constructor(shape: Shape, rows: BitSet, upTo: Amounts) {
     this.shape = shape;
@@ -74,10 +74,10 @@ export class Choice {
     return largest;
   }
 
-  /** The answer of `draw`, remembered under a topic. A topic always has answers of the same type. */
-  conclude<T>(topic: string, draw: () => T): T {
-    if (!this.#conclusions.has(topic)) this.#conclusions.set(topic, draw());
-    return this.#conclusions.get(topic) as T;
+  /** The result of `compute`, remembered under a topic. A topic always has results of the same type. */
+  computeOnce<T>(topic: string, compute: () => T): T {
+    if (!this.#computed.has(topic)) this.#computed.set(topic, compute());
+    return this.#computed.get(topic) as T;
   }
 }
 

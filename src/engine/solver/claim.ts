@@ -9,12 +9,12 @@ import type { BitSet } from './bitset.ts';
 import type { Choice } from './choice.ts';
 import type { DaemonGroup } from './daemons.ts';
 import { type Amounts, sum } from './dimensions.ts';
-import { instanceTypesMisfit, minValuesMisfit, type Question } from './misfits.ts';
+import { instanceTypesMisfit, minValuesMisfit, type TypeCheck } from './misfits.ts';
 import type { PodClass } from './pod-class.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 
-/** What a claim has come to. Immutable. */
+/** What a claim can still become. Immutable. */
 export class ClaimState {
   readonly template: Template;
   readonly choice: Choice;
@@ -58,7 +58,7 @@ export class ClaimState {
     if (own instanceof Refusal) return own;
     const shape = own.narrow(topology);
     if ('code' in shape) return new Refusal(() => shape);
-    return filled(this, podClass, shape, options.lowerMinValues);
+    return withPod(this, podClass, shape, options.lowerMinValues);
   }
 
   /** The same, remembered: for claims without pods, to which the same happens again and again. */
@@ -100,26 +100,26 @@ export interface JoinOptions {
   readonly lowerMinValues: boolean;
 }
 
-/** Why a pod does not go there. Told only when asked, because most refusals interest nobody. */
+/** Why a pod does not go there. Described only on request, because most refusals interest nobody. */
 export class Refusal {
-  readonly #tell: () => Misfit;
+  readonly #describe: () => Misfit;
   /** Whether it stays whatever happens elsewhere: claims only ever narrow. */
   readonly permanent: boolean;
   #misfit: Misfit | undefined;
 
-  constructor(tell: () => Misfit, permanent = true) {
-    this.#tell = tell;
+  constructor(describe: () => Misfit, permanent = true) {
+    this.#describe = describe;
     this.permanent = permanent;
   }
 
   readonly misfit = (): Misfit => {
-    this.#misfit ??= this.#tell();
+    this.#misfit ??= this.#describe();
     return this.#misfit;
   };
 }
 
-/** The state with a pod more, where the requirements have come to a shape; or why no instance type is left. */
-export function filled(
+/** The state with one more pod, whose requirements narrow the node to a shape; or why no instance type is left. */
+export function withPod(
   state: ClaimState,
   podClass: PodClass,
   narrowed: Shape,
@@ -132,7 +132,7 @@ export function filled(
   const hasRoom = start === state.start && narrowed === state.shape && state.choice.staysWith(amounts);
   let choice = hasRoom ? state.choice : template.choices.of(narrowed, start, amounts);
   if (choice.isEmpty || narrowed.hasMinValues) {
-    const question: Question = {
+    const check: TypeCheck = {
       catalogue: template.catalogue,
       shape: narrowed,
       rows: state.rows,
@@ -141,9 +141,9 @@ export function filled(
       podClass,
       allGroups: template.groups,
     };
-    if (choice.isEmpty) return new Refusal(() => instanceTypesMisfit(question));
+    if (choice.isEmpty) return new Refusal(() => instanceTypesMisfit(check));
     const { unsatisfied } = choice;
-    if (unsatisfied.length > 0 && !lowerMinValues) return new Refusal(() => minValuesMisfit(question, unsatisfied));
+    if (unsatisfied.length > 0 && !lowerMinValues) return new Refusal(() => minValuesMisfit(check, unsatisfied));
     if (unsatisfied.length > 0) choice = template.choices.of(lowered(narrowed, unsatisfied), start, amounts);
   }
   const ports = podClass.ports.length === 0 ? state.ports : [...state.ports, ...podClass.ports];

@@ -67,7 +67,7 @@ export class Claims {
     this.#bucket(claim.pods.length).push(claim);
   }
 
-  /** Offers claims in order until one takes what is offered and has got a pod more by that. Whether one did. */
+  /** Offers claims in order until one takes what is offered and has got one more pod by that. Whether one did. */
   offer(takes: (claim: Claim) => boolean): boolean {
     for (const bucket of this.#buckets) {
       for (let index = 0; index < bucket.length; index++) {

@@ -11,7 +11,7 @@ import type { Shape } from './shape.ts';
 export interface CompiledPool {
   readonly name: string;
   readonly pool: NodePool;
-  /** The pool's hash, which its NodeClaims carry to tell later whether the pool has changed. */
+  /** The pool's hash, which its NodeClaims carry to show later whether the pool has changed. */
   readonly hash: string;
   readonly catalogue: CompiledTypes;
   readonly taints: readonly Taint[];

@@ -129,7 +129,7 @@ function labelKeysOf({ pendingPods, nodes }: Snapshot): readonly string[] {
   return [...keys].sort();
 }
 
-/** Requests of a pod, worked out once; pods of a workload that share their spec object share them too. */
+/** Requests of a pod, computed once; pods of a workload that share their spec object share them too. */
 function rememberedRequests(): (pod: Pod) => Resources {
   const known = new WeakMap<object, Resources>();
   return (pod) => {

@@ -1,5 +1,5 @@
 /**
- * Instance types compiled for questions asked many thousand times: which of them some requirements allow, which are
+ * Instance types compiled for checks that are made many thousand times: which of them some requirements allow, which are
  * offered and at what price, which hold some resources. Answers are bit sets over rows. A row is an instance type as some
  * of its offerings sell it: usually one per type, more where offerings override capacity or overhead.
  */
@@ -23,7 +23,7 @@ interface OfferingKind {
   readonly reservations: readonly string[];
 }
 
-/** What the offerings come to under the requirements on their keys. */
+/** Prices and rows of the offerings under the requirements on their keys. */
 export interface OfferingView {
   /** Rows with an available offering that the requirements allow. */
   readonly offered: BitSet;
@@ -82,7 +82,7 @@ export class CompiledTypes {
     this.#offeringKeys = [...new Set(this.#kinds.flatMap(({ requirements }) => requirements.keys))].sort();
   }
 
-  /** Tells offerings apart by what they ask for. Their text is enough: the same one always means the same. */
+  /** Identifies requirements of offerings. Their text is enough: the same one always means the same. */
   #kindFinder(): (offering: Offering) => number {
     const known = new Map<string, number>();
     return (offering) => {

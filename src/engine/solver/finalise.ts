@@ -93,7 +93,7 @@ function launchRequirements(shape: Shape, positions: readonly number[]): Launch 
   const names = shape.catalogue.sortedNamesOf(positions);
   const capacityTypes = new Set<string>();
   for (const type of positions) for (const value of shape.offerings.capacityTypes[type] ?? []) capacityTypes.add(value);
-  const { requirements, api } = shape.conclude(`launch ${[...capacityTypes].join()}`, () => {
+  const { requirements, api } = shape.computeOnce(`launch ${[...capacityTypes].join()}`, () => {
     const bare = shape.requirements.without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
     const narrowed = capacityTypes.size > 0 ? bare.and(CAPACITY_TYPE_LABEL, ValueSet.in(capacityTypes)) : bare;
     return { requirements: narrowed, api: narrowed.toApi() };
@@ -113,10 +113,10 @@ interface Launch {
   readonly api: readonly Requirement[];
 }
 
-/** What the plan says of all claims that came to the same choice, and hold no reservations. */
-type Conclusion = Omit<PlannedClaim, 'pods' | 'requests'> & { readonly overhead: Resources };
+/** What the plan says of all claims with the same choice that hold no reservations. */
+type PlannedPart = Omit<PlannedClaim, 'pods' | 'requests'> & { readonly overhead: Resources };
 
-function conclusionOf(claim: Claim, strictMinValues: boolean): Conclusion | PodRefusal {
+function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | PodRefusal {
   const { template, rows } = claim.state;
   const shape = launchShape(claim);
   const positions = cheapestTypes(claim, shape);
@@ -141,11 +141,11 @@ function conclusionOf(claim: Claim, strictMinValues: boolean): Conclusion | PodR
 
 /** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */
 export function finalise(claim: Claim, { strictMinValues }: FinaliseOptions): PlannedClaim | PodRefusal {
-  const draw = (): Conclusion | PodRefusal => conclusionOf(claim, strictMinValues);
+  const compute = (): PlannedPart | PodRefusal => plannedPartOf(claim, strictMinValues);
   const { choice } = claim.state;
-  const conclusion = claim.held.size > 0 ? draw() : choice.conclude(`final ${claim.minValuesLowered}`, draw);
-  if ('code' in conclusion) return conclusion;
-  const { nodePool, instanceTypes, requirements, overhead, ...rest } = conclusion;
+  const planned = claim.held.size > 0 ? compute() : choice.computeOnce(`final ${claim.minValuesLowered}`, compute);
+  if ('code' in planned) return planned;
+  const { nodePool, instanceTypes, requirements, overhead, ...rest } = planned;
   const pods = claim.pods.map(podKey);
   const requests = addResources(...claim.classes.map((podClass) => podClass.requests), overhead);
   return { nodePool, pods, instanceTypes, requirements, requests, ...rest };

@@ -1,4 +1,4 @@
-/** Why no instance type of a template suits a pod, told the way users of Karpenter know it. */
+/** Why no instance type of a template suits a pod, in the words that users of Karpenter know. */
 import { minValuesText } from '../instance-types.ts';
 import type { IdlePool, Misfit, PodRefusal, Resources } from '../model.ts';
 import { addResources, maxResources, minCommonResources, quantityList } from '../resources.ts';
@@ -10,11 +10,11 @@ import { type Amounts, sum } from './dimensions.ts';
 import type { PodClass } from './pod-class.ts';
 import type { Shape } from './shape.ts';
 
-/** What was asked of the types when none was left. */
-export interface Question {
+/** What the types were checked for when none was left. */
+export interface TypeCheck {
   readonly catalogue: CompiledTypes;
   readonly shape: Shape;
-  /** Rows that were in question. */
+  /** Rows that were checked. */
   readonly rows: BitSet;
   /** Daemon groups whose host ports leave room for the pod's. */
   readonly groups: readonly DaemonGroup[];
@@ -25,7 +25,7 @@ export interface Question {
 }
 
 /** How many types pass which tests: the three alone, and each two together. */
-interface Tally {
+interface CheckResults {
   compatible: boolean;
   fits: boolean;
   offered: boolean;
@@ -34,7 +34,7 @@ interface Tally {
   fitsAndOffered: boolean;
 }
 
-/** A misfit as events tell it. */
+/** A misfit as events say it. */
 export const misfitText = (misfit: Misfit): string =>
   misfit.code === 'taint' ? `did not tolerate taint (taint=${formatTaint(misfit.taint)})` : misfit.text;
 
@@ -59,8 +59,8 @@ export function noPools(idle: readonly IdlePool[]): PodRefusal {
 /** More CPU than any machine has: most likely `m` was meant. In milli-cores. */
 const TYPO_CPU = 1_000_000_000;
 
-function tallyOf({ catalogue, shape, rows, groups, amounts }: Question): Tally {
-  const tally: Tally = {
+function checkResults({ catalogue, shape, rows, groups, amounts }: TypeCheck): CheckResults {
+  const results: CheckResults = {
     compatible: false,
     fits: false,
     offered: false,
@@ -74,18 +74,18 @@ function tallyOf({ catalogue, shape, rows, groups, amounts }: Question): Tally {
     const offered = inGroup.clone().and(shape.offerings.offered);
     const fitting = catalogue.keepFitting(offered.clone(), sum(amounts, group.amounts));
     const compatible = inGroup.clone().and(allowed);
-    tally.compatible ||= !compatible.isEmpty;
-    tally.offered ||= !offered.isEmpty;
-    tally.fits ||= !fitting.isEmpty;
-    tally.compatibleAndFits ||= compatible.intersects(fitting);
-    tally.compatibleAndOffered ||= compatible.intersects(offered);
-    tally.fitsAndOffered ||= fitting.intersects(offered);
+    results.compatible ||= !compatible.isEmpty;
+    results.offered ||= !offered.isEmpty;
+    results.fits ||= !fitting.isEmpty;
+    results.compatibleAndFits ||= compatible.intersects(fitting);
+    results.compatibleAndOffered ||= compatible.intersects(offered);
+    results.fitsAndOffered ||= fitting.intersects(offered);
   }
-  return tally;
+  return results;
 }
 
-function phrase(tally: Tally): string {
-  const { compatible, fits, offered } = tally;
+function phrase(results: CheckResults): string {
+  const { compatible, fits, offered } = results;
   if (!compatible && !fits && !offered)
     return 'no instance type met the scheduling requirements or had enough resources or had a required offering';
   if (!compatible && !fits) return 'no instance type met the scheduling requirements or had enough resources';
@@ -94,11 +94,11 @@ function phrase(tally: Tally): string {
   if (!compatible) return 'no instance type met all requirements';
   if (!fits) return 'no instance type has enough resources';
   if (!offered) return 'no instance type has the required offering';
-  if (tally.compatibleAndFits)
+  if (results.compatibleAndFits)
     return 'no instance type which met the scheduling requirements and had enough resources, had a required offering';
-  if (tally.fitsAndOffered)
+  if (results.fitsAndOffered)
     return 'no instance type which had enough resources and the required offering met the scheduling requirements';
-  if (tally.compatibleAndOffered)
+  if (results.compatibleAndOffered)
     return 'no instance type which met the scheduling requirements and the required offering had the required resources';
   return 'no instance type met the requirements/resources/offering tuple';
 }
@@ -106,7 +106,7 @@ function phrase(tally: Tally): string {
 const json = (resources: Resources): string => JSON.stringify(quantityList(resources));
 
 /** The pod's requests with the daemons' on top; both ends where daemons differ between types. */
-function resourcesText({ podClass, allGroups }: Question): string {
+function resourcesText({ podClass, allGroups }: TypeCheck): string {
   const overheads = allGroups.map(({ overhead }) => overhead);
   const [first = {}] = overheads;
   const least = addResources(podClass.requests, overheads.reduce(minCommonResources, first));
@@ -115,23 +115,23 @@ function resourcesText({ podClass, allGroups }: Question): string {
   return min === max ? min : `min=${min}, max=${max}`;
 }
 
-const context = (question: Question): string =>
-  `, requirements=${question.shape.requirements}, resources=${resourcesText(question)}`;
+const context = (check: TypeCheck): string =>
+  `, requirements=${check.shape.requirements}, resources=${resourcesText(check)}`;
 
 export function minValuesMisfit(
-  question: Question,
+  check: TypeCheck,
   unsatisfied: readonly (readonly [key: string, reached: number])[],
 ): Misfit {
-  return { code: 'min-values', text: minValuesText(unsatisfied) + context(question) };
+  return { code: 'min-values', text: minValuesText(unsatisfied) + context(check) };
 }
 
-export function instanceTypesMisfit(question: Question): Misfit {
-  const tally = tallyOf(question);
-  let text = phrase(tally) + context(question);
-  const onlyTooSmall = tally.compatible && tally.offered && !tally.fits;
-  if (onlyTooSmall && (question.podClass.requests.cpu ?? 0) >= TYPO_CPU)
+export function instanceTypesMisfit(check: TypeCheck): Misfit {
+  const results = checkResults(check);
+  let text = phrase(results) + context(check);
+  const onlyTooSmall = results.compatible && results.offered && !results.fits;
+  if (onlyTooSmall && (check.podClass.requests.cpu ?? 0) >= TYPO_CPU)
     text += ' (CPU request >= 1 Million, m vs M typo?)';
-  if (question.groups.length === 0) return { code: 'host-port', text };
-  const [incompatible, tooSmall, notOffered] = [!tally.compatible, !tally.fits, !tally.offered];
+  if (check.groups.length === 0) return { code: 'host-port', text };
+  const [incompatible, tooSmall, notOffered] = [!results.compatible, !results.fits, !results.offered];
   return { code: 'instance-types', text, incompatible, tooSmall, notOffered };
 }

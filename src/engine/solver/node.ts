@@ -1,4 +1,4 @@
-/** Nodes that exist or are on their way, as places for pods. */
+/** Nodes that exist or are launching, as places for pods. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 import { compareText } from '../instance-types.ts';

@@ -15,14 +15,14 @@ export interface NodesParts {
 }
 
 /** What was put on a node. */
-interface Filled {
+interface UsedNode {
   readonly room: Room;
   readonly pods: Pod[];
 }
 
 export class Nodes {
   readonly #parts: NodesParts;
-  readonly #filled: (Filled | undefined)[] = [];
+  readonly #used: (UsedNode | undefined)[] = [];
   readonly #knowledge = new Map<PodKind, NodeKnowledge>();
   readonly #leaving: readonly number[];
   /** Indexes of nodes that only exempt pods may go to. */
@@ -68,13 +68,13 @@ export class Nodes {
     return knowledge;
   }
 
-  /** Topology aside. Once false, false for good: nothing is ever taken away. */
+  /** Topology aside. Once false, false for the rest of the solve: nothing is ever taken away. */
   #holds(node: CompiledNode, podClass: PodClass, verdicts: Uint8Array): boolean {
     const { index } = node;
-    const filled = this.#filled[index];
-    const holds = (filled?.room ?? node.room).holds(podClass) && (verdicts[index] === SUITS || node.suits(podClass));
+    const used = this.#used[index];
+    const holds = (used?.room ?? node.room).holds(podClass) && (verdicts[index] === SUITS || node.suits(podClass));
     verdicts[index] = holds ? SUITS : REFUSES;
-    if (filled === undefined) this.#learn(podClass.kind, index, holds);
+    if (used === undefined) this.#learn(podClass.kind, index, holds);
     return holds;
   }
 
@@ -86,23 +86,21 @@ export class Nodes {
   }
 
   #put(node: CompiledNode, pod: Pod, podClass: PodClass): void {
-    let filled = this.#filled[node.index];
-    if (filled === undefined) {
-      filled = { room: node.room.copy(), pods: [] };
-      this.#filled[node.index] = filled;
+    let used = this.#used[node.index];
+    if (used === undefined) {
+      used = { room: node.room.copy(), pods: [] };
+      this.#used[node.index] = used;
     }
-    filled.room.take(podClass);
-    filled.pods.push(pod);
+    used.room.take(podClass);
+    used.pods.push(pod);
     this.#parts.topology.recordOnNode(podClass, node.position);
   }
 
   get placements(): readonly Placement[] {
     const { nodes } = this.#parts.table;
-    return this.#filled.flatMap((filled, index) => {
+    return this.#used.flatMap((used, index) => {
       const { node } = nodes[index] as CompiledNode;
-      return filled === undefined
-        ? []
-        : [{ node: node.name, providerId: node.providerId, pods: filled.pods.map(podKey) }];
+      return used === undefined ? [] : [{ node: node.name, providerId: node.providerId, pods: used.pods.map(podKey) }];
     });
   }
 }

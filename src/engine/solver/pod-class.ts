@@ -1,5 +1,5 @@
 /**
- * Pods that scheduling cannot tell apart form a class: compiled once, and what is learnt about one holds for all. Giving
+ * Pods that are equal to scheduling form a class: compiled once, and what is learnt about one holds for all. Giving
  * up a preference moves a pod into another class, known by the class that it comes from: what is left of a pod after each
  * of a thousand steps would be too much to compare. Classes that differ in topology alone are of one kind.
  */
@@ -16,7 +16,7 @@ import { type PodVolumes, Volumes } from '../volumes.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
 
-/** What is the same for all classes that only rules of topology tell apart. */
+/** What is the same for all classes that differ in rules of topology alone. */
 export interface PodKind {
   /** Position among the kinds of this solve. */
   readonly id: number;

@@ -11,13 +11,13 @@ const NOT_RESERVABLE =
   'one or more instance types with compatible reserved offerings are available, but could not be reserved';
 const WOULD_LOSE = 'satisfying updated nodeclaim constraints would remove all compatible reserved offering options';
 
-/** Not for good: another claim may give a reservation back. */
+/** Not permanent: another claim may give a reservation back. */
 const refused = (text: string): Refusal => new Refusal(() => ({ code: 'reserved-capacity', text }), false);
 
 /** Lists of instance types never change, and are used by many solves. */
 const knownUnits = new WeakMap<readonly InstanceType[], ReadonlyMap<string, number>>();
 
-/** Units by reservation: the least that any offering tells. */
+/** Units by reservation: the least that any offering states. */
 function unitsIn(types: readonly InstanceType[]): ReadonlyMap<string, number> {
   const known = knownUnits.get(types);
   if (known !== undefined) return known;
@@ -37,7 +37,7 @@ function unitsIn(types: readonly InstanceType[]): ReadonlyMap<string, number> {
  */
 export class Reservations {
   readonly #strict: boolean;
-  /** Units left by reservation: the least that any offering tells. */
+  /** Units left by reservation: the least that any offering states. */
   readonly #left = new Map<string, number>();
 
   constructor(pools: readonly PoolInput[], mode: SolveOptions['reservedMode']) {
@@ -49,7 +49,7 @@ export class Reservations {
     }
   }
 
-  /** The reservations that a claim would hold once it has come to a state; or why it may not come to it. */
+  /** The reservations that a claim would hold in a state; or why it may not take that state. */
   reservable(state: ClaimState, held: ReservationIds = NONE): ReservationIds | Refusal {
     if (this.#left.size === 0) return NONE;
     const compatible = this.#idsOf(state);
@@ -72,7 +72,7 @@ export class Reservations {
 
   /** Reservations into which some of the state's instance types could be launched. */
   #idsOf({ choice, template }: ClaimState): ReservationIds {
-    return choice.conclude('reservations', () => {
+    return choice.computeOnce('reservations', () => {
       const { reservations } = choice.shape.offerings;
       const types = template.catalogue.typesOf(choice.rows);
       return new Set(types.flatMap((type) => [...(reservations.get(type) ?? NONE)]));

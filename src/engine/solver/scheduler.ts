@@ -3,7 +3,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import type { IdlePool, Misfit, PodRefusal } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
-import { Claim, ClaimState, filled, hostnameOf, type Narrowing, Refusal } from './claim.ts';
+import { Claim, ClaimState, hostnameOf, type Narrowing, Refusal, withPod } from './claim.ts';
 import { Claims } from './claims.ts';
 import type { Amounts } from './dimensions.ts';
 import { refusalText } from './misfits.ts';
@@ -49,7 +49,7 @@ export class Scheduler {
   /** How many times there was a choice between domains of different price levels. */
   ties = 0;
   readonly #parts: SchedulerParts;
-  /** By kind of pods and index of claim, 1 where a claim refuses for good: it only narrows and fills up. */
+  /** By kind of pods and index of claim, 1 where a claim refuses permanently: it only narrows and fills up. */
   readonly #closed = new Map<PodKind, Uint8Array>();
   readonly #starts = new Map<Template, ClaimState>();
   /** By shape, the search for which a target was found last, and that target. */
@@ -62,7 +62,7 @@ export class Scheduler {
   }
 
   /**
-   * Puts a pod somewhere, giving up its preferences one by one; or tells why its last form fits nowhere, or that there
+   * Puts a pod somewhere, giving up its preferences one by one; or answers why its last form fits nowhere, or that there
    * was no time to try them all.
    */
   place(pod: Pod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
@@ -110,14 +110,14 @@ export class Scheduler {
     return closed;
   }
 
-  /** What a claim comes to with a pod more for which its host is open; or whether it refuses for good. */
+  /** The state of a claim with one more pod, for which its host is open; or whether it refuses permanently. */
   #joinedClaim(claim: Claim, podClass: PodClass): ClaimState | 'closed' | 'refused' {
     const { state } = claim;
     if (podClass.volumes.leaveFree && this.#parts.reservations.areNone) {
       const known = this.#target(claim, podClass);
       const target = known === 'tied' ? this.#tiedTarget(claim, podClass) : known;
       if (typeof target === 'string') return target;
-      const joined = filled(state, podClass, target, false);
+      const joined = withPod(state, podClass, target, false);
       if (joined instanceof ClaimState) return joined;
       return target === this.#ownShape(state, podClass) ? 'closed' : 'refused';
     }
@@ -156,7 +156,7 @@ export class Scheduler {
   #tiedTarget(claim: Claim, podClass: PodClass): Target {
     const own = this.#ownShape(claim.state, podClass);
     if (own === undefined) return 'closed';
-    const free = filled(claim.state, podClass, own, false);
+    const free = withPod(claim.state, podClass, own, false);
     if (free instanceof Refusal) return 'closed';
     return this.#targetAmong(own, claim, podClass, (key, domains) =>
       domains.length < 2 ? domains[0] : this.#choose(free, key, domains),
@@ -171,7 +171,7 @@ export class Scheduler {
     return 'code' in target ? 'refused' : target;
   }
 
-  /** What a claim comes to with a pod more: the first of its volumes' alternatives that works decides. */
+  /** The state of a claim with one more pod: the first of its volumes' alternatives that works decides. */
   #joined(state: ClaimState, candidate: Candidate, podClass: PodClass): ClaimState | Refusal {
     let refusal: Refusal | undefined;
     let permanent = true;
@@ -199,7 +199,7 @@ export class Scheduler {
       isNew ? state.withRemembered(podClass, narrowing, options) : state.with(podClass, narrowing, options);
     const free = join({ volume });
     const isRefused = free instanceof Refusal;
-    // only reasons of new claims are told, and those name topology before instance types
+    // only reasons of new claims are reported, and those name topology before instance types
     if (topology.isFree(podClass) || (isRefused && !isNew)) return free;
     const own = state.narrowed(podClass, volume);
     if (own instanceof Refusal) return own;

@@ -1,4 +1,4 @@
-/** Requirements that claims of a template can have, each compiled once and shared by all claims that come to it. */
+/** Requirements that claims of a template can have, each compiled once and shared by all claims that have them. */
 import type { Misfit } from '../model.ts';
 import { LOOSE, Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
@@ -43,8 +43,8 @@ export class Shape {
   /** The same by object, because most requirements come again and again as the same one. */
   readonly #narrowedBy = new WeakMap<Requirements, Shape | Misfit>();
 
-  /** Conclusions that others draw and want to find again, by topic. */
-  readonly #conclusions = new Map<string, unknown>();
+  /** What others computed from the shape, by topic. */
+  readonly #computed = new Map<string, unknown>();
 
   constructor(id: number, shapes: Shapes, requirements: Requirements) {
     this.id = id;
@@ -76,10 +76,10 @@ export class Shape {
     return excessOf(both) ?? this.#shapes.of(both);
   }
 
-  /** The answer of `draw`, remembered under a topic. A topic always has answers of the same type. */
-  conclude<T>(topic: string, draw: () => T): T {
-    if (!this.#conclusions.has(topic)) this.#conclusions.set(topic, draw());
-    return this.#conclusions.get(topic) as T;
+  /** The result of `compute`, remembered under a topic. A topic always has results of the same type. */
+  computeOnce<T>(topic: string, compute: () => T): T {
+    if (!this.#computed.has(topic)) this.#computed.set(topic, compute());
+    return this.#computed.get(topic) as T;
   }
 
   replaced(requirements: Requirements): Shape {

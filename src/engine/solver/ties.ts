@@ -24,7 +24,7 @@ export const rankedDomains = (
   { choice }: ClaimState,
   key: string,
   domains: readonly string[],
-): readonly RankedDomain[] => choice.conclude(`ranks ${key} ${domains.join()}`, () => ranked(choice, key, domains));
+): readonly RankedDomain[] => choice.computeOnce(`ranks ${key} ${domains.join()}`, () => ranked(choice, key, domains));
 
 function ranked({ shape: own, rows: all }: Choice, key: string, domains: readonly string[]): readonly RankedDomain[] {
   const { catalogue } = own;
@@ -52,7 +52,7 @@ function ranked({ shape: own, rows: all }: Choice, key: string, domains: readonl
 
 /** Whether domains cost the same for claims of a shape, whatever types remain of it. */
 export function costTheSame(shape: Shape, key: string, domains: readonly string[]): boolean {
-  return shape.conclude(`same prices ${key} ${domains.join()}`, () => {
+  return shape.computeOnce(`same prices ${key} ${domains.join()}`, () => {
     const [first, ...others] = domains.map((domain) =>
       shape.narrow(Requirements.EMPTY.and(key, ValueSet.in([domain]))),
     );

@@ -17,7 +17,7 @@ import { type Rule, ruleCounts, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
 import { inverseRulesOf, repellingTerms, ruleIdentity } from './rules.ts';
 
-/** Where a pod may go: a node that exists, or a claim with the requirements that it has come to. */
+/** Where a pod may go: a node that exists, or a claim with the requirements that it has by now. */
 export interface Place {
   readonly hostname: string;
   readonly requirements: Requirements;

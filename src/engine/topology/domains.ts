@@ -7,7 +7,7 @@ import { toleratesAll } from '../taints.ts';
 
 type TaintLists = Set<readonly Taint[]>;
 
-/** Domains by key, each with the taints behind which pools have it. Worked out for the keys that are asked for. */
+/** Domains by key, each with the taints behind which pools have it. Computed for the keys that are used. */
 export class Domains {
   readonly #pools: readonly PoolInput[];
   readonly #byKey = new Map<string, ReadonlyMap<string, TaintLists>>();

@@ -21,8 +21,8 @@ export interface Rule {
   readonly filter: NodeFilter | undefined;
 }
 
-/** What a rule is asked about a place for a pod. */
-export interface Question {
+/** A place for a pod, as a rule looks at it. */
+export interface PlaceRequest {
   /** Whether the rule counts the pod itself. */
   readonly self: boolean;
   /** Domains that the pod may be in. */
@@ -85,17 +85,17 @@ export class Group {
     this.#counts = wider;
   }
 
-  /** Counts a pod more in a domain, which with `onClaim` is the host of a claim. */
+  /** Counts one more pod in a domain, which with `onClaim` is the host of a claim. */
   count(id: number, onClaim = false): void {
     this.#widenFor(id);
     const now = Math.max(this.#counts[id] ?? 0, 0) + 1;
     this.#counts[id] = now;
     this.#version++;
     if (now === 1 && this.#occupied !== undefined) this.#occupied++;
-    if (onClaim) this.#noteFull(now);
+    if (onClaim) this.#recordFull(now);
   }
 
-  #noteFull(count: number): void {
+  #recordFull(count: number): void {
     const { type, maxSkew } = this.rule;
     if (type === 'pod affinity') return;
     const isSpread = type === 'topology spread';
@@ -143,13 +143,13 @@ export class Group {
   }
 
   /** Domains, not hosts, out of those that the node may be in, in which the rule lets the pod be. */
-  allowed(question: Question): readonly string[] {
-    const { pod, node } = question;
+  allowed(request: PlaceRequest): readonly string[] {
+    const { pod, node } = request;
     switch (this.rule.type) {
       case 'topology spread':
-        return this.#spread(question);
+        return this.#spread(request);
       case 'pod affinity':
-        return this.#affinity(question);
+        return this.#affinity(request);
       case 'pod anti-affinity':
         return this.#where((name, count) => count === 0 && pod.has(name) && node.has(name));
     }
@@ -166,7 +166,7 @@ export class Group {
     return names;
   }
 
-  #spread({ self, pod, node, prefer }: Question): readonly string[] {
+  #spread({ self, pod, node, prefer }: PlaceRequest): readonly string[] {
     const most = this.rule.maxSkew + this.#lowestFor(pod) - Number(self);
     let least = Number.POSITIVE_INFINITY;
     const eligible = this.#where((name, count) => {
@@ -197,7 +197,7 @@ export class Group {
     return this.rule.minDomains !== undefined && known < this.rule.minDomains ? 0 : lowest;
   }
 
-  #affinity({ self, pod, node, prefer }: Question): readonly string[] {
+  #affinity({ self, pod, node, prefer }: PlaceRequest): readonly string[] {
     const occupied = this.#where((name, count) => count > 0 && pod.has(name) && node.has(name));
     if (occupied.length > 0 || !this.#mayStart(self, pod)) return occupied;
     const possible = this.#where((name) => pod.has(name) && node.has(name));

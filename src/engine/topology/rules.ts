@@ -44,7 +44,7 @@ function namespacesOf(pod: Pod, term: PodAffinityTerm, namespaces: readonly Name
   return new Set([...listed, ...selected.map(({ metadata }) => metadata.name)]);
 }
 
-/** Terms never change and stay the same object in all forms of a pod: what each comes to is kept. */
+/** Terms never change and stay the same object in all forms of a pod: each is resolved once. */
 const rulesOfTerms = new WeakMap<PodAffinityTerm, TermRule>();
 
 interface TermRule {

@@ -17,7 +17,7 @@ import { ruleIdentity, rulesOf } from './rules.ts';
 
 /** A class of pods, by what rules of topology look at. */
 export interface TopologyPods {
-  /** The same text for classes that the rules of others cannot tell apart. */
+  /** The same text for classes that are equal to the rules of others. */
   readonly visible: string;
   /** One pod of the class, in the form that is tried. */
   readonly pod: Pod;
@@ -33,7 +33,7 @@ interface Sight {
 }
 
 /** Pods per domain, of the groups that are not by host. */
-export type DomainTally = Map<Group, Map<string, number>>;
+export type DomainCounts = Map<Group, Map<string, number>>;
 
 export interface Ties {
   /** Labels, other than the hostname, by whose values some rule counts or restricts the pods. */
@@ -327,11 +327,11 @@ export class Topology {
     return [...counted, ...repelled.map((group) => ({ group, domains: domainsIn(group, place) }))];
   }
 
-  /** Adds where a pod of the class counts to a tally, hosts aside. Equal tallies are equally good to all rules. */
-  tally(podClass: TopologyPods, place: Place, tally: DomainTally): void {
+  /** Adds a pod of the class to the counts of domains, hosts aside. Equal counts are equally good to all rules. */
+  addCounts(podClass: TopologyPods, place: Place, all: DomainCounts): void {
     for (const { group, domains } of this.#countedIn(podClass, place)) {
-      const counts = tally.get(group) ?? new Map<string, number>();
-      tally.set(group, counts);
+      const counts = all.get(group) ?? new Map<string, number>();
+      all.set(group, counts);
       for (const domain of domains) counts.set(domain, (counts.get(domain) ?? 0) + 1);
     }
   }

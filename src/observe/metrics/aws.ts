@@ -26,6 +26,12 @@ export const AWS_SDK_GO_REQUEST_DURATION_SECONDS = histogram({
   labels: CALL_LABELS,
 });
 
+export const AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS = histogram({
+  name: 'aws_sdk_go_request_attempt_duration_seconds',
+  help: 'Duration of one attempt of a call to AWS, without the pauses between them',
+  labels: CALL_LABELS,
+});
+
 export const AWS_SDK_GO_REQUEST_RETRY_COUNT = histogram({
   name: 'aws_sdk_go_request_retry_count',
   help: 'Retries of a call to AWS',

@@ -7,7 +7,7 @@ import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { EC2_NODE_CLASS, NODE, NODE_OVERLAY, NODE_POOL, POD, REPLICA_SET } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
-import { inBatches } from '../../../src/kube/parallel.ts';
+import { withBoundedConcurrency } from '../../../src/kube/bounded-concurrency.ts';
 import { type LocalAws, startAws } from '../../../src/local/aws/server.ts';
 import type { LocalInstance } from '../../../src/local/aws/types.ts';
 import { connect, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
@@ -136,7 +136,7 @@ class World implements DayWorld {
 
   async wait(count: number): Promise<readonly string[]> {
     const names = Array.from({ length: count }, () => `pod-${this.#pods++}`);
-    await inBatches(names, AT_ONCE, (name) => this.#create(name, WHOLE_NODE_CPU));
+    await withBoundedConcurrency(names, AT_ONCE, (name) => this.#create(name, WHOLE_NODE_CPU));
     return names;
   }
 
@@ -144,7 +144,7 @@ class World implements DayWorld {
     const nodes = [...this.#nodes.keys()];
     const names = Array.from({ length: count }, () => `pod-${this.#pods++}`);
     const nodeOf = new Map(names.map((name, at) => [name, nodes[at % nodes.length]]));
-    await inBatches(names, AT_ONCE, (name) => this.#create(name, SMALL_CPU, nodeOf.get(name)));
+    await withBoundedConcurrency(names, AT_ONCE, (name) => this.#create(name, SMALL_CPU, nodeOf.get(name)));
   }
 
   async end(pods: readonly string[]): Promise<void> {

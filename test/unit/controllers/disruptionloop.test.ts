@@ -80,7 +80,7 @@ describe('the disruption loop', () => {
     world.simulations = simulationsThat({
       decide: async (_, { consolidationType }) => {
         if (consolidationType === 'multi') await world.clock.sleep(16 * 60_000);
-        return { commands: [], exhausted: true, notes: [] };
+        return { commands: [], exhausted: true, events: [] };
       },
     });
     await withNodes(2, WIDE, 1);
@@ -157,7 +157,7 @@ describe('the disruption loop', () => {
           approved: false,
           figures: { k: 2 },
         }));
-        return { commands: [], exhausted: true, notes: [], evaluations: weighed.slice(1), weighed };
+        return { commands: [], exhausted: true, events: [], evaluations: weighed.slice(1), weighed };
       },
     });
     await withNodes(2, WIDE, 1);
@@ -183,7 +183,7 @@ describe('the disruption loop', () => {
       decide: async (input, method, methodInput, signal) =>
         method.consolidationType === 'single'
           ? local.decide(input, method, methodInput, signal)
-          : { commands: [], exhausted: true, notes: [] },
+          : { commands: [], exhausted: true, events: [] },
     });
     await withNodes(2, CLOSED, 2);
     world.removePods(...large());
@@ -209,14 +209,14 @@ describe('a search', () => {
     world.simulations = simulationsThat({
       decide: async (_, { consolidationType }, input) => {
         asked.push([consolidationType, ...input.unseenPools]);
-        return answers[consolidationType]?.(input) ?? { commands: [], exhausted: true, notes: [] };
+        return answers[consolidationType]?.(input) ?? { commands: [], exhausted: true, events: [] };
       },
     });
     return { asked, count: (type: string) => asked.filter(([each]) => each === type).length };
   }
 
   it('that found nothing is not made again until something changes, or five minutes have passed', async () => {
-    const { count } = answering({ single: () => ({ commands: [], exhausted: false, notes: [] }) });
+    const { count } = answering({ single: () => ({ commands: [], exhausted: false, events: [] }) });
     await withNodes(2, WIDE, 1);
     await world.pass(60);
     const before = [count('multi'), count('single')];
@@ -239,11 +239,11 @@ describe('a search', () => {
     const late: MethodResult = {
       commands: [],
       exhausted: false,
-      notes: [],
+      events: [],
       timeout,
       unseenPools: new Set(['default']),
     };
-    const nothing: MethodResult = { commands: [], exhausted: false, notes: [] };
+    const nothing: MethodResult = { commands: [], exhausted: false, events: [] };
     const forbidden = ({ candidates }: MethodInput): MethodResult => ({
       ...nothing,
       commands: [{ reason: 'Underutilized', candidates: candidates.slice(0, 1), replacements: [] }],
@@ -273,7 +273,7 @@ describe('a search', () => {
       multi: ({ candidates }) => ({
         commands: [{ reason: 'Underutilized', candidates: candidates.slice(0, 2), replacements: [] }],
         exhausted: false,
-        notes: [],
+        events: [],
         timeout,
       }),
     });
@@ -342,6 +342,20 @@ describe('marks of a command that nobody knows', () => {
   });
 });
 
+describe('counters of disruption', () => {
+  it('are there before there is anything to count', async () => {
+    await withNodes(1, WIDE);
+    const text = await world.metrics.text();
+    for (const type of ['multi', 'single', 'empty', 'swap'])
+      expect(text).toContain(`karpenter_voluntary_disruption_failed_validations_total{consolidation_type="${type}"} 0`);
+    for (const decision of ['delete', 'replace'])
+      for (const reason of ['underutilized', 'empty', 'drifted'])
+        expect(text).toContain(
+          `karpenter_voluntary_disruption_queue_failures_total{decision="${decision}",reason="${reason}",consolidation_type="${decision}"} 0`,
+        );
+  });
+});
+
 describe('a command that is checked again', () => {
   it('is given up when an empty node may not be disrupted any more', async () => {
     await withNodes(2, WIDE);
@@ -398,9 +412,9 @@ describe('an operator that stops', () => {
   it('while a method decides starts nothing of what comes of it', async () => {
     world.simulations = simulationsThat({
       decide: async (_, method, input) => {
-        const findings = await method.decide(input);
-        if (findings.commands.length > 0) world.kill();
-        return findings;
+        const result = await method.decide(input);
+        if (result.commands.length > 0) world.kill();
+        return result;
       },
     });
     await withNodes(1, WIDE);

@@ -55,7 +55,7 @@ describe('the metrics of disruption', () => {
   ] as const)('count what was weighed by $method', async ({ method, decisions }) => {
     const metrics = createMetrics();
     const evaluations = [view('dear', 0.3), view('cheap', 0.7), view('plain', undefined)];
-    observeEvaluations(metrics, METHODS[method], { commands: [], exhausted: false, notes: [], evaluations });
+    observeEvaluations(metrics, METHODS[method], { commands: [], exhausted: false, events: [], evaluations });
     const text = await metrics.text();
     for (const [name, decision] of Object.entries(decisions))
       expect(text).toMatch(

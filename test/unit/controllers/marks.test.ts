@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../src/api/kinds.ts';
 import type { Node, Taint } from '../../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT } from '../../../src/api/labels.ts';
-import { isTainted, mark, tellsReason, untaint, withdrawReason } from '../../../src/controllers/disruption/marks.ts';
+import { hasReason, isTainted, mark, untaint, withdrawReason } from '../../../src/controllers/disruption/marks.ts';
 import type { StateNode } from '../../../src/engine/model.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { claim, stateNode } from '../engine/disruption/objects.ts';
@@ -95,8 +95,8 @@ describe('the condition', () => {
         message: 'Underutilized',
       }),
     );
-    expect(tellsReason({ ...state, nodeClaim: marked })).toBe(true);
-    expect(tellsReason({ ...state, nodeClaim: marked, initialized: false })).toBe(false);
+    expect(hasReason({ ...state, nodeClaim: marked })).toBe(true);
+    expect(hasReason({ ...state, nodeClaim: marked, initialized: false })).toBe(false);
     await done(withdrawReason(writer(), state));
     expect(conditionOf(kube.get(NODE_CLAIM, { name: 'n' }), 'DisruptionReason')).toBeUndefined();
   });

@@ -5,9 +5,9 @@ import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
 import type { DisruptionQueue } from '../../../src/controllers/disruption/queue.ts';
-import { census } from '../../../src/controllers/static/census.ts';
 import { staticDeprovisioning } from '../../../src/controllers/static/deprovisioning.ts';
 import { granted, staticProvisioning } from '../../../src/controllers/static/provisioning.ts';
+import { staticClaims } from '../../../src/controllers/static/static-claims.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { NamedCounter } from '../../../src/state/named-counter.ts';
 import { virtualClock } from '../virtualclock.ts';
@@ -96,7 +96,7 @@ describe('census', () => {
     { of: 'one whose node is marked', claim: numbered(6), is: [0, 0, 1] },
   ])('counts $of', ({ claim, is }) => {
     const { cluster, queue } = clusterOf([claim], { queued: ['id-5'], marked: ['id-6'] });
-    const { active, pending, deleting } = census(
+    const { active, pending, deleting } = staticClaims(
       { cluster, queue },
       poolOf(1),
       ({ metadata }) => metadata.name === 'claim-2',

@@ -5,8 +5,8 @@ import { concurrency, globalLimit } from '../../../src/controllers/concurrency.t
 import { OwnWrites } from '../../../src/controllers/own-writes.ts';
 import { retried } from '../../../src/controllers/retry.ts';
 import { firstFew, snakeCase } from '../../../src/controllers/text.ts';
+import { withBoundedConcurrency } from '../../../src/kube/bounded-concurrency.ts';
 import { ApiError } from '../../../src/kube/client.ts';
-import { inBatches } from '../../../src/kube/parallel.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { conditionOf, World } from './harness.ts';
 
@@ -125,7 +125,7 @@ describe('inBatches', () => {
     let atWork = 0;
     let most = 0;
     const seen: number[] = [];
-    const run = inBatches([1, 2, 3, 4, 5], 2, async (item) => {
+    const run = withBoundedConcurrency([1, 2, 3, 4, 5], 2, async (item) => {
       atWork += 1;
       most = Math.max(most, atWork);
       await Promise.resolve();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { NODE, NODE_POOL } from '../../../src/api/kinds.ts';
-import { verdictNotes } from '../../../src/controllers/disruption/verdict-events.ts';
+import { verdictEvents } from '../../../src/controllers/disruption/verdict-events.ts';
 import { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { StateNode } from '../../../src/engine/model.ts';
@@ -88,7 +88,7 @@ describe('the verdict on a Node', () => {
     const clock = virtualClock();
     const events: EventNote[] = [];
     const nodes = asked.map((name) => ({ name, node: { metadata: { name } } }) as StateNode);
-    const tell = verdictNotes(
+    const tell = verdictEvents(
       {
         clock,
         cluster: { nodes: () => nodes },

@@ -74,10 +74,10 @@ export function windowEndMs({ schedule, duration }: Budget, nowMs: number): numb
  * What is to be said of the number of nodes that a NodePool's budgets let go: which of them is in force for how long, or
  * why they cannot be read. Empty when there is nothing but the number.
  */
-export function budgetRemark(pool: NodePool, question: Parameters<typeof allowedDisruptions>[1]): string {
-  const { reason, total, nowMs } = question;
+export function budgetRemark(pool: NodePool, request: Parameters<typeof allowedDisruptions>[1]): string {
+  const { reason, total, nowMs } = request;
   try {
-    const allowed = allowedDisruptions(pool, question);
+    const allowed = allowedDisruptions(pool, request);
     const budgets = pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
     const position = budgets.findIndex(
       (budget) => (budget.reasons?.includes(reason) ?? true) && budgetValue(budget, total, nowMs) === allowed,
@@ -125,11 +125,11 @@ export function allowances(
 const isAway = ({ node, markedForDeletion }: StateNode): boolean =>
   markedForDeletion || node === undefined || !isTrue(node, 'Ready');
 
-function allowedOrNone(pool: NodePool, question: Parameters<typeof allowedDisruptions>[1]): number {
+function allowedOrNone(pool: NodePool, request: Parameters<typeof allowedDisruptions>[1]): number {
   try {
-    return allowedDisruptions(pool, question);
+    return allowedDisruptions(pool, request);
   } catch {
-    return 0; // told to the user by `budgetErrors`
+    return 0; // reported by `budgetErrors`
   }
 }
 

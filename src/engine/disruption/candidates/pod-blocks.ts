@@ -13,7 +13,7 @@ export type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
 
 /**
  * The budgets, as `namespace/name`, that keep a pod from being evicted; empty when none does. A pod that the eviction
- * API would not be asked about is never blocked by them. Two budgets on one pod always block: the API refuses. So does
+ * API is not used for is never blocked by them. Two budgets on one pod always block: the API refuses. So does
  * one that cannot be read.
  */
 export function blockingBudgets(

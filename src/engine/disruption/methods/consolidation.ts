@@ -6,10 +6,10 @@ import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { type Candidate, isEmpty } from '../candidates/candidates.ts';
 import { type Command, decisionOf, savingsText, shortText } from '../command.ts';
 import {
+  type DisruptionEvent,
   declined,
   type FilterVerdict,
   type MethodInput,
-  type Note,
   unconsolidatable,
   type Validated,
   verdictOf,
@@ -51,7 +51,7 @@ export interface Consolidation {
   readonly cheaper?: readonly string[];
   /** Why there is no command. */
   readonly reason?: Reason<DeclineCode>;
-  readonly notes: readonly Note[];
+  readonly events: readonly DisruptionEvent[];
 }
 
 /** The command that takes these candidates away for less money than they cost, if there is one. */
@@ -62,17 +62,17 @@ export async function consolidate(
   const [only, ...others] = candidates;
   const cannot = (reason: Reason<DeclineCode>): Consolidation => ({
     reason,
-    notes: only && others.length === 0 ? [{ kind: 'Unconsolidatable', candidate: only, message: reason.text }] : [],
+    events: only && others.length === 0 ? [{ kind: 'Unconsolidatable', candidate: only, message: reason.text }] : [],
   });
   // of several nodes it does not matter how many they would take
   const options = { sparesQuietNodes: true, ...(others.length > 0 ? { mostClaims: 1 } : {}) };
   const simulation = await simulate(candidates, options);
-  if (simulation === undefined) return { notes: [] };
+  if (simulation === undefined) return { events: [] };
   const { claims, plan, pools, stranded } = simulation;
   if (stranded.size > 0) return cannot(strandedReason(stranded));
   const base = { reason: 'Underutilized' as const, candidates, plan };
   const [claim] = claims;
-  if (claim === undefined) return { command: { ...base, replacements: [] }, notes: [] };
+  if (claim === undefined) return { command: { ...base, replacements: [] }, events: [] };
   if (claims.length > 1) {
     const text = `Can't remove without creating ${claims.length} candidates`;
     return cannot({ code: 'several-replacements', text });
@@ -85,18 +85,18 @@ export async function consolidate(
     command,
     types,
     cheaper: found.cheaper.names,
-    notes: candidateNotes(command),
+    events: candidateEvents(command),
   };
 }
 
 /** For the NodePools that score what is done to them. */
-export const poolApprovals = (views: readonly Evaluation[]): readonly Note[] =>
+export const poolApprovals = (views: readonly Evaluation[]): readonly DisruptionEvent[] =>
   views
     .filter(({ score }) => score !== undefined)
     .map(({ nodePool, text }) => ({ kind: 'ConsolidationApproved', nodePool, message: text }));
 
 /** For the nodes of a command that is being weighed. */
-export const candidateNotes = (command: Command): readonly Note[] =>
+export const candidateEvents = (command: Command): readonly DisruptionEvent[] =>
   command.candidates.map((candidate) => ({
     kind: 'ConsolidationCandidate',
     candidate,

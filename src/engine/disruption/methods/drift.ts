@@ -2,11 +2,11 @@
 import { getCondition, isTrue } from '../../../api/conditions.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import {
+  type DisruptionEvent,
   declined,
   type Method,
   type MethodInput,
   type MethodResult,
-  type Note,
   overBudget,
   verdictOf,
 } from '../method.ts';
@@ -37,7 +37,7 @@ function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
 }
 
 async function decide({ candidates, budgets, simulate }: MethodInput): Promise<MethodResult> {
-  const notes: Note[] = [];
+  const events: DisruptionEvent[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
   for (const candidate of inOrder(candidates)) {
     if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
@@ -49,16 +49,16 @@ async function decide({ candidates, budgets, simulate }: MethodInput): Promise<M
     if (simulation.stranded.size > 0) {
       const reason = strandedReason(simulation.stranded);
       reasons.set(candidate.providerId, reason);
-      notes.push({ kind: 'DisruptionBlocked', candidate, message: reason.text });
+      events.push({ kind: 'DisruptionBlocked', candidate, message: reason.text });
       continue;
     }
     const { claims, plan } = simulation;
     return {
       commands: [{ reason: 'Drifted', candidates: [candidate], replacements: claims, plan }],
       exhausted: false,
-      notes,
+      events,
       reasons,
     };
   }
-  return { commands: [], exhausted: false, notes, reasons };
+  return { commands: [], exhausted: false, events, reasons };
 }

@@ -45,9 +45,9 @@ function filter(candidate: Candidate): FilterVerdict {
 async function decide({ candidates, budgets }: MethodInput): Promise<MethodResult> {
   const { taken, skipped, constrained } = withinBudgets(bySavings(candidates), budgets);
   const reasons = overBudgets(skipped, 'Empty');
-  if (taken.length === 0) return { commands: [], exhausted: !constrained, notes: [], reasons };
+  if (taken.length === 0) return { commands: [], exhausted: !constrained, events: [], reasons };
   const command: Command = { reason: 'Empty', candidates: taken, replacements: [] };
-  return { commands: [command], exhausted: false, notes: [], reasons };
+  return { commands: [command], exhausted: false, events: [], reasons };
 }
 
 /** What is still empty, not expecting pods, and within the budgets as they are by then. */

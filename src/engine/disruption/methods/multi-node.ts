@@ -6,10 +6,10 @@ import { LOOSE, Requirements } from '../../requirements.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsOf } from '../command.ts';
 import {
+  type DisruptionEvent,
   type Method,
   type MethodInput,
   type MethodResult,
-  type Note,
   overBudgets,
   VALIDATION_DELAY_MS,
   withinBudgets,
@@ -38,7 +38,11 @@ export const multiNode: Method = {
 };
 
 interface Search {
-  readonly best?: { readonly command: Command; readonly views: readonly Evaluation[]; readonly notes: readonly Note[] };
+  readonly best?: {
+    readonly command: Command;
+    readonly views: readonly Evaluation[];
+    readonly events: readonly DisruptionEvent[];
+  };
   /** Views on the last batch that was worth it but not to a NodePool's `Balanced` policy. */
   readonly rejected?: readonly Evaluation[];
   /** Views on every batch that was worth it, in the order in which they were looked at. */
@@ -56,14 +60,14 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
   const reasons = overBudgets(skipped, 'Underutilized');
   if (best === undefined) {
-    const notes = poolApprovals(rejected.filter(({ approved }) => approved)); // of those that another pool overruled
-    return { commands: [], exhausted: !constrained, ...timeout, notes, evaluations: rejected, weighed, reasons };
+    const events = poolApprovals(rejected.filter(({ approved }) => approved)); // of those that another pool overruled
+    return { commands: [], exhausted: !constrained, ...timeout, events, evaluations: rejected, weighed, reasons };
   }
   return {
     commands: [best.command],
     exhausted: false,
     ...timeout,
-    notes: [...best.notes, ...poolApprovals(best.views)],
+    events: [...best.events, ...poolApprovals(best.views)],
     evaluations: best.views,
     weighed,
     reasons,
@@ -125,12 +129,12 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
     if (input.elapsedMs() >= TIMEOUT_MS) return { ...found, stoppedAt: high - low + 1 };
     const middle = Math.floor((low + high) / 2);
     const batch = candidates.slice(0, middle + 1);
-    const { command, types = [], cheaper = [], notes } = await consolidate(batch, input);
+    const { command, types = [], cheaper = [], events } = await consolidate(batch, input);
     const narrowed = command && withoutOwnTypes(command, types, cheaper);
     const views = narrowed ? evaluate(narrowed, input.totals) : [];
     found = { ...found, weighed: [...found.weighed, ...views] };
     if (narrowed && isApproved(views)) {
-      found = { ...found, best: { command: narrowed, views, notes } };
+      found = { ...found, best: { command: narrowed, views, events } };
       low = middle + 1;
       continue;
     }

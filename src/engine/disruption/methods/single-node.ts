@@ -3,11 +3,11 @@
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsText, shortText } from '../command.ts';
 import {
+  type DisruptionEvent,
   type Failure,
   type Method,
   type MethodInput,
   type MethodResult,
-  type Note,
   overBudget,
   VALIDATION_DELAY_MS,
   type Validated,
@@ -44,7 +44,7 @@ function interleaved(candidates: readonly Candidate[], unseen: ReadonlySet<strin
 
 async function decide(input: MethodInput): Promise<MethodResult> {
   const { candidates, budgets, totals, elapsedMs } = input;
-  const notes: Note[] = [];
+  const events: DisruptionEvent[] = [];
   const evaluations: Evaluation[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
   const failures: Failure[] = [];
@@ -55,7 +55,7 @@ async function decide(input: MethodInput): Promise<MethodResult> {
     if (elapsedMs() > TIMEOUT_MS) {
       const message = 'abandoning single-node consolidation due to timeout';
       const timeout = { message, fields: { candidates_evaluated: evaluated } };
-      return { commands: [], exhausted: false, timeout, unseenPools: unseen, notes, evaluations, reasons, failures };
+      return { commands: [], exhausted: false, timeout, unseenPools: unseen, events, evaluations, reasons, failures };
     }
     unseen.delete(candidate.nodePool.metadata.name);
     if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
@@ -68,8 +68,8 @@ async function decide(input: MethodInput): Promise<MethodResult> {
       continue;
     }
     evaluated += 1;
-    const { command, reason, notes: more } = await attempt(candidate, input, failures);
-    notes.push(...more);
+    const { command, reason, events: more } = await attempt(candidate, input, failures);
+    events.push(...more);
     if (reason !== undefined) reasons.set(candidate.providerId, reason);
     if (command === undefined) continue;
     const views = evaluate(command, totals);
@@ -78,10 +78,10 @@ async function decide(input: MethodInput): Promise<MethodResult> {
       reasons.set(candidate.providerId, unbalanced(views[0]?.score));
       continue;
     }
-    notes.push(...approvals(views, candidate));
-    return { commands: [command], exhausted: false, unseenPools: unseen, notes, evaluations, reasons, failures };
+    events.push(...approvals(views, candidate));
+    return { commands: [command], exhausted: false, unseenPools: unseen, events, evaluations, reasons, failures };
   }
-  return { commands: [], exhausted: !constrained, unseenPools: new Set(), notes, evaluations, reasons, failures };
+  return { commands: [], exhausted: !constrained, unseenPools: new Set(), events, evaluations, reasons, failures };
 }
 
 /** What cannot be decided about one node must not keep the others from being looked at. */
@@ -90,7 +90,7 @@ async function attempt(candidate: Candidate, input: MethodInput, failures: Failu
     return await consolidate([candidate], input);
   } catch (error) {
     failures.push({ node: candidate.name, error: error instanceof Error ? error.message : String(error) });
-    return { reason: { code: 'failed', text: 'deciding about it failed; the log has the error' }, notes: [] };
+    return { reason: { code: 'failed', text: 'deciding about it failed; the log has the error' }, events: [] };
   }
 }
 
@@ -100,7 +100,7 @@ const unbalanced = (score = 0): Reason<DeclineCode> => ({
   nearestMiss: `score ${score.toFixed(2)}, at least ${THRESHOLD.toFixed(2)} needed`,
 });
 
-const approvals = (views: readonly Evaluation[], candidate: Candidate): readonly Note[] =>
+const approvals = (views: readonly Evaluation[], candidate: Candidate): readonly DisruptionEvent[] =>
   views
     .filter(({ score }) => score !== undefined)
     .map(({ text }) => ({ kind: 'ConsolidationApproved', candidate, message: text }));
@@ -111,8 +111,13 @@ async function validate(command: Command, later: MethodInput): Promise<Validated
   if (failure === undefined) return validated;
   const text = shortText(command);
   const message = `Consolidation rejected: ${text}, reason: ${failure.category} ${savingsText(command)}`;
-  const notes = command.candidates.map(
-    (candidate): Note => ({ kind: 'ConsolidationRejected', candidate, message, dedupe: [text, failure.category] }),
+  const events = command.candidates.map(
+    (candidate): DisruptionEvent => ({
+      kind: 'ConsolidationRejected',
+      candidate,
+      message,
+      dedupe: [text, failure.category],
+    }),
   );
-  return { ...validated, notes };
+  return { ...validated, events };
 }

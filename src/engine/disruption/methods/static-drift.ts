@@ -35,7 +35,7 @@ async function decide({ candidates, budgets, claims, pools }: MethodInput): Prom
       else reasons.set(candidate.providerId, noRoom(name));
     }
   }
-  return { commands, exhausted: false, notes: [], reasons };
+  return { commands, exhausted: false, events: [], reasons };
 }
 
 /** Its budgets, its limit of nodes, or a replacement that is still to take its place. */

@@ -18,7 +18,7 @@ import { Replacement } from '../pricing/price-filter.ts';
 import { byWaste } from '../pricing/worth.ts';
 import { costOf, groupsOf } from './candidate-groups.ts';
 import {
-  candidateNotes,
+  candidateEvents,
   consolidationFilter,
   poolApprovals,
   SPOT_FLEXIBILITY,
@@ -32,7 +32,7 @@ const LEAST_SAVINGS = 0.05;
 const WORTH_KEEPING = 0.98;
 /** Sizes of the sets that are tried. */
 const SIZES = [2, 3, 4, 6, 8, 12, 16, 24];
-/** Sets of each size for which the cheapest nodes are worked out. */
+/** Sets of each size for which the cheapest nodes are computed. */
 const TRIALS_PER_SIZE = 2;
 /** Small nodes are often the cheapest, but each has its own system and daemons to keep up. */
 const NODES_PER_NODE = 2;
@@ -63,11 +63,11 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   for (const set of setsOf(taken, input)) await search.look(set);
   await search.shrink();
   const { best } = search;
-  if (best === undefined) return { commands: [], exhausted: !constrained, notes: [], reasons };
+  if (best === undefined) return { commands: [], exhausted: !constrained, events: [], reasons };
   return {
     commands: [best.command],
     exhausted: false,
-    notes: [...candidateNotes(best.command), ...poolApprovals(best.views)],
+    events: [...candidateEvents(best.command), ...poolApprovals(best.views)],
     evaluations: best.views,
     reasons,
   };

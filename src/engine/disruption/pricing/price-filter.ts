@@ -6,7 +6,7 @@ import { Requirements } from '../../requirements.ts';
 import { ValueSet } from '../../value-set.ts';
 import { PricedTypes, type PriceTable } from '../price-table.ts';
 
-/** A planned claim with the types behind its names. What is asked of it late is worked out late: most come to nothing. */
+/** A planned claim with the types behind its names. What is needed late is computed late: most claims are discarded before. */
 export class Replacement {
   readonly #planned: PlannedClaim;
   readonly #isNarrowed: boolean;
@@ -82,7 +82,7 @@ export class Replacement {
   /**
    * Of spot and on-demand one alone, with the types of which every launch would cost less: a spot launch that fails must
    * not fall through to a dearer on-demand node. On-demand where spot is sold out or not enough for `minValues`, for a
-   * claim for spot would come to nothing. Or what is wrong with both; the same where neither is sold, but reserved is.
+   * claim for spot would find nothing. Or what is wrong with both; the same where neither is sold, but reserved is.
    */
   spotOrOnDemand(usdPerHour: number): Replacement | string {
     if (!this.admits('spot') || !this.admits('on-demand')) return this;

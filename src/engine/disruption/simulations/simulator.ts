@@ -103,7 +103,7 @@ export class Simulator {
     return { nodes: this.#quiet.nodes, exempt: new Set([...this.#quiet.exempt, ...waiting.map(podKey)]) };
   }
 
-  /** Pods may not count on nodes that are not initialised: those may never come to be. */
+  /** Pods may not count on nodes that are not initialised: those may never be. */
   #interpret(plan: Plan, moved: readonly Pod[]): Simulation {
     const problems = new Map([...plan.refusals].map(([key, { text }]) => [key, text]));
     for (const key of plan.notEvaluated) problems.set(key, 'there was no time to find a place for it');

@@ -2,7 +2,7 @@
 import type { CreateFleetError } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import { explainLaunchFailure } from '../../../../src/aws/errors.ts';
-import { type FleetContext, launchError, noteFleetErrors } from '../../../../src/aws/fleet/failures.ts';
+import { type FleetContext, launchError, recordFleetErrors } from '../../../../src/aws/fleet/failures.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { type OfferingKey, UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
 import { CreateFailed, InsufficientCapacity } from '../../../../src/cloud/errors.ts';
@@ -26,7 +26,7 @@ function noted(error: CreateFleetError, overrides: Partial<FleetContext> = {}) {
   const metrics = createMetrics();
   const unavailable = new UnavailableOfferings(clock, silent);
   const told: string[] = [];
-  noteFleetErrors([error], 'fleet-1', {
+  recordFleetErrors([error], 'fleet-1', {
     capacityType: 'on-demand',
     instanceTypes: ['m5.large', 'c5.large'],
     placementGroup: undefined,

@@ -21,7 +21,7 @@ describe('observeEvaluations', () => {
     const metrics = createMetrics();
     const evaluations = [view('a', true), view('b', false)];
     const method = { consolidationType: type } as Method;
-    observeEvaluations(metrics, method, { commands: [], exhausted: false, notes: [], evaluations });
+    observeEvaluations(metrics, method, { commands: [], exhausted: false, events: [], evaluations });
     const text = await metrics.text();
     const series = (name: string, labels: string): RegExp =>
       new RegExp(`karpenter_${name}\\{${labels},policy="Balanced"\\} 1`);

@@ -3,8 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
 import {
   type ClusterSnapshot,
+  enabledMethods,
   METHODS,
-  methodsAsked,
   methodsOf,
   review,
 } from '../../../../src/engine/disruption/review.ts';
@@ -47,10 +47,10 @@ function listener() {
     filter: ({ reschedulablePods }) =>
       reschedulablePods.length > 0
         ? { eligible: true }
-        : { eligible: false, reason: { code: 'empty', text: 'empty' }, isTold: false },
+        : { eligible: false, reason: { code: 'empty', text: 'empty' }, isReported: false },
     decide: async (input) => {
       heard.push(input);
-      return { commands: [], exhausted: true, notes: [] };
+      return { commands: [], exhausted: true, events: [] };
     },
   };
   return { method, heard };
@@ -136,7 +136,7 @@ describe('the methods', () => {
   });
 
   it.each(['thorough', 'compatible'] as const)('leave static NodePools alone without the gate: %s', (consolidation) => {
-    const asked = (staticCapacity: boolean) => methodsAsked({ consolidation, staticCapacity });
+    const asked = (staticCapacity: boolean) => enabledMethods({ consolidation, staticCapacity });
     expect(asked(true)).toEqual(methodsOf(consolidation));
     expect(asked(false)).toEqual(methodsOf(consolidation).filter(({ name }) => name !== 'static drift'));
   });

@@ -218,25 +218,25 @@ describe('emptiness', () => {
       when: 'a pod runs',
       node: stateNode('a', { pods: [web] }),
       disruption: { consolidateAfter: '0s' },
-      is: { isTold: false, reason: { code: 'not-empty' } },
+      is: { isReported: false, reason: { code: 'not-empty' } },
     },
     {
       when: 'it is not consolidatable yet',
       node: stateNode('a', { claim: claim('a') }),
       disruption: { consolidateAfter: '0s' },
-      is: { isTold: false, reason: { code: 'not-consolidatable' } },
+      is: { isReported: false, reason: { code: 'not-consolidatable' } },
     },
     {
       when: 'consolidation is off',
       node: stateNode('a'),
       disruption: { consolidateAfter: 'Never' },
-      is: { isTold: true, reason: { text: 'NodePool "default" has consolidation disabled' } },
+      is: { isReported: true, reason: { text: 'NodePool "default" has consolidation disabled' } },
     },
     {
       when: 'it holds buffer pods',
       node: stateNode('a', { state: { bufferPods: 2 } }),
       disruption: { consolidateAfter: '0s' },
-      is: { isTold: true, reason: { text: 'Node "a" has buffer pods' } },
+      is: { isReported: true, reason: { text: 'Node "a" has buffer pods' } },
     },
   ])('answers $is when $when', ({ node, disruption, is }) => {
     const pools = new Map([['default', { nodePool: pool('default', disruption), instanceTypes: types }]]);

@@ -104,7 +104,7 @@ describe('single-node consolidation', () => {
   });
 
   it('replaces by cheaper types only, and by spot where spot is allowed', async () => {
-    const { commands, notes } = await singleNode.decide(
+    const { commands, events } = await singleNode.decide(
       asking([candidate('a')], () => solved([planned(['m.1', 'm.2', 'm.4', 'm.8', 'm.16'])])),
     );
     expect(commands[0]?.replacements[0]?.instanceTypes).toEqual(['m.1', 'm.2', 'm.4', 'm.8']);
@@ -113,7 +113,7 @@ describe('single-node consolidation', () => {
       operator: 'In',
       values: ['spot'],
     });
-    expect(notes.map(({ kind }) => kind)).toContain('ConsolidationCandidate');
+    expect(events.map(({ kind }) => kind)).toContain('ConsolidationCandidate');
   });
 
   const demanding = (claim: PlannedClaim, minValues: number): PlannedClaim => ({
@@ -162,11 +162,11 @@ describe('single-node consolidation', () => {
   it('leaves the node alone when neither spot nor on-demand alone is enough for minValues', async () => {
     const claim = demanding(planned(['m.1', 'm.2', 'm.4', 'm.8']), 3);
     const simulate = () => solved([claim], [], soldAsSpot(['m.4', 'm.8']));
-    const { commands, notes } = await singleNode.decide(
+    const { commands, events } = await singleNode.decide(
       asking([candidate('a')], simulate, { consolidation: 'thorough' }),
     );
     expect(commands).toEqual([]);
-    expect(notes[0]?.message).toMatch(/^Filtering by price: minValues requirement is not met/);
+    expect(events[0]?.message).toMatch(/^Filtering by price: minValues requirement is not met/);
   });
 
   it.each([
@@ -186,9 +186,9 @@ describe('single-node consolidation', () => {
       text: "Can't replace with a cheaper node",
     },
   ])('leaves the node alone when $when', async ({ simulation, text }) => {
-    const { commands, notes, exhausted } = await singleNode.decide(asking([candidate('a')], () => simulation));
+    const { commands, events, exhausted } = await singleNode.decide(asking([candidate('a')], () => simulation));
     expect(commands).toEqual([]);
-    expect(notes).toMatchObject([{ kind: 'Unconsolidatable', message: text }]);
+    expect(events).toMatchObject([{ kind: 'Unconsolidatable', message: text }]);
     expect(exhausted).toBe(true);
   });
 
@@ -293,7 +293,7 @@ describe('single-node consolidation', () => {
       asking(candidates, () => solved()),
     );
     expect(result?.failure?.category).toBe(category);
-    expect(result?.notes).toMatchObject([{ kind: 'ConsolidationRejected' }]);
+    expect(result?.events).toMatchObject([{ kind: 'ConsolidationRejected' }]);
   });
 
   it('withdraws the command when the pods would now need a node', async () => {
@@ -456,7 +456,7 @@ describe('the Balanced policy', () => {
     ];
     const all = scene.flatMap((node) => described(node, members, NOW) ?? []);
     const moved = all.filter(({ name }) => name !== 'b');
-    const { commands, evaluations, notes } = await multiNode.decide(
+    const { commands, evaluations, events } = await multiNode.decide(
       asking(moved, () => solved(), {
         totals: poolTotals(scene, all, members),
         pools: members,
@@ -466,7 +466,7 @@ describe('the Balanced policy', () => {
     expect(commands).toEqual([]);
     const views = new Map(evaluations?.map(({ nodePool, approved }) => [nodePool.metadata.name, approved]));
     expect(Object.fromEntries(views)).toEqual({ default: false, lean: true });
-    expect(notes).toMatchObject([{ kind: 'ConsolidationApproved', nodePool: { metadata: { name: 'lean' } } }]);
+    expect(events).toMatchObject([{ kind: 'ConsolidationApproved', nodePool: { metadata: { name: 'lean' } } }]);
   });
 
   it('does not score other policies, and refuses a move of nothing', () => {

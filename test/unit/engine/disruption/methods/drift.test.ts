@@ -39,8 +39,8 @@ async function decided(
       return simulate(gone?.name ?? '', options);
     },
   });
-  const { commands, notes, reasons } = await drift.decide(question);
-  return { taken: commands.flatMap(({ candidates: own }) => own.map(({ name }) => name)), asked, notes, reasons };
+  const { commands, events, reasons } = await drift.decide(question);
+  return { taken: commands.flatMap(({ candidates: own }) => own.map(({ name }) => name)), asked, events, reasons };
 }
 
 describe('drift', () => {
@@ -67,9 +67,9 @@ describe('drift', () => {
       ['b', solved(['default/b-0'])],
       ['d', solved()],
     ]);
-    const { taken, asked, notes, reasons } = await decided(all, (name) => answers.get(name), { default: 9, other: 0 });
+    const { taken, asked, events, reasons } = await decided(all, (name) => answers.get(name), { default: 9, other: 0 });
     expect({ taken, asked }).toEqual({ taken: ['d'], asked: ['a', 'b', 'd'] });
-    expect(notes).toMatchObject([{ kind: 'DisruptionBlocked', candidate: { name: 'b' } }]);
+    expect(events).toMatchObject([{ kind: 'DisruptionBlocked', candidate: { name: 'b' } }]);
     expect([...(reasons ?? [])].map(([id, { code }]) => [id, code])).toEqual([
       ['aws:///b', 'pods-stranded'],
       ['aws:///c', 'budget'],

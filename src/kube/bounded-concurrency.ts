@@ -1,5 +1,5 @@
 /** Works on all items, at most `limit` at once. All of them are tried; then the failures are thrown together. */
-export async function inBatches<T>(
+export async function withBoundedConcurrency<T>(
   items: readonly T[],
   limit: number,
   work: (item: T) => Promise<void>,

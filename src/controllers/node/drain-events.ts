@@ -5,8 +5,8 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import { FAILED_DRAINING } from '../../observe/events/nodes.ts';
 
 /**
- * A drain that goes on for a while. How many pods wait and what holds one of them back are told apart: the number is
- * known first, each second, and would otherwise keep the reason from ever being told.
+ * A drain that goes on for a while. The number of pods that wait and what holds one of them back are separate events: the
+ * number is known first, each second, and would otherwise keep the reason from ever being published.
  */
 export const failedDraining = (node: Node, about: 'waiting' | 'budget', obstacle: string): EventNote =>
   eventOf(FAILED_DRAINING, node, {

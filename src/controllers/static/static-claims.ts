@@ -1,11 +1,11 @@
-/** The claims of a static NodePool by what is to become of them. */
+/** The claims of a static NodePool, by whether they stay. */
 import { isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 
-export interface Census {
+export interface StaticClaims {
   /** Those that stay. */
   readonly active: readonly NodeClaim[];
   /** Number of those that a disruption command replaces. */
@@ -20,7 +20,11 @@ type Sources = Pick<Deps, 'cluster'> & { readonly queue: Pick<DisruptionQueue, '
  * Counts also what this process created or deleted a moment ago. A claim that is marked for disruption counts as pending
  * from the mark on, which is written before the claim that replaces it: no count ever sees both as active.
  */
-export function census({ cluster, queue }: Sources, pool: NodePool, deleted: (claim: NodeClaim) => boolean): Census {
+export function staticClaims(
+  { cluster, queue }: Sources,
+  pool: NodePool,
+  deleted: (claim: NodeClaim) => boolean,
+): StaticClaims {
   const active: NodeClaim[] = [];
   let pending = 0;
   let deleting = 0;
