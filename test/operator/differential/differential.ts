@@ -312,6 +312,7 @@ export class Differential {
 
   /** Conditions are computed, claims are nodes or gone, pods that can be bound are bound. */
   async #settled(): Promise<void> {
+    let seen = 'nothing yet';
     await this.#until('a world at rest', async () => {
       const [pools, classes, claims, overlays, buffers] = await Promise.all([
         this.#scenario.kube.list(NODE_POOL),
@@ -321,7 +322,12 @@ export class Differential {
         this.#scenario.kube.list(CAPACITY_BUFFER),
       ]);
       const objects: readonly KubeObject[] = [...pools.items, ...classes.items, ...overlays.items, ...buffers.items];
-      return objects.every(isJudged) && claims.every(isDone) && claims.length >= replicasIn(pools.items);
+      if (!objects.every(isJudged) || !claims.every(isDone) || claims.length < replicasIn(pools.items)) return false;
+      // kube-scheduler binds pods in its own time
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      const before = seen;
+      seen = (await this.#waiting()).map(podKey).join();
+      return seen === before;
     });
   }
 
