@@ -83,6 +83,9 @@ interface Given {
   readonly nowMs: number;
 }
 
+/** The operator decided before all was there that it was to decide on: it shows nothing of either. */
+class Overtaken extends Error {}
+
 /** What differs, in words; empty when command line and operator agree. */
 export type Differences = readonly string[];
 
@@ -135,6 +138,16 @@ export class Differential {
 
   /** Plays one cluster and clears it away. @throws Error when the world does not come to rest */
   async play(cluster: RandomCluster): Promise<Differences> {
+    for (let tries = 3; ; tries--) {
+      try {
+        return await this.#playOnce(cluster);
+      } catch (error) {
+        if (!(error instanceof Overtaken) || tries <= 1) throw error;
+      }
+    }
+  }
+
+  async #playOnce(cluster: RandomCluster): Promise<Differences> {
     try {
       const bought = await this.#provisioning(cluster);
       return cluster.disrupts && bought.length === 0 ? await this.#disruption(cluster) : bought;
@@ -189,7 +202,7 @@ export class Differential {
     const found = this.#solves.slice(since).find((solved) => pods.some((pod) => solved.pods.has(pod)));
     if (found !== undefined) {
       const missing = pods.filter((pod) => !found.pods.has(pod));
-      if (missing.length > 0) throw new Error(`the operator solved for a part of the pods, without ${missing}`);
+      if (missing.length > 0) throw new Overtaken(`the operator solved for a part of the pods, without ${missing}`);
       return found.plan;
     }
     const lines = this.#scenario.log.slice(logSince);
