@@ -1,8 +1,7 @@
 /** `karpenter local`: a cluster and an AWS on loopback addresses, until it is interrupted. */
-import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { World } from '../local/world.ts';
+import { writeLocalKubeconfig } from './local-kubeconfig.ts';
 import { machineSpeedOption, machinesAt, positive } from './machines.ts';
 
 interface LocalOptions {
@@ -10,7 +9,7 @@ interface LocalOptions {
   readonly machineSpeed: number;
   readonly kubePort?: number;
   readonly awsPort?: number;
-  readonly kubeconfig: string;
+  readonly kubeconfig?: string;
   readonly clusterName: string;
   readonly region?: string;
   readonly systemNodes: number;
@@ -36,7 +35,7 @@ export function localCommand(): Command {
     )
     .option('--kube-port <port>', 'port of the Kubernetes API; any free one by default', whole)
     .option('--aws-port <port>', 'port of the AWS endpoints; any free one by default', whole)
-    .option('--kubeconfig <file>', 'where to write the kubeconfig', 'karpenter-local.kubeconfig')
+    .option('--kubeconfig <file>', 'where to write the kubeconfig; by default karpenter-local.kubeconfig')
     .option('--cluster-name <name>', 'name of the cluster', 'local')
     .option('--region <region>', 'AWS region')
     .option('--system-nodes <count>', "nodes from the start, for the operator's own and other system pods", whole, 1)
@@ -100,8 +99,7 @@ async function local(options: LocalOptions): Promise<void> {
     log: (message) => process.stderr.write(`${message}\n`),
   });
   try {
-    const kubeconfig = resolve(options.kubeconfig);
-    await writeFile(kubeconfig, world.kube.kubeconfig(), { mode: 0o600 });
+    const kubeconfig = await writeLocalKubeconfig(options.kubeconfig, world.kube);
     process.stdout.write(`${exportLines({ ...world.env(), KUBECONFIG: kubeconfig }).join('\n')}\n`);
     if (timeScale !== 1) process.stderr.write(`note: ${OUT_OF_STEP}\n`);
     if (!quiet) process.stdout.write(advice(world));
