@@ -391,13 +391,15 @@ const withClosedBudgets = (object: KubeObject): KubeObject => {
   return { ...object, spec: { ...spec, disruption: { ...spec.disruption, budgets: [{ nodes: '0' }] } } } as KubeObject;
 };
 
+/** By the last of the conditions that its controllers set: of a buffer, that room was looked for. */
 function isJudged(object: KubeObject): boolean {
   const { conditions = [] } =
     (object as { readonly status?: { readonly conditions?: readonly Condition[] } }).status ?? {};
   const { generation } = object.metadata;
-  const [first] = conditions.filter(({ type }) => type === 'Ready' || type === 'ReadyForProvisioning');
-  return first !== undefined && first.status !== 'Unknown' && (first.observedGeneration ?? generation) === generation;
+  const last = conditions.find(({ type }) => type === (object.kind === 'CapacityBuffer' ? 'Provisioning' : 'Ready'));
+  return last !== undefined && last.status !== 'Unknown' && (last.observedGeneration ?? generation) === generation;
 }
+
 interface Condition {
   readonly type: string;
   readonly status: string;
