@@ -334,7 +334,10 @@ export class Differential {
         this.#scenario.kube.list(NODE_OVERLAY),
         this.#scenario.kube.list(CAPACITY_BUFFER),
       ]);
-      const objects: readonly KubeObject[] = [...pools.items, ...classes.items, ...overlays.items, ...buffers.items];
+      // room for buffers is looked for where some NodePool may buy nodes
+      const isLooking = pools.items.some((pool) => isTrue(pool, 'Ready') && pool.spec.replicas === undefined);
+      const looked = isLooking ? buffers.items : [];
+      const objects: readonly KubeObject[] = [...pools.items, ...classes.items, ...overlays.items, ...looked];
       if (!objects.every(isJudged) || !claims.every(isDone) || claims.length < replicasIn(pools.items)) return false;
       // kube-scheduler binds pods in its own time
       await new Promise((resolve) => setTimeout(resolve, 40));
