@@ -314,13 +314,13 @@ function instanceControllers(context: Context, parts: Parts, provider: Ec2Provid
 
 function offeringControllers(
   { settings, informers, events, metrics }: Context,
-  { types, shifts }: Parts,
+  { types, shifts, pricing }: Parts,
   { provider, report }: { readonly provider: Ec2Provider; readonly report: AwsProvider['offerings'] },
 ): readonly Controller[] {
   return [
     instanceTypesController(types),
     memoryDiscovery(informers, types),
-    offeringMetrics(informers, provider, metrics, settings.featureGates.reservedCapacity),
+    offeringMetrics({ informers, provider, metrics, pricing, withReserved: settings.featureGates.reservedCapacity }),
     offeringsWatch({ informers, events, report, version: () => types.offeringsVersion }),
     ...(shifts === undefined ? [] : [zonalShiftController(shifts, informers, events)]),
   ];

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
+import { messageOf } from './objects/errors.ts';
 
 const DEFAULT = 'karpenter-local.kubeconfig';
 const LOOK_MS = 1_000;
@@ -26,8 +27,20 @@ export async function writeLocalKubeconfig(
     );
   }
   const file = other === undefined ? first : resolve(`karpenter-local-${new URL(url).port}.kubeconfig`);
-  await writeFile(file, kubeconfig(), { mode: 0o600 });
+  await write(file, kubeconfig());
   return file;
+}
+
+/** @throws Error that names the file and the way out */
+async function write(kubeconfig: string, text: string): Promise<void> {
+  try {
+    await writeFile(kubeconfig, text, { mode: 0o600 });
+  } catch (error) {
+    throw new Error(
+      `the kubeconfig cannot be written to ${kubeconfig} (${messageOf(error)}); name a file in a folder that is there with --kubeconfig`,
+      { cause: error },
+    );
+  }
 }
 
 /** The server that a kubeconfig names, when it answers. */

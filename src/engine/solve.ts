@@ -14,6 +14,7 @@ import type { Claim } from './solver/claim.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import type { Amounts } from './solver/dimensions.ts';
 import { finalise } from './solver/finalise.ts';
+import { noPools } from './solver/misfits.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
 import type { PodClass, PodClasses } from './solver/pod-class.ts';
@@ -27,7 +28,6 @@ import { Topology } from './topology/topology.ts';
 import type { Volumes } from './volumes.ts';
 
 const NONE: ReadonlySet<string> = new Set();
-const NO_POOLS: PodRefusal = { code: 'no-pools', text: 'no dynamic nodepools found' };
 
 /** How a solve departs from the snapshot that it was prepared for. */
 export interface Variation {
@@ -56,7 +56,7 @@ export const solve = (snapshot: Snapshot, options: SolveOptions): Plan => prepar
 /** Compiles a snapshot for many solves of it. Memory grows with the kinds of pods that the solves bring along. */
 export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
   if (snapshot.pools.length === 0)
-    return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods) };
+    return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods, snapshot.idlePools) };
   const common = new CompiledSnapshot(snapshot, options);
   return {
     solve: (variation = {}, limits = options) => new VariationSolve(common, variation, limits).plan(),
@@ -157,7 +157,7 @@ class VariationSolve {
   }
 
   #newScheduler(topology: Topology, nodes: Nodes, tieBreak: TieBreak): Scheduler {
-    const { snapshot, templates } = this.#common;
+    const { snapshot, templates, idlePools } = this.#common;
     return new Scheduler({
       classes: this.#classes,
       topology,
@@ -167,6 +167,7 @@ class VariationSolve {
       lowerMinValues: !this.#strictMinValues,
       tieBreak,
       reservations: new Reservations(snapshot.pools, this.#options.reservedMode),
+      idlePools,
     });
   }
 
@@ -193,8 +194,9 @@ function* nodesWithout(nodes: readonly StateNode[], leaving: ReadonlySet<string>
   for (const node of nodes) if (!leaving.has(node.providerId)) yield node;
 }
 
-function nothing(pods: readonly Pod[]): Plan {
-  const refusals = new Map(pods.map((pod) => [podKey(pod), NO_POOLS]));
+function nothing(pods: readonly Pod[], idle: Snapshot['idlePools'] = []): Plan {
+  const refusal = noPools(idle);
+  const refusals = new Map(pods.map((pod) => [podKey(pod), refusal]));
   return { claims: [], placements: [], refusals, notEvaluated: [], emptyPools: [] };
 }
 

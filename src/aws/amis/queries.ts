@@ -51,11 +51,11 @@ interface AliasParameter extends Parameter {
   readonly variants: readonly (readonly Requirement[])[];
 }
 
-const WINDOWS: Readonly<Record<string, readonly [year: string, build: string]>> = {
+const WINDOWS = {
   Windows2019: ['2019', '10.0.17763'],
   Windows2022: ['2022', '10.0.20348'],
   Windows2025: ['2025', '10.0.26100'],
-};
+} as const;
 
 /** SSM parameters that hold an alias's images, for a cluster of version `major.minor`. */
 export function aliasParameters({ family, version }: Alias, cluster: string): readonly AliasParameter[] {
@@ -101,9 +101,12 @@ export function aliasParameters({ family, version }: Alias, cluster: string): re
         parameter(path('-nvidia', 'arm64'), NVIDIA),
       ];
     }
-    default: {
-      const [year, build] = WINDOWS[family] ?? [];
-      if (year === undefined || build === undefined) return [];
+    case 'Custom':
+      return [];
+    case 'Windows2019':
+    case 'Windows2022':
+    case 'Windows2025': {
+      const [year, build] = WINDOWS[family];
       const name = `/aws/service/ami-windows-latest/Windows_Server-${year}-English-Core-EKS_Optimized-${cluster}/image_id`;
       const only: readonly Requirement[] = [
         { key: OS_LABEL, operator: 'In', values: ['windows'] },

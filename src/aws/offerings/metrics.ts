@@ -11,6 +11,7 @@ import type { Informers } from '../../kube/client.ts';
 import { after, type KeyedWorker } from '../../kube/reconciler.ts';
 import { combined } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
+import type { Pricing } from '../pricing/pricing.ts';
 
 const PERIOD_MS = 60_000;
 /** All are collected together: a series speaks of every NodePool. */
@@ -49,12 +50,23 @@ const isReady = (object: KubeObject | undefined): boolean => object !== undefine
 const isResolved = (informers: Informers, { spec }: NodePool): boolean =>
   isReady(informers.store(EC2_NODE_CLASS).get({ name: spec.template.spec.nodeClassRef.name }));
 
-export const offeringMetrics = (
-  informers: Informers,
-  provider: CloudProvider,
-  metrics: AwsMetrics,
-  withReserved: boolean,
-): KeyedWorker => ({
+export interface OfferingMetricsOptions {
+  readonly informers: Informers;
+  readonly provider: CloudProvider;
+  readonly metrics: AwsMetrics;
+  /** Says which types have an estimate for a price. */
+  readonly pricing: Pick<Pricing, 'estimated'>;
+  /** Show reserved offerings also where there are none. */
+  readonly withReserved: boolean;
+}
+
+export const offeringMetrics = ({
+  informers,
+  provider,
+  metrics,
+  pricing,
+  withReserved,
+}: OfferingMetricsOptions): KeyedWorker => ({
   name: 'cloudprovider.metrics',
   keyed: true,
   concurrency: 1,
@@ -80,6 +92,8 @@ export const offeringMetrics = (
       metrics.offeringAvailable.set(labels, available ? 1 : 0);
       metrics.offeringPrice.set(labels, price);
     }
+    metrics.priceEstimated.reset();
+    for (const instance_type of pricing.estimated) metrics.priceEstimated.set({ instance_type }, 1);
     if (failed.length > 0) throw combined('resolving instance types', failed);
     return after(PERIOD_MS);
   },

@@ -76,6 +76,12 @@ export const CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_PRICE_ESTIMATE = gauge({
   labels: OFFERING_LABELS,
 });
 
+export const CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED = gauge({
+  name: 'karpenter_cloudprovider_instance_type_price_estimated',
+  help: '1 for each instance type whose on-demand price AWS could not be asked and the built-in table does not have',
+  labels: ['instance_type'],
+});
+
 export const CLOUDPROVIDER_INSTANCE_LAUNCH_FAILURES = counter({
   name: 'karpenter_cloudprovider_instance_launch_failures_total',
   help: 'Errors of fleet launches',

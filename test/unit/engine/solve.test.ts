@@ -160,7 +160,10 @@ describe('pools', () => {
       pendingPods: [pod('web')],
     });
     expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: false }]);
-    expect(refusalText(plan, 'web')).toBe('nodepool requirements filtered out all available instance types');
+    expect(refusalText(plan, 'web')).toBe(
+      'nodepool requirements filtered out all available instance types; NodePool default takes no part ' +
+        '(no-instance-types): its requirements leave no instance type that can be bought',
+    );
   });
 
   it('keep to their limits, the nodes of this plan included at their worst', () => {

@@ -37,14 +37,17 @@ function running() {
       return [instanceType(metadata.name)];
     },
   } as unknown as CloudProvider;
-  const controllers = [offeringMetrics(informers, provider, awsMetrics(metrics), false)];
+  const pricing = { estimated: new Set<string>() };
+  const controllers = [
+    offeringMetrics({ informers, provider, metrics: awsMetrics(metrics), pricing, withReserved: false }),
+  ];
   const stop = new AbortController();
   runControllers({ controllers, informers, clock, log, metrics, signal: stop.signal });
   const put = (name: string, status: 'True' | 'False'): void =>
     store(NODE_POOL).put(withReady({ ...nodePoolOf(), metadata: { name } }, status));
   const putClass = (status: 'True' | 'False'): void =>
     store(EC2_NODE_CLASS).put(withReady(nodeClassOf('test'), status));
-  return { clock, asked, put, putClass, text: () => metrics.text() };
+  return { clock, asked, estimated: pricing.estimated, put, putClass, text: () => metrics.text() };
 }
 
 describe('offering metrics', () => {
@@ -78,5 +81,18 @@ describe('offering metrics', () => {
     expect(world.asked).toHaveLength(before);
     await world.clock.advance(61_000);
     expect(world.asked).toHaveLength(before + 2);
+  });
+
+  it('mark the types whose price is an estimate, for as long as it is one', async () => {
+    const world = running();
+    world.estimated.add('m8azn.large');
+    world.putClass('True');
+    world.put('first', 'True');
+    await world.clock.settle();
+    const marked = 'karpenter_cloudprovider_instance_type_price_estimated{instance_type="m8azn.large"} 1';
+    expect(await world.text()).toContain(marked);
+    world.estimated.clear();
+    await world.clock.advance(61_000);
+    expect(await world.text()).not.toContain(marked);
   });
 });
