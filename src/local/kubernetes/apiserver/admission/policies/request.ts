@@ -1,7 +1,6 @@
 /** A request as admission looks at it. */
 import { celValue } from '../../../../../api/schema/cel.ts';
-import type { Core } from '../../core.ts';
-import { USER } from '../../http/reviews.ts';
+import { type Core, USER } from '../../core.ts';
 import type { ApiObject, Json } from '../../json.ts';
 import type { Resource } from '../../resources/registry.ts';
 
