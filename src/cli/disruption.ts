@@ -86,7 +86,7 @@ export async function sceneOf(
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints } = options;
-  const world = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
+  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
   const { allPools, notes, unknown } = world;
   const solving: SolveOptions = {
     preferencePolicy,

@@ -108,6 +108,7 @@ interface Flags extends ScenarioOptions {
   readonly namespace: string;
   /** An operator that is asked whether it holds the pod back. */
   readonly server?: string;
+  readonly featureGates?: string;
   readonly now?: number;
   readonly output: Format;
 }
@@ -122,6 +123,7 @@ export function explainPod(): Command {
       `the operator to ask, by its metrics port, whether it holds the pod back (default without -f: "${DEFAULT_SERVER}")`,
     );
   return withScenario(command)
+    .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as NodeOverlay=true")
     .addOption(outputOption())
     .addHelpText(
       'after',

@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
+import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
@@ -21,6 +22,8 @@ export interface SimulateOptions extends ScenarioOptions {
   readonly preferencePolicy?: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
   readonly packing?: SolveOptions['packing'];
+  /** The operator's, as `Name=true,Other=false`. */
+  readonly featureGates?: string;
 }
 
 export interface SimulateResult {
@@ -38,14 +41,16 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
   const defaultConstraints = defaultConstraintsOf(options);
   const { types, notes: ofTypes, unknown } = typesNoting(options);
   const instanceTypes = await types(manifests, nowMs);
-  const world = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
+  const gates = parseGates('--feature-gates', options.featureGates ?? '');
+  const featureGates = Object.fromEntries(gates);
+  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
   const { snapshot, waiting, notes } = world;
   const plan = solve(
     { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },
     {
       preferencePolicy: options.preferencePolicy ?? 'Respect',
       minValuesPolicy: options.minValuesPolicy ?? 'Strict',
-      reservedMode: 'strict',
+      reservedMode: (featureGates.ReservedCapacity ?? true) ? 'strict' : 'off',
       ignoreDraRequests: true,
       packing: options.packing ?? 'cheapest',
     },
@@ -57,7 +62,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
     }),
     snapshot,
     waiting,
-    notes: [...ofTypes, ...notes],
+    notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...notes],
   };
 }
 
@@ -66,7 +71,6 @@ interface Flags extends SimulateOptions {
   readonly now?: number;
   readonly disruption?: boolean;
   readonly options?: string;
-  readonly featureGates?: string;
 }
 
 /** Policies that were not asked for on the command line are left to the file of `--options`. */
@@ -113,17 +117,14 @@ export function simulateCommand(): Command {
         .choices(['thorough', 'compatible'])
         .default('thorough'),
     )
-    .option(
-      '--feature-gates <gates>',
-      "the operator's FEATURE_GATES for --disruption, such as SpotToSpotConsolidation=true",
-    )
+    .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
     .option('--options <file>', 'JSON file with now, featureGates and policies for --disruption')
     .action(async (flags: Flags) => {
       if (flags.filename.length === 0)
         command.error('error: name at least one file or folder with -f, or - for standard input');
       const { now } = flags;
       if (flags.disruption) return runDisruption(command, flags);
-      for (const name of ['options', 'featureGates', 'consolidation'])
+      for (const name of ['options', 'consolidation'])
         if (command.getOptionValueSource(name) === 'cli')
           command.error(`error: ${spelled(name)} goes with --disruption`);
       const { simulation, snapshot, notes } = await simulate({

@@ -1,5 +1,6 @@
 /** Turns planned claims into NodeClaim objects. */
 
+import { formatDuration, parseDuration } from '../api/duration.ts';
 import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
@@ -89,7 +90,10 @@ export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
       resources: { requests: quantityList(planned.requests) },
       ...(taints === undefined ? {} : { taints }),
       ...(startupTaints === undefined ? {} : { startupTaints }),
-      ...(terminationGracePeriod === undefined ? {} : { terminationGracePeriod }),
+      // Written as Karpenter writes it, whatever the NodePool's form: people and tools compare texts.
+      ...(terminationGracePeriod === undefined
+        ? {}
+        : { terminationGracePeriod: formatDuration(parseDuration(terminationGracePeriod)) }),
       ...(expireAfter === undefined ? {} : { expireAfter }),
     },
   };

@@ -63,6 +63,8 @@ export interface ScenarioOptions extends WorldOptions {
   readonly simulations?: SimulationRunner;
   /** Default: in the test's thread. */
   readonly solver?: Solver;
+  /** Real time between two looks of `until`, in milliseconds. Default 50. */
+  readonly pollMs?: number;
   /** False: the test starts operators itself. Default true. */
   readonly operator?: boolean;
 }
@@ -215,7 +217,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
         if (seen) return seen as Exclude<typeof seen, false | undefined>;
         if (clock.calmMs() - started > patienceMs)
           throw new Error(`no ${what} after ${patienceMs / 1000} s\n${await describeWorld(scenario)}`);
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await new Promise((resolve) => setTimeout(resolve, options.pollMs ?? 50));
       }
     },
     speed: (factor) => clock.speed(factor),

@@ -54,7 +54,8 @@ export const takenOver: Readonly<Record<string, Json>> = Object.fromEntries(
 const CA_SHIFT = 13_728_408_170_730_661_446n;
 const HASH = 'karpenter.k8s.aws/ec2nodeclass-hash';
 
-const rehashed = <T extends { readonly annotations: Readonly<Record<string, string>> }>(metadata: T): T => ({
+/** Metadata with the hash that it has in this cluster. */
+export const rehashed = <T extends { readonly annotations: Readonly<Record<string, string>> }>(metadata: T): T => ({
   ...metadata,
   annotations: { ...metadata.annotations, [HASH]: String(BigInt(metadata.annotations[HASH] ?? '') ^ CA_SHIFT) },
 });
@@ -106,7 +107,7 @@ function catalogue(): NonNullable<AwsOptions['catalogue']> {
 }
 
 /** The account as it was before any node. */
-function seedAccount({ seed }: LocalAws): void {
+export function seedAccount({ seed }: LocalAws): void {
   const { vpc, subnets, securityGroups, images, ssmParameters, roles, instanceProfiles, cluster } = recordedWorld;
   seed.vpc({ id: vpc });
   for (const { id, zone, cidr, mapPublicIpOnLaunch, tags } of subnets)

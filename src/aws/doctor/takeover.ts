@@ -17,6 +17,7 @@ import {
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { nodePoolErrors } from '../../api/nodepool-validation.ts';
+import { own } from '../../api/own.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { HttpKubeClient } from '../../kube/http.ts';
 import { leftovers } from './beta.ts';
@@ -26,6 +27,8 @@ import { type Finding, fine, problem, warning } from './finding.ts';
 const SUBJECT = 'takeover';
 const LEASE_NAME = 'karpenter-leader-election';
 const LEASE_SECONDS = 15;
+/** Of alpha versions. */
+const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';
 
 /** Minor versions of Karpenter 1.x whose objects are known to be taken over as they are. */
 const KNOWN_MINORS = { first: 1, last: 14 };
@@ -115,7 +118,7 @@ function leaders(leases: readonly Lease[], nowMs: number): readonly Finding[] {
   return lease === undefined ? [] : [fine('Lease', `held: ${text(lease)}`)];
 }
 
-const annotation = ({ metadata }: KubeObject, key: string): string | undefined => metadata.annotations?.[key];
+const annotation = ({ metadata }: KubeObject, key: string): string | undefined => own(metadata.annotations, key);
 
 /** Some names, and how many more there are. */
 function listed(objects: readonly KubeObject[], most = 3): string {
@@ -202,7 +205,8 @@ function oldNodes(nodes: readonly Node[]): readonly Finding[] {
       ),
     );
   const alpha = nodes.filter(
-    ({ metadata: { labels = {} } }) => 'karpenter.sh/provisioner-name' in labels && !(NODEPOOL_LABEL in labels),
+    ({ metadata: { labels } }) =>
+      own(labels, PROVISIONER_LABEL) !== undefined && own(labels, NODEPOOL_LABEL) === undefined,
   );
   if (alpha.length > 0)
     findings.push(

@@ -26,6 +26,7 @@ import { bufferPods } from './buffers.ts';
 import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
+import { behindGates, type KnownGates } from './gated-kinds.ts';
 import { NodeClasses } from './node-classes.ts';
 import { underOverlays } from './overlays.ts';
 import { type ReadPool, readPools } from './pools.ts';
@@ -51,6 +52,7 @@ export interface World {
 export interface WorldOptions {
   readonly instanceTypes: (nodePool: NodePool) => readonly InstanceType[];
   readonly nowMs: number;
+  readonly featureGates?: KnownGates;
   /** Default topology spread constraints of the cluster's scheduler. */
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
 }
@@ -67,7 +69,8 @@ const KNOWN_KINDS = new Set(
 );
 const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job']);
 
-export function worldOf(manifests: readonly Manifest[], options: WorldOptions): World {
+export function worldOf(given: readonly Manifest[], options: WorldOptions): World {
+  const { open: manifests, notes: gateNotes } = behindGates(given, options.featureGates);
   const ignored = manifests
     .filter(({ object }) => !KNOWN_KINDS.has(object.kind))
     .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored${meant(object.kind)}`);
@@ -85,7 +88,7 @@ export function worldOf(manifests: readonly Manifest[], options: WorldOptions): 
   const takesPart = ({ nodePool }: PoolInput): boolean =>
     !idle.some((each) => each.nodePool === nodePool.metadata.name);
   return {
-    notes: [...ignored, ...unknownFields(manifests), ...notes, ...known.notes, ...buffered.notes],
+    notes: [...ignored, ...gateNotes, ...unknownFields(manifests), ...notes, ...known.notes, ...buffered.notes],
     unknown,
     allPools,
     waiting: pods.filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isProvisionable(pod)),

@@ -37,7 +37,7 @@ interface Piece {
 /** A name such as that of an EC2 node is broken after dots and dashes, and in the middle only when it has none. */
 function pieces(word: string, width: number): readonly Piece[] {
   if (word.length <= width) return [{ text: word, glued: false }];
-  const parts = (word.match(/[^-./,:=]*[-./,:=]+|[^-./,:=]+/g) ?? [word]).flatMap((part) => cut(part, width));
+  const parts = word.split(/(?<=[-./,:=])(?![-./,:=])/).flatMap((part) => cut(part, width));
   return parts.map((text, at) => ({ text, glued: at > 0 }));
 }
 

@@ -79,6 +79,12 @@ function requirements(roll: Dice): readonly Requirement[] {
   return found;
 }
 
+/** Of static NodePools, whose launches are tried without end: the cluster would never come to rest. */
+const MODEST: readonly Requirement[] = [
+  { key: CAPACITY_LABEL, operator: 'In', values: ['on-demand'] },
+  { key: CPU_LABEL, operator: 'In', values: ['2', '4'] },
+];
+
 /** Parts of a NodePool that a later change takes up again. */
 interface PoolParts {
   readonly name: string;
@@ -119,8 +125,7 @@ function poolParts(roll: Dice, name: string, classes: readonly string[]): PoolPa
   return {
     name,
     nodeClass: roll.pick(classes),
-    // the launch of a static node may find fewer types than its minValues ask for, and is then tried without end
-    requirements: requirements(roll).filter(({ minValues }) => !isStatic || minValues === undefined),
+    requirements: isStatic ? MODEST : requirements(roll),
     spec: {
       ...(isStatic ? { replicas: roll.upTo(1) } : oneIn(roll, 2) && { weight: 1 + roll.upTo(3) }),
       ...(!isStatic && oneIn(roll, 4) && { limits: { cpu: String(4 + roll.upTo(12)) } }),
@@ -176,7 +181,6 @@ function podsOf(roll: Dice, app: string, pools: readonly string[]): readonly Kub
       namespace: 'default',
       labels: { app },
       ...(isGuarded && { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }),
-      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: app, uid: `uid-${app}`, controller: true }],
     },
     spec: {
       terminationGracePeriodSeconds: 0,

@@ -50,6 +50,41 @@ const idle = ({ snapshot }: World): unknown => snapshot.idlePools;
 const active = ({ snapshot }: World): readonly string[] =>
   snapshot.pools.map(({ nodePool: { metadata } }) => metadata.name);
 
+describe('kinds behind feature gates', () => {
+  const overlay = `
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: o}
+spec: {requirements: [], price: "0.5"}
+`;
+  const types = [
+    {
+      name: 't',
+      requirements: [],
+      capacity: {},
+      overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+      offerings: [{ requirements: [], usdPerHour: 1, available: true }],
+    },
+  ];
+  const priced = (featureGates?: Readonly<Record<string, boolean>>) => {
+    const manifests = parseManifests([nodePool(), overlay].join('---'), 'test.yaml');
+    const options = { instanceTypes: () => types, nowMs: 0, ...(featureGates && { featureGates }) };
+    const { snapshot, notes } = worldOf(manifests, options);
+    return { usd: snapshot.pools[0]?.instanceTypes[0]?.offerings[0]?.usdPerHour, notes };
+  };
+
+  it('count as the gates say, and with a note when nothing is said of them', () => {
+    expect(priced({ NodeOverlay: true })).toEqual({ usd: 0.5, notes: [] });
+    expect(priced({ NodeOverlay: false })).toEqual({ usd: 1, notes: [] });
+    expect(priced()).toEqual({
+      usd: 0.5,
+      notes: [
+        'NodeOverlays count here, but the operator reads them only with the feature gate NodeOverlay, which is closed by default; say --feature-gates NodeOverlay=true or NodeOverlay=false, as it is there',
+      ],
+    });
+  });
+});
+
 describe('NodePools among manifests', () => {
   it.each([
     {

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { at, type Json, list, record, text, timestamp } from '../json.ts';
 
-const USER = { username: 'admin', uid: 'admin', groups: ['system:masters', 'system:authenticated'] };
+/** Who every client of this server is. */
+export const USER = { username: 'admin', uid: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
 /** Answers by group, version and plural. */
 export const REVIEWS: Readonly<Record<string, { kind: string; namespaced?: boolean; answer(body: Json): Json }>> = {
