@@ -1,6 +1,6 @@
 /** Turns planned claims into NodeClaim objects. */
 
-import { formatDuration, parseDuration } from '../api/duration.ts';
+import { formatDuration, readDurationOrNever } from '../api/duration.ts';
 import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
@@ -63,6 +63,12 @@ function exceededLimit(pool: NodePool, usage: Readonly<Record<string, number>>):
   return undefined;
 }
 
+/** A duration in Karpenter's form; one that cannot be read as it is. */
+function canonicalText(duration: string): string {
+  const ms = readDurationOrNever(duration);
+  return ms === undefined || !Number.isFinite(ms) ? duration : formatDuration(ms);
+}
+
 /** The object to create. */
 export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
   const { nodeClassRef, taints, startupTaints, terminationGracePeriod, expireAfter } = pool.spec.template.spec;
@@ -93,7 +99,7 @@ export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
       // Written as Karpenter writes it, whatever the NodePool's form: people and tools compare texts.
       ...(terminationGracePeriod === undefined
         ? {}
-        : { terminationGracePeriod: formatDuration(parseDuration(terminationGracePeriod)) }),
+        : { terminationGracePeriod: canonicalText(terminationGracePeriod) }),
       ...(expireAfter === undefined ? {} : { expireAfter }),
     },
   };
