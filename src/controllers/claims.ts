@@ -1,9 +1,11 @@
 /** Turns planned claims into NodeClaim objects. */
 
+import { defined } from '../api/defined.ts';
 import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { uidOf } from '../api/object-fields.ts';
 import { own } from '../api/own.ts';
 import type { PlannedClaim } from '../engine/model.ts';
 import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
@@ -78,7 +80,7 @@ export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
           apiVersion: apiVersionOf(NODE_POOL),
           kind: NODE_POOL.kind,
           name: pool.metadata.name,
-          uid: pool.metadata.uid ?? '',
+          uid: uidOf(pool),
           blockOwnerDeletion: true,
         },
       ],
@@ -87,10 +89,7 @@ export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
       nodeClassRef,
       requirements: [...planned.requirements],
       resources: { requests: quantityList(planned.requests) },
-      ...(taints === undefined ? {} : { taints }),
-      ...(startupTaints === undefined ? {} : { startupTaints }),
-      ...(terminationGracePeriod === undefined ? {} : { terminationGracePeriod }),
-      ...(expireAfter === undefined ? {} : { expireAfter }),
+      ...defined({ taints, startupTaints, terminationGracePeriod, expireAfter }),
     },
   };
 }

@@ -10,7 +10,7 @@ import { after, type Singleton } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import { combined } from '../errors.ts';
 import { claimedAt } from './adoption.ts';
-import { type Instance, isTerminating, providerId } from './instance.ts';
+import { type Instance, instanceIdOfClaim, isTerminating, providerId } from './instance.ts';
 import type { Instances } from './instances.ts';
 
 /** Time for a claim's status to name its instance. */
@@ -55,12 +55,7 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
     async reconcile({ log }) {
       // Instances before claims: one that appears in between has its claim already.
       const found = await instances.list();
-      const owned = new Set(
-        informers
-          .store(NODE_CLAIM)
-          .list()
-          .map((claim) => claim.status?.providerID?.split('/').at(-1)),
-      );
+      const owned = new Set(informers.store(NODE_CLAIM).list().map(instanceIdOfClaim));
       const nodes = informers.store(NODE).list();
       const old = clock.now() - GRACE_MS;
       const garbage = found.filter(

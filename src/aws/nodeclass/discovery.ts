@@ -1,6 +1,7 @@
 /** The steps that look up what a NodeClass's selectors match. */
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { type Amis, amiStatus } from '../amis/amis.ts';
 import { UnsupportedAlias } from '../amis/queries.ts';
@@ -64,7 +65,7 @@ const selectorStep =
 
 const failedLookup = (nodeClass: EC2NodeClass, what: string, error: unknown): StepResult => ({
   nodeClass,
-  error: new Error(`getting ${what}, ${(error as Error).message}`, { cause: error }),
+  error: new Error(`getting ${what}, ${messageOf(error)}`, { cause: error }),
 });
 
 const ready = (type: string): ConditionUpdate => ({ type, status: 'True', message: '' });

@@ -1,6 +1,7 @@
 /** Keeps the virtual pods of each capacity buffer up to date, and says in its status what room it asks for. */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
+import { messageOf } from '../../api/error-message.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
 import type { PodTemplate } from '../../api/kubernetes.ts';
 import { type BufferProblem, type BufferTarget, isProblem } from '../../engine/buffer-target.ts';
@@ -94,7 +95,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     } catch (error) {
       await this.#fail(buffer, {
         reason: 'ResolutionFailed',
-        message: error instanceof Error ? error.message : String(error),
+        message: messageOf(error),
       });
       throw error;
     } finally {
@@ -157,7 +158,7 @@ function replicasOf(
     expectRoomBeside(others, replicas);
     return replicas;
   } catch (error) {
-    return { reason: 'ResolutionFailed', message: error instanceof Error ? error.message : String(error) };
+    return { reason: 'ResolutionFailed', message: messageOf(error) };
   }
 }
 

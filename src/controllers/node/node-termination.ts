@@ -1,5 +1,6 @@
 /** Ends deleted Nodes: taint, drain, detach volumes, terminate the instance, and only then let the Node go. */
 import { isTrue } from '../../api/conditions.ts';
+import { defined } from '../../api/defined.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import {
@@ -10,6 +11,7 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import {
@@ -134,7 +136,7 @@ export class NodeTermination implements Reconciler<Node> {
     const versions = { before, after: changed };
     this.#writes.wrote(await writeChanges(this.#deps.client, NODE_CLAIM, versions, { part: 'status', lock: true }));
     if (!isTrue(before, 'Drained') && isTrue(changed, 'Drained')) {
-      this.#meter.drained(changed.metadata.labels?.[NODEPOOL_LABEL] ?? '');
+      this.#meter.drained(poolNameOf(changed));
     }
   }
 
@@ -176,5 +178,5 @@ async function inOrder(
 
 const names = (node: Node, claim: NodeClaim | undefined): Readonly<Record<string, unknown>> => ({
   Node: { name: node.metadata.name },
-  ...(claim && { NodeClaim: { name: claim.metadata.name } }),
+  ...defined({ NodeClaim: claim && { name: claim.metadata.name } }),
 });

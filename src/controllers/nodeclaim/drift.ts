@@ -11,6 +11,8 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { timeOf } from '../../api/times.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import { LOOSE, Requirements, STRICT } from '../../engine/requirements.ts';
 import { ValueSet } from '../../engine/value-set.ts';
@@ -29,8 +31,8 @@ export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Dri
   const verifiedMs = new Map<string, number>();
 
   async function lostItsType(claim: NodeClaim, pool: NodePool): Promise<boolean> {
-    const uid = claim.metadata.uid ?? '';
-    const ageMs = clock.now() - Date.parse(claim.metadata.creationTimestamp ?? '');
+    const uid = uidOf(claim);
+    const ageMs = clock.now() - timeOf(claim.metadata.creationTimestamp);
     const checkedMs = monotonicMs(clock);
     const sinceMs = checkedMs - (verifiedMs.get(uid) ?? Number.NEGATIVE_INFINITY);
     if (ageMs < TYPE_CHECK_AGE_MS || sinceMs < TYPE_CHECK_INTERVAL_MS) return false;

@@ -1,6 +1,6 @@
 /** What a kubelet says about its pods. */
-import { timestamp } from '../../../api/conditions.ts';
 import type { Condition, Container, Pod } from '../../../api/kubernetes.ts';
+import { timestamp } from '../../../api/times.ts';
 import { withConditions } from '../../conditions.ts';
 
 type Status = Record<string, unknown>;
