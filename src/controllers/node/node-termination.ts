@@ -12,7 +12,9 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
+import { own } from '../../api/own.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
+import type { CloudProvider } from '../../cloud/provider.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import {
   after,
@@ -26,11 +28,11 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
+import { nodeClassLabel } from '../node-classes.ts';
 import { OwnWrites } from '../own-writes.ts';
 import { deadlineOf } from './deadline.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './draining-condition.ts';
-import { isManagedNode } from './managed.ts';
 import type { Evictions } from './pending-evictions.ts';
 import type { Leaving, Progress, Step } from './step.ts';
 import { withDisruptedTaint } from './taint.ts';
@@ -180,3 +182,7 @@ const names = (node: Node, claim: NodeClaim | undefined): Readonly<Record<string
   Node: { name: node.metadata.name },
   ...defined({ NodeClaim: claim && { name: claim.metadata.name } }),
 });
+
+/** Whether a Node is ours: labelled with a NodeClass of a kind that the provider serves. */
+const isManagedNode = ({ metadata }: Node, { nodeClassKinds }: CloudProvider): boolean =>
+  nodeClassKinds.some((kind) => own(metadata.labels, nodeClassLabel(kind)) !== undefined);
