@@ -1,6 +1,6 @@
 /** Log lines, events and metrics that users watch, by their exact names. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, RESOURCE_SLICE } from '../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
 import { conditionOf, World } from './harness.ts';
@@ -233,56 +233,6 @@ describe('Initialized', () => {
   });
 });
 
-describe('devices that a node was bought for', () => {
-  const DRIVER = 'gpu.example.com';
-  const slice = (name: string, node: string, pool: object) => {
-    world.kube.create(RESOURCE_SLICE, {
-      apiVersion: 'resource.k8s.io/v1',
-      kind: 'ResourceSlice',
-      metadata: { name },
-      spec: { driver: DRIVER, nodeName: node, pool: { name: 'gpus', generation: 1, resourceSliceCount: 2, ...pool } },
-    });
-  };
-
-  async function joined(...args: readonly string[]): Promise<string> {
-    world.joining = false;
-    world.nodePool();
-    world.start(args);
-    await world.pass(2);
-    world.pending(1);
-    await world.pass(5);
-    const annotations = { 'karpenter.sh/requested-dra-drivers': `${DRIVER}, ` };
-    world.kube.patch(NODE_CLAIM, world.claims[0]?.metadata ?? { name: '' }, { metadata: { annotations } });
-    world.joinInstances();
-    await world.pass(5);
-    return world.nodes[0]?.metadata.name ?? '';
-  }
-
-  it('are waited for until their driver has published a complete pool', async () => {
-    const node = await joined('--ignore-dra-requests=false');
-    const waits = 'Unknown/DRADriverPoolsNotPublished';
-    expect(conditionOf(world.claims[0], 'Initialized')).toBe(waits);
-    expect(world.claims[0]?.status?.conditions?.find(({ type }) => type === 'Initialized')?.message).toBe(
-      `DRA driver "${DRIVER}" has not published a complete resource pool`,
-    );
-    slice('old-1', node, { generation: 1 });
-    slice('old-2', 'another', { generation: 1 });
-    await world.pass(2);
-    expect(conditionOf(world.claims[0], 'Initialized')).toBe(waits);
-    slice('new-1', node, { generation: 2 });
-    await world.pass(2);
-    expect(conditionOf(world.claims[0], 'Initialized')).toBe(waits);
-    slice('new-2', node, { generation: 2 });
-    await world.pass(2);
-    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
-  });
-
-  it('are none of our business by default', async () => {
-    await joined();
-    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
-  });
-});
-
 describe('voluntary disruption', () => {
   const labels = 'decision="replace",reason="drifted",consolidation_type=""';
 
@@ -410,57 +360,5 @@ describe('a NodePool', () => {
       reason: 'NodeClassTerminating',
       message: 'NodeClass is Terminating',
     });
-  });
-});
-
-describe('controllers', () => {
-  const shown = async (...args: readonly string[]): Promise<readonly string[]> => {
-    world.start(args);
-    await world.pass(1);
-    const series = (await world.metrics.text()).matchAll(
-      /^controller_runtime_max_concurrent_reconciles\{controller="([^"]+)"\}/gm,
-    );
-    return [...series].map(([, name]) => name ?? '').sort();
-  };
-  const NAMES = [
-    'disruption',
-    'disruption.queue',
-    'eviction-queue',
-    'metrics.node',
-    'metrics.nodepool',
-    'metrics.pod',
-    'node.hydration',
-    'node.termination',
-    'nodeclaim.consistency',
-    'nodeclaim.disruption',
-    'nodeclaim.expiration',
-    'nodeclaim.garbagecollection',
-    'nodeclaim.hydration',
-    'nodeclaim.lifecycle',
-    'nodeclaim.podevents',
-    'nodepool.counter',
-    'nodepool.hash',
-    'nodepool.readiness',
-    'nodepool.registrationhealth',
-    'nodepool.validation',
-    'operatorpkg.ec2nodeclass.status',
-    'operatorpkg.node.status',
-    'operatorpkg.nodeclaim.status',
-    'operatorpkg.nodepool.status',
-    'provisioner',
-    'provisioner.trigger.node',
-    'provisioner.trigger.pod',
-    'state.nodeclaimgc',
-  ];
-
-  it('have the names that dashboards and log queries know', async () => {
-    expect(await shown()).toEqual(expect.arrayContaining(NAMES));
-  });
-
-  it('of features are there with their gates', async () => {
-    const gated = ['static.deprovisioning', 'static.provisioning'];
-    expect(await shown()).not.toEqual(expect.arrayContaining([gated[0]]));
-    world.kill();
-    expect(await shown('--feature-gates=StaticCapacity=true')).toEqual(expect.arrayContaining(gated));
   });
 });
