@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
+import { present } from '../../support/present.ts';
 import { conditionOf, World } from './harness.ts';
 
 let world: World;
@@ -238,7 +239,7 @@ describe('voluntary disruption', () => {
 
   it('tells of a replacement from the decision to the end', async () => {
     await withNode();
-    const old = world.nodes[0]?.metadata.name ?? '';
+    const old = present(world.nodes[0]?.metadata.name);
     world.kube.patch(
       NODE_POOL,
       { name: 'default' },

@@ -6,6 +6,7 @@ import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { instanceLabels } from '../../../../src/aws/instances/claim.ts';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
+import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
 import { nodeClaimOf } from '../../../../src/controllers/claims.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { registration } from '../../../../src/controllers/nodeclaim/registration.ts';
@@ -18,6 +19,7 @@ import { solve } from '../../../../src/engine/solve.ts';
 import { decodeUserData } from '../../../../src/local/kubernetes/kubelets/userdata/index.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { present } from '../../../support/present.ts';
 import type { Account } from '../support/account.ts';
 
 export interface Bought {
@@ -65,7 +67,7 @@ async function planFor(account: Account, pool: NodePool, pods: readonly Pod[]): 
 /** What the kubelet alone says of its node: nothing of a cloud controller's labels. */
 function joined(account: Account, claim: NodeClaim): Node {
   const { name } = claim.metadata;
-  const instance = account.aws.instances.get(claim.status?.providerID?.split('/').at(-1) ?? '');
+  const instance = account.aws.instances.get(present(instanceIdOfClaim(claim)));
   if (instance === undefined) throw new Error(`no instance for ${claim.metadata.name}`);
   const { labels, taints } = decodeUserData(instance.userData);
   const own = kubeletLabels(name, instance.architecture === 'arm64' ? 'arm64' : 'amd64', instance.platform);
@@ -73,7 +75,7 @@ function joined(account: Account, claim: NodeClaim): Node {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name, labels: { ...labels, ...own } },
-    spec: { providerID: claim.status?.providerID ?? '', taints },
+    spec: { providerID: present(claim.status?.providerID), taints },
   });
 }
 

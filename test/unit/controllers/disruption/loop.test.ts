@@ -5,6 +5,7 @@ import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/
 import type { Method, MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { localSimulationRunner, type SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
+import { present } from '../../../support/present.ts';
 import { conditionOf, World } from '../harness.ts';
 import { CLOSED, type Disruption, largePods, startWithNodes, WIDE } from './disruption-world.ts';
 
@@ -188,7 +189,7 @@ describe('the disruption loop', () => {
     await withNodes(2, CLOSED, 2);
     world.removePods(...large());
     const [first, second] = world.nodes;
-    broken = first?.spec?.providerID ?? '';
+    broken = present(first?.spec?.providerID);
     await world.pass(30);
     setDisruption(WIDE);
     await world.pass(60);

@@ -6,6 +6,7 @@ import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { silent } from '../../../../src/observe/logger.ts';
+import { present } from '../../../support/present.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { World } from '../harness.ts';
 
@@ -65,7 +66,7 @@ describe('the verdict on a Node', () => {
 
     world.kube.patch(
       NODE,
-      { name: node?.metadata.name ?? '' },
+      { name: present(node?.metadata.name) },
       {
         metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
       },

@@ -3,6 +3,7 @@ import { NODE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
 import type { ResourceSlice } from '../../../../src/api/kubernetes.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../../src/api/labels.ts';
 import { deviceDrivers } from '../../../../src/controllers/nodeclaim/devices.ts';
+import { present } from '../../../support/present.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { conditionOf, World } from '../harness.ts';
 import { claimOf, nodeOf } from '../node/bench.ts';
@@ -103,7 +104,7 @@ describe('devices that a node was bought for', () => {
     world.kube.patch(NODE_CLAIM, world.claims[0]?.metadata ?? { name: '' }, { metadata: { annotations } });
     world.joinInstances();
     await world.pass(5);
-    return world.nodes[0]?.metadata.name ?? '';
+    return present(world.nodes[0]?.metadata.name);
   }
 
   it('are waited for until their driver has published a complete pool', async () => {

@@ -8,6 +8,7 @@ import { templateClaim } from '../../../../src/engine/static-pools.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 
 let world: World;
@@ -163,7 +164,7 @@ describe('a provisioning run', () => {
     world.kube.beforeWrite = (operation) => {
       if (operation === 'delete pods') throw new Error('not yet'); // so that the next place is prepared before
     };
-    world.kube.delete(NODE_CLAIM, { name: claim?.metadata.name ?? '' });
+    world.kube.delete(NODE_CLAIM, { name: present(claim?.metadata.name) });
     await world.pass(15);
     expect(world.disruptedNodes()[0]?.spec?.taints).toContainEqual(
       expect.objectContaining({ key: DISRUPTED_TAINT.key }),

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import { localSolver } from '../../../../src/engine-worker/solver.ts';
+import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 
 let world: World;
@@ -235,7 +236,7 @@ describe('provisioning', () => {
     world.kube.beforeWrite = (operation) => {
       if (operation === 'delete pods') throw new Error('not yet');
     };
-    world.cluster.markForDeletion(world.claims[0]?.status?.providerID ?? '');
+    world.cluster.markForDeletion(present(world.claims[0]?.status?.providerID));
     world.pending(1, '100m', 'other');
     await world.pass(15);
     expect(world.kube.find(POD, pod?.metadata ?? { name: '' })?.spec.nodeName).toBeDefined();
