@@ -1,4 +1,4 @@
-# Builds one bundle, then ships it alone. `docker build -t karpenter-ts .`
+# Builds the operator's bundle, then ships it alone. `docker build -t karpenter-ts .`
 #
 # Both bases are pinned by the digest of their multi-platform index: what was tested is what is built. To renew one:
 #   docker buildx imagetools inspect node:24.21.0-bookworm-slim --format '{{.Manifest.Digest}}'
@@ -19,7 +19,7 @@ RUN npm run build && mkdir /compiled
 FROM ${RUNTIME_IMAGE}
 # Threads that exchange messages would else keep a pool of freed memory each, and the pools what was freed at their ends.
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=65536
-COPY --from=build /src/dist /app
+COPY --from=build /src/dist/operator /app
 COPY --from=build --chown=65532:65532 /compiled /app/compiled
 USER 65532:65532
 # Compiled ahead by the user that runs it, with the same flags: it starts a quarter sooner.

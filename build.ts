@@ -1,9 +1,11 @@
 /**
- * Bundles the operator and the command line: the entry points, and the code of threads beside them.
+ * Bundles the operator and the command line, each into a folder of its own with the code of its threads: the image holds
+ * the first alone, the npm package both.
  * `node build.ts [FOLDER [MAIN]]`: into dist/ by default; MAIN is a file in place of src/main.ts, for benchmarks.
  */
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
 /** Short source revision for the log field `commit`; empty outside a git checkout. */
@@ -37,8 +39,9 @@ const THREADS = { 'engine-worker': 'src/engine-worker/worker.ts' };
 
 /** The operator shares nothing with the command line, whose local world needs all of the AWS SDK. */
 const BUNDLES: readonly BuildOptions[] = [
-  { entryPoints: { cli: 'src/cli.ts', ...THREADS } },
+  { outdir: join(outdir, 'cli'), entryPoints: { cli: 'src/cli.ts', ...THREADS } },
   {
+    outdir: join(outdir, 'operator'),
     entryPoints: { main, ...THREADS },
     // The AWS SDK comes in two forms, and from this one the commands that are not used can be left out.
     mainFields: ['module', 'main'],
@@ -47,7 +50,6 @@ const BUNDLES: readonly BuildOptions[] = [
 ];
 
 const OPTIONS: BuildOptions = {
-  outdir,
   bundle: true,
   splitting: true,
   platform: 'node',

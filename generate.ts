@@ -1,6 +1,7 @@
 /**
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
- * the reference pages of metrics, events and settings.
+ * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
+ * of the values' schema, the names of values that the chart knows.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,6 +36,45 @@ function crdTemplate(crd: CustomResourceDefinition): string {
   );
 }
 
+const sourceText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+/** The product has one version, that of package.json. */
+function versioned(): readonly (readonly [path: string, text: string])[] {
+  const { version } = JSON.parse(sourceText('package.json')) as { readonly version: string };
+  const charts = ['charts/karpenter/Chart.yaml', 'charts/karpenter-crd/Chart.yaml'];
+  const lines = [
+    '/** Version of the product, of package.json. Written by `npm run generate`. */',
+    `export const VERSION = '${version}';`,
+  ];
+  return [
+    ['src/version.ts', `${lines.join('\n')}\n`],
+    ...charts.map(
+      (path) => [path, sourceText(path).replace(/^(version|appVersion): .*$/gm, `$1: ${version}`)] as const,
+    ),
+  ];
+}
+
+interface ValuesSchema {
+  readonly properties?: Readonly<Record<string, ValuesSchema>>;
+}
+
+type KnownValues = { readonly [name: string]: KnownValues | true };
+
+/** Names of values by their place; `true` stands for a value in which any names are allowed. */
+const namesIn = ({ properties }: ValuesSchema): KnownValues | true =>
+  properties === undefined
+    ? true
+    : Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, namesIn(schema)]));
+
+/** Templates cannot read the schema of their chart. */
+function knownValuesTemplate(): string {
+  const schema = JSON.parse(sourceText('charts/karpenter/values.schema.json')) as ValuesSchema;
+  return `{{/* Values that the chart knows. Written by \`npm run generate\` from values.schema.json. */}}
+{{- define "karpenter.knownValues" -}}
+${stringify(namesIn(schema))}{{- end }}
+`;
+}
+
 /** Every generated file, by its path from the root of the repository. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
@@ -53,6 +93,8 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set(join(FOLDERS.reference, 'metrics.md'), metricsPage());
   files.set(join(FOLDERS.reference, 'events.md'), eventsPage());
   files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
+  files.set('charts/karpenter/templates/_known-values.tpl', knownValuesTemplate());
+  for (const [path, text] of versioned()) files.set(path, text);
   return files;
 }
 

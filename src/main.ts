@@ -37,6 +37,7 @@ import { type Endpoints, serveEndpoints, Unavailable } from './observe/health.ts
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { watchProcess } from './observe/process-watch.ts';
+import { showBuild } from './observe/runtime-metrics.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
 import { sharedCheck } from './observe/shared-check.ts';
 import { ClusterState } from './state/cluster.ts';
@@ -76,7 +77,9 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const settings = parseSettings(argv, env);
   const log = openLog(settings, clock, options);
   log.debug('discovered karpenter version', { version: VERSION });
+  for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
   const metrics = createMetrics();
+  showBuild(metrics, { version: VERSION, commit: commitOf(options) });
   const client = connect({
     kubeconfig: env.KUBECONFIG,
     clock,
@@ -103,12 +106,15 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   }
 }
 
+/** Of the sources; empty when it is not known. */
+const commitOf = ({ env }: Pick<OperatorOptions, 'env'>): string => env.SOURCE_REVISION ?? revision ?? '';
+
 const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptions): Logger =>
   createLogger({
     level: settings.logLevel,
     outputPaths: settings.logOutputPaths,
     errorOutputPaths: settings.logErrorOutputPaths,
-    commit: env.SOURCE_REVISION ?? revision,
+    commit: commitOf({ env }),
     now: clock.now,
     ...defined({ write }),
   });

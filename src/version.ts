@@ -1,2 +1,2 @@
-/** Version of the product; compatible with Karpenter's 1.14 API and settings. */
+/** Version of the product, of package.json. Written by `npm run generate`. */
 export const VERSION = '0.1.0';

@@ -54,6 +54,15 @@ export const isTrue = (object: Conditioned, type: string): boolean => getConditi
 
 export const isFalse = (object: Conditioned, type: string): boolean => getCondition(object, type)?.status === 'False';
 
+/** Reasons of conditions that only wait for others. */
+const WAITING: ReadonlySet<string | undefined> = new Set(['AwaitingReconciliation', 'DependenciesNotReady']);
+
+/** The conditions that keep an object from being Ready and say why; those that only wait for others are left out. */
+export const causesOf = (object: Conditioned): readonly Condition[] =>
+  conditionsOf(object).filter(
+    ({ type, status, reason, message }) => type !== READY && status !== 'True' && message && !WAITING.has(reason),
+  );
+
 /** Adds Ready and the conditions it depends on, as Unknown since the object's creation, where they are missing. */
 export function initConditions<T extends Conditioned>(object: T, set: ConditionSet): T {
   const missing = [...set.dependents, set.root].filter((type) => !getCondition(object, type));
@@ -125,12 +134,15 @@ function replaceCondition<T extends Conditioned>(
     observedGeneration: generationOf(object),
   };
   if (before && sameCondition(before, next)) return object;
-  const others = conditionsOf(object)
-    .filter((condition) => condition.type !== update.type)
-    .map((condition) =>
-      object.metadata.deletionTimestamp ? { ...condition, observedGeneration: generationOf(object) } : condition,
-    );
-  return withConditions(object, ordered([...others, next], set));
+  const all = conditionsOf(object).map((condition) =>
+    object.metadata.deletionTimestamp ? { ...condition, observedGeneration: generationOf(object) } : condition,
+  );
+  // Times are to the second. Within one, the order of the list says which status changed last.
+  const changed =
+    before?.status === update.status
+      ? all.map((condition) => (condition.type === update.type ? next : condition))
+      : [...all.filter((condition) => condition.type !== update.type), next];
+  return withConditions(object, ordered(changed, set));
 }
 
 const sameCondition = (left: Condition, right: Condition): boolean =>
@@ -162,9 +174,10 @@ function ordered(conditions: readonly Condition[], { root }: ConditionSet): Cond
 /** What Ready must say, given the conditions that it depends on. */
 function rootOf(object: Conditioned, set: ConditionSet): ConditionUpdate {
   const generation = generationOf(object);
-  const unhealthy = set.dependents
-    .map((type) => getCondition(object, type) ?? ({ type, status: 'Unknown' } as const satisfies Condition))
+  const unhealthy = conditionsOf(object)
+    .filter(({ type }) => set.dependents.includes(type))
     .filter((condition) => condition.status !== 'True' || condition.observedGeneration !== generation)
+    .toReversed()
     .sort((left, right) => transitionMs(right) - transitionMs(left));
   if (unhealthy.length === 0) return { type: set.root, status: 'True' };
   const failed = unhealthy.some(

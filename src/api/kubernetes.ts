@@ -167,6 +167,22 @@ export interface Container {
   readonly ports?: readonly ContainerPort[];
   /** `Always` on an init container makes it a sidecar. */
   readonly restartPolicy?: string;
+  readonly args?: readonly string[];
+  readonly startupProbe?: Probe;
+  readonly readinessProbe?: Probe;
+  readonly lifecycle?: { readonly preStop?: Handler };
+}
+
+/** What a probe or a hook does. */
+export interface Handler {
+  readonly exec?: { readonly command?: readonly string[] };
+  readonly sleep?: { readonly seconds: number };
+}
+
+export interface Probe extends Handler {
+  readonly initialDelaySeconds?: number;
+  readonly periodSeconds?: number;
+  readonly successThreshold?: number;
 }
 
 export interface PodVolume {
@@ -305,7 +321,9 @@ export interface PersistentVolume extends KubeObject {
     readonly hostPath?: unknown;
     readonly storageClassName?: string;
     readonly claimRef?: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+    readonly persistentVolumeReclaimPolicy?: string;
   };
+  readonly status?: { readonly phase?: string };
 }
 
 export interface StorageClass extends KubeObject {

@@ -1,4 +1,5 @@
 /** What the API server cannot check about a NodePool, and what the condition ValidationSucceeded therefore says. */
+import { parseCron } from './cron.ts';
 import { durationOrNever } from './duration.ts';
 import { messageOf } from './error-message.ts';
 import type { QuantityList, Taint } from './kubernetes.ts';
@@ -23,6 +24,7 @@ export function nodePoolErrors(pool: NodePool): string[] {
       'template.spec.terminationGracePeriod': spec.terminationGracePeriod,
       'disruption.consolidateAfter': pool.spec.disruption?.consolidateAfter,
     }),
+    ...budgetErrors(pool.spec.disruption?.budgets ?? []),
     ...limitErrors(pool.spec.limits ?? {}),
     ...replicasErrors(pool.spec.replicas ?? 0),
   ];
@@ -67,6 +69,15 @@ const durationErrors = (fields: Readonly<Record<string, string | undefined>>): s
   Object.entries(fields).flatMap(([field, text]) =>
     failureOf(() => durationOrNever(text)).map((detail) => `invalid value: ${detail} in ${field}`),
   );
+
+/** The API server takes any five words for a schedule. A budget that cannot be read lets no node go, whatever was meant. */
+const budgetErrors = (budgets: NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>): string[] =>
+  budgets.flatMap(({ schedule, duration }, at) => [
+    ...failureOf(() => schedule === undefined || parseCron(schedule)).map(
+      (detail) => `invalid value: ${detail} in disruption.budgets[${at}].schedule`,
+    ),
+    ...durationErrors({ [`disruption.budgets[${at}].duration`]: duration }),
+  ]);
 
 /** The API server takes exponents with a fraction. */
 const limitErrors = (limits: QuantityList): string[] =>

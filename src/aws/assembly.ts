@@ -249,7 +249,7 @@ function nodeClassSteps(
   const tools = stepTools(() => clock.now(), reservedCapacity);
   return [
     fieldsStep(tools),
-    amiStep(tools, parts.amis),
+    amiStep(tools, parts.amis, clients.region),
     ...(reservedCapacity ? [reservationStep(tools, parts.reservations, clock)] : []),
     placementGroupStep(tools, placementGroups),
     subnetStep(tools, parts.subnets),
@@ -284,6 +284,7 @@ function nodeClasses(
   const { settings, client, informers, events } = context;
   return nodeClassController({
     client,
+    events,
     steps,
     conditions: settings.featureGates.reservedCapacity ? EC2NODECLASS_RESERVED_CONDITIONS : EC2NODECLASS_CONDITIONS,
     terminate: (nodeClass) =>
@@ -306,19 +307,21 @@ function instanceControllers(context: Context, parts: Parts, provider: Ec2Provid
   return [
     tagging(client, instances, { clusterName: settings.clusterName, clock }),
     instanceGarbageCollection({ client, informers, instances, clock, isHeld: (id) => provider.isHeld(id) }),
-    ...(settings.isolatedVpc ? [] : [instanceProfileGarbageCollection(profiles, informers, scopeOf(context))]),
+    ...(settings.isolatedVpc
+      ? []
+      : [instanceProfileGarbageCollection({ profiles, client, informers, scope: scopeOf(context) })]),
   ];
 }
 
 function offeringControllers(
   { settings, informers, events, metrics }: Context,
-  { types, shifts }: Parts,
+  { types, shifts, pricing }: Parts,
   { provider, report }: { readonly provider: Ec2Provider; readonly report: AwsProvider['offerings'] },
 ): readonly Controller[] {
   return [
     instanceTypesController(types),
     memoryDiscovery(informers, types),
-    offeringMetrics(informers, provider, metrics, settings.featureGates.reservedCapacity),
+    offeringMetrics({ informers, provider, metrics, pricing, withReserved: settings.featureGates.reservedCapacity }),
     offeringsWatch({ informers, events, report, version: () => types.offeringsVersion }),
     ...(shifts === undefined ? [] : [zonalShiftController(shifts, informers, events)]),
   ];

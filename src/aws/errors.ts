@@ -72,6 +72,23 @@ export function describeError(error: unknown): string {
   return code === '' || message.includes(code) ? message : `${code}: ${message}`;
 }
 
+/** EC2 adds what only the account may decode, and what differs each time. */
+const ENCODED = 'Encoded authorization failure message:';
+
+/** What AWS said, for a text that is compared with what was written before. */
+export function lastingText(error: unknown): string {
+  const text = [describeError(error), ...firstOfSeveral(error)].join(': ');
+  const end = text.indexOf(ENCODED);
+  return (end < 0 ? text : text.slice(0, end)).trim();
+}
+
+/** What the first of several failures says, which the error over them does not repeat. */
+function firstOfSeveral(error: unknown): readonly string[] {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (at instanceof AggregateError) return at.errors.slice(0, 1).map(describeError);
+  return [];
+}
+
 const UNAUTHORIZED = /UnauthorizedOperation|AccessDenied|AuthFailure/;
 const has = (part: string) => (text: string) => text.includes(part);
 const unauthorizedWith = (part: string) => (text: string) => UNAUTHORIZED.test(text) && text.includes(part);

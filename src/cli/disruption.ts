@@ -1,17 +1,18 @@
 /** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
 import { type ClusterSnapshot, enabledMethods, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
-import type { PoolInput, SolveOptions } from '../engine/model.ts';
-import { isProvisionable } from '../engine/pods.ts';
-import { parseGates } from '../observe/settings.ts';
+import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
+import { solve } from '../engine/solve.ts';
+import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { readText } from './objects/read.ts';
-import { worldOf } from './objects/snapshot.ts';
+import { type World, worldOf } from './objects/snapshot.ts';
 import { type Disruption, disruptionOf, disruptionText } from './render/commands.ts';
 import { type Format, printAs } from './render/output.ts';
 import {
@@ -80,37 +81,52 @@ export interface SceneOptions {
 /** @throws InputError that names the document and the field */
 export async function sceneOf(
   options: SceneOptions,
-): Promise<{ readonly scene: ClusterSnapshot; readonly notes: readonly string[] }> {
+): Promise<{ readonly scene: ClusterSnapshot } & Pick<World, 'notes' | 'unknown'>> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints } = options;
-  const { snapshot, allPools, notes } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
+  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
+  const { allPools, notes, unknown } = world;
+  const solving: SolveOptions = {
+    preferencePolicy,
+    minValuesPolicy,
+    reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
+    ignoreDraRequests: true,
+  };
+  const snapshot = withBufferPods(world, solving);
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
-  const base = { ...snapshot, pendingPods: snapshot.pendingPods.filter(isProvisionable) };
   const scene: ClusterSnapshot = {
-    snapshot: base,
+    snapshot,
     pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
     inProgress: new Set(),
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
     staticCapacity,
     consolidation,
-    simulator: new Simulator(base, {
+    simulator: new Simulator(snapshot, {
       nodePools,
-      solve: {
-        preferencePolicy,
-        minValuesPolicy,
-        reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
-        ignoreDraRequests: true,
-      },
+      solve: solving,
     }),
     elapsedMs: () => performance.now(),
   };
   const unread = budgetErrors(nodePools, nowMs).map(
     (text) => `${text}; until it is corrected, none of its nodes may go`,
   );
-  return { scene, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
+  return { scene, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
+}
+
+/** With the virtual pods of capacity buffers counted on the nodes on which provisioning finds room for them. */
+function withBufferPods({ snapshot, leaving }: World, options: SolveOptions): Snapshot {
+  const virtual = snapshot.pendingPods.filter(isVirtual);
+  if (virtual.length === 0) return snapshot;
+  const reservedMode = options.reservedMode === 'off' ? 'off' : 'strict';
+  const plan = solve({ ...snapshot, pendingPods: [...snapshot.pendingPods, ...leaving] }, { ...options, reservedMode });
+  const { byNode } = bufferOutcomes(plan, virtual);
+  return {
+    ...snapshot,
+    nodes: snapshot.nodes.map((node) => ({ ...node, bufferPods: byNode.get(node.providerId) ?? 0 })),
+  };
 }
 
 /** What the operator makes of NodePools that hold a fixed number of nodes while their feature gate is closed. */
@@ -136,6 +152,8 @@ export async function reviewsOf(scene: ClusterSnapshot, everyMethod: boolean): P
 export interface DisruptionOptions extends SceneOptions {
   /** Ask every method, not only up to the first that has a command. */
   readonly everyMethod: boolean;
+  /** What else the answer depends on. */
+  readonly unknown?: readonly string[];
 }
 
 export interface DisruptionResult {
@@ -146,8 +164,9 @@ export interface DisruptionResult {
 /** @throws InputError that names the document and the field */
 export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
   const { everyMethod } = options;
-  const { scene, notes } = await sceneOf(options);
-  const disruption = disruptionOf(await reviewsOf(scene, everyMethod), { everyMethod });
+  const { scene, notes, unknown } = await sceneOf(options);
+  const reviews = await reviewsOf(scene, everyMethod);
+  const disruption = disruptionOf(reviews, { everyMethod, unknown: [...unknown, ...(options.unknown ?? [])] });
   return { disruption, notes: [...notes, ...noneOf('Node to look at', scene.snapshot.nodes)] };
 }
 
@@ -168,7 +187,11 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
   const file = flags.options === undefined ? {} : readCaseOptions(flags.options);
   if (flags.options !== undefined) writeNotes(unknownOptions(flags.options, file));
   const { filename, whatIf } = flags;
-  const gates = flags.featureGates === undefined ? [] : parseGates('--feature-gates', flags.featureGates);
+  const gates = parseGates('--feature-gates', flags.featureGates ?? '');
+  writeNotes([
+    ...unknownGates('--feature-gates', CORE_GATES, gates.keys()),
+    ...unknownGates(flags.options ?? '', CORE_GATES, Object.keys(file.featureGates ?? {})),
+  ]);
   return {
     filename,
     ...(whatIf && { whatIf }),
@@ -184,8 +207,8 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
 
 /** Runs the verb and prints. */
 export async function runDisruption(flags: DisruptionFlags): Promise<void> {
-  const { types, notes: ofTypes } = typesNoting(flags);
-  const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false };
+  const { types, notes: ofTypes, unknown } = typesNoting(flags);
+  const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false, unknown };
   const { disruption, notes } = await simulateDisruption(options);
   writeNotes([...ofTypes, ...notes]);
   await printAs(flags.output, disruption, disruptionText);

@@ -1,14 +1,14 @@
 /** `karpenter explain pod`: where a pod would go, and if nowhere, what every NodePool has against it. */
 import { Command } from 'commander';
-import type { Snapshot } from '../engine/model.ts';
+import type { Pod } from '../api/kubernetes.ts';
 import { misfitText } from '../engine/solver/misfits.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
-import type { Simulation } from './render/plan.ts';
 import { table, usdPerHour } from './render/table.ts';
+import { indented, terminalWidth } from './render/wrap.ts';
 import { type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
-import { simulate } from './simulate.ts';
+import { type SimulateResult, simulate } from './simulate.ts';
 
 /** Of public form. */
 export interface PodVerdict {
@@ -16,9 +16,10 @@ export interface PodVerdict {
   readonly pod: string;
   /**
    * `running`: on a node already. `held`: the operator leaves it out for a while. `not-held`: it does not, which is all
-   * that it was asked. `fits`: on a node that is there. `bought`: on a new node.
+   * that it was asked. `waiting`: kube-scheduler has not found it unschedulable. `fits`: on a node that is there.
+   * `bought`: on a new node.
    */
-  readonly code: 'running' | 'held' | 'not-held' | 'fits' | 'bought' | 'unschedulable' | 'unknown';
+  readonly code: 'running' | 'held' | 'not-held' | 'waiting' | 'fits' | 'bought' | 'unschedulable' | 'unknown';
   readonly text: string;
   /** Begin and end of the time for which it is held. */
   readonly since?: string;
@@ -28,8 +29,13 @@ export interface PodVerdict {
 }
 
 /** The verdict on the pod of that namespaced name. */
-export function podVerdict(pod: string, simulation: Simulation, { nodes }: Snapshot): PodVerdict {
-  const host = nodes.find(({ pods }) => pods.some(({ metadata }) => nameOf(metadata) === pod));
+export function podVerdict(
+  pod: string,
+  { simulation, snapshot, waiting }: Pick<SimulateResult, 'simulation' | 'snapshot' | 'waiting'>,
+): PodVerdict {
+  const idle = waiting.find(({ metadata }) => nameOf(metadata) === pod);
+  if (idle) return { pod, code: 'waiting', text: waitingText(idle) };
+  const host = snapshot.nodes.find(({ pods }) => pods.some(({ metadata }) => nameOf(metadata) === pod));
   if (host) return { pod, code: 'running', text: `it is on node ${host.name}` };
   const place = simulation.existingNodes.find(({ pods }) => pods.includes(pod));
   if (place) return { pod, code: 'fits', text: `it fits on node ${place.name}` };
@@ -53,6 +59,17 @@ export function podVerdict(pod: string, simulation: Simulation, { nodes }: Snaps
     text: misfitText(misfit),
   }));
   return { pod, code: 'unschedulable', text: 'no NodePool can buy a node for it', nodePools };
+}
+
+/** Why the operator does not look at a pod that is on no node. */
+function waitingText({ spec, status, metadata }: Pod): string {
+  if (status?.nominatedNodeName) return `kube-scheduler makes room for it on node ${status.nominatedNodeName}`;
+  const owner = (metadata.ownerReferences ?? []).find(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
+  if (owner) return `no nodes are bought for pods of a ${owner.kind}`;
+  const { schedulingGates: gates = [] } = spec;
+  return gates.length > 0
+    ? `its scheduling gates keep kube-scheduler from looking at it: ${gates.map(({ name }) => name).join(', ')}`
+    : 'kube-scheduler has not found it unschedulable, and no node is bought for it before';
 }
 
 /** What is read of a hold that `/debug/holds` serves. */
@@ -81,7 +98,7 @@ export function podVerdictText({ pod, code, text, since, until, nodePools = [] }
   const rows = nodePools.map((each) => [each.nodePool, each.code, each.text]);
   const reasons = rows.length === 0 ? '' : `\n${table(['NODEPOOL', 'CODE', 'BECAUSE'], rows)}\n`;
   const held = since === undefined || until === undefined ? '' : `  since    ${since}\n  until    ${until}\n`;
-  return `Pod ${pod}\n  verdict  ${code}\n  because  ${text}\n${held}${reasons}`;
+  return `Pod ${pod}\n  verdict  ${code}\n  because  ${indented(text, ' '.repeat(11), terminalWidth())}\n${held}${reasons}`;
 }
 
 const nameOf = ({ namespace = 'default', name }: { readonly namespace?: string; readonly name: string }): string =>
@@ -91,6 +108,7 @@ interface Flags extends ScenarioOptions {
   readonly namespace: string;
   /** An operator that is asked whether it holds the pod back. */
   readonly server?: string;
+  readonly featureGates?: string;
   readonly now?: number;
   readonly output: Format;
 }
@@ -105,6 +123,7 @@ export function explainPod(): Command {
       `the operator to ask, by its metrics port, whether it holds the pod back (default without -f: "${DEFAULT_SERVER}")`,
     );
   return withScenario(command)
+    .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as NodeOverlay=true")
     .addOption(outputOption())
     .addHelpText(
       'after',
@@ -117,14 +136,15 @@ export function explainPod(): Command {
         return printAs(output, (await holdOn(pod, asked)) ?? notHeld(pod, asked), podVerdictText);
       }
       const options = { ...flags, explain: true, ...(now === undefined ? {} : { nowMs: now }) };
-      const { simulation, snapshot, notes } = await simulate(options);
+      const { notes, ...found } = await simulate(options);
+      const { snapshot, waiting, simulation } = found;
       // Also when the pod is not found: the note of a Node that is left out says why those on it are.
-      writeNotes(notes);
-      const pods = [...snapshot.pendingPods, ...snapshot.nodes.flatMap((node) => node.pods)];
+      writeNotes([...notes, ...(simulation.unknown ?? []).map((text) => `not known here: ${text}`)]);
+      const pods = [...snapshot.pendingPods, ...waiting, ...snapshot.nodes.flatMap((node) => node.pods)];
       const known = pods.map(({ metadata }) => nameOf(metadata));
       if (!known.includes(pod))
         throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
-      const verdict = podVerdict(pod, simulation, snapshot);
+      const verdict = podVerdict(pod, found);
       const hold = server === undefined || verdict.code === 'running' ? undefined : await holdOn(pod, server);
       await printAs(output, hold ?? verdict, podVerdictText);
     });

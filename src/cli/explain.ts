@@ -19,9 +19,10 @@ export async function explainNodes(
   flags: ExplainFlags,
   instanceTypes: TypesFor,
 ): Promise<{ readonly verdicts: readonly Verdict[]; readonly notes: readonly string[] }> {
-  const { scene, notes } = await sceneOf(sceneOptions(flags, instanceTypes));
+  const { scene, notes, unknown } = await sceneOf(sceneOptions(flags, instanceTypes));
   const reviews = await reviewsOf(scene, true);
-  return { verdicts: verdictsOf(scene.snapshot.nodes, reviews, scene.snapshot.nowMs), notes };
+  const verdicts = verdictsOf(scene.snapshot.nodes, reviews, scene.snapshot.nowMs);
+  return { verdicts, notes: [...notes, ...unknown.map((text) => `not known here: ${text}`)] };
 }
 
 async function verdictsFor(flags: ExplainFlags): Promise<readonly Verdict[]> {

@@ -4,6 +4,8 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { World } from '../local/world.ts';
 import { machineSpeedOption, machinesAt, positive } from './machines.ts';
+import { messageOf } from './objects/errors.ts';
+import { indented, terminalWidth } from './render/wrap.ts';
 
 interface LocalOptions {
   readonly timeScale: number;
@@ -53,35 +55,52 @@ export function exportLines(environment: Readonly<Record<string, string>>): read
   return Object.entries(environment).map(([name, value]) => `export ${name}=${quoted(value)}`);
 }
 
-function advice({ aws, kube }: World): string {
-  return `
-The cluster answers at ${kube.url}, AWS at ${aws.url}. In another terminal, copy the exports above, then:
+/** No line is wider than 80 columns, so that none breaks inside a word. */
+export const advice = ({ aws, kube }: Pick<World, 'aws' | 'kube'>): string => `
+The cluster answers at ${kube.url},
+AWS at ${aws.url}.
+In another terminal, copy the exports above, then:
 
-  kubectl get nodes                                   look around
-  npm start                                           start the operator (Ctrl-C stops it)
-  kubectl apply -f examples/                          a NodePool, an EC2NodeClass and a workload
-  kubectl scale deployment inflate --replicas 20      pods that need nodes
-  kubectl get nodeclaims,nodes,pods -w                watch them come
-  kubectl scale deployment inflate --replicas 3       nodes that are not needed any more
-  npx karpenter explain node                          why each node stays, or goes
-  npx karpenter moves                                 what was given back, and what it saved
+  kubectl get nodes                               look around
+  npm start                                       the operator (Ctrl-C stops it)
+  kubectl apply -f examples/                      a NodePool and a workload
+  kubectl scale deployment inflate --replicas 20  pods that need nodes
+  kubectl get nodeclaims,nodes,pods -w            watch them come
+  kubectl scale deployment inflate --replicas 3   nodes that are not needed
+  npx karpenter explain node                      why each node stays, or goes
+  npx karpenter moves                             what was given back, and saved
 
-Faults, switched on while it runs:
+Faults, switched on while it runs; each is posted:
 
-  curl -d '{"kind":"capacity","instanceType":"c5.*"}' ${aws.url}/_local/faults     no capacity for a type
-  curl -d '{"kind":"throttle","times":5}' ${aws.url}/_local/faults                 API throttling
-  curl -d '{"kind":"never-joins","times":1}' ${aws.url}/_local/faults              an instance that never joins
-  curl -d '{"kind":"slow-boot","ms":60000}' ${aws.url}/_local/faults               slow boots
-  curl -X POST ${aws.url}/_local/instances/INSTANCE-ID/interrupt                   spot interruption
-  curl -X DELETE ${aws.url}/_local/faults                                          all faults off
+  curl ${aws.url}/_local/faults -d 'FAULT'
+
+  {"kind":"capacity","instanceType":"c5.*"}       no capacity for a type
+  {"kind":"throttle","times":5}                   API throttling
+  {"kind":"never-joins","times":1}                an instance that never joins
+  {"kind":"slow-boot","ms":60000}                 slow boots
+
+  curl -X DELETE ${aws.url}/_local/faults
+                                                  all faults off
+  curl -X POST ${aws.url}/_local/instances/ID/interrupt
+                                                  spot interruption
 
 Ctrl-C ends it all.
 `;
-}
 
 const OUT_OF_STEP =
   'the times in this cluster are not those of an operator started by npm start, which waits and counts in real time; ' +
   'for fast machines in real time use --machine-speed';
+
+async function write(kubeconfig: string, text: string): Promise<void> {
+  try {
+    await writeFile(kubeconfig, text, { mode: 0o600 });
+  } catch (error) {
+    throw new Error(
+      `the kubeconfig cannot be written to ${kubeconfig} (${messageOf(error)}); name a file in a folder that is there with --kubeconfig`,
+      { cause: error },
+    );
+  }
+}
 
 async function local(options: LocalOptions): Promise<void> {
   const ended = new Promise<void>((end) => {
@@ -101,9 +120,10 @@ async function local(options: LocalOptions): Promise<void> {
   });
   try {
     const kubeconfig = resolve(options.kubeconfig);
-    await writeFile(kubeconfig, world.kube.kubeconfig(), { mode: 0o600 });
+    await write(kubeconfig, world.kube.kubeconfig());
     process.stdout.write(`${exportLines({ ...world.env(), KUBECONFIG: kubeconfig }).join('\n')}\n`);
-    if (timeScale !== 1) process.stderr.write(`note: ${OUT_OF_STEP}\n`);
+    if (timeScale !== 1)
+      process.stderr.write(`${indented(`note: ${OUT_OF_STEP}`, '      ', terminalWidth(process.stderr))}\n`);
     if (!quiet) process.stdout.write(advice(world));
     await ended;
   } finally {

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table, usdPerHour } from './render/table.ts';
+import { indented, terminalWidth } from './render/wrap.ts';
 
 /** What is printed of a move that `/debug/moves` serves. */
 export interface ToldMove {
@@ -34,15 +35,21 @@ const rowOf = (move: ToldMove): readonly string[] => [
   move.command,
 ];
 
+/** The list is of consolidations alone; who misses a node should know where else to look. */
+const OTHERS =
+  'nodes that went for other reasons (drift, expiry, interruption, repair) are no moves and are not listed: ' +
+  'see the events of their NodeClaims, and the metric karpenter_nodeclaims_disrupted_total by its reason';
+
 export function movesText(moves: readonly ToldMove[]): string {
-  if (moves.length === 0) return 'nothing has been consolidated since this operator took the lease\n';
+  const others = indented(OTHERS, '', terminalWidth());
+  if (moves.length === 0) return `nothing has been consolidated since this operator took the lease\n${others}\n`;
   const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
   const lasting = moves.filter(({ undone }) => undone === undefined);
   const promised = usdPerHour(sum(lasting.map(({ predictedUsdPerHour }) => predictedUsdPerHour)));
   const saved = usd(sum(moves.map(({ realisedUsd }) => realisedUsd)));
   const undone = moves.length - lasting.length;
   const totals = `${counted(moves.length, 'move')}${undone === 0 ? '' : `, ${undone} undone`}: ${promised} less to pay, ${saved} saved in the first 30 minutes of each`;
-  return `${table(HEADINGS, moves.map(rowOf))}\n\n${totals}\n`;
+  return `${table(HEADINGS, moves.map(rowOf))}\n\n${totals}\n${others}\n`;
 }
 
 interface Flags {

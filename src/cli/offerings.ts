@@ -25,8 +25,10 @@ function rows(out: readonly OutOffering[]): readonly (readonly string[])[] {
   });
 }
 
-function poolText({ nodePool, nodeClass, available, out, minValuesMissed = [], problem }: PoolOfferings): string {
+function poolText(offerings: PoolOfferings): string {
+  const { nodePool, nodeClass, available, out, minValuesMissed = [], problem, notReady } = offerings;
   const title = `NodePool ${nodePool} (EC2NodeClass ${nodeClass})`;
+  if (notReady !== undefined) return `${title}: not Ready, nothing is bought: ${notReady}`;
   if (problem !== undefined) return `${title}: not known, ${problem}`;
   const missed = minValuesMissed.length === 0 ? '' : `, too few for its minValues of ${minValuesMissed.join(', ')}`;
   const summary = `${title}: ${available} of ${counted(available + out.length, 'offering')} can be bought${missed}`;

@@ -6,7 +6,7 @@ const FORWARD = 'kubectl port-forward -n kube-system deployment/karpenter 8080';
 
 /**
  * What an operator serves at a path of its metrics port.
- * @param server URL of the metrics port; `http://` may be left out
+ * @param server URL of the metrics port; `http://` may be left out, and for a port of this machine the host as well
  * @throws Error that says what to do, when the operator cannot be asked
  */
 export async function askOperator<T>(server: string, path: string): Promise<T> {
@@ -31,8 +31,14 @@ export async function askOperator<T>(server: string, path: string): Promise<T> {
   }
 }
 
+/** A number alone is a port on this machine: as a host, it would be an address such as 0.0.31.144. */
 function addressOf(server: string, path: string): URL {
-  const url = URL.parse(path, /^https?:\/\//.test(server) ? server : `http://${server}`);
-  if (url === null) throw new Error(`--server: "${server}" is not a URL such as ${DEFAULT_SERVER}`);
+  const isPort = /^\d+$/.test(server);
+  const host = isPort ? `127.0.0.1:${server}` : server;
+  const url = URL.parse(path, /^https?:\/\//.test(host) ? host : `http://${host}`);
+  if (url === null)
+    throw new Error(`--server: "${server}" is not ${isPort ? 'a port' : 'a URL or a port'} such as ${DEFAULT_SERVER}`);
+  if (/^https?:\/\/\d+(?:[/:]|$)/.test(server))
+    throw new Error(`--server: "${server}" names no host; for a port of this machine say http://127.0.0.1:PORT`);
   return url;
 }

@@ -5,9 +5,11 @@ import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { parseSchedulerConfig } from '../observe/scheduler-config.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { InputError, messageOf } from './objects/errors.ts';
-import { applied, type Manifest, readManifests, readText } from './objects/read.ts';
+import { refuseOldVersions } from './objects/old-versions.ts';
+import { applied, isFromCluster, type Manifest, readManifests, readText } from './objects/read.ts';
 import type { WorldOptions } from './objects/snapshot.ts';
 import { askOperator } from './operator.ts';
+import { indented, terminalWidth } from './render/wrap.ts';
 
 export interface ScenarioOptions {
   /** Files, folders, or `-` for standard input. */
@@ -58,8 +60,11 @@ export const withScenario = (command: Command): Command =>
 export const manifestsOf = ({
   filename,
   whatIf = [],
-}: Pick<ScenarioOptions, 'filename' | 'whatIf'>): readonly Manifest[] =>
-  applied(readManifests(filename), readManifests(whatIf));
+}: Pick<ScenarioOptions, 'filename' | 'whatIf'>): readonly Manifest[] => {
+  const [now, changes] = [readManifests(filename), readManifests(whatIf)];
+  refuseOldVersions([...now, ...changes]);
+  return applied(now, changes);
+};
 
 /** The catalogue of the local world is loaded only when it is needed. */
 export async function typesFor(
@@ -73,17 +78,31 @@ export async function typesFor(
   return ({ metadata }) => found.nodePools.get(metadata.name) ?? found.instanceTypes;
 }
 
+/** What the built-in catalogue leaves open about a cluster that manifests were read from. */
+const SALES =
+  "what AWS sells now, and at which price: the built-in catalogue stands in for it; the operator's own knowledge, " +
+  'sold-out offerings included, comes with --instance-types http://… (its metrics port)';
+
+interface NotedTypes {
+  readonly types: TypesFor;
+  readonly notes: readonly string[];
+  /** What answers that rest on the types cannot know. */
+  readonly unknown: readonly string[];
+}
+
 /** Instance types, and what is to be said of them once they have been asked for. */
-export function typesNoting(options: ScenarioOptions): { readonly types: TypesFor; readonly notes: readonly string[] } {
+export function typesNoting(options: ScenarioOptions): NotedTypes {
   const notes: string[] = [];
+  const unknown: string[] = [];
   const types: TypesFor = async (manifests, nowMs) => {
     if (options.instanceTypes === undefined) {
       const { inventedClasses, pricesNote } = await import('./objects/builtin.ts');
       notes.push(...inventedClasses(manifests), ...pricesNote(manifests));
+      if (manifests.some(isFromCluster)) unknown.push(SALES);
     }
     return typesFor(options, manifests, nowMs);
   };
-  return { types, notes };
+  return { types, notes, unknown };
 }
 
 /** @throws InputError that names the file, or SettingsError that names the field */
@@ -107,5 +126,6 @@ export const noneOf = (what: string, found: readonly unknown[]): readonly string
   found.length === 0 ? [`there is no ${what} among the manifests`] : [];
 
 export function writeNotes(notes: readonly string[]): void {
-  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  const width = terminalWidth(process.stderr);
+  for (const note of notes) process.stderr.write(`${indented(`note: ${note}`, '  ', width)}\n`);
 }

@@ -1,7 +1,9 @@
 /** `karpenter simulate`: which nodes would be bought for the pods in some manifests, without a cluster or an account. */
 import { Command, Option } from 'commander';
+import type { Pod } from '../api/kubernetes.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
+import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
@@ -20,11 +22,15 @@ export interface SimulateOptions extends ScenarioOptions {
   readonly preferencePolicy?: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
   readonly packing?: SolveOptions['packing'];
+  /** The operator's, as `Name=true,Other=false`. */
+  readonly featureGates?: string;
 }
 
 export interface SimulateResult {
   readonly simulation: Simulation;
   readonly snapshot: Snapshot;
+  /** Pods that wait, but for which no node is bought now. */
+  readonly waiting: readonly Pod[];
   readonly notes: readonly string[];
 }
 
@@ -33,20 +39,30 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
   const manifests = manifestsOf(options);
   const nowMs = options.nowMs ?? Date.now();
   const defaultConstraints = defaultConstraintsOf(options);
-  const { types, notes: ofTypes } = typesNoting(options);
+  const { types, notes: ofTypes, unknown } = typesNoting(options);
   const instanceTypes = await types(manifests, nowMs);
-  const { snapshot, notes } = worldOf(manifests, { instanceTypes, nowMs, defaultConstraints });
-  const plan = solve(snapshot, {
-    preferencePolicy: options.preferencePolicy ?? 'Respect',
-    minValuesPolicy: options.minValuesPolicy ?? 'Strict',
-    reservedMode: 'strict',
-    ignoreDraRequests: true,
-    packing: options.packing ?? 'cheapest',
-  });
+  const gates = parseGates('--feature-gates', options.featureGates ?? '');
+  const featureGates = Object.fromEntries(gates);
+  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
+  const { snapshot, waiting, notes } = world;
+  const plan = solve(
+    { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },
+    {
+      preferencePolicy: options.preferencePolicy ?? 'Respect',
+      minValuesPolicy: options.minValuesPolicy ?? 'Strict',
+      reservedMode: (featureGates.ReservedCapacity ?? true) ? 'strict' : 'off',
+      ignoreDraRequests: true,
+      packing: options.packing ?? 'cheapest',
+    },
+  );
   return {
-    simulation: simulationOf(plan, { explain: options.explain ?? false }),
+    simulation: simulationOf(plan, {
+      explain: options.explain ?? false,
+      unknown: [...world.unknown, ...unknown],
+    }),
     snapshot,
-    notes: [...ofTypes, ...notes],
+    waiting,
+    notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...notes],
   };
 }
 
@@ -55,7 +71,6 @@ interface Flags extends SimulateOptions {
   readonly now?: number;
   readonly disruption?: boolean;
   readonly options?: string;
-  readonly featureGates?: string;
 }
 
 /** Policies that were not asked for on the command line are left to the file of `--options`. */
@@ -102,17 +117,14 @@ export function simulateCommand(): Command {
         .choices(['thorough', 'compatible'])
         .default('thorough'),
     )
-    .option(
-      '--feature-gates <gates>',
-      "the operator's FEATURE_GATES for --disruption, such as SpotToSpotConsolidation=true",
-    )
+    .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
     .option('--options <file>', 'JSON file with now, featureGates and policies for --disruption')
     .action(async (flags: Flags) => {
       if (flags.filename.length === 0)
         command.error('error: name at least one file or folder with -f, or - for standard input');
       const { now } = flags;
       if (flags.disruption) return runDisruption(command, flags);
-      for (const name of ['options', 'featureGates', 'consolidation'])
+      for (const name of ['options', 'consolidation'])
         if (command.getOptionValueSource(name) === 'cli')
           command.error(`error: ${spelled(name)} goes with --disruption`);
       const { simulation, snapshot, notes } = await simulate({

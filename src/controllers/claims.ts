@@ -1,6 +1,7 @@
 /** Turns planned claims into NodeClaim objects. */
 
 import { defined } from '../api/defined.ts';
+import { formatDuration, parseDuration } from '../api/duration.ts';
 import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
@@ -89,7 +90,13 @@ export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
       nodeClassRef,
       requirements: [...planned.requirements],
       resources: { requests: quantityList(planned.requests) },
-      ...defined({ taints, startupTaints, terminationGracePeriod, expireAfter }),
+      ...defined({
+        taints,
+        startupTaints,
+        // Written as Karpenter writes it, whatever the NodePool's form: people and tools compare texts.
+        terminationGracePeriod: terminationGracePeriod && formatDuration(parseDuration(terminationGracePeriod)),
+        expireAfter,
+      }),
     },
   };
 }

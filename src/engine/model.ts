@@ -71,6 +71,12 @@ export interface PoolInput {
   readonly instanceTypes: readonly InstanceType[];
 }
 
+/** A NodePool that buys nothing for pods now. */
+export interface IdlePool {
+  readonly nodePool: string;
+  readonly misfit: Misfit;
+}
+
 /** What cluster state knows of one node: a Node, a NodeClaim, or both, joined by provider id. */
 export interface StateNode {
   /** Node name when there is a Node, else the NodeClaim's name. */
@@ -101,6 +107,8 @@ export interface StateNode {
 export interface Snapshot {
   readonly nowMs: number;
   readonly pools: readonly PoolInput[];
+  /** Those that take no part, and why: what is said of a pod that fits nowhere names them after the others. */
+  readonly idlePools?: readonly IdlePool[];
   readonly nodes: readonly StateNode[];
   /** Pods to place. Order does not matter: the solver sorts them. */
   readonly pendingPods: readonly Pod[];
@@ -196,7 +204,15 @@ export type Misfit =
   | { readonly code: 'topology'; readonly text: string }
   | { readonly code: 'volume'; readonly text: string }
   | { readonly code: 'host-port'; readonly text: string }
-  | { readonly code: 'reserved-capacity'; readonly text: string };
+  | { readonly code: 'reserved-capacity'; readonly text: string }
+  /** Of NodePools that take no part, whatever the pod asks for. */
+  | { readonly code: IdleCode; readonly text: string };
+
+/**
+ * Why a NodePool buys nothing for any pod: its conditions, its fixed number of nodes, its deletion, requirements that
+ * leave no instance type, or a field that cannot be read.
+ */
+export type IdleCode = 'not-ready' | 'static' | 'deleting' | 'no-instance-types' | 'unreadable';
 
 /** Why a pod stays pending. */
 export type PodRefusal =
@@ -234,4 +250,6 @@ export interface Plan {
   readonly leftOut?: readonly LeftOut[];
   /** Numbers of pods in phase Pending by the one zone where they can be, `flexible` or `none`; on demand. */
   readonly effectiveZones?: ReadonlyMap<string, number>;
+  /** Why the nodes are not packed more cheaply, if that failed: they are those that were found first. */
+  readonly packingError?: string;
 }

@@ -14,6 +14,7 @@ import type { Claim } from './solver/claim.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import type { Amounts } from './solver/dimensions.ts';
 import { finalise } from './solver/finalise.ts';
+import { noPools } from './solver/misfits.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
 import type { PodClass, PodClasses } from './solver/pod-class.ts';
@@ -27,7 +28,6 @@ import { Topology } from './topology/topology.ts';
 import type { Volumes } from './volumes.ts';
 
 const NONE: ReadonlySet<string> = new Set();
-const NO_POOLS: PodRefusal = { code: 'no-pools', text: 'no dynamic nodepools found' };
 
 /** How a solve departs from the snapshot that it was prepared for. */
 export interface Variation {
@@ -56,7 +56,7 @@ export const solve = (snapshot: Snapshot, options: SolveOptions): Plan => prepar
 /** Compiles a snapshot for many solves of it. Memory grows with the kinds of pods that the solves bring along. */
 export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
   if (snapshot.pools.length === 0)
-    return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods) };
+    return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods, snapshot.idlePools) };
   const common = new CompiledSnapshot(snapshot, options);
   return {
     solve: (variation = {}, limits = options) => new VariationSolve(common, variation, limits).plan(),
@@ -81,6 +81,7 @@ class VariationSolve {
   readonly #noAmounts: Amounts;
   readonly #staying: Iterable<StateNode>;
   #zones: Plan['effectiveZones'];
+  #packingError: string | undefined;
 
   constructor(common: CompiledSnapshot, variation: Variation, limits: SolveLimits) {
     const { snapshot, volumes, requestsOf } = common;
@@ -136,6 +137,7 @@ class VariationSolve {
         emptyPools,
         ...(leftOuts.all.length > 0 && { leftOut: leftOuts.all }),
         ...(this.#zones && { effectiveZones: this.#zones }),
+        ...(this.#packingError !== undefined && { packingError: this.#packingError }),
       },
       ties: scheduler.ties,
     };
@@ -155,7 +157,7 @@ class VariationSolve {
   }
 
   #newScheduler(topology: Topology, nodes: Nodes, tieBreak: TieBreak): Scheduler {
-    const { snapshot, templates } = this.#common;
+    const { snapshot, templates, idlePools } = this.#common;
     return new Scheduler({
       classes: this.#classes,
       topology,
@@ -165,18 +167,25 @@ class VariationSolve {
       lowerMinValues: !this.#strictMinValues,
       tieBreak,
       reservations: new Reservations(snapshot.pools, this.#options.reservedMode),
+      idlePools,
     });
   }
 
+  /** Packing saves money at best: an error that is not foreseen must not keep nodes from pods that wait. */
   #packed(bought: readonly Claim[], topology: Topology): readonly Claim[] {
     if (this.#options.packing === 'compatible') return bought;
-    return repacked(bought, {
-      topology,
-      order: this.#order,
-      noAmounts: this.#noAmounts,
-      work: this.#options.packingWork,
-      isLate: this.#pace.isOver,
-    });
+    try {
+      return repacked(bought, {
+        topology,
+        order: this.#order,
+        noAmounts: this.#noAmounts,
+        work: this.#options.packingWork,
+        isLate: this.#pace.isOver,
+      });
+    } catch (error) {
+      this.#packingError = messageOf(error);
+      return bought;
+    }
   }
 }
 
@@ -185,8 +194,9 @@ function* nodesWithout(nodes: readonly StateNode[], leaving: ReadonlySet<string>
   for (const node of nodes) if (!leaving.has(node.providerId)) yield node;
 }
 
-function nothing(pods: readonly Pod[]): Plan {
-  const refusals = new Map(pods.map((pod) => [podKey(pod), NO_POOLS]));
+function nothing(pods: readonly Pod[], idle: Snapshot['idlePools'] = []): Plan {
+  const refusal = noPools(idle);
+  const refusals = new Map(pods.map((pod) => [podKey(pod), refusal]));
   return { claims: [], placements: [], refusals, notEvaluated: [], emptyPools: [] };
 }
 
@@ -310,7 +320,7 @@ function finaliseAll(
 ): readonly PlannedClaim[] {
   const planned: PlannedClaim[] = [];
   for (const claim of claims) {
-    const final = finalise(claim, { strictMinValues });
+    const final = refusalOrFailure('placed', () => finalise(claim, { strictMinValues }));
     if ('code' in final) for (const pod of claim.pods) refusals.set(podKey(pod), final);
     else planned.push(final);
   }

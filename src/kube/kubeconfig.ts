@@ -121,7 +121,10 @@ function loadFile(config: KubeConfig, path: string): void {
     config.loadFromFile(path);
     addTokenFiles(config, readFileSync(path, 'utf8'), dirname(path));
   } catch (error) {
-    throw new Error(`Cannot read kubeconfig "${path}"`, { cause: error });
+    const why = error instanceof Error ? error.message.split('\n', 1)[0] : String(error);
+    throw new Error(`Cannot read kubeconfig "${path}" (${why}); name another by --kubeconfig or KUBECONFIG`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,12 +1,15 @@
 /** Events of this process on the API server: a repetition counts up, where it would pile up. */
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent } from '../api/kubernetes.ts';
 import { isNotFound, type KubeClient, type Ref } from './client.ts';
+import type { Timepiece } from './clock.ts';
+import { ExpiringMap } from './expiring-map.ts';
 
 /** As many as other clients of Kubernetes remember. */
 const MOST_REMEMBERED = 4_096;
+/** API servers delete an event an hour after it was last written, unless they are set to something else. */
+const KEPT_MS = 60 * 60_000;
 
 interface Posted {
   readonly ref: Ref;
@@ -15,10 +18,11 @@ interface Posted {
 
 export class PostedEvents {
   readonly #client: Pick<KubeClient, 'create' | 'patch'>;
-  readonly #posted = new LRUCache<string, Posted>({ max: MOST_REMEMBERED });
+  readonly #posted: ExpiringMap<Posted>;
 
-  constructor(client: Pick<KubeClient, 'create' | 'patch'>) {
+  constructor(client: Pick<KubeClient, 'create' | 'patch'>, clock: Timepiece) {
     this.#client = client;
+    this.#posted = new ExpiringMap(clock, MOST_REMEMBERED);
   }
 
   /** Creates the event, or counts it where the same was said of the same object before. @throws ApiError */
@@ -26,12 +30,12 @@ export class PostedEvents {
     const key = identityOf(event);
     const before = this.#posted.get(key);
     if (before !== undefined && (await this.#repeat(before, event))) {
-      this.#posted.set(key, { ...before, count: before.count + 1 });
+      this.#posted.set(key, { ...before, count: before.count + 1 }, KEPT_MS);
       return;
     }
     await this.#client.create(EVENT, event);
     const { name, namespace } = event.metadata;
-    this.#posted.set(key, { ref: { name, namespace }, count: 1 });
+    this.#posted.set(key, { ref: { name, namespace }, count: 1 }, KEPT_MS);
   }
 
   /** Answers false when the event has expired meanwhile. */

@@ -2,15 +2,15 @@
  * Posts Kubernetes events: drops repetitions within a window, counts later ones, keeps to rates, and never holds its
  * callers up.
  */
-import { LRUCache } from 'lru-cache';
 import { defined } from '../api/defined.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
 import { timestamp } from '../api/times.ts';
 import { EVENT_WINDOW_MS } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
 import { ApiError, isNotFound, type KubeClient } from './client.ts';
-import { type Clock, monotonicMs } from './clock.ts';
+import type { Clock } from './clock.ts';
 import type { EventNote, EventRecorder } from './events.ts';
+import { ExpiringMap } from './expiring-map.ts';
 import { type Limiter, limiter } from './limiter.ts';
 import { PostedEvents } from './posted-events.ts';
 
@@ -44,8 +44,8 @@ class Recorder implements PostingRecorder {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #component: string;
-  /** Key → until when, by `monotonicMs`, repetitions are dropped. Not the cache's own expiry: that reads the real clock. */
-  readonly #seen = new LRUCache<string, number>({ max: MOST_KEYS });
+  /** Events whose repetitions are dropped for a while. */
+  readonly #seen: ExpiringMap<true>;
   readonly #buckets = new Map<string, Limiter>();
   readonly #posted: PostedEvents;
   readonly #waiting: KubeEvent[] = [];
@@ -59,7 +59,8 @@ class Recorder implements PostingRecorder {
     this.#clock = clock;
     this.#log = log;
     this.#component = component;
-    this.#posted = new PostedEvents(client);
+    this.#seen = new ExpiringMap(clock, MOST_KEYS);
+    this.#posted = new PostedEvents(client, clock);
   }
 
   publish(...notes: readonly EventNote[]): void {
@@ -90,8 +91,8 @@ class Recorder implements PostingRecorder {
   #isWanted(note: EventNote): boolean {
     if (note.dedupe !== undefined) {
       const key = `${note.reason.toLowerCase()}-${note.dedupe.join('-')}`;
-      if ((this.#seen.get(key) ?? Number.NEGATIVE_INFINITY) > monotonicMs(this.#clock)) return false;
-      this.#seen.set(key, monotonicMs(this.#clock) + (note.windowMs ?? EVENT_WINDOW_MS));
+      if (this.#seen.get(key)) return false;
+      this.#seen.set(key, true, note.windowMs ?? EVENT_WINDOW_MS);
     }
     if (note.limit === undefined) return true;
     const { name, qps, burst } = note.limit;

@@ -4,16 +4,35 @@ import {
   CONTROLLER_RUNTIME_MAX_CONCURRENT_RECONCILES,
   CONTROLLER_RUNTIME_RECONCILE,
   CONTROLLER_RUNTIME_RECONCILE_ERRORS,
+  CONTROLLER_RUNTIME_RECONCILE_PANICS,
   CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS,
+  CONTROLLER_RUNTIME_RECONCILE_TIMEOUTS,
+  CONTROLLER_RUNTIME_TERMINAL_RECONCILE_ERRORS,
 } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 
 export type Result = 'success' | 'error' | 'requeue' | 'requeue_after';
 
 export interface ReconcileMeter {
-  /** Answers the function to call with the result. */
-  started(): (result: Result) => void;
+  /** Answers the function to call with the result, and with the error of a reconcile that failed. */
+  started(): (result: Result, error?: unknown) => void;
 }
+
+/** The error, and what it was caused by or gathers. */
+function* errorsIn(error: unknown): Generator<Error> {
+  if (!(error instanceof Error)) return;
+  yield error;
+  yield* errorsIn(error.cause);
+  if (error instanceof AggregateError) for (const each of error.errors) yield* errorsIn(each);
+}
+
+/** A use of a value that is not there, or that is another than expected. `fetch` reports failures so too, with a cause. */
+const isDefect = (error: Error): boolean =>
+  (error instanceof TypeError || error instanceof ReferenceError) && error.cause === undefined;
+
+/** Some errors say so by their name, others by a member. */
+const isTimeout = (error: Error): boolean =>
+  error.name === 'TimeoutError' || ('isTimeout' in error && error.isTimeout === true);
 
 export function reconcileMeter(metrics: Metrics, controller: string, concurrency: number): ReconcileMeter {
   const labels = { controller };
@@ -24,17 +43,25 @@ export function reconcileMeter(metrics: Metrics, controller: string, concurrency
   const time = metrics.histogram(CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS);
   most.set(labels, concurrency);
   active.set(labels, 0);
-  errors.inc(labels, 0);
+  const panics = metrics.counter(CONTROLLER_RUNTIME_RECONCILE_PANICS);
+  const timeouts = metrics.counter(CONTROLLER_RUNTIME_RECONCILE_TIMEOUTS);
+  const terminal = metrics.counter(CONTROLLER_RUNTIME_TERMINAL_RECONCILE_ERRORS);
+  for (const counter of [errors, panics, timeouts, terminal]) counter.inc(labels, 0);
   for (const result of ['success', 'error', 'requeue', 'requeue_after']) total.inc({ controller, result }, 0);
 
   return {
     started: () => {
       const startedMs = performance.now();
       active.inc(labels);
-      return (result) => {
+      return (result, error) => {
         active.dec(labels);
         total.inc({ controller, result });
-        if (result === 'error') errors.inc(labels);
+        if (result === 'error') {
+          errors.inc(labels);
+          const causes = [...errorsIn(error)];
+          if (causes.some(isDefect)) panics.inc(labels);
+          if (causes.some(isTimeout)) timeouts.inc(labels);
+        }
         time.observe(labels, (performance.now() - startedMs) / 1_000);
       };
     },

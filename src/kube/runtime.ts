@@ -206,7 +206,7 @@ function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): 
       finished(outcome.kind === 'after' ? 'requeue_after' : 'success');
       return outcome.kind === 'after' ? { kind: 'again', waitMs: outcome.waitMs } : { kind: 'done' };
     } catch (error) {
-      finished(report(error, failures + 1, context));
+      finished(report(error, failures + 1, context), error);
       return isUnserved(error) ? { kind: 'retry', longestMs: UNSERVED_MS } : { kind: 'retry' };
     }
   };

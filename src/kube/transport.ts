@@ -25,6 +25,8 @@ export class ConnectionError extends Error {
   readonly wasNotSent: boolean;
   /** The connection was kept from an earlier request: the server may have closed it for having been idle. */
   wasKept = false;
+  /** The server kept silent for too long. */
+  isTimeout = false;
   /** Method and path, where an answer belongs to one. */
   request?: string;
 
@@ -33,6 +35,12 @@ export class ConnectionError extends Error {
     this.name = 'ConnectionError';
     this.wasNotSent = wasNotSent;
   }
+}
+
+function timeout(message: string): ConnectionError {
+  const error = new ConnectionError(message, false);
+  error.isTimeout = true;
+  return error;
 }
 
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
@@ -66,7 +74,7 @@ export async function exchange(connection: Connection, userAgent: string, ask: E
       resolve,
     );
     request.setTimeout(ask.idleMs, () =>
-      request.destroy(new ConnectionError(`no answer from ${server.host} for ${ask.idleMs} ms`, false)),
+      request.destroy(timeout(`no answer from ${server.host} for ${ask.idleMs} ms`)),
     );
     request.on('error', (error: NodeJS.ErrnoException) => {
       if (ask.signal?.aborted) return reject(ask.signal.reason);
@@ -92,7 +100,7 @@ export async function bodyOf(
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const late = new ConnectionError(`the answer of the API server did not end within ${longestMs} ms`, false);
+  const late = timeout(`the answer of the API server did not end within ${longestMs} ms`);
   const timer = setTimeout(() => response.destroy(late), longestMs);
   timer.unref();
   response.once('close', () => clearTimeout(timer));

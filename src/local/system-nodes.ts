@@ -41,6 +41,7 @@ export function systemInstances(
       privateDnsName: `ip-${privateIp.replaceAll('.', '-')}.${aws.region}.compute.internal`,
       securityGroupIds: [],
       instanceProfile: '',
+      interfaces: [{ type: 'interface' }],
       volumes: [{ id: `vol-5ec5${index}`, deviceName: '/dev/xvda', sizeGiB: 20, volumeType: 'gp3' }],
       tags: {},
       usdPerHour: 0,

@@ -2,11 +2,12 @@
 import { code, heading, table } from '../api/markdown.ts';
 import { EVENT_AREAS } from './events/catalogue.ts';
 import { EVENT_WINDOW_MS, type EventDeclaration, MINUTE } from './events/declaration.ts';
+import { AWS_GATES, CORE_GATES, type FeatureGate } from './feature-gates.ts';
 import { METRIC_AREAS } from './metrics/catalogue.ts';
 import { DURATION_BUCKETS, type MetricDeclaration } from './metrics/declaration.ts';
 import { NODE_LABELS } from './metrics/nodes.ts';
 import { environmentName } from './options.ts';
-import { OPTIONS } from './settings.ts';
+import { OPTIONS, VARIABLES } from './settings.ts';
 
 const page = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
 
@@ -102,5 +103,36 @@ export function settingsPage(): string {
         `${help}.`,
       ]),
     ),
+    '',
+    '## Environment variables without a flag',
+    '',
+    ...table(
+      ['Environment variable', 'Meaning'],
+      Object.values(VARIABLES).map(({ name, help }) => [code(name), `${help}.`]),
+    ),
+    '',
+    'The credentials, region and endpoints of AWS are those of the AWS SDK, and `KUBECONFIG` names the cluster when the',
+    'operator runs outside of it.',
+    '',
+    '## Feature gates',
+    '',
+    'Written as `Name=true,Other=false`. A name that is not known has no effect, and the log says so at the start.',
+    '',
+    ...table(
+      ['Gate', 'Setting', 'Default', 'Meaning'],
+      [
+        ...Object.values(CORE_GATES).map(gateRow('FEATURE_GATES')),
+        ...Object.values(AWS_GATES).map(gateRow('AWS_FEATURE_GATES')),
+      ],
+    ),
   ]);
 }
+
+const gateRow =
+  (setting: string) =>
+  ({ name, fallback, help }: FeatureGate): readonly string[] => [
+    code(name),
+    code(setting),
+    code(String(fallback)),
+    `${help}.`,
+  ];

@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
 import type { GcCount } from './gc-seconds.ts';
 import {
+  BUILD_INFO,
   NODEJS_THREAD_EVENT_LOOP_ACTIVE_SECONDS,
   NODEJS_THREAD_GC,
   NODEJS_THREAD_GC_SECONDS,
@@ -20,6 +21,18 @@ export interface RuntimeMetricsOptions {
   /** Threads other than the main one, by name; those that have ended are not among them. */
   readonly threads: () => ReadonlyMap<string, Worker>;
   readonly gc: () => readonly GcCount[];
+}
+
+/** As container images and Go name architectures; others as Node.js names them. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
+
+/** `commit`: the source revision, empty when it is not known. */
+export function showBuild(
+  metrics: Metrics,
+  { version, commit }: { readonly version: string; readonly commit: string },
+): void {
+  const goarch = ARCHITECTURES[process.arch] ?? process.arch;
+  metrics.gauge(BUILD_INFO).set({ version, goversion: `node${process.versions.node}`, goarch, commit }, 1);
 }
 
 type Heap = Pick<ReturnType<typeof getHeapStatistics>, 'used_heap_size' | 'total_heap_size' | 'heap_size_limit'>;

@@ -2,17 +2,9 @@
 import { formatDuration } from '../api/duration.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { quoted } from '../api/quoted.ts';
+import { AWS_GATES, CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
 import { readOptions, type Values } from './flags.ts';
-import {
-  decimal,
-  duration,
-  environmentName,
-  integer,
-  parseLaxBoolean,
-  SettingsError,
-  text,
-  toggle,
-} from './options.ts';
+import { decimal, duration, environmentName, integer, SettingsError, text, toggle } from './options.ts';
 import { parseSchedulerConfig } from './scheduler-config.ts';
 
 export { HelpRequested } from './flags.ts';
@@ -67,18 +59,17 @@ export const OPTIONS = {
   awsFeatureGates: text('aws-feature-gates', '', 'Feature gates of the AWS provider'),
 };
 
-export interface FeatureGates {
-  readonly nodeRepair: boolean;
-  readonly reservedCapacity: boolean;
-  readonly spotToSpotConsolidation: boolean;
-  readonly nodeOverlay: boolean;
-  readonly staticCapacity: boolean;
-  readonly capacityBuffer: boolean;
-}
-
-export interface AwsFeatureGates {
-  readonly nodeClassCel: boolean;
-}
+/** What is read from the environment alone. */
+export const VARIABLES = {
+  systemNamespace: {
+    name: 'SYSTEM_NAMESPACE',
+    help: "Namespace of the operator's own pod, and of its Lease unless another is named; the chart sets it",
+  },
+  kubernetesMinVersion: {
+    name: 'KUBERNETES_MIN_VERSION',
+    help: 'For compatibility with the chart of Karpenter; without effect',
+  },
+} as const;
 
 type Raw = Values<typeof OPTIONS>;
 
@@ -106,13 +97,15 @@ export interface Settings
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly packing: 'cheapest' | 'compatible';
   readonly consolidation: 'thorough' | 'compatible';
-  readonly featureGates: FeatureGates;
-  readonly awsFeatureGates: AwsFeatureGates;
+  readonly featureGates: Open<typeof CORE_GATES>;
+  readonly awsFeatureGates: Open<typeof AWS_GATES>;
   /** Applied in simulations to pods that declare no topology spread constraints. */
   readonly defaultTopologySpreadConstraints: readonly TopologySpreadConstraint[];
   /** Namespace of the operator's own pod; empty outside a cluster. */
   readonly systemNamespace: string;
   readonly kubernetesMinVersion: string;
+  /** What is set and has no effect, for the log. */
+  readonly ignored: readonly string[];
 }
 
 /**
@@ -121,6 +114,8 @@ export interface Settings
  */
 export function parseSettings(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
   const raw = readOptions(OPTIONS, argv, env);
+  const gates = parseGates('FEATURE_GATES', raw.featureGates);
+  const awsGates = parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates);
   const settings: Settings = {
     ...raw,
     cpuRequests: raw.cpuRequests > 0 ? raw.cpuRequests : 1000,
@@ -132,13 +127,15 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
     consolidation: oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const),
-    featureGates: coreGates(parseGates('FEATURE_GATES', raw.featureGates)),
-    awsFeatureGates: {
-      nodeClassCel: parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates).get('NodeClassCEL') ?? false,
-    },
+    featureGates: openGates(CORE_GATES, gates),
+    awsFeatureGates: openGates(AWS_GATES, awsGates),
     defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,
-    systemNamespace: env.SYSTEM_NAMESPACE ?? '',
-    kubernetesMinVersion: env.KUBERNETES_MIN_VERSION ?? '',
+    systemNamespace: env[VARIABLES.systemNamespace.name] ?? '',
+    kubernetesMinVersion: env[VARIABLES.kubernetesMinVersion.name] ?? '',
+    ignored: [
+      ...unknownGates('FEATURE_GATES', CORE_GATES, gates.keys()),
+      ...unknownGates('AWS_FEATURE_GATES', AWS_GATES, awsGates.keys()),
+    ],
   };
   const wrong = [...awsErrors(settings), ...rangeErrors(settings)];
   if (wrong.length > 0) throw new SettingsError(`validating options, ${wrong.join('; ')}`);
@@ -153,9 +150,6 @@ function oneOf<const T extends string>(variable: string, value: string, allowed:
 
 const invalid = (variable: string, value: string): string =>
   `validating cli flags / env vars, invalid ${variable} ${quoted(value)}`;
-
-/** As much of a name as an error repeats. */
-const LONGEST_NAME = 100;
 
 const LOG_LEVELS = ['debug', 'info', 'error'] as const;
 
@@ -172,42 +166,6 @@ const paths = (list: string): readonly string[] =>
     .split(',')
     .map((path) => path.trim())
     .filter((path) => path !== '');
-
-/**
- * Reads `Name=true,Other=false`. Unknown names are kept and ignored by the callers, so that old manifests go on working.
- * @throws SettingsError that names the variable and the pair
- */
-export function parseGates(variable: string, list: string): ReadonlyMap<string, boolean> {
-  const gates = new Map<string, boolean>();
-  for (const pair of list.split(',')) {
-    if (pair === '') continue;
-    const [name = '', value] = pair.split(/=(.*)/s).map((part) => part.trim());
-    if (value === undefined) {
-      throw new SettingsError(
-        `parsing feature gates, malformed pair ${quoted(pair)} in ${variable}, expect string=bool such as NodeRepair=true`,
-      );
-    }
-    const enabled = parseLaxBoolean(value);
-    if (enabled === undefined) {
-      throw new SettingsError(
-        `parsing feature gates, invalid value of ${name.slice(0, LONGEST_NAME)} in ${variable}: ${quoted(value)}, must be true or false`,
-      );
-    }
-    gates.set(name, enabled);
-  }
-  return gates;
-}
-
-function coreGates(gates: ReadonlyMap<string, boolean>): FeatureGates {
-  return {
-    nodeRepair: gates.get('NodeRepair') ?? false,
-    reservedCapacity: gates.get('ReservedCapacity') ?? true,
-    spotToSpotConsolidation: gates.get('SpotToSpotConsolidation') ?? false,
-    nodeOverlay: gates.get('NodeOverlay') ?? false,
-    staticCapacity: gates.get('StaticCapacity') ?? false,
-    capacityBuffer: gates.get('CapacityBuffer') ?? false,
-  };
-}
 
 function awsErrors(settings: Settings): readonly string[] {
   const wrong: string[] = [];

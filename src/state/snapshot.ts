@@ -1,7 +1,7 @@
 /** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
 import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
 import { timeOf } from '../api/times.ts';
-import type { PoolInput, Snapshot, StateNode } from '../engine/model.ts';
+import type { IdlePool, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
 import { defaultRequests } from '../engine/resources.ts';
 import type { ClusterState } from './cluster.ts';
@@ -12,6 +12,7 @@ import type { OverdueClaim } from './unlaunched.ts';
 export interface SnapshotParts {
   readonly nowMs: number;
   readonly pools: readonly PoolInput[];
+  readonly idlePools?: readonly IdlePool[];
   /** Taken before the pods were listed, so that a pod bound meanwhile is counted at most once too often. */
   readonly nodes: readonly StateNode[];
   /** Taken together with the nodes, so that a claim that is launched meanwhile is counted once. */
@@ -25,7 +26,7 @@ export function takeSnapshot(cluster: ClusterState, { overdue, ...parts }: Snaps
   return {
     ...parts,
     nodes: overdue.length === 0 ? parts.nodes : [...parts.nodes, ...overdueNodes(overdue, parts.pools)],
-    daemonPods: stores.daemonSets.list().map((daemonSet) => representative(daemonSet, stores)),
+    daemonPods: stores.daemonSets.list().map((daemonSet) => representative(daemonSet, podsOf(daemonSet, stores))),
     namespaces: stores.namespaces.list(),
     podDisruptionBudgets: stores.podDisruptionBudgets.list(),
     persistentVolumeClaims: stores.persistentVolumeClaims.list(),
@@ -36,14 +37,14 @@ export function takeSnapshot(cluster: ClusterState, { overdue, ...parts }: Snaps
   };
 }
 
-/** The newest live pod of a DaemonSet, which shows what admission made of the template; else one from the template. */
-function representative(daemonSet: DaemonSet, stores: Stores): Pod {
-  const { uid } = daemonSet.metadata;
-  const live = uid === undefined ? [] : stores.pods.byIndex(PODS_BY_DAEMON_SET, uid).filter(isActive);
-  const newest = live.reduce<Pod | undefined>(
-    (found, pod) => (found && created(found) >= created(pod) ? found : pod),
-    undefined,
-  );
+const podsOf = ({ metadata: { uid } }: DaemonSet, stores: Stores): readonly Pod[] =>
+  uid === undefined ? [] : stores.pods.byIndex(PODS_BY_DAEMON_SET, uid);
+
+/** The newest live one of a DaemonSet's pods, which shows what admission made of the template; else one from the template. */
+export function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod {
+  const newest = pods
+    .filter(isActive)
+    .reduce<Pod | undefined>((found, pod) => (found && created(found) >= created(pod) ? found : pod), undefined);
   const affinity = daemonSet.spec.template.spec.affinity?.nodeAffinity;
   return newest ? unpinned(newest, affinity) : fromTemplate(daemonSet);
 }

@@ -12,6 +12,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   charts: 'the Helm charts',
   examples: 'the manifests and policies for users',
   image: 'the Dockerfile',
+  scripts: 'the programs that renew tables of data',
 };
 
 const folders = new Set(

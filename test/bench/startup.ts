@@ -7,12 +7,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../src/api/kinds.ts';
 import { collectionPath } from '../../src/local/client.ts';
 import { startWorld, type World } from '../../src/local/world.ts';
+import { freePort } from '../support/free-port.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const RUNS = 5;
@@ -34,16 +34,6 @@ interface Start {
 function cpuMsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
 }
 
 async function prepare(world: World): Promise<void> {
@@ -112,7 +102,7 @@ const median = (values: readonly number[]): number =>
   Math.round(values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0);
 
 const given = process.argv.slice(2);
-const scripts = given.length > 0 ? given : ['src/main.ts', 'dist/main.js'].map((each) => join(ROOT, each));
+const scripts = given.length > 0 ? given : ['src/main.ts', 'dist/operator/main.js'].map((each) => join(ROOT, each));
 for (const script of scripts.filter((each) => existsSync(each))) {
   const starts: Start[] = [];
   for (let run = 0; run < RUNS; run++) starts.push(await startOnce(script));

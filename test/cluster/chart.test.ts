@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import {
   applyText,
+  CLUSTER_NAME,
   type Cluster,
   exampleText,
   NAMESPACE,
@@ -162,6 +163,8 @@ const MATRIX: readonly (readonly [string, Values])[] = [
   ],
 ];
 
+const IMAGE = 'controller.image.repository=registry.example.com/karpenter';
+
 interface PodLike {
   readonly spec: {
     readonly serviceAccountName: string;
@@ -199,6 +202,8 @@ describe('the charts', () => {
       NAMESPACE,
       '--set',
       'settings.clusterName=test',
+      '--set',
+      IMAGE,
       '--values',
       await cluster.valuesFile(values),
     );
@@ -208,6 +213,8 @@ describe('the charts', () => {
       "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'",
     );
     await expect(rendered({ extraVolumes: { name: 'no list' } })).rejects.toThrow("at '/extraVolumes'");
+    await expect(rendered({ replicas: 'two' })).rejects.toThrow("at '/replicas'");
+    await expect(rendered({ controller: { metrics: { port: -1 } } })).rejects.toThrow("at '/controller/metrics/port'");
   }, 60_000);
 
   it('say what comes next, and what is missing', async () => {
@@ -216,16 +223,26 @@ describe('the charts', () => {
       'trial',
       join(ROOT, 'charts/karpenter'),
       ...['--dry-run=server', '--skip-crds', '--namespace', NAMESPACE, '--set', 'settings.clusterName=test'],
+      ...['--set', IMAGE, '--set', 'global.a=b,podLabels.a=b,setings.a=b,settings.featureGates.spotToSpot=true'],
     );
     const said = notes.slice(notes.indexOf('NOTES:'));
     expect(said).toContain('does not serve NodePools');
     expect(said).toContain('settings.interruptionQueue is not set');
+    expect(said).toContain('have no effect');
+    expect(said).toContain('\n\n  setings\n  settings.featureGates.spotToSpot\n\n');
     expect(said).toContain('kubectl rollout status deployment/trial-karpenter -n kube-system');
   }, 60_000);
 
   it('refuse to install without the name of the cluster', async () => {
     await expect(cluster.install('karpenter', {}, '--skip-crds')).rejects.toThrow(
       'Chart cannot be installed without a valid settings.clusterName!',
+    );
+  }, 60_000);
+
+  it('refuse to install an image that nobody named, and say how to name one', async () => {
+    const values = { settings: { clusterName: CLUSTER_NAME } };
+    await expect(cluster.install('karpenter', values, '--skip-crds')).rejects.toThrow(
+      /controller\.image\.repository is not set.*--set controller\.image\.repository=/,
     );
   }, 60_000);
 

@@ -7,7 +7,8 @@ import { DEPLOYMENT } from '../../src/api/kinds.ts';
 import { startWorld, type World } from '../../src/local/world.ts';
 import { type Shell, startShell } from './harness/shell.ts';
 
-const FLAGS = '--namespace kube-system --set settings.clusterName=local --skip-crds --wait --timeout 120s';
+const VALUES = '--set settings.clusterName=local --set controller.image.repository=registry.example.com/karpenter';
+const FLAGS = `--namespace kube-system ${VALUES} --skip-crds --wait --timeout 120s`;
 
 describe('helm on the local API server', () => {
   let folder: string;

@@ -4,13 +4,14 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { VERSION } from '../../src/version.ts';
 import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
 import { type Shell, startShell } from './harness/shell.ts';
 
 const OLD = '1.12.0';
 const FIXTURES = join(import.meta.dirname, 'fixtures');
 const VALUES =
-  '--set settings.clusterName=test --set settings.interruptionQueue=test --set replicas=1 --set podLabels.team=platform';
+  '--set controller.image.repository=registry.example.com/karpenter --set settings.clusterName=test --set settings.interruptionQueue=test --set replicas=1 --set podLabels.team=platform';
 const FLAGS = '--namespace kube-system --wait --timeout 120s';
 const POOL = '/apis/karpenter.sh/v1/nodepools/default';
 
@@ -73,8 +74,8 @@ describe('an upgrade from an earlier release', () => {
     await shell(`helm upgrade karpenter charts/karpenter --skip-crds --reuse-values ${FLAGS}`);
     const { metadata, spec } = await read(DEPLOYMENT);
     expect(metadata.labels).toMatchObject({
-      'helm.sh/chart': 'karpenter-1.14.1',
-      'app.kubernetes.io/version': '1.14.1',
+      'helm.sh/chart': `karpenter-${VERSION}`,
+      'app.kubernetes.io/version': VERSION,
     });
     expect(spec).toMatchObject({ replicas: 1, template: { metadata: { labels: { team: 'platform' } } } });
     expect(JSON.stringify(spec)).toContain('CapacityBuffer=false');
@@ -84,7 +85,7 @@ describe('an upgrade from an earlier release', () => {
     await shell(`helm upgrade karpenter charts/karpenter --skip-crds ${VALUES} ${FLAGS}`);
     const text = JSON.stringify(await read(DEPLOYMENT));
     expect(text).toContain('{"name":"PACKING","value":"cheapest"}');
-    expect(text).toContain('controller:1.14.1');
+    expect(text).toContain(`registry.example.com/karpenter:${VERSION}`);
   }, 180_000);
 
   it('lets static pools be made, which the earlier release did not know', async () => {

@@ -5,8 +5,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../support/free-port.ts';
 
 const MOTO = 'moto[server]==5.2.5';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -22,16 +22,6 @@ async function run(command: string, args: readonly string[], env = process.env):
 async function must(command: string, args: readonly string[]): Promise<void> {
   const code = await run(command, args);
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
 }
 
 /** @throws Error when the server ends, or does not answer in time */

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { isTrue } from '../../src/api/conditions.ts';
 import {
+  CAPACITY_BUFFER,
   DAEMON_SET,
   DEPLOYMENT,
   EC2_NODE_CLASS,
@@ -15,14 +16,17 @@ import {
   type Kind,
   NODE,
   NODE_CLAIM,
+  NODE_OVERLAY,
   NODE_POOL,
   POD,
   POD_DISRUPTION_BUDGET,
+  POD_TEMPLATE,
 } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { SimulationRunner } from '../../src/engine-worker/simulation-runner.ts';
+import type { Solver } from '../../src/engine-worker/solver.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';
 import { collectionPath, type KubeApi } from '../../src/local/client.ts';
 import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
@@ -32,7 +36,18 @@ import { type PacedClock, pacedClock } from '../support/paced-clock.ts';
 import type { Certificate } from './cuttable-proxy.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
-const KINDS: readonly Kind[] = [NODE_POOL, EC2_NODE_CLASS, DEPLOYMENT, DAEMON_SET, NODE, POD, POD_DISRUPTION_BUDGET];
+const KINDS: readonly Kind[] = [
+  NODE_POOL,
+  NODE_OVERLAY,
+  CAPACITY_BUFFER,
+  EC2_NODE_CLASS,
+  POD_TEMPLATE,
+  DEPLOYMENT,
+  DAEMON_SET,
+  NODE,
+  POD,
+  POD_DISRUPTION_BUDGET,
+];
 
 /** How fast time passes while a scenario only waits for it. */
 const FAST = 60;
@@ -46,6 +61,10 @@ export interface ScenarioOptions extends WorldOptions {
   readonly leaderElection?: boolean;
   /** Where disruption runs its simulations. Default: in the test's thread. */
   readonly simulations?: SimulationRunner;
+  /** Default: in the test's thread. */
+  readonly solver?: Solver;
+  /** Real time between two looks of `until`, in milliseconds. Default 50. */
+  readonly pollMs?: number;
   /** False: the test starts operators itself. Default true. */
   readonly operator?: boolean;
 }
@@ -107,6 +126,8 @@ export interface Scenario {
   instances(): readonly LocalInstance[];
   /** Waits until `holds` answers something true. Fails, with what it last saw, after 25 s in which the process could run. */
   until<T>(what: string, holds: () => T | Promise<T>, limitMs?: number): Promise<Exclude<T, false | undefined>>;
+  /** Lets time pass `factor` times as fast as real time while the process waits, 0 for not at all; answers as before. */
+  speed(factor: number): number;
   /** Lets this much of the scenario's time pass, at `factor` (default 60) times real time. */
   pass(ms: number, factor?: number): Promise<void>;
   stop(): Promise<void>;
@@ -140,6 +161,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
       },
       clock,
       ...(options.simulations === undefined ? {} : { simulations: options.simulations }),
+      ...(options.solver === undefined ? {} : { solver: options.solver }),
       write: (line) => log.push(JSON.parse(line) as LogLine),
     });
     latest = operator;
@@ -195,9 +217,10 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
         if (seen) return seen as Exclude<typeof seen, false | undefined>;
         if (clock.calmMs() - started > patienceMs)
           throw new Error(`no ${what} after ${patienceMs / 1000} s\n${await describeWorld(scenario)}`);
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await new Promise((resolve) => setTimeout(resolve, options.pollMs ?? 50));
       }
     },
+    speed: (factor) => clock.speed(factor),
     async pass(ms, factor = FAST) {
       const before = clock.speed(factor);
       await clock.sleep(ms);

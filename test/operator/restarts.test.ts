@@ -141,7 +141,14 @@ describe('an operator that is killed', () => {
 describe('two operators', () => {
   it('take turns: one leads, the other takes over when it is gone', async () => {
     await setUp({ operator: false, leaderElection: true, timeScale: 4 });
-    const one = await scenario.startOperator();
+    const one = await scenario.startOperator({ env: { FEATURE_GATES: 'SpotToSpot=true' } });
+    expect(scenario.log).toContainEqual(
+      expect.objectContaining({
+        level: 'ERROR',
+        message: 'ignoring a setting',
+        error: 'FEATURE_GATES: unknown feature gate "SpotToSpot" has no effect; did you mean SpotToSpotConsolidation?',
+      }),
+    );
     const lease = async () =>
       scenario.kube.find(LEASE, {
         name: 'karpenter-leader-election',

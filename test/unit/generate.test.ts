@@ -23,7 +23,7 @@ describe('generated files', () => {
   });
 
   it('add nothing but annotations to the templates of the CRD chart', () => {
-    const templates = [...files].filter(([path]) => path.startsWith('charts/karpenter-crd/'));
+    const templates = [...files].filter(([path]) => path.startsWith('charts/karpenter-crd/templates/'));
     expect(templates).toHaveLength(5);
     for (const [path, template] of templates) {
       const plain = template

@@ -68,8 +68,24 @@ subjects:
 
 {{- define "karpenter.image" -}}
 {{- $image := .Values.controller.image }}
-{{- $image.repository }}:{{ default .Chart.AppVersion $image.tag }}
+{{- required "controller.image.repository is not set, and this chart has no image of its own: build one (docker build -t REGISTRY/karpenter-ts:VERSION . && docker push …), and install with --set controller.image.repository=REGISTRY/karpenter-ts" $image.repository }}:{{ default .Chart.AppVersion $image.tag }}
 {{- with $image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/*
+Values that the chart does not know, one a line. Those of a parent chart, under `global`, are not its own.
+Takes values, known (names by their place, see karpenter.knownValues) and path (of the values, with a dot at its end).
+*/}}
+{{- define "karpenter.unknownValues" -}}
+{{- range $name, $value := .values }}
+{{- $path := printf "%s%s" $.path $name }}
+{{- $inner := get $.known $name }}
+{{- if not (hasKey $.known $name) }}
+{{- if ne $path "global" }}{{ printf "\n  %s" $path }}{{ end }}
+{{- else if and (kindIs "map" $value) (kindIs "map" $inner) }}
+{{- include "karpenter.unknownValues" (dict "values" $value "known" $inner "path" (printf "%s." $path)) }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Adds the selector of the controller's pods to a term that has none. Takes term and root. */}}

@@ -19,11 +19,48 @@ export class CelError extends Error {
   }
 }
 
-const environment = registerKubernetesFunctions(
-  new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false })
-    .registerVariable('self', 'dyn')
-    .registerVariable('oldSelf', 'dyn'),
-);
+/** A compiled expression over the variables of its compiler. */
+export interface Expression {
+  /** Of its value, `dyn` where only a value tells. */
+  readonly type: string;
+  /** Why its types do not go together, or which name it does not know. */
+  readonly fault: string | undefined;
+  /** @throws {CelError} when the evaluation fails. */
+  run(values: Readonly<Record<string, unknown>>): unknown;
+}
+
+/** @throws {CelError} when it is not an expression. */
+export type Compiler = (expression: string) => Expression & { readonly names: ReadonlySet<unknown> };
+
+/**
+ * A compiler of expressions over some variables, with Kubernetes' functions.
+ *
+ * @param extend registers further types and functions
+ */
+export function celCompiler(
+  variables: readonly string[],
+  extend: (environment: Environment) => unknown = () => undefined,
+): Compiler {
+  const environment = registerKubernetesFunctions(
+    new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false }),
+  );
+  for (const name of variables) environment.registerVariable(name, 'dyn');
+  extend(environment);
+  return (expression) => {
+    try {
+      const nodes = nodesOf(environment.parse(expression).ast);
+      const names = new Set(nodes.filter(({ op }) => op === 'id').map(({ args }) => args));
+      const evaluate = environment.parse(corrected(expression, nodes));
+      const { type = 'dyn', error } = evaluate.check();
+      const fault = error && wording(error);
+      return { names, type, fault, run: (values) => inWords(() => evaluate(values)) };
+    } catch (error) {
+      throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
+    }
+  };
+}
+
+const overSelf = celCompiler(['self', 'oldSelf']);
 
 /**
  * Compiles an expression.
@@ -31,14 +68,8 @@ const environment = registerKubernetesFunctions(
  * @throws {CelError} when it is not an expression.
  */
 export function compile(expression: string): Program {
-  try {
-    const nodes = nodesOf(environment.parse(expression).ast);
-    const usesOldSelf = nodes.some(({ op, args }) => op === 'id' && args === 'oldSelf');
-    const evaluate = environment.parse(corrected(expression, nodes));
-    return { usesOldSelf, run: (self, oldSelf) => inWords(() => evaluate({ self, oldSelf })) };
-  } catch (error) {
-    throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
-  }
+  const { names, run } = overSelf(expression);
+  return { usesOldSelf: names.has('oldSelf'), run: (self, oldSelf) => run({ self, oldSelf }) };
 }
 
 /** Works around three ways in which the library differs from Kubernetes. */

@@ -114,7 +114,7 @@ export class Amis {
     this.#cache = new LoadingCache(options.clock, options.refreshMs);
   }
 
-  /** @throws UnsupportedAlias, or when a request to AWS fails */
+  /** @throws UnsupportedAlias, AliasWithoutImages, or when a request to AWS fails */
   async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly Ami[]> {
     const { clusterVersion, parameters, log } = this.#options;
     let queries: readonly AmiQuery[];

@@ -27,6 +27,17 @@ export interface AmiQuery {
 /** An alias that the cluster's version rules out. Retrying does not help. */
 export class UnsupportedAlias extends Error {}
 
+/** An alias of which no SSM parameter exists. */
+export class AliasWithoutImages extends Error {
+  /** As users write it: `al2023@v20260801`. */
+  readonly alias: string;
+
+  constructor(alias: string, options?: ErrorOptions) {
+    super(`failed to discover any AMIs for alias (alias=${alias})`, options);
+    this.alias = alias;
+  }
+}
+
 const exists = (key: string): Requirement => ({ key, operator: 'Exists' });
 const absent = (key: string): Requirement => ({ key, operator: 'DoesNotExist' });
 
@@ -41,11 +52,11 @@ interface AliasParameter extends Parameter {
   readonly variants: readonly (readonly Requirement[])[];
 }
 
-const WINDOWS: Readonly<Record<string, readonly [year: string, build: string]>> = {
+const WINDOWS = {
   Windows2019: ['2019', '10.0.17763'],
   Windows2022: ['2022', '10.0.20348'],
   Windows2025: ['2025', '10.0.26100'],
-};
+} as const;
 
 /** SSM parameters that hold an alias's images, for a cluster of version `major.minor`. */
 export function aliasParameters({ family, version }: Alias, cluster: string): readonly AliasParameter[] {
@@ -91,9 +102,12 @@ export function aliasParameters({ family, version }: Alias, cluster: string): re
         parameter(path('-nvidia', 'arm64'), NVIDIA),
       ];
     }
-    default: {
-      const [year, build] = WINDOWS[family] ?? [];
-      if (year === undefined || build === undefined) return [];
+    case 'Custom':
+      return [];
+    case 'Windows2019':
+    case 'Windows2022':
+    case 'Windows2025': {
+      const [year, build] = WINDOWS[family];
       const name = `/aws/service/ami-windows-latest/Windows_Server-${year}-English-Core-EKS_Optimized-${cluster}/image_id`;
       const only: readonly Requirement[] = [
         { key: OS_LABEL, operator: 'In', values: ['windows'] },
@@ -122,18 +136,16 @@ async function aliasQuery(alias: Alias, cluster: string, parameters: Parameters)
   const answers = await Promise.allSettled(wanted.map((parameter) => parameters.get(parameter)));
   // A parameter that does not exist has no image in this region. One that could not be read may have: without it, nodes
   // of its variant would seem to run an image of which nothing is known.
-  const text = `(alias=${alias.family.toLowerCase()}@${alias.version})`;
+  const text = `${alias.family.toLowerCase()}@${alias.version}`;
   const unread = rejections(answers).filter((error) => !isNotFound(error));
-  if (unread.length > 0) throw combined(`failed to read SSM parameters of the alias ${text}`, unread);
+  if (unread.length > 0) throw combined(`failed to read SSM parameters of the alias (alias=${text})`, unread);
   const variants = new Map<string, (readonly Requirement[])[]>();
   answers.forEach((answer, at) => {
     if (answer.status === 'rejected') return;
     const known = variants.get(answer.value) ?? [];
     variants.set(answer.value, [...known, ...(wanted[at]?.variants ?? [])]);
   });
-  if (variants.size === 0) {
-    throw new AggregateError(rejections(answers), `failed to discover any AMIs for alias ${text}`);
-  }
+  if (variants.size === 0) throw new AliasWithoutImages(text, { cause: new AggregateError(rejections(answers)) });
   return { filters: imageIds([...variants.keys()]), variants };
 }
 
@@ -158,7 +170,7 @@ function termQuery({ name, owner, tags }: AmiSelectorTerm): AmiQuery {
 
 /**
  * The queries of a NodeClass's AMI terms.
- * @throws UnsupportedAlias, or when parameters cannot be read
+ * @throws UnsupportedAlias, AliasWithoutImages, or when parameters cannot be read
  */
 export async function amiQueries(
   nodeClass: EC2NodeClass,

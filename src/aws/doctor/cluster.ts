@@ -1,9 +1,10 @@
 /** Checks of the cluster: the kinds that we need, and the controller that runs there. */
 import { customResourceDefinitions } from '../../api/crds.ts';
-import { DEPLOYMENT, NODE_POOL } from '../../api/kinds.ts';
+import { DEPLOYMENT } from '../../api/kinds.ts';
 import type { Workload } from '../../api/kubernetes.ts';
 import { isNotFound } from '../../kube/client.ts';
 import type { HttpKubeClient } from '../../kube/http.ts';
+import { type StoredDefinition, storage } from './beta.ts';
 import { type Finding, fine, problem, warning } from './finding.ts';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -30,11 +31,11 @@ export function missingFields(wanted: unknown, found: unknown, path = ''): reado
 
 export async function definitions(client: HttpKubeClient): Promise<readonly Finding[]> {
   return Promise.all(
-    customResourceDefinitions().map(async ({ metadata: { name }, spec }) => {
+    customResourceDefinitions().map(async ({ metadata: { name }, spec }): Promise<Finding> => {
       const subject = `CRD ${name}`;
-      let found: typeof spec;
+      let stored: StoredDefinition & { readonly spec: typeof spec };
       try {
-        found = ((await client.raw(`${CRDS}/${name}`)) as { readonly spec: typeof spec }).spec;
+        stored = (await client.raw(`${CRDS}/${name}`)) as typeof stored;
       } catch (error) {
         if (!isNotFound(error)) return warning(subject, `cannot be read: ${(error as Error).message}`, 'see the error');
         return OPTIONAL.has(name)
@@ -42,8 +43,10 @@ export async function definitions(client: HttpKubeClient): Promise<readonly Find
           : problem(subject, 'is not installed', INSTALL);
       }
       const [version] = spec.versions;
-      const served = found.versions.find((each) => each.name === version?.name);
+      const served = stored.spec.versions.find((each) => each.name === version?.name);
       if (served === undefined) return problem(subject, `does not serve ${version?.name}`, INSTALL);
+      const [unreadable] = storage(subject, stored, served.name);
+      if (unreadable !== undefined) return unreadable;
       const missing = missingFields(version?.schema.openAPIV3Schema, served.schema.openAPIV3Schema);
       return missing.length === 0
         ? fine(subject, `serves ${served.name} with every field`)
@@ -56,20 +59,33 @@ export async function definitions(client: HttpKubeClient): Promise<readonly Find
 export interface Controller {
   readonly deployment: Workload;
   readonly version: string;
+  /** Karpenter itself, and not this product. */
+  readonly isKarpenter: boolean;
   readonly setting: (name: string) => string | undefined;
 }
 
-export async function findController(client: HttpKubeClient): Promise<Controller | undefined> {
+/** Where Karpenter's image is published; mirrors keep the end of the path. */
+const KARPENTER_IMAGE = /(?:^|\/)karpenter\/controller(?::(?<tag>[^@]+))?(?:@|$)/;
+
+/** All that are installed, Karpenter's among them. */
+export async function findControllers(client: HttpKubeClient): Promise<readonly Controller[]> {
   const labelSelector = 'app.kubernetes.io/name=karpenter';
-  const [deployment] = await client.listAll(DEPLOYMENT, { labelSelector });
-  if (deployment === undefined) return undefined;
-  const env = (deployment.spec.template.spec?.containers ?? []).flatMap((container) => {
-    const { env: entries = [] } = container as { readonly env?: readonly { name: string; value?: string }[] };
-    return entries;
-  });
+  return (await client.listAll(DEPLOYMENT, { labelSelector })).map(controllerOf);
+}
+
+function controllerOf(deployment: Workload): Controller {
+  const containers = (deployment.spec.template.spec?.containers ?? []) as readonly {
+    readonly image?: string;
+    readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  }[];
+  const env = containers.flatMap(({ env: entries = [] }) => entries);
+  const image = containers
+    .map((container) => KARPENTER_IMAGE.exec(container.image ?? ''))
+    .find((match) => match !== null);
   return {
     deployment,
-    version: deployment.metadata.labels?.['app.kubernetes.io/version'] ?? '',
+    version: image?.groups?.tag ?? deployment.metadata.labels?.['app.kubernetes.io/version'] ?? '',
+    isKarpenter: image !== undefined,
     setting: (name) => env.find((entry) => entry.name === name)?.value,
   };
 }
@@ -90,22 +106,4 @@ export function installation(controller: Controller | undefined, version: string
         `is of version ${controller.version || 'unknown'}, and this is ${version}`,
         'upgrade the chart, or run the doctor of that version',
       );
-}
-
-/** NodePools that no NodeClass stands behind. */
-export async function pools(client: HttpKubeClient, nodeClasses: ReadonlySet<string>): Promise<readonly Finding[]> {
-  const found = await client.listAll(NODE_POOL);
-  if (found.length === 0)
-    return [warning('NodePools', 'there are none: no node is ever bought', 'kubectl apply -f examples/nodepool.yaml')];
-  return found.map(({ metadata, spec }) => {
-    const { name } = spec.template.spec.nodeClassRef;
-    const subject = `NodePool ${metadata.name}`;
-    return nodeClasses.has(name)
-      ? fine(subject, `uses EC2NodeClass ${name}`)
-      : problem(
-          subject,
-          `its EC2NodeClass ${name} does not exist`,
-          'make it, or correct spec.template.spec.nodeClassRef',
-        );
-  });
 }

@@ -2,15 +2,18 @@
  * A preflight of an account and a cluster: everything that is known to keep the operator from buying nodes, with what to
  * do about it. Reads and dry runs only.
  */
-import { EC2_NODE_CLASS } from '../../api/kinds.ts';
+import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { realClock } from '../../kube/clock.ts';
 import { connect, type HttpKubeClient } from '../../kube/http.ts';
 import { createClients } from '../clients.ts';
 import { cluster, identity, permissions, queue, spotRole } from './account.ts';
-import { definitions, findController, installation, pools } from './cluster.ts';
+import { installedBefore } from './beta.ts';
+import { type Controller, definitions, findControllers, installation } from './cluster.ts';
 import { type Finding, problem, warning } from './finding.ts';
 import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
+import { checkNodePools, surveyOf } from './nodepools.ts';
 import { controllerRole, type SimulatedScope, simulated } from './simulation.ts';
+import { takeover } from './takeover.ts';
 import { writePermissions } from './writes.ts';
 
 export type { Finding } from './finding.ts';
@@ -43,18 +46,21 @@ export async function examine(options: DoctorOptions): Promise<readonly Finding[
 async function checks(options: DoctorOptions, client: HttpKubeClient): Promise<readonly Finding[]> {
   const clock = realClock();
   const clients = await createClients();
-  const [served, controller] = await Promise.all([
+  const [served, controllers] = await Promise.all([
     client.raw('/version') as Promise<{ readonly major: string; readonly minor: string }>,
-    findController(client),
+    findControllers(client),
   ]);
+  const own = controllers.find(({ isKarpenter }) => !isKarpenter);
+  const controller = own ?? controllers[0];
   const kubernetesVersion = `${served.major}.${Number.parseInt(served.minor, 10)}`;
   const clusterName = options.clusterName ?? controller?.setting('CLUSTER_NAME');
   if (clusterName === undefined)
     throw new Error('the name of the cluster is not known: set --cluster-name, since no installation was found');
   const queueName = options.interruptionQueue ?? controller?.setting('INTERRUPTION_QUEUE') ?? '';
 
-  const [ofKinds, ofAccount] = await Promise.all([
+  const [ofKinds, before, ofAccount] = await Promise.all([
     definitions(client),
+    found('versions before 1.1', () => installedBefore(client)),
     Promise.all([
       identity(clients),
       cluster(clients, clusterName),
@@ -63,31 +69,46 @@ async function checks(options: DoctorOptions, client: HttpKubeClient): Promise<r
       spotRole(clients),
     ]),
   ]);
-  const findings = [...ofAccount.flat(), installation(controller, options.version), ...ofKinds];
+  const ofOwn = own === undefined && controller !== undefined ? [] : [installation(own, options.version)];
+  const findings = [...ofAccount.flat(), ...ofOwn, ...ofKinds, ...before];
   const missing = ofKinds.some(({ level }) => level === 'error');
   if (missing) return findings;
   const role = await controllerRole(client, controller);
-  return [...findings, ...(await objects(client, { clients, clock, clusterName, kubernetesVersion, queueName, role }))];
+  const context = { clients, clock, clusterName, kubernetesVersion, queueName, role, controllers };
+  return [...findings, ...(await objects(client, context))];
+}
+
+/** What some checks find; a warning where they cannot be made. */
+async function found(subject: string, look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+  try {
+    return await look();
+  } catch (error) {
+    const fix = 'use a kubeconfig that may list NodeClaims, Nodes, Leases, CRDs and webhook configurations';
+    return [warning(subject, `cannot be checked: ${(error as Error).message}`, fix)];
+  }
 }
 
 async function objects(
   client: HttpKubeClient,
-  context: NodeClassChecks & Pick<SimulatedScope, 'queueName' | 'role'>,
+  context: NodeClassChecks &
+    Pick<SimulatedScope, 'queueName' | 'role'> & { readonly controllers: readonly Controller[] },
 ): Promise<readonly Finding[]> {
   try {
-    const nodeClasses = await client.listAll(EC2_NODE_CLASS);
-    const names = new Set(nodeClasses.map(({ metadata }) => metadata.name));
+    const [nodeClasses, pools] = await Promise.all([client.listAll(EC2_NODE_CLASS), client.listAll(NODE_POOL)]);
     const nodeRoles = [...new Set(nodeClasses.flatMap(({ spec }) => (spec.role === undefined ? [] : [spec.role])))];
-    const [ofPools, ofRole, ...reports] = await Promise.all([
-      pools(client, names),
+    const { controllers, clock } = context;
+    const [ofTakeover, ofRole, ...reports] = await Promise.all([
+      found('takeover', () => takeover(client, { controllers, pools, nodeClasses, clock })),
       simulated({ ...context, nodeRoles }),
       ...nodeClasses.map((nodeClass) => checkNodeClass(nodeClass, context)),
     ]);
+    const resolved = new Map(reports.map(({ nodeClass }) => [nodeClass.metadata.name, nodeClass]));
+    const ofPools = await checkNodePools(pools, { nodeClasses: resolved, survey: surveyOf(context) });
     const none = warning('EC2NodeClasses', 'there are none', 'kubectl apply -f examples/ec2nodeclass.yaml');
-    if (reports.length === 0) return [...ofRole, none, ...ofPools];
+    if (reports.length === 0) return [...ofRole, none, ...ofPools, ...ofTakeover];
     const launch = reports.find((report) => report.launch !== undefined)?.launch;
     const writes = launch === undefined ? [] : await writePermissions(context.clients, context.clusterName, launch);
-    return [...writes, ...ofRole, ...ofPools, ...reports.flatMap(({ findings }) => findings)];
+    return [...writes, ...ofRole, ...ofPools, ...reports.flatMap(({ findings }) => findings), ...ofTakeover];
   } catch (error) {
     const fix = 'use a kubeconfig that may list NodePools and EC2NodeClasses';
     return [problem('NodePools and EC2NodeClasses', (error as Error).message, fix)];

@@ -2,11 +2,11 @@
 
 import { type _InstanceType, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { GetRoleCommand } from '@aws-sdk/client-iam';
-import { getCondition } from '../../api/conditions.ts';
+import { causesOf, getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { silent } from '../../observe/logger.ts';
-import { Amis } from '../amis/amis.ts';
+import { Amis, amiStatus } from '../amis/amis.ts';
 import type { Clients } from '../clients.ts';
 import { describeError, isDryRun, isNotFound } from '../errors.ts';
 import { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
@@ -106,6 +106,8 @@ async function launchable(
 /** What was found out about a NodeClass, and a launch of it that could be tried. */
 export interface NodeClassReport {
   readonly findings: readonly Finding[];
+  /** With what its selectors find at this moment for a status; without one where they find too little. */
+  readonly nodeClass: EC2NodeClass;
   readonly launch?: TriedLaunch;
 }
 
@@ -149,7 +151,7 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
   const ready = getCondition(nodeClass, 'Ready');
   if (ready?.status === 'False')
     findings.push(
-      problem(subject, `is not ready: ${ready.message ?? ''}`, 'see its conditions: kubectl describe ec2nodeclass'),
+      problem(subject, `is not ready: ${readyText(nodeClass)}`, 'see its conditions: kubectl describe ec2nodeclass'),
     );
   const restricted = restrictedTags(nodeClass.spec.tags);
   if (restricted.length > 0)
@@ -164,11 +166,19 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
   );
   const usable = image ?? images[0];
   const [subnet] = subnets;
-  if (usable === undefined || subnet === undefined) return { findings };
+  const { status: _, ...bare } = nodeClass;
+  if (usable === undefined || subnet === undefined) return { findings, nodeClass: bare };
+  const found = { ...nodeClass, status: { ...nodeClass.status, subnets: [...subnets], amis: images.map(amiStatus) } };
   const type = image === undefined ? 'm6g.large' : 'm5.large';
   const launch = { nodeClass, image: usable.id, subnet: subnet.id, type };
-  return { findings: [...findings, await launchable(subject, checks, launch)], launch };
+  return { findings: [...findings, await launchable(subject, checks, launch)], nodeClass: found, launch };
 }
+
+const readyText = (nodeClass: EC2NodeClass): string =>
+  causesOf(nodeClass)
+    .map(({ type, reason, message }) => `${type}: ${reason}: ${message}`)
+    .join('; ') ||
+  (getCondition(nodeClass, 'Ready')?.message ?? '');
 
 async function placementGroup(
   nodeClass: EC2NodeClass,

@@ -25,6 +25,9 @@ export interface InstanceProfile {
   readonly roles: readonly string[];
 }
 
+/** IAM knows no such role. */
+export class RoleNotFound extends Error {}
+
 export class InstanceProfiles {
   readonly #iam: IAMClient;
   readonly #profiles: TtlCache<string, InstanceProfile>;
@@ -66,11 +69,14 @@ export class InstanceProfiles {
     }
   }
 
-  /** Makes sure that a profile exists and carries the role alone. */
+  /**
+   * Makes sure that a profile exists and carries the role alone.
+   * @throws RoleNotFound
+   */
   async create(name: string, role: string, path: string, tags: StringMap): Promise<void> {
     const roleName = role.split('/').at(-1) ?? role;
     const missing = this.#missingRoles.get(roleName);
-    if (missing !== undefined) throw new Error(`role not found, ${missing}`);
+    if (missing !== undefined) throw new RoleNotFound(`role not found, ${missing}`);
 
     const existing = await this.#read(name);
     if (existing === undefined)
@@ -89,9 +95,9 @@ export class InstanceProfiles {
       await this.#iam.send(new AddRoleToInstanceProfileCommand({ InstanceProfileName: name, RoleName: roleName }));
     } catch (error) {
       const message = messageOf(error);
-      if (codeOf(error).startsWith('NoSuchEntity') && message.includes('role'))
-        this.#missingRoles.set(roleName, message);
-      throw error;
+      if (!codeOf(error).startsWith('NoSuchEntity') || !message.includes('role')) throw error;
+      this.#missingRoles.set(roleName, message);
+      throw new RoleNotFound(message, { cause: error });
     }
   }
 

@@ -2,6 +2,7 @@
 
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import type { Informers, KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';
@@ -15,6 +16,14 @@ import type { Instances } from './instances.ts';
 
 /** Time for a claim's status to name its instance. */
 const GRACE_MS = 30_000;
+/** A claim that has no instance yet may take one over that was bought for one like it. */
+const mayTakeOver = (claim: NodeClaim, instance: Instance): boolean =>
+  claim.status?.providerID === undefined &&
+  claim.metadata.deletionTimestamp === undefined &&
+  claim.metadata.labels?.[NODEPOOL_LABEL] === instance.tags[NODEPOOL_LABEL] &&
+  claim.spec.nodeClassRef.name === instance.tags[EC2_NODECLASS_LABEL] &&
+  claimedAt(claim) <= instance.launchedMs;
+
 /** At first often, so that what a crash left behind does not cost long. */
 const FIRST_PASSES = 20;
 const FIRST_PERIOD_MS = 10_000;
@@ -33,20 +42,10 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
   const { client, informers, instances, clock, isHeld } = options;
   let passes = 0;
 
-  /** A claim that has no instance yet may take this one over: it was bought for one like it. */
-  function mayBeTakenOver(instance: Instance): boolean {
-    return informers
-      .store(NODE_CLAIM)
-      .list()
-      .some(
-        (claim) =>
-          claim.status?.providerID === undefined &&
-          claim.metadata.deletionTimestamp === undefined &&
-          claim.metadata.labels?.[NODEPOOL_LABEL] === instance.tags[NODEPOOL_LABEL] &&
-          claim.spec.nodeClassRef.name === instance.tags[EC2_NODECLASS_LABEL] &&
-          claimedAt(claim) <= instance.launchedMs,
-      );
-  }
+  const unownedAmong = (found: readonly Instance[], claims: readonly NodeClaim[]): readonly Instance[] => {
+    const owned = new Set(claims.map(instanceIdOfClaim));
+    return found.filter((instance) => !owned.has(instance.id) && !claims.some((claim) => mayTakeOver(claim, instance)));
+  };
 
   return {
     name: 'instance.garbagecollection',
@@ -55,17 +54,14 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
     async reconcile({ log }) {
       // Instances before claims: one that appears in between has its claim already.
       const found = await instances.list();
-      const owned = new Set(informers.store(NODE_CLAIM).list().map(instanceIdOfClaim));
-      const nodes = informers.store(NODE).list();
       const old = clock.now() - GRACE_MS;
-      const garbage = found.filter(
-        (instance) =>
-          !owned.has(instance.id) &&
-          !isTerminating(instance) &&
-          instance.launchedMs < old &&
-          !isHeld(instance.id) &&
-          !mayBeTakenOver(instance),
+      const idle = found.filter(
+        (instance) => instance.launchedMs < old && !isTerminating(instance) && !isHeld(instance.id),
       );
+      const suspects = unownedAmong(idle, informers.store(NODE_CLAIM).list());
+      // A watch that hangs leaves claims out, and what is terminated does not come back: the API server has the last word.
+      const garbage = suspects.length > 0 ? unownedAmong(suspects, await client.listAll(NODE_CLAIM)) : [];
+      const nodes = informers.store(NODE).list();
       const collect = async (instance: Instance): Promise<void> => {
         try {
           await instances.terminate(instance.id);

@@ -1,15 +1,16 @@
 /** The steps that look up what a NodeClass's selectors match. */
-import type { ConditionUpdate } from '../../api/conditions.ts';
+import { type ConditionUpdate, getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { messageOf } from '../../api/error-message.ts';
+import { causeOf } from '../../cloud/errors.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { type Amis, amiStatus } from '../amis/amis.ts';
-import { UnsupportedAlias } from '../amis/queries.ts';
+import { AliasWithoutImages, UnsupportedAlias } from '../amis/queries.ts';
 import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
 import type { CapacityReservation, Reservations } from '../reservations/reservations.ts';
 import type { SecurityGroups } from '../securitygroups/securitygroups.ts';
 import type { Subnets } from '../subnets/subnets.ts';
-import { type Step, type StepResult, type StepTools, withStatus } from './step.ts';
+import { type Step, type StepTools, unresolved, withStatus } from './step.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -44,13 +45,14 @@ async function confirmed<T extends Found>(
 
 /** Found: listed and ready. Nothing found: cleared, not ready. AWS did not answer: everything stays as it was. */
 const selectorStep =
-  ({ setCondition }: StepTools, { what, condition, none, status, list, againMs }: Selector): Step =>
+  (tools: StepTools, { what, condition, none, status, list, againMs }: Selector): Step =>
   async (nodeClass) => {
+    const { setCondition } = tools;
     let found: readonly Found[];
     try {
       found = await confirmed(nodeClass, nodeClass.status?.[status], list);
     } catch (error) {
-      return failedLookup(nodeClass, what, error);
+      return unresolved(tools, nodeClass, condition, failedLookup(what, error));
     }
     if (found.length === 0) {
       const cleared = withStatus(nodeClass, { [status]: undefined });
@@ -63,10 +65,8 @@ const selectorStep =
     return { nodeClass: setCondition(listed, ready(condition)), againMs };
   };
 
-const failedLookup = (nodeClass: EC2NodeClass, what: string, error: unknown): StepResult => ({
-  nodeClass,
-  error: new Error(`getting ${what}, ${messageOf(error)}`, { cause: error }),
-});
+const failedLookup = (what: string, error: unknown): Error =>
+  new Error(`getting ${what}, ${messageOf(error)}`, { cause: error });
 
 const ready = (type: string): ConditionUpdate => ({ type, status: 'True', message: '' });
 
@@ -90,10 +90,13 @@ export const securityGroupStep = (tools: StepTools, groups: SecurityGroups): Ste
     againMs: 5 * MINUTE_MS,
   });
 
-export function amiStep(tools: StepTools, amis: Amis): Step {
+const AMIS = 'AMIsReady';
+
+/** `region`: for messages. */
+export function amiStep(tools: StepTools, amis: Amis, region: string): Step {
   const lookUp = selectorStep(tools, {
     what: 'amis',
-    condition: 'AMIsReady',
+    condition: AMIS,
     none: { reason: 'AMINotFound', message: 'AMISelector did not match any AMIs' },
     status: 'amis',
     list: async (nodeClass, options) => (await amis.list(nodeClass, options)).map(amiStatus),
@@ -101,33 +104,51 @@ export function amiStep(tools: StepTools, amis: Amis): Step {
   });
   return async (nodeClass, log) => {
     const result = await lookUp(nodeClass, log);
-    if (!(result.error instanceof Error) || !isUnsupportedAlias(result.error)) return result;
-    const update = { type: 'AMIsReady', status: 'False', reason: 'UnsupportedAlias' } as const;
-    const refused = tools.setCondition(nodeClass, { ...update, message: result.error.message });
-    return { ...result, nodeClass: refused, terminal: true };
+    const unsupported = causeOf(result.error, UnsupportedAlias);
+    if (unsupported !== undefined) {
+      const message = (result.error as Error).message;
+      const refused = tools.setCondition(nodeClass, {
+        type: AMIS,
+        status: 'False',
+        reason: 'UnsupportedAlias',
+        message,
+      });
+      return { ...result, nodeClass: refused, terminal: true };
+    }
+    const empty = causeOf(result.error, AliasWithoutImages);
+    // Images that were found for this spec go on being used: a cluster's upgrade may leave an alias without new ones.
+    if (empty === undefined || isCurrent(nodeClass, AMIS)) return result;
+    const message = `alias ${empty.alias} names no image in ${region}`;
+    const cleared = withStatus(nodeClass, { amis: undefined });
+    return {
+      nodeClass: tools.setCondition(cleared, { type: AMIS, status: 'False', reason: 'AMINotFound', message }),
+      againMs: MINUTE_MS,
+    };
   };
 }
 
-function isUnsupportedAlias(error: Error): boolean {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) if (at instanceof UnsupportedAlias) return true;
-  return false;
+/** True of the spec as it is now. */
+function isCurrent(nodeClass: EC2NodeClass, type: string): boolean {
+  const condition = getCondition(nodeClass, type);
+  return condition?.status === 'True' && condition.observedGeneration === nodeClass.metadata.generation;
 }
 
 /** No match is fine: reservations are an extra. */
 export const reservationStep =
-  ({ setCondition }: StepTools, reservations: Reservations, clock: Clock): Step =>
+  (tools: StepTools, reservations: Reservations, clock: Clock): Step =>
   async (nodeClass) => {
+    const type = 'CapacityReservationsReady';
     try {
       const listing: Lookup<CapacityReservation> = (each, options) => reservations.list(each, options);
       const found = await confirmed(nodeClass, nodeClass.status?.capacityReservations, listing);
       const listed = withStatus(nodeClass, { capacityReservations: found.length === 0 ? undefined : [...found] });
       const ends = found.flatMap(({ endTime }) => (endTime === undefined ? [] : [Date.parse(endTime) - clock.now()]));
       return {
-        nodeClass: setCondition(listed, ready('CapacityReservationsReady')),
+        nodeClass: tools.setCondition(listed, ready(type)),
         againMs: Math.max(0, Math.min(MINUTE_MS, ...ends)),
       };
     } catch (error) {
-      return failedLookup(nodeClass, 'capacity reservations', error);
+      return unresolved(tools, nodeClass, type, failedLookup('capacity reservations', error));
     }
   };
 
@@ -147,7 +168,8 @@ export const placementGroupStep =
       return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason, message }) };
     } catch (error) {
       // an answer of EC2 of the last day holds until another one comes
-      if (groups.remembered(nodeClass) !== undefined) return failedLookup(nodeClass, 'placement group', error);
+      if (groups.remembered(nodeClass) !== undefined)
+        return { nodeClass, error: failedLookup('placement group', error) };
       const message = 'Failed to resolve placement group';
       return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason: GROUP_UNKNOWN, message }), error };
     }

@@ -3,21 +3,19 @@ import { randomUUID } from 'node:crypto';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { messageOf } from '../../api/error-message.ts';
 import { uidOf } from '../../api/object-fields.ts';
+import { quoted } from '../../api/quoted.ts';
+import { causeOf } from '../../cloud/errors.ts';
 import type { Clock } from '../../kube/clock.ts';
-import type { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
+import { type InstanceProfiles, RoleNotFound } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, profileName, profileTags, type Scope } from '../instanceprofiles/names.ts';
 import { TtlCache } from '../ttl-cache.ts';
-import { type Step, type StepTools, withStatus } from './step.ts';
+import { type Step, type StepTools, unresolved, withStatus } from './step.ts';
 
+const TYPE = 'InstanceProfileReady';
 /** A profile made a moment ago is used even if the status write that named it was lost. */
 const RECREATION_TTL_MS = 60_000;
 
-export function instanceProfileStep(
-  { setCondition }: StepTools,
-  profiles: InstanceProfiles,
-  scope: Scope,
-  clock: Clock,
-): Step {
+export function instanceProfileStep(tools: StepTools, profiles: InstanceProfiles, scope: Scope, clock: Clock): Step {
   const made = new TtlCache<string, string>(clock, RECREATION_TTL_MS);
 
   async function make(nodeClass: EC2NodeClass, role: string): Promise<string> {
@@ -51,9 +49,12 @@ export function instanceProfileStep(
       const name = await profileFor(nodeClass);
       if (before !== undefined && before !== name) profiles.protect(before);
       const named = withStatus(nodeClass, { instanceProfile: name });
-      return { nodeClass: setCondition(named, { type: 'InstanceProfileReady', status: 'True', message: '' }) };
+      return { nodeClass: tools.setCondition(named, { type: TYPE, status: 'True', message: '' }) };
     } catch (error) {
-      return { nodeClass, error };
+      if (causeOf(error, RoleNotFound) === undefined) return unresolved(tools, nodeClass, TYPE, error as Error);
+      const message = `role ${quoted(nodeClass.spec.role ?? '')} does not exist: create it, or correct spec.role`;
+      const refused = { type: TYPE, status: 'False', reason: 'RoleNotFound', message } as const;
+      return { nodeClass: tools.setCondition(nodeClass, refused), error };
     }
   };
 }

@@ -1,16 +1,20 @@
 /** Resolves EC2NodeClasses against AWS and says whether they can be used. */
-import { initConditions } from '../../api/conditions.ts';
+import { causesOf, initConditions } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/events.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { NODE_CLASS_UNRESOLVED } from '../../observe/events/aws.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Step, StepResult } from './step.ts';
 
 export interface NodeClassOptions {
   readonly client: KubeClient;
+  readonly events: EventRecorder;
   /** In order; all of them run, also after errors, unless one says that it is the last. */
   readonly steps: readonly Step[];
   readonly conditions: Parameters<typeof initConditions>[1];
@@ -19,6 +23,7 @@ export interface NodeClassOptions {
 
 export function nodeClassController({
   client,
+  events,
   steps,
   conditions,
   terminate,
@@ -69,9 +74,19 @@ export function nodeClassController({
       if (held === undefined) return settled;
       const [resolved, results] = await runSteps(held, log);
       await writeChanges(client, EC2_NODE_CLASS, { before: held, after: resolved }, { part: 'status', lock: true });
+      publishCauses(resolved, events);
       return outcomeOf(results, log);
     },
   };
+}
+
+/** The first status of a condition is no transition, of which there would be an event. */
+function publishCauses(nodeClass: EC2NodeClass, events: EventRecorder): void {
+  for (const { type, reason = '', message = '' } of causesOf(nodeClass)) {
+    const text = NODE_CLASS_UNRESOLVED.message(type, reason, message);
+    const dedupe = [nodeClass.metadata.uid ?? nodeClass.metadata.name, text];
+    events.publish(eventOf(NODE_CLASS_UNRESOLVED, nodeClass, { message: text, dedupe }));
+  }
 }
 
 /** A step that throws changes nothing; what the others found out is written all the same. */

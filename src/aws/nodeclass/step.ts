@@ -3,10 +3,12 @@ import {
   type ConditionUpdate,
   EC2NODECLASS_CONDITIONS,
   EC2NODECLASS_RESERVED_CONDITIONS,
+  isTrue,
   setCondition,
 } from '../../api/conditions.ts';
 import type { EC2NodeClass, EC2NodeClassStatus } from '../../api/ec2-nodeclass.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { isUnanswered, lastingText } from '../errors.ts';
 
 export interface StepResult {
   readonly nodeClass: EC2NodeClass;
@@ -26,10 +28,34 @@ export interface StepTools {
   readonly setCondition: (nodeClass: EC2NodeClass, update: ConditionUpdate) => EC2NodeClass;
 }
 
+/** Reason of a condition that is Unknown because AWS refuses to tell. */
+const REFUSED = 'ResolutionFailed';
+
+/**
+ * The result of a step that AWS did not let finish. What was found before holds; where nothing was, the condition says why.
+ * AWS that is busy or out of reach is asked again soon, and is no reason to write anything.
+ */
+export function unresolved(
+  { setCondition }: StepTools,
+  nodeClass: EC2NodeClass,
+  type: string,
+  error: Error,
+): StepResult {
+  if (mayPass(error) || isTrue(nodeClass, type)) return { nodeClass, error };
+  const update = { type, status: 'Unknown', reason: REFUSED, message: lastingText(error) } as const;
+  return { nodeClass: setCondition(nodeClass, update), error };
+}
+
 export const stepTools = (now: () => number, reservedCapacity: boolean): StepTools => {
   const set = reservedCapacity ? EC2NODECLASS_RESERVED_CONDITIONS : EC2NODECLASS_CONDITIONS;
   return { setCondition: (nodeClass, update) => setCondition(nodeClass, set, update, now()) };
 };
+
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const inner: readonly unknown[] = error instanceof AggregateError ? error.errors : [error.cause];
+  return isUnanswered(error) || inner.some(mayPass);
+}
 
 /** The NodeClass with some members of its status replaced; undefined removes one. */
 export function withStatus(

@@ -1,19 +1,21 @@
 /** Publishes which offerings the NodePools can buy, and at what price. */
 import { isTrue } from '../../api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
+import type { KubeObject } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import type { Informers } from '../../kube/client.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
+import { after, type KeyedWorker } from '../../kube/reconciler.ts';
 import { combined } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
+import type { Pricing } from '../pricing/pricing.ts';
 
 const PERIOD_MS = 60_000;
-/** A NodeClass is usually resolved within seconds; looking costs no call to AWS. */
-const UNRESOLVED_PERIOD_MS = 5_000;
+/** All are collected together: a series speaks of every NodePool. */
+const ALL = 'all';
 
 interface Series {
   readonly labels: { readonly instance_type: string; readonly capacity_type: string; readonly zone: string };
@@ -42,27 +44,46 @@ function collect(series: Map<string, Series>, types: readonly InstanceType[], wi
     }
 }
 
-/** Until a NodeClass is ready it has no offerings: that is no error, its own conditions say what is missing. */
-const isResolved = (informers: Informers, { spec }: NodePool): boolean => {
-  const nodeClass = informers.store(EC2_NODE_CLASS).get({ name: spec.template.spec.nodeClassRef.name });
-  return nodeClass !== undefined && isTrue(nodeClass, 'Ready');
-};
+const isReady = (object: KubeObject | undefined): boolean => object !== undefined && isTrue(object, 'Ready');
 
-export const offeringMetrics = (
-  informers: Informers,
-  provider: CloudProvider,
-  metrics: AwsMetrics,
-  withReserved: boolean,
-): Singleton => ({
+/** Until a NodeClass is ready it has no offerings: that is no error, its own conditions say what is missing. */
+const isResolved = (informers: Informers, { spec }: NodePool): boolean =>
+  isReady(informers.store(EC2_NODE_CLASS).get({ name: spec.template.spec.nodeClassRef.name }));
+
+export interface OfferingMetricsOptions {
+  readonly informers: Informers;
+  readonly provider: CloudProvider;
+  readonly metrics: AwsMetrics;
+  /** Says which types have an estimate for a price. */
+  readonly pricing: Pick<Pricing, 'estimated'>;
+  /** Show reserved offerings also where there are none. */
+  readonly withReserved: boolean;
+}
+
+export const offeringMetrics = ({
+  informers,
+  provider,
+  metrics,
+  pricing,
+  withReserved,
+}: OfferingMetricsOptions): KeyedWorker => ({
   name: 'cloudprovider.metrics',
-  singleton: true,
+  keyed: true,
+  concurrency: 1,
+  bind(add) {
+    add(ALL);
+    const whenReady = (_: string, object: KubeObject, before?: KubeObject): void => {
+      if (isReady(object) && !isReady(before)) add(ALL);
+    };
+    informers.store(NODE_POOL).subscribe(whenReady);
+    informers.store(EC2_NODE_CLASS).subscribe(whenReady);
+  },
   async reconcile() {
     const series = new Map<string, Series>();
     const failed: unknown[] = [];
-    const pools = informers.store(NODE_POOL).list();
-    const resolved = pools.filter((pool) => isResolved(informers, pool));
-    for (const nodePool of resolved)
+    for (const nodePool of informers.store(NODE_POOL).list())
       try {
+        if (!isResolved(informers, nodePool)) continue;
         collect(series, await provider.instanceTypes(nodePool), withReserved);
       } catch (error) {
         failed.push(error);
@@ -71,7 +92,9 @@ export const offeringMetrics = (
       metrics.offeringAvailable.set(labels, available ? 1 : 0);
       metrics.offeringPrice.set(labels, price);
     }
+    metrics.priceEstimated.reset();
+    for (const instance_type of pricing.estimated) metrics.priceEstimated.set({ instance_type }, 1);
     if (failed.length > 0) throw combined('resolving instance types', failed);
-    return after(resolved.length < pools.length ? UNRESOLVED_PERIOD_MS : PERIOD_MS);
+    return after(PERIOD_MS);
   },
 });

@@ -1,11 +1,13 @@
 /** Which offerings of the NodePools cannot be bought now, why, and until when: what `/debug/offerings` serves. */
 import { setImmediate } from 'node:timers/promises';
+import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { messageOf } from '../../api/error-message.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { unreadyText } from '../../api/nodepool-readiness.ts';
 import { requirementsOf, satisfiesMinValues } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, type Requirements } from '../../engine/requirements.ts';
@@ -30,13 +32,15 @@ export interface OutOffering {
 export interface PoolOfferings {
   readonly nodePool: string;
   readonly nodeClass: string;
-  /** How many offerings that the NodePool allows can be bought now. */
+  /** How many offerings that the NodePool allows can be bought now, or could if it were Ready. */
   readonly available: number;
   readonly out: readonly OutOffering[];
   /** Keys whose `minValues` the types that can be bought do not reach any more, though all types would. */
   readonly minValuesMissed?: readonly string[];
   /** Why the offerings are not known. */
   readonly problem?: string;
+  /** Why the NodePool buys nothing at all, whatever AWS sells: it is not Ready. */
+  readonly notReady?: string;
 }
 
 function outOffering(instanceType: string, { offering }: Entry, obstacle: Obstacle): OutOffering {
@@ -90,8 +94,13 @@ type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
 
 async function poolOfferings(nodePool: NodePool, informers: Informers, survey: Survey): Promise<PoolOfferings> {
   const { name } = nodePool.spec.template.spec.nodeClassRef;
-  const common = { nodePool: nodePool.metadata.name, nodeClass: name };
   const nodeClass = informers.store(EC2_NODE_CLASS).get({ name });
+  const isUnready = getCondition(nodePool, READY) !== undefined && !isTrue(nodePool, READY);
+  const common = {
+    nodePool: nodePool.metadata.name,
+    nodeClass: name,
+    ...(isUnready && { notReady: unreadyText(nodePool, nodeClass) }),
+  };
   if (nodeClass === undefined) return { ...common, available: 0, out: [], problem: 'the NodeClass does not exist' };
   try {
     return { ...common, ...offeringsOf(await survey(nodeClass), poolRequirements(nodePool)) };

@@ -6,7 +6,7 @@ import { after, type Singleton } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { combined } from '../errors.ts';
-import { fallbackPrices } from './fallback.ts';
+import { type FallbackPrices, fallbackPrices } from './fallback.ts';
 import { fetchOnDemandPrices } from './ondemand.ts';
 import { fetchSpotPrices } from './spot.ts';
 
@@ -25,6 +25,10 @@ export interface PricingOptions {
 export class Pricing {
   readonly #options: PricingOptions;
   readonly #onDemand: Map<string, number>;
+  readonly #fallback: FallbackPrices;
+  /** Types whose price was asked for and is an estimate. */
+  readonly #estimated = new Set<string>();
+  #onDemandKnown = false;
   readonly #spot = new Map<string, Map<string, number>>();
   #spotKnown = false;
   #skipLogged = false;
@@ -32,7 +36,8 @@ export class Pricing {
 
   constructor(options: PricingOptions) {
     this.#options = options;
-    this.#onDemand = fallbackPrices(options.region);
+    this.#fallback = fallbackPrices(options.region);
+    this.#onDemand = new Map(this.#fallback.listed);
   }
 
   /** Changes whenever some price did. */
@@ -40,13 +45,23 @@ export class Pricing {
     return this.#version;
   }
 
+  /** Until AWS has listed on-demand prices, a type that the built-in table does not have gets an estimate. */
   onDemandPrice(instanceType: string): number | undefined {
-    return this.#onDemand.get(instanceType);
+    const listed = this.#onDemand.get(instanceType);
+    if (listed !== undefined || this.#onDemandKnown) return listed;
+    const estimate = this.#fallback.estimate(instanceType);
+    if (estimate !== undefined) this.#estimated.add(instanceType);
+    return estimate;
+  }
+
+  /** Types that were asked for and whose on-demand price is an estimate. */
+  get estimated(): ReadonlySet<string> {
+    return this.#estimated;
   }
 
   /** Until spot prices are known, the on-demand price stands in; after that a zone without a price has none. */
   spotPrice(instanceType: string, zone: string): number | undefined {
-    return this.#spotKnown ? this.#spot.get(instanceType)?.get(zone) : this.#onDemand.get(instanceType);
+    return this.#spotKnown ? this.#spot.get(instanceType)?.get(zone) : this.onDemandPrice(instanceType);
   }
 
   async updateOnDemand(): Promise<void> {
@@ -57,11 +72,14 @@ export class Pricing {
       this.#skipLogged = true;
       return;
     }
-    let changed = false;
+    // Types that AWS does not list have no price from now on.
+    let changed = !this.#onDemandKnown && this.#estimated.size > 0;
     for (const [type, price] of await fetchOnDemandPrices(pricing, region, (error) => this.#report(error))) {
       changed ||= this.#onDemand.get(type) !== price;
       this.#onDemand.set(type, price);
     }
+    this.#onDemandKnown = true;
+    this.#estimated.clear();
     if (!changed) return;
     this.#version++;
     log.debug('updated on-demand pricing', { 'instance-type-count': this.#onDemand.size });

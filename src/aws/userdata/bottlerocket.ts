@@ -1,10 +1,11 @@
 /** User data of Bottlerocket: its settings as TOML, the user's merged with ours. */
 
-import { parse, stringify, TomlError, type TomlTable } from 'smol-toml';
+import { parse, TomlError, type TomlTable } from 'smol-toml';
 import { defined } from '../../api/defined.ts';
 import { own } from '../../api/own.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
+import { tomlText } from './toml.ts';
 
 /** Settings under `settings.kubernetes` that Bottlerocket knows; it refuses to boot with others. */
 const KUBERNETES_KEYS = new Set(
@@ -151,11 +152,20 @@ export function bottlerocketUserData(bootstrap: Bootstrap, log: Logger): string 
     ...pickEach(user['bootstrap-commands'] ?? {}, COMMAND_MEMBERS, '', []),
     ...(bootstrap.raid0 ? { '000-mount-instance-storage': mountCommand(bootstrap.imageVersion) } : {}),
   };
-  return stringify({
-    settings: {
-      ...user,
-      ...(Object.keys(commands).length === 0 ? {} : { 'bootstrap-commands': commands }),
-      kubernetes: kubernetesSettings(table(user.kubernetes), bootstrap, log),
-    },
-  });
+  const settings = {
+    ...user,
+    ...(Object.keys(commands).length === 0 ? {} : { 'bootstrap-commands': commands }),
+    kubernetes: kubernetesSettings(table(user.kubernetes), bootstrap, log),
+  };
+  return tomlText({ settings }, keyOrder);
+}
+
+/** Of the tables whose members are known; `path` begins at the root. */
+function keyOrder(path: string): readonly string[] | undefined {
+  const [, section = '', name = '', ...deeper] = path.split('.');
+  if (section === 'bootstrap-commands') return name === '' ? undefined : [...COMMAND_MEMBERS];
+  if (section !== 'kubernetes' || deeper.length > 1) return undefined;
+  if (name === '') return [...KUBERNETES_KEYS];
+  const members = name === 'topology-manager-policy-options' ? TOPOLOGY_OPTIONS : own(MEMBERS, name);
+  return members === undefined ? undefined : [...members];
 }

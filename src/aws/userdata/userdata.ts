@@ -27,7 +27,9 @@ export function renderUserData(family: AmiFamily, bootstrap: Bootstrap, log: Log
       return bootstrap.custom ?? '';
     case 'AL2':
       return al2UserData(bootstrap);
-    default:
+    case 'Windows2019':
+    case 'Windows2022':
+    case 'Windows2025':
       return windowsUserData(bootstrap);
   }
 }

@@ -1,7 +1,7 @@
 /** Runs the operator as a user's cluster would: its own process, its own entry point, settings from the environment. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, readFileSync } from 'node:fs';
+import { createWriteStream, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export interface OperatorProcess {
@@ -15,11 +15,9 @@ export interface OperatorProcess {
 /** How long a graceful stop may take before it is forced. */
 const STOP_MS = 10_000;
 
-/** The entry point beside this file: bundled in a package, TypeScript in a checkout. */
-function entry(): string {
-  const bundled = fileURLToPath(new URL('./main.js', import.meta.url));
-  return existsSync(bundled) ? bundled : fileURLToPath(new URL('../../main.ts', import.meta.url));
-}
+/** The operator's entry point: its bundle beside that of the command line, TypeScript in a checkout. */
+const entry = (): string =>
+  fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../main.ts' : '../operator/main.js', import.meta.url));
 
 const lastLines = (file: string, count: number): string =>
   readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');

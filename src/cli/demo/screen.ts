@@ -1,4 +1,6 @@
 /** Prints the demo: plain lines in a pipe, one live line below them in a terminal. */
+import { indented, terminalWidth } from '../render/wrap.ts';
+
 export interface Screen {
   /** Opens a stage with a heading. */
   stage(title: string): void;
@@ -16,6 +18,9 @@ interface Output {
   readonly columns?: number;
 }
 
+/** As wide as the time before a line. */
+const STAMP = ' '.repeat(8);
+
 const CLEAR_LINE = '\r\u001b[2K';
 const BOLD = ['\u001b[1m', '\u001b[22m'] as const;
 const DIM = ['\u001b[2m', '\u001b[22m'] as const;
@@ -30,10 +35,21 @@ export function screen(output: Output, elapsedMs: () => number): Screen {
     shown = false;
     output.write(`${text}\n`);
   };
+  /** Below the texts of the lines before, which begin with a word and blanks. */
+  const hanging = (text: string, before: string): string => {
+    const hang = /^\S+ {2,}/.exec(text)?.[0].length ?? 0;
+    return indented(text, ' '.repeat(before.length + hang), terminalWidth(output));
+  };
   return {
     stage: (title) => print(`\n${style(title, BOLD)}`),
-    line: (text) => print(stamp() + text),
-    plain: print,
+    line: (text) => print(stamp() + hanging(text, STAMP)),
+    plain: (text) =>
+      print(
+        text
+          .split('\n')
+          .map((line) => hanging(line, ''))
+          .join('\n'),
+      ),
     progress(text) {
       if (!live) return;
       const room = (output.columns ?? 80) - 10;

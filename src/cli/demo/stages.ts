@@ -31,7 +31,7 @@ const EXAMPLES = ['ec2nodeclass.yaml', 'nodepool.yaml', 'inflate.yaml'];
 const LIMIT_MS = 60_000;
 
 const exampleFile = (name: string): string => {
-  const bundled = new URL(`../examples/${name}`, import.meta.url);
+  const bundled = new URL(`../../examples/${name}`, import.meta.url);
   const source = new URL(`../../../examples/${name}`, import.meta.url);
   return fileURLToPath(import.meta.url.endsWith('.ts') ? source : bundled);
 };

@@ -13,7 +13,13 @@ export interface Manifest {
   readonly object: KubeObject;
   /** `web.yaml, document 2, Deployment default/web`. */
   readonly where: string;
+  /** What it takes the place of: it is a change that is only thought of. */
+  readonly replaced?: KubeObject;
 }
+
+/** Whether it was read from a cluster as it is, so that an API server has accepted it. */
+export const isFromCluster = ({ object, replaced }: Manifest): boolean =>
+  object.metadata.resourceVersion !== undefined && replaced === undefined;
 
 const MANIFEST_FILE = /\.(ya?ml|json)$/;
 const SEPARATOR = /^---(?:[ \t].*)?$/m;
@@ -141,14 +147,35 @@ function objectsIn(value: unknown, where: string): readonly Manifest[] {
 export const identityOf = ({ kind, apiVersion, metadata }: KubeObject): string =>
   [apiVersion, kind, metadata.namespace ?? 'default', metadata.name].join(' ');
 
-/** What a cluster would hold if some objects were applied to it: those of the same name are replaced in their places. */
+/**
+ * What a cluster would hold if some objects were applied to it: those of the same name are replaced in their places. A
+ * manifest of one's own leaves status and annotations of others as they are, as `kubectl apply` does; an object that was
+ * read from a cluster and edited is what it is to become.
+ */
 export function applied(manifests: readonly Manifest[], changes: readonly Manifest[]): readonly Manifest[] {
   const changed = new Map(changes.map((manifest) => [identityOf(manifest.object), manifest]));
   const kept = manifests.map((manifest) => {
     const id = identityOf(manifest.object);
     const change = changed.get(id);
     changed.delete(id);
-    return change ?? manifest;
+    return change === undefined
+      ? manifest
+      : { ...change, object: over(manifest.object, change.object), replaced: manifest.object };
   });
   return [...kept, ...changed.values()];
+}
+
+function over(before: KubeObject, change: KubeObject): KubeObject {
+  if (change.metadata.resourceVersion !== undefined) return change;
+  const { labels, annotations } = before.metadata;
+  return {
+    ...before,
+    ...change,
+    metadata: {
+      ...before.metadata,
+      ...change.metadata,
+      ...(labels && { labels: { ...labels, ...change.metadata.labels } }),
+      ...(annotations && { annotations: { ...annotations, ...change.metadata.annotations } }),
+    },
+  };
 }

@@ -16,30 +16,43 @@ import type {
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { nodePoolErrors } from '../../api/nodepool-validation.ts';
+import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
+import { isProvisionable } from '../../engine/pods.ts';
 import { selects } from '../../engine/selectors.ts';
 import { providerIdOf, stateNode } from '../../state/node.ts';
+import { representative } from '../../state/snapshot.ts';
 import { bufferPods } from './buffers.ts';
 import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
+import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
+import { behindGates, type KnownGates } from './gated-kinds.ts';
+import { NodeClasses } from './node-classes.ts';
 import { underOverlays } from './overlays.ts';
-import { identityOf, type Manifest } from './read.ts';
+import { type ReadPool, readPools } from './pools.ts';
+import { identityOf, isFromCluster, type Manifest } from './read.ts';
 import { defaultSpreadOf } from './spread.ts';
-import { stored, unknownFields } from './stored.ts';
+import { unknownFields } from './stored.ts';
 import { daemonPodOf, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
   readonly snapshot: Snapshot;
   /** Every NodePool, those too that buy nothing for pods: the static ones, and those being deleted. */
   readonly allPools: readonly PoolInput[];
+  /** Pods that wait, but for which no node is bought now. */
+  readonly waiting: readonly Pod[];
+  /** Pods of nodes that are going away: nodes are bought for them before they are pending. */
+  readonly leaving: readonly Pod[];
   /** What was passed over, for the user to know. */
   readonly notes: readonly string[];
+  /** What the answers depend on and cannot be known here. */
+  readonly unknown: readonly string[];
 }
 
 export interface WorldOptions {
   readonly instanceTypes: (nodePool: NodePool) => readonly InstanceType[];
   readonly nowMs: number;
+  readonly featureGates?: KnownGates;
   /** Default topology spread constraints of the cluster's scheduler. */
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
 }
@@ -56,52 +69,110 @@ const KNOWN_KINDS = new Set(
 );
 const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job']);
 
-export function worldOf(manifests: readonly Manifest[], options: WorldOptions): World {
-  const notes = manifests
+export function worldOf(given: readonly Manifest[], options: WorldOptions): World {
+  const { open: manifests, notes: gateNotes } = behindGates(given, options.featureGates);
+  const ignored = manifests
     .filter(({ object }) => !KNOWN_KINDS.has(object.kind))
     .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored${meant(object.kind)}`);
   refuseDoubles(manifests);
   const ofKind = <T extends KubeObject>(kind: string): readonly T[] =>
     manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object as T);
   const uids = uidsInOrder();
-  const isStandIn = standIns(manifests);
-  const pods = manifests.filter(isStandIn).flatMap((manifest) => podsIn(manifest, uids));
-  const plainPools = manifests
-    .filter(({ object }) => object.kind === 'NodePool')
-    .map(nodePoolOf)
-    .map((nodePool) => ({ nodePool, instanceTypes: options.instanceTypes(nodePool) }));
-  const { pools: allPools, notes: overlayNotes } = underOverlays(plainPools, manifests);
+  const pods = manifests.filter(standIns(manifests)).flatMap((manifest) => podsIn(manifest, uids));
+  const bound = pods.filter(({ spec }) => Boolean(spec.nodeName));
+  const { pools: allPools, claims, idle, notes, unknown } = poolsIn(manifests, options);
   const buffered = bufferPods(manifests, options.nowMs);
-  const { nodes, notes: nodeNotes } = nodesOf(
-    manifests,
-    pods.filter(({ spec }) => Boolean(spec.nodeName)),
-    ofKind<CSINode>('CSINode'),
-  );
-  const daemonSets = manifests.filter(({ object }) => object.kind === 'DaemonSet');
-  for (const { object, where } of daemonSets) checkWorkload(new Field(where, object));
+  const known = nodesOf(manifests, { bound, claims, csiNodes: ofKind<CSINode>('CSINode') });
+  const podDisruptionBudgets = ofKind<PodDisruptionBudget>('PodDisruptionBudget');
   const defaultSpread = defaultSpreadOf(manifests, options.defaultConstraints);
+  const takesPart = ({ nodePool }: PoolInput): boolean =>
+    !idle.some((each) => each.nodePool === nodePool.metadata.name);
   return {
-    notes: [...notes, ...unknownFields(manifests), ...nodeNotes, ...overlayNotes, ...buffered.notes],
+    notes: [...ignored, ...gateNotes, ...unknownFields(manifests), ...notes, ...known.notes, ...buffered.notes],
+    unknown,
     allPools,
+    waiting: pods.filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isProvisionable(pod)),
+    leaving: podsOfLeavingNodes(known.nodes, podDisruptionBudgets, options.nowMs),
     snapshot: {
       nowMs: options.nowMs,
-      pools: allPools.filter(
-        ({ nodePool: { spec, metadata } }) => spec.replicas === undefined && metadata.deletionTimestamp === undefined,
-      ),
-      nodes,
-      pendingPods: [
-        ...pods.filter(({ spec, status }) => !spec.nodeName && status?.phase === 'Pending'),
-        ...buffered.pods,
-      ],
-      daemonPods: daemonSets.map(({ object }) => daemonPodOf(object as DaemonSet, uids)),
+      pools: allPools.filter(takesPart),
+      ...(idle.length === 0 ? {} : { idlePools: idle }),
+      nodes: known.nodes,
+      pendingPods: [...pods.filter(isProvisionable), ...buffered.pods],
+      daemonPods: daemonPodsIn(manifests, pods, uids),
       namespaces: ofKind<Namespace>('Namespace'),
-      podDisruptionBudgets: ofKind<PodDisruptionBudget>('PodDisruptionBudget'),
+      podDisruptionBudgets,
       persistentVolumeClaims: ofKind<PersistentVolumeClaim>('PersistentVolumeClaim'),
       persistentVolumes: ofKind<PersistentVolume>('PersistentVolume'),
       storageClasses: ofKind<StorageClass>('StorageClass'),
       ...(defaultSpread === undefined ? {} : { defaultSpread }),
     },
   };
+}
+
+interface PoolsInManifests extends Pick<World, 'notes' | 'unknown'> {
+  readonly pools: readonly PoolInput[];
+  readonly idle: NonNullable<Snapshot['idlePools']>;
+  readonly claims: readonly NodeClaim[];
+}
+
+/** NodePools and NodeClaims with the conditions that the operator would set. */
+function poolsIn(manifests: readonly Manifest[], options: WorldOptions): PoolsInManifests {
+  const { nowMs } = options;
+  const nodeClasses = new NodeClasses(manifests);
+  const read = readPools(manifests, nodeClasses, nowMs);
+  const problems: string[] = [];
+  const plain = read.pools.map((pool) => ({
+    ...pool,
+    instanceTypes: nodeClasses.isUnusable(pool.nodePool) ? [] : typesOf(pool, manifests, options, problems),
+  }));
+  const { pools, notes } = underOverlays(
+    plain.map(({ nodePool, instanceTypes }) => ({ nodePool, instanceTypes })),
+    manifests,
+  );
+  const byName = new Map(plain.map((pool) => [pool.nodePool.metadata.name, pool]));
+  const claims = manifests.flatMap(({ object, where }) => {
+    if (object.kind !== 'NodeClaim') return [];
+    new Field(where, object).at('status').at('allocatable').quantities();
+    return [withDisruptionConditions(object as NodeClaim, { pools: byName, nodeClasses, nowMs })];
+  });
+  return {
+    pools,
+    claims,
+    idle: read.idle,
+    notes: [...read.notes, ...problems, ...notes],
+    unknown: nodeClasses.assumptions,
+  };
+}
+
+/** None where a NodeClass that a cluster holds cannot be used: its NodePools buy nothing. */
+function typesOf(
+  { nodePool }: ReadPool,
+  manifests: readonly Manifest[],
+  { instanceTypes }: WorldOptions,
+  problems: string[],
+): readonly InstanceType[] {
+  try {
+    return instanceTypes(nodePool);
+  } catch (error) {
+    const { name } = nodePool.spec.template.spec.nodeClassRef;
+    const nodeClass = manifests.find(({ object }) => object.kind === 'EC2NodeClass' && object.metadata.name === name);
+    if (!(error instanceof InputError) || nodeClass === undefined || !isFromCluster(nodeClass)) throw error;
+    if (!problems.includes(error.message)) problems.push(error.message);
+    return [];
+  }
+}
+
+function daemonPodsIn(manifests: readonly Manifest[], pods: readonly Pod[], uids: Uids): readonly Pod[] {
+  return manifests.flatMap(({ object, where }) => {
+    if (object.kind !== 'DaemonSet') return [];
+    checkWorkload(new Field(where, object));
+    const { uid } = object.metadata;
+    const own = pods.filter(({ metadata }) => (metadata.ownerReferences ?? []).some((owner) => owner.uid === uid));
+    return own.length > 0 && uid !== undefined
+      ? [representative(object as DaemonSet, own)]
+      : [daemonPodOf(object as DaemonSet, uids)];
+  });
 }
 
 /** Kinds are spelled in one way only. */
@@ -156,25 +227,19 @@ function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
   return [standalonePod(object as Pod, uids)];
 }
 
-/** A NodePool as the API server would store it. @throws InputError with everything that it would reject */
-function nodePoolOf(manifest: Manifest): NodePool {
-  const pool = stored<NodePool>(manifest);
-  const errors = nodePoolErrors(pool);
-  if (errors.length > 0) throw new InputError(manifest.where, errors.join('; '));
-  return pool;
+interface Machines {
+  readonly bound: readonly Pod[];
+  readonly claims: readonly NodeClaim[];
+  readonly csiNodes: readonly CSINode[];
 }
 
 function nodesOf(
   manifests: readonly Manifest[],
-  bound: readonly Pod[],
-  csiNodes: readonly CSINode[],
+  { bound, claims: allClaims, csiNodes }: Machines,
 ): { readonly nodes: readonly StateNode[]; readonly notes: readonly string[] } {
   const podsByNode = Map.groupBy(bound, ({ spec }) => spec.nodeName ?? '');
   const claims = new Map<string, NodeClaim>();
-  for (const { object, where } of manifests) {
-    if (object.kind !== 'NodeClaim') continue;
-    const claim = object as NodeClaim;
-    new Field(where, object).at('status').at('allocatable').quantities();
+  for (const claim of allClaims) {
     const providerId = claim.status?.providerID;
     if (providerId) claims.set(providerId, claim); // one that is not launched yet is no place for pods
   }

@@ -37,7 +37,10 @@ export function stored<T extends KubeObject>({ object, where }: Manifest): T {
   if (object.apiVersion !== apiVersion)
     throw new InputError(where, `apiVersion: ${object.apiVersion} is not served, ${object.kind}s are ${apiVersion}`);
   const result = schema.applyDefaults(object);
-  const causes = schema.validate(result).filter((cause) => cause !== RULES_NOT_CHECKED);
+  // the status is taken as some controller wrote it
+  const causes = schema
+    .validate(result)
+    .filter((cause) => cause !== RULES_NOT_CHECKED && !cause.field.startsWith('status'));
   if (causes.length === 0) return result as T;
   const unknown = schema.prune(object).unknown.map((field) => ({ field, message: 'unknown field' }));
   throw new InputError(where, [...unknown, ...causes].map(({ field, message }) => `${field}: ${message}`).join('; '));

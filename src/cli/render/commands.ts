@@ -5,7 +5,7 @@ import { type Command, type Decision, decisionOf, savingsOf } from '../../engine
 import type { Method } from '../../engine/disruption/method.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';
-import { counted, inShort, table, usdPerHour } from './table.ts';
+import { counted, inShort, table, unknownText, usdPerHour } from './table.ts';
 
 export interface SimulatedReplacement {
   readonly nodePool: string;
@@ -42,6 +42,8 @@ export interface Disruption {
     readonly candidates: readonly string[];
     readonly budgets: Readonly<Record<string, number>>;
   })[];
+  /** What the answer depends on and cannot be known from manifests; absent when that is nothing. */
+  readonly unknown?: readonly string[];
 }
 
 /** `multi-node-consolidation`. */
@@ -79,12 +81,13 @@ const resultOf = ({ method, result }: MethodReview): MethodResult => ({
 
 export function disruptionOf(
   reviews: readonly MethodReview[],
-  { everyMethod }: { readonly everyMethod: boolean },
+  { everyMethod, unknown }: { readonly everyMethod: boolean; readonly unknown: readonly string[] },
 ): Disruption {
   const first = reviews.find(({ result }) => result.commands.length > 0);
   return {
     first: first === undefined ? null : resultOf(first),
     ...(everyMethod ? { methods: reviews.map(inFull) } : {}),
+    ...(unknown.length === 0 ? {} : { unknown }),
   };
 }
 
@@ -129,9 +132,10 @@ function standingOf({ candidates, budgets }: InFull): string {
   return ` (${counted(candidates.length, 'candidate')}; budgets let go: ${limits.join(', ') || 'none'})`;
 }
 
-export function disruptionText({ first, methods }: Disruption): string {
+export function disruptionText({ first, methods, unknown = [] }: Disruption): string {
   const sections = methods?.map((method) => section(method, standingOf(method))) ?? (first ? [section(first)] : []);
-  return `${[...sections, conclusion(first)].join('\n\n')}\n`;
+  const open = unknown.length === 0 ? [] : [unknownText(unknown)];
+  return `${[...sections, ...open, conclusion(first)].join('\n\n')}\n`;
 }
 
 function conclusion(first: MethodResult | null): string {

@@ -17,5 +17,6 @@ export async function printAs<T>(
 
 async function formatted<T>(format: Format, value: T, text: (value: T) => string | Promise<string>): Promise<string> {
   if (format === 'json') return `${JSON.stringify(value)}\n`;
-  return format === 'yaml' ? (await import('yaml')).stringify(value) : text(value);
+  // people and tools that read it need not know anchors
+  return format === 'yaml' ? (await import('yaml')).stringify(value, { aliasDuplicateObjects: false }) : text(value);
 }

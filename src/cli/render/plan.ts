@@ -22,6 +22,8 @@ export interface Simulation {
   /** USD per hour of all new claims. */
   readonly totalPrice: number;
   readonly explanations?: Readonly<Record<string, PodRefusal>>;
+  /** What the answer depends on and cannot be known from manifests; absent when that is nothing. */
+  readonly unknown?: readonly string[];
 }
 
 const inOrder = (names: readonly string[]): readonly string[] => [...names].sort(compareText);
@@ -47,7 +49,10 @@ function claimOf(claim: PlannedClaim): SimulatedClaim {
 }
 
 /** What `--explain` adds is the structured reason per pod and NodePool. */
-export function simulationOf(plan: Plan, options: { readonly explain: boolean }): Simulation {
+export function simulationOf(
+  plan: Plan,
+  options: { readonly explain: boolean; readonly unknown: readonly string[] },
+): Simulation {
   const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
   return {
     nodeClaims: plan.claims.map(claimOf),
@@ -55,5 +60,6 @@ export function simulationOf(plan: Plan, options: { readonly explain: boolean })
     unschedulable: Object.fromEntries(refused.map(([pod, { text }]) => [pod, text])),
     totalPrice: rounded(plan.claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0)),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),
+    ...(options.unknown.length === 0 ? {} : { unknown: options.unknown }),
   };
 }

@@ -3,7 +3,8 @@ import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { PodRefusal } from '../../engine/model.ts';
 import { misfitText } from '../../engine/solver/misfits.ts';
 import type { SimulatedClaim, Simulation } from './plan.ts';
-import { counted, table, usdPerHour } from './table.ts';
+import { counted, table, unknownText, usdPerHour } from './table.ts';
+import { indented, terminalWidth } from './wrap.ts';
 
 const valuesOf = ({ requirements }: SimulatedClaim, key: string): string =>
   requirements.find((requirement) => requirement.key === key)?.values?.join(',') ?? 'any';
@@ -27,29 +28,37 @@ function claimRows(claims: readonly SimulatedClaim[]): readonly (readonly string
 
 const CLAIM_HEADINGS = ['NODEPOOL', 'CHEAPEST', 'OTHERS', 'ZONE', 'CAPACITY', 'PODS', 'CPU', 'MEMORY', 'PRICE'];
 
-/** Pods with the same reason on one line: thousands of replicas fail for one reason. */
-function refusalLines(unschedulable: Simulation['unschedulable']): readonly string[] {
-  const byReason = Map.groupBy(Object.entries(unschedulable), ([, reason]) => reason);
-  return [...byReason].map(([reason, pods]) => {
-    const [[first = ''] = []] = pods;
-    const others = pods.length > 1 ? ` and ${counted(pods.length - 1, 'other')}` : '';
-    return `  ${first}${others}: ${reason}`;
+/** What of a reason tells pods apart that are refused for one and the same: what they ask for. */
+const withoutDetails = (reason: string): string => reason.replaceAll(/, (?:requirements|resources)=.*?(?=; |$)/gm, '');
+
+/** Pods refused for the same reason together, the details those of the first: thousands of pods fail for one reason. */
+function grouped(pods: readonly (readonly [pod: string, reason: string])[]): readonly (readonly [string, string])[] {
+  const alike = Map.groupBy(pods, ([, reason]) => withoutDetails(reason));
+  return [...alike.values()].map((group) => {
+    const [[first, reason] = ['', '']] = group;
+    const isSame = group.every((each) => each[1] === reason);
+    const others = group.length > 1 ? ` and ${counted(group.length - 1, 'other')}` : '';
+    return [`${first}${others}${isSame ? '' : `, in the words for ${first}`}`, reason];
   });
 }
 
+const refusalLines = (unschedulable: Simulation['unschedulable']): readonly string[] =>
+  grouped(Object.entries(unschedulable)).map(
+    ([pods, reason]) => `  ${indented(`${pods}: ${reason}`, '    ', terminalWidth())}`,
+  );
+
 /** Pods with the same reasons under one heading. */
-function explanationLines(explanations: Readonly<Record<string, PodRefusal>>): readonly string[] {
-  const alike = Map.groupBy(Object.entries(explanations), ([, refusal]) => reasonLines(refusal).join('\n'));
-  return [...alike].map(([reasons, pods]) => {
-    const [[first = ''] = []] = pods;
-    const others = pods.length > 1 ? ` and ${counted(pods.length - 1, 'other')}` : '';
-    return `  ${first}${others}\n${reasons}`;
-  });
-}
+const explanationLines = (explanations: Readonly<Record<string, PodRefusal>>): readonly string[] =>
+  grouped(Object.entries(explanations).map(([pod, refusal]) => [pod, reasonLines(refusal).join('\n')])).map(
+    ([pods, reasons]) => `  ${pods}\n${reasons}`,
+  );
 
 const reasonLines = (refusal: PodRefusal): readonly string[] =>
   refusal.code === 'no-fit'
-    ? refusal.pools.map(({ nodePool, misfit }) => `    ${nodePool}: ${misfit.code}: ${misfitText(misfit)}`)
+    ? refusal.pools.map(
+        ({ nodePool, misfit }) =>
+          `    ${indented(`${nodePool}: ${misfit.code}: ${misfitText(misfit)}`, '      ', terminalWidth())}`,
+      )
     : [`    ${refusal.code}`];
 
 export function simulationText({
@@ -58,6 +67,7 @@ export function simulationText({
   unschedulable,
   totalPrice,
   explanations,
+  unknown,
 }: Simulation): string {
   const placed = existingNodes.map(({ name, pods }) => [name, String(pods.length)]);
   const refused = Object.keys(unschedulable).length;
@@ -66,6 +76,7 @@ export function simulationText({
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(unschedulable)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),
+    unknownText(unknown),
     `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalPrice)}, ${counted(refused, 'pod')} unschedulable`,
   ];
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;

@@ -1,19 +1,45 @@
-/** Text tables for people: columns as wide as their content, two blanks between. */
+/** Text tables for people: columns as wide as their content, two blanks between, and no wider than the terminal. */
+import { indented, terminalWidth, wrapped } from './wrap.ts';
 
-/** Rows under their headings; empty when there are no rows. */
-export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+const GAP = '  ';
+/** A column is not made narrower than this. */
+const NARROWEST = 12;
+
+/** Rows under their headings; empty when there are no rows. Cells that are too long for a terminal have several lines. */
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  width: number = terminalWidth(),
+): string {
   if (rows.length === 0) return '';
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length)),
+  const widths = fitted(
+    headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length))),
+    width,
   );
-  return [headings, ...rows]
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  return [headings, ...rows].map((row) => rowText(row, widths)).join('\n');
+}
+
+/** Takes from the widest column until all fit, or none can be narrower. */
+function fitted(natural: readonly number[], width: number): readonly number[] {
+  const widths = [...natural];
+  const total = (): number => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length);
+  for (let widest = Math.max(...widths); total() > width && widest > NARROWEST; widest = Math.max(...widths)) {
+    const at = widths.indexOf(widest);
+    const next = Math.max(NARROWEST, ...widths.filter((each) => each < widest));
+    widths[at] = Math.max(next, widest - (total() - width));
+  }
+  return widths;
+}
+
+function rowText(row: readonly string[], widths: readonly number[]): string {
+  const cells = widths.map((width, column) => wrapped(row[column] ?? '', width));
+  const height = Math.max(...cells.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, at) =>
+    cells
+      .map((lines, column) => (lines[at] ?? '').padEnd(widths[column] ?? 0))
+      .join(GAP)
+      .trimEnd(),
+  ).join('\n');
 }
 
 /** `$0.0136/h`. */
@@ -27,3 +53,9 @@ const MOST_NAMES = 3;
 /** `a, b, c and 4 more`. */
 export const inShort = (names: readonly string[]): string =>
   `${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
+
+/** What an answer depends on and cannot be known, under a heading; empty when that is nothing. */
+export const unknownText = (unknown: readonly string[] = []): string =>
+  unknown.length === 0
+    ? ''
+    : ['NOT KNOWN HERE', ...unknown.map((text) => `  ${indented(text, '  ', terminalWidth())}`)].join('\n');

@@ -2,6 +2,7 @@
 import type { ObjectName } from '../../engine/disruption/reasons.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import { inShort, table, usdPerHour } from './table.ts';
+import { indented, terminalWidth } from './wrap.ts';
 
 const objectText = (object: ObjectName | undefined): string =>
   object === undefined
@@ -37,7 +38,7 @@ export function verdictText({ node, nodePool, code, text, object, nearestMiss, c
     ['command', command === undefined ? '' : commandText(command)],
   ]
     .filter(([, value]) => value !== '')
-    .map(([name = '', value = '']) => `  ${name.padEnd(12)}  ${value}`);
+    .map(([name = '', value = '']) => `  ${name.padEnd(12)}  ${indented(value, ' '.repeat(16), terminalWidth())}`);
   const rows = methods.map((opinion) => [opinion.method, opinion.code, opinion.text]);
   return `${[`Node ${node}`, ...facts].join('\n')}\n\n${table(['METHOD', 'CODE', 'BECAUSE'], rows)}\n`;
 }

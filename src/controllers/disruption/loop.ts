@@ -12,7 +12,7 @@ import type { Deps } from '../deps.ts';
 import type { Purchases } from '../provisioning/purchases.ts';
 import { during, isConflictOnly } from './failures.ts';
 import { hasReason, isTainted, untaint, withdrawReason } from './marks.ts';
-import { forgetAllowances, initTimeouts } from './measures.ts';
+import { forgetAllowances, initDisruptionCounters } from './measures.ts';
 import { MethodPreparer, managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { MethodRunner } from './run.ts';
@@ -57,7 +57,7 @@ export class DisruptionLoop implements Singleton {
     this.#methods = methods;
     const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
     this.#runner = new MethodRunner(deps, queue, new MethodPreparer(deps, queue, open), history);
-    initTimeouts(deps.metrics);
+    initDisruptionCounters(deps.metrics, methods);
   }
 
   async reconcile(context: ReconcileContext): Promise<Outcome> {

@@ -15,10 +15,12 @@ import {
   VOLUNTARY_DISRUPTION_ELIGIBLE_NODES,
   VOLUNTARY_DISRUPTION_FAILED_VALIDATIONS,
   VOLUNTARY_DISRUPTION_MOVES,
+  VOLUNTARY_DISRUPTION_QUEUE_FAILURES,
   VOLUNTARY_DISRUPTION_SAVINGS_USD,
 } from '../../observe/metrics/disruption.ts';
 import { NODEPOOLS_ALLOWED_DISRUPTIONS, NODEPOOLS_NODES_CONSUMING_BUDGETS } from '../../observe/metrics/nodepools.ts';
 import type { Metrics } from '../../observe/metrics.ts';
+import { snakeCase } from '../text.ts';
 import type { Move } from './moves.ts';
 
 const REASONS: readonly DisruptionReason[] = ['Underutilized', 'Empty', 'Drifted'];
@@ -63,9 +65,19 @@ export function countDecision(metrics: Metrics, command: Command, method: Method
   }
 }
 
+const failedValidations = (metrics: Metrics) => metrics.counter(VOLUNTARY_DISRUPTION_FAILED_VALIDATIONS);
+
 export function countFailedValidations(metrics: Metrics, method: Method, count: number): void {
   if (count === 0) return;
-  metrics.counter(VOLUNTARY_DISRUPTION_FAILED_VALIDATIONS).inc({ consolidation_type: method.consolidationType }, count);
+  failedValidations(metrics).inc({ consolidation_type: method.consolidationType }, count);
+}
+
+const queueFailures = (metrics: Metrics) => metrics.counter(VOLUNTARY_DISRUPTION_QUEUE_FAILURES);
+
+/** `count`: replacements of a command that was rolled back. Karpenter's `consolidation_type` has the decision. */
+export function countQueueFailures(metrics: Metrics, command: Command, count: number): void {
+  const decision = decisionOf(command);
+  queueFailures(metrics).inc({ decision, reason: snakeCase(command.reason), consolidation_type: decision }, count);
 }
 
 /** Moves whose watch is over. */
@@ -89,9 +101,13 @@ export const countTimeout = (metrics: Metrics, { consolidationType }: Method): v
   timeouts(metrics).inc({ consolidation_type: consolidationType });
 
 /** Series that exist from the start, so that their first increase shows. */
-export function initTimeouts(metrics: Metrics): void {
-  for (const consolidationType of ['multi', 'single'])
-    timeouts(metrics).inc({ consolidation_type: consolidationType }, 0);
+export function initDisruptionCounters(metrics: Metrics, methods: readonly Method[]): void {
+  for (const consolidation_type of ['multi', 'single']) timeouts(metrics).inc({ consolidation_type }, 0);
+  for (const { consolidationType } of methods)
+    if (consolidationType !== '') failedValidations(metrics).inc({ consolidation_type: consolidationType }, 0);
+  for (const decision of ['delete', 'replace'])
+    for (const reason of REASONS)
+      queueFailures(metrics).inc({ decision, reason: snakeCase(reason), consolidation_type: decision }, 0);
 }
 
 /**

@@ -8,12 +8,10 @@
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
-import { decisionOf } from '../../engine/disruption/command.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { VOLUNTARY_DISRUPTION_QUEUE_FAILURES } from '../../observe/metrics/disruption.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
@@ -22,6 +20,7 @@ import { retried } from '../retry.ts';
 import { snakeCase } from '../text.ts';
 import { publishLaunching, publishTerminating, publishWaiting } from './disruption-events.ts';
 import { untaint, withdrawReason } from './marks.ts';
+import { countQueueFailures } from './measures.ts';
 import { MoveHistory } from './moves.ts';
 import type { Order } from './order.ts';
 
@@ -169,13 +168,7 @@ export class DisruptionQueue {
 
   async #rollBack({ command, fields, replacements }: Order, error: Error, log: Logger): Promise<void> {
     const { cluster, metrics } = this.#deps;
-    const decision = decisionOf(command);
-    metrics
-      .counter(VOLUNTARY_DISRUPTION_QUEUE_FAILURES)
-      .inc(
-        { decision, reason: snakeCase(command.reason), consolidation_type: decision },
-        replacements.filter((name) => !this.#initialized.has(name)).length,
-      );
+    countQueueFailures(metrics, command, replacements.filter((name) => !this.#initialized.has(name)).length);
     // What cannot be undone now is undone by the next run of the disruption loop, which finds the nodes in no command.
     const nodes = command.candidates.map(({ stateNode }) => stateNode);
     await Promise.allSettled(nodes.map((node) => untaint(this.#deps, node)));

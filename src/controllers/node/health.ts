@@ -40,6 +40,9 @@ export class NodeHealth implements Reconciler<Node> {
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#repaired = deps.metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
+    // Shows from the start which conditions are repaired; the other labels are not known before a repair.
+    for (const { conditionType } of deps.cloud.repairPolicies)
+      this.#repaired.inc({ condition: snakeCase(conditionType), nodepool: '', capacity_type: '', image_id: '' }, 0);
     this.concurrency = concurrency(deps.settings, { min: 10, max: 1_000 });
   }
 

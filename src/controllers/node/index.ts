@@ -1,5 +1,6 @@
 /** The controllers of Nodes. */
 import type { Controller } from '../../kube/reconciler.ts';
+import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
 import type { Deps } from '../deps.ts';
 import { EvictionQueue } from './eviction-queue.ts';
 import { NodeHealth } from './health.ts';
@@ -9,6 +10,8 @@ import { Evictions } from './pending-evictions.ts';
 
 export function nodeControllers(deps: Deps): readonly Controller[] {
   const evictions = new Evictions(deps.clock);
+  // Also where nothing is repaired: alerts ask for it.
+  deps.metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
   const canRepair = deps.settings.featureGates.nodeRepair && deps.cloud.repairPolicies.length > 0;
   return [
     new NodeTermination(deps, evictions),

@@ -1,9 +1,11 @@
-/** The NodePools that may buy nodes now, with what they can buy. */
+/** The NodePools that may buy nodes now, with what they can buy, and why the others may not. */
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import type { PoolInput } from '../../engine/model.ts';
+import { idleMisfit } from '../../engine/idle-pools.ts';
+import type { IdlePool, PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
+import { findNodeClass } from '../node-classes.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 
 /** Dynamic, ready NodePools that are not being deleted. Those that are not ready are logged. */
@@ -16,6 +18,18 @@ export function activePools({ cluster }: Pick<Deps, 'cluster'>, log: Logger): re
     log.error('ignoring nodepool, not ready', { NodePool: { name: pool.metadata.name }, error: message });
     return false;
   });
+}
+
+/** The managed NodePools that {@link activePools} leaves out, by name. */
+export function idlePools({ cluster, informers }: Pick<Deps, 'cluster' | 'informers'>): readonly IdlePool[] {
+  return cluster.stores.nodePools
+    .list()
+    .filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef))
+    .flatMap((pool) => {
+      const misfit = idleMisfit(pool, findNodeClass(informers, pool.spec.template.spec.nodeClassRef));
+      return misfit === undefined ? [] : [{ nodePool: pool.metadata.name, misfit }];
+    })
+    .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1));
 }
 
 /**

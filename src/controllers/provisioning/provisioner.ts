@@ -4,8 +4,10 @@ import { formatDuration } from '../../api/duration.ts';
 import { messageOf } from '../../api/error-message.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { Plan, PlannedClaim, PoolInput } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
+import { noPools } from '../../engine/solver/misfits.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
 import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { monotonicMs } from '../../kube/clock.ts';
@@ -20,12 +22,12 @@ import { firstFew } from '../text.ts';
 import type { Batcher } from './batcher.ts';
 import type { HeldPods } from './held-pods.ts';
 import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
-import { activePools, withInstanceTypes } from './pools.ts';
+import { activePools, idlePools, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
 import type { Purchases } from './purchases.ts';
-import { recordResults, type Solved } from './results.ts';
+import { publishRefusal, recordResults, type Solved } from './results.ts';
 import { UnboundPods } from './unbound-pods.ts';
-import { pendingPods, podsOfDeletingNodes, withoutPodsOfOverdueClaims } from './workload.ts';
+import { pendingPods, withoutPodsOfOverdueClaims } from './workload.ts';
 
 /** Longest time that one solve may take; what it has then is used, the rest goes first in the next run. */
 const DEADLINE_MS = 60_000;
@@ -109,7 +111,11 @@ export class Provisioner implements Singleton {
     const active = activePools(this.#deps, log);
     if (active.length === 0) {
       log.info(NO_POOLS);
-      for (const key of pods.keys()) cluster.podTimings.refused(key, work.nowMs);
+      const idle = idlePools(this.#deps);
+      for (const [key, pod] of pods) {
+        cluster.podTimings.refused(key, work.nowMs);
+        if (idle.length > 0) publishRefusal(this.#deps, pod, noPools(idle));
+      }
       return undefined;
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
@@ -124,14 +130,16 @@ export class Provisioner implements Singleton {
     const overdue = cluster.unlaunched.overdue();
     const nowMs = clock.now();
     const pending = this.#purchases.taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
-    const deleting = withoutPodsOfOverdueClaims(cluster, podsOfDeletingNodes(cluster, nodes, nowMs));
+    const budgets = cluster.stores.podDisruptionBudgets.list();
+    const deleting = withoutPodsOfOverdueClaims(cluster, podsOfLeavingNodes(nodes, budgets, nowMs));
     const all = [...pending, ...deleting, ...withoutPodsOfOverdueClaims(cluster, virtual)];
     return { nowMs, nodes, overdue, pending, deleting, all };
   }
 
   #solve({ nowMs, nodes, overdue, all }: Workload, pools: readonly PoolInput[]): Promise<Plan> {
     const { cluster, settings } = this.#deps;
-    const snapshot = takeSnapshot(cluster, { nowMs, pools, nodes, overdue, pendingPods: all });
+    const idle = idlePools(this.#deps);
+    const snapshot = takeSnapshot(cluster, { nowMs, pools, idlePools: idle, nodes, overdue, pendingPods: all });
     const options = { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first: this.#first };
     return this.#measures.solve(snapshot, options);
   }

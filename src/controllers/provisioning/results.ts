@@ -23,6 +23,9 @@ export interface Solved {
 /** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are launching. */
 export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   reportLeftOut(deps, solved.plan.leftOut ?? [], log);
+  const { packingError: error } = solved.plan;
+  if (error !== undefined)
+    log.error('could not pack nodes more cheaply, buying those that were found first', { error });
   recordRefusals(deps, solved, log);
   recordPlacements(deps, solved, log);
   recordEmptyPools(deps, solved.plan, log);

@@ -3,7 +3,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { spreading } from '../default-spread.ts';
 import { isReserved } from '../instance-types.ts';
 import { LeftOuts } from '../left-out.ts';
-import type { Offering, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
+import type { IdlePool, Offering, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
 import { podRequests } from '../resources.ts';
 import { TopologyBase } from '../topology/base.ts';
@@ -24,6 +24,8 @@ export class CompiledSnapshot {
   readonly dimensions: Dimensions;
   readonly templates: readonly CompiledPool[];
   readonly emptyPools: Plan['emptyPools'];
+  /** Every NodePool that is no template, and why. */
+  readonly idlePools: readonly IdlePool[];
   readonly volumes: Volumes;
   readonly topology: TopologyBase;
   readonly leftOuts = new LeftOuts();
@@ -49,7 +51,7 @@ export class CompiledSnapshot {
       ...snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ capacity }) => capacity)),
     ]);
     const isSold = (offering: Offering): boolean => options.reservedMode !== 'off' || !isReserved(offering);
-    const { templates, emptyPools } = compileTemplates(snapshot, {
+    const { templates, emptyPools, idle } = compileTemplates(snapshot, {
       dimensions: this.dimensions,
       daemons: this.daemons,
       strictMinValues: options.minValuesPolicy === 'Strict',
@@ -58,6 +60,7 @@ export class CompiledSnapshot {
     });
     this.templates = templates;
     this.emptyPools = emptyPools;
+    this.idlePools = [...idle, ...(snapshot.idlePools ?? [])];
     const pools = snapshot.pools.filter(({ nodePool }) => !leftOuts.has('NodePool', nodePool.metadata.name));
     this.snapshot = pools.length === snapshot.pools.length ? snapshot : { ...snapshot, pools };
     this.topology = new TopologyBase(this.snapshot, leftOuts);

@@ -1,6 +1,6 @@
 /** Why no instance type of a template suits a pod, in the words that users of Karpenter know. */
 import { minValuesText } from '../instance-types.ts';
-import type { Misfit, Resources } from '../model.ts';
+import type { IdlePool, Misfit, PodRefusal, Resources } from '../model.ts';
 import { addResources, maxResources, minCommonResources, quantityList } from '../resources.ts';
 import { formatTaint } from '../taints.ts';
 import type { BitSet } from './bitset.ts';
@@ -37,6 +37,24 @@ interface CheckResults {
 /** A misfit as events say it. */
 export const misfitText = (misfit: Misfit): string =>
   misfit.code === 'taint' ? `did not tolerate taint (taint=${formatTaint(misfit.taint)})` : misfit.text;
+
+const NO_TEMPLATES = 'nodepool requirements filtered out all available instance types';
+
+/** Why a pod fits nowhere, as events tell it: NodePools that were tried speak for themselves, idle ones by their names. */
+export function refusalText(tried: readonly { readonly misfit: Misfit }[], idle: readonly IdlePool[]): string {
+  const texts = tried.length === 0 ? [NO_TEMPLATES] : tried.map(({ misfit }) => misfitText(misfit));
+  return [...texts, ...idle.map(idleText)].join('; ');
+}
+
+const idleText = ({ nodePool, misfit }: IdlePool): string =>
+  `NodePool ${nodePool} takes no part (${misfit.code}): ${misfitText(misfit)}`;
+
+/** What is said of every pod when no NodePool takes part. */
+export function noPools(idle: readonly IdlePool[]): PodRefusal {
+  const text = 'no dynamic nodepools found';
+  if (idle.length === 0) return { code: 'no-pools', text };
+  return { code: 'no-fit', text: [text, ...idle.map(idleText)].join('; '), pools: idle };
+}
 
 /** More CPU than any machine has: most likely `m` was meant. In milli-cores. */
 const TYPO_CPU = 1_000_000_000;

@@ -1,12 +1,12 @@
 /** One solve at work: where each pod goes, pod by pod. */
 import type { Pod } from '../../api/kubernetes.ts';
-import type { Misfit, PodRefusal } from '../model.ts';
+import type { IdlePool, Misfit, PodRefusal } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
 import { Claim, ClaimState, hostnameOf, type Narrowing, Refusal, withPod } from './claim.ts';
 import { Claims } from './claims.ts';
 import type { Amounts } from './dimensions.ts';
-import { misfitText } from './misfits.ts';
+import { refusalText } from './misfits.ts';
 import type { Nodes } from './nodes.ts';
 import type { PodClass, PodClasses, PodKind } from './pod-class.ts';
 import type { ReservationIds, Reservations } from './reservations.ts';
@@ -24,9 +24,9 @@ export interface SchedulerParts {
   readonly lowerMinValues: boolean;
   readonly tieBreak: TieBreak;
   readonly reservations: Reservations;
+  /** NodePools that take no part: refusals name them after the templates. */
+  readonly idlePools: readonly IdlePool[];
 }
-
-const NO_TEMPLATES = 'nodepool requirements filtered out all available instance types';
 
 /** For a list of alternatives that is empty, which volumes never have. */
 const NO_PLACE: Misfit = { code: 'volume', text: 'incompatible volume requirements' };
@@ -236,7 +236,7 @@ export class Scheduler {
   }
 
   #onNewClaim(pod: Pod, podClass: PodClass): PodRefusal | undefined {
-    const { templates } = this.#parts;
+    const { templates, idlePools } = this.#parts;
     const misfits: { nodePool: string; misfit: Misfit }[] = [];
     const index = this.claims.all.length;
     for (const template of templates) {
@@ -248,7 +248,7 @@ export class Scheduler {
       if (state instanceof Refusal) {
         const misfit = state.misfit();
         misfits.push({ nodePool: template.name, misfit });
-        if (misfit.code === 'reserved-capacity') return { code: misfit.code, text: textOf(misfits) };
+        if (misfit.code === 'reserved-capacity') return { code: misfit.code, text: refusalText(misfits, []) };
         continue;
       }
       const claim = new Claim(index, state, isLowered(template, podClass, state));
@@ -258,8 +258,7 @@ export class Scheduler {
       template.limits.spend(state.choice);
       return undefined;
     }
-    const text = templates.length === 0 ? NO_TEMPLATES : textOf(misfits);
-    return { code: 'no-fit', text, pools: misfits };
+    return { code: 'no-fit', text: refusalText(misfits, idlePools), pools: [...misfits, ...idlePools] };
   }
 
   /** What a claim of a template starts from under the limits of this moment. */
@@ -274,9 +273,6 @@ export class Scheduler {
     return start;
   }
 }
-
-const textOf = (misfits: readonly { readonly misfit: Misfit }[]): string =>
-  misfits.map(({ misfit }) => misfitText(misfit)).join('; ');
 
 /** Whether a new claim asks for less variety than its pool and its first pod do. */
 function isLowered({ root }: Template, { requirements }: PodClass, { shape }: ClaimState): boolean {

@@ -3,9 +3,9 @@
 import { nodePoolHash } from '../../api/hash.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { compareText, satisfiesMinValues } from '../instance-types.ts';
+import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
-import type { InstanceType, Offering, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
+import type { IdlePool, InstanceType, Misfit, Offering, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { Choices } from './choice.ts';
 import type { CompiledPool } from './compiled-pool.ts';
@@ -63,14 +63,23 @@ export interface TemplateOptions {
   readonly leftOuts: LeftOuts;
 }
 
-/** The templates in the order in which they are tried, and the pools that have no instance type left. */
+interface Templates {
+  /** In the order in which they are tried. */
+  readonly templates: readonly CompiledPool[];
+  readonly emptyPools: Plan['emptyPools'];
+  /** Why each of the others takes no part. */
+  readonly idle: readonly IdlePool[];
+}
+
+/** The templates, and the pools that have no instance type left or cannot be read. */
 export function compileTemplates(
   snapshot: Snapshot,
   { dimensions, daemons, strictMinValues, isSold, leftOuts }: TemplateOptions,
-): { readonly templates: readonly CompiledPool[]; readonly emptyPools: Plan['emptyPools'] } {
+): Templates {
   const shapes = new Map<readonly InstanceType[], Shapes>();
   let shapeCount = 0;
   const emptyPools: { nodePool: string; dueToMinValues: boolean }[] = [];
+  const idle: IdlePool[] = [];
   const compiled = ({ nodePool: pool, instanceTypes }: PoolInput): readonly CompiledPool[] => {
     const known =
       shapes.get(instanceTypes) ?? new Shapes(new CompiledTypes(instanceTypes, dimensions, isSold), () => shapeCount++);
@@ -83,6 +92,8 @@ export function compileTemplates(
     const dueToMinValues = strictMinValues && unsatisfied.length > 0;
     if (left.length === 0 || dueToMinValues) {
       emptyPools.push({ nodePool: pool.metadata.name, dueToMinValues });
+      const misfit = dueToMinValues ? tooFewValues(root.requirements, unsatisfied) : noTypes(instanceTypes);
+      idle.push({ nodePool: pool.metadata.name, misfit });
       return [];
     }
     const taints = pool.spec.template.spec.taints ?? [];
@@ -96,5 +107,24 @@ export function compileTemplates(
   };
   const named = ({ nodePool }: PoolInput) => nameOf('NodePool', { name: nodePool.metadata.name });
   const templates = leftOuts.kept(inOrder(snapshot.pools), named, compiled).flat();
-  return { templates, emptyPools };
+  const unreadable = leftOuts.all.filter(({ kind }) => kind === 'NodePool');
+  for (const { name, text } of unreadable) idle.push({ nodePool: name, misfit: { code: 'unreadable', text } });
+  return { templates, emptyPools, idle };
 }
+
+const tooFewValues = (requirements: Requirements, unsatisfied: MinValuesResult['unsatisfied']): Misfit => ({
+  code: 'min-values',
+  text: unsatisfied
+    .map(
+      ([key, reached]) => `${key} needs ${requirements.get(key).minValues} values, its instance types have ${reached}`,
+    )
+    .join('; '),
+});
+
+const noTypes = (instanceTypes: readonly InstanceType[]): Misfit => ({
+  code: 'no-instance-types',
+  text:
+    instanceTypes.length === 0
+      ? 'its instance types are not known'
+      : 'its requirements leave no instance type that can be bought',
+});

@@ -42,6 +42,8 @@ export interface LocalInstance {
   /** Name of the instance profile; empty when none was given. */
   readonly instanceProfile: string;
   readonly volumes: readonly Volume[];
+  /** Network interfaces: `interface`, `efa` or `efa-only`. */
+  readonly interfaces: readonly { readonly type: string }[];
   readonly tags: Tags;
   readonly fleetId?: string;
   readonly launchTemplateName?: string;

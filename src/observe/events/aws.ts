@@ -1,5 +1,5 @@
 /** Events of EC2: interruptions, launches, EC2NodeClasses. */
-import { event } from './declaration.ts';
+import { event, MINUTE } from './declaration.ts';
 
 const NODE = ['NodeClaim', 'Node'] as const;
 const KEY = 'uid of the object';
@@ -75,6 +75,16 @@ export const SPOT_SLR_CREATION_FAILED = event({
   key: 'uid of the NodeClaim',
   message: () =>
     'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
+});
+
+export const NODE_CLASS_UNRESOLVED = event({
+  reason: 'FailedResolution',
+  type: 'Warning',
+  about: ['EC2NodeClass'],
+  meaning: 'A condition of the EC2NodeClass is not True, for a reason that somebody has to remove.',
+  key: 'uid of the EC2NodeClass and text',
+  windowMs: 10 * MINUTE,
+  message: (condition: string, reason: string, text: string) => `${condition}: ${reason}: ${text}`,
 });
 
 export const WAITING_ON_NODECLAIM_TERMINATION = event({

@@ -26,6 +26,12 @@ export const AWS_SDK_GO_REQUEST_DURATION_SECONDS = histogram({
   labels: CALL_LABELS,
 });
 
+export const AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS = histogram({
+  name: 'aws_sdk_go_request_attempt_duration_seconds',
+  help: 'Duration of one attempt of a call to AWS, without the pauses between them',
+  labels: CALL_LABELS,
+});
+
 export const AWS_SDK_GO_REQUEST_RETRY_COUNT = histogram({
   name: 'aws_sdk_go_request_retry_count',
   help: 'Retries of a call to AWS',
@@ -68,6 +74,12 @@ export const CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_PRICE_ESTIMATE = gauge({
   name: 'karpenter_cloudprovider_instance_type_offering_price_estimate',
   help: 'Estimated price of an offering, in USD per hour',
   labels: OFFERING_LABELS,
+});
+
+export const CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED = gauge({
+  name: 'karpenter_cloudprovider_instance_type_price_estimated',
+  help: '1 for each instance type whose on-demand price AWS could not be asked and the built-in table does not have',
+  labels: ['instance_type'],
 });
 
 export const CLOUDPROVIDER_INSTANCE_LAUNCH_FAILURES = counter({

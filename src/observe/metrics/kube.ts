@@ -83,6 +83,24 @@ export const CONTROLLER_RUNTIME_RECONCILE_ERRORS = counter({
   labels: ['controller'],
 });
 
+export const CONTROLLER_RUNTIME_RECONCILE_PANICS = counter({
+  name: 'controller_runtime_reconcile_panics_total',
+  help: 'Reconciles that ended in a defect of the program, among those that failed',
+  labels: ['controller'],
+});
+
+export const CONTROLLER_RUNTIME_RECONCILE_TIMEOUTS = counter({
+  name: 'controller_runtime_reconcile_timeouts_total',
+  help: 'Reconciles that waited in vain for an answer of AWS or the API server, among those that failed',
+  labels: ['controller'],
+});
+
+export const CONTROLLER_RUNTIME_TERMINAL_RECONCILE_ERRORS = counter({
+  name: 'controller_runtime_terminal_reconcile_errors_total',
+  help: 'Reconciles that failed and are not tried again. Always 0: each is tried again',
+  labels: ['controller'],
+});
+
 export const CONTROLLER_RUNTIME_ACTIVE_WORKERS = gauge({
   name: 'controller_runtime_active_workers',
   help: 'Reconciles in hand',

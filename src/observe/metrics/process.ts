@@ -1,6 +1,12 @@
 /** Metrics of the process: its threads, its memory and its ports. */
 import { counter, gauge } from './declaration.ts';
 
+export const BUILD_INFO = gauge({
+  name: 'karpenter_build_info',
+  help: '1, with the version, the version of Node.js as `goversion`, the processor architecture, and the source revision',
+  labels: ['version', 'goversion', 'goarch', 'commit'],
+});
+
 export const ENGINE_WORKER_RESTARTS = counter({
   name: 'karpenter_engine_worker_restarts_total',
   help: 'Engine workers that ended unasked, by reason',

@@ -63,7 +63,7 @@ const flagsFor = (limitMb: number): readonly string[] => [
 async function bundled(outdir: string): Promise<string> {
   execFileSync(process.execPath, ['build.ts', outdir, 'test/support/operator/process.ts'], { cwd: ROOT });
   // src/main.ts, which is in it, starts an operator of its own when it is what the process was started with
-  await writeFile(join(outdir, 'start.mjs'), "await import('./main.js');\n");
+  await writeFile(join(outdir, 'start.mjs'), "await import('./operator/main.js');\n");
   await writeFile(join(outdir, 'package.json'), '{"type":"module"}');
   return join(outdir, 'start.mjs');
 }

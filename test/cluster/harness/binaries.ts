@@ -3,7 +3,8 @@
  * version. The first build takes minutes; later calls answer at once.
  */
 import { execFile } from 'node:child_process';
-import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -24,11 +25,17 @@ export interface Binaries {
   readonly controllerManager: string;
   readonly kubectl: string;
   readonly helm: string;
+  /** A controller in Go, of `test/cluster/client`. */
+  readonly client: string;
 }
 
-interface Source {
+/** What a folder of the cache is named for. */
+interface Tool {
   readonly tool: string;
   readonly version: string;
+}
+
+interface Source extends Tool {
   readonly module: string;
   /** Executable name → the package of its main function. */
   readonly commands: Readonly<Record<string, string>>;
@@ -79,6 +86,8 @@ const HELM: Source = {
   linkerFlags: [`-X helm.sh/helm/v3/internal/version.version=v${HELM_VERSION}`],
 };
 
+const CLIENT = join(import.meta.dirname, '../client');
+
 /** Where builds are kept: `$XDG_CACHE_HOME/karpenter-ts`, by default under `~/.cache`. */
 export const cacheFolder = (): string =>
   join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'karpenter-ts', 'cluster');
@@ -89,10 +98,12 @@ export const cacheFolder = (): string =>
  */
 export async function binaries(progress: (message: string) => void = () => {}): Promise<Binaries> {
   // One after the other: each build uses every core, and their memory would add up.
-  const etcd = await built(ETCD, progress);
-  const kubernetes = await built(KUBERNETES, progress);
-  const kubectl = await built(KUBECTL, progress);
-  const helm = await built(HELM, progress);
+  const published = (source: Source): Promise<string> => built(source, (work) => build(source, work), progress);
+  const etcd = await published(ETCD);
+  const kubernetes = await published(KUBERNETES);
+  const kubectl = await published(KUBECTL);
+  const helm = await published(HELM);
+  const client = await clientProgram(progress);
   return {
     etcd: join(etcd, 'etcd'),
     apiServer: join(kubernetes, 'kube-apiserver'),
@@ -100,25 +111,44 @@ export async function binaries(progress: (message: string) => void = () => {}): 
     controllerManager: join(kubernetes, 'kube-controller-manager'),
     kubectl: join(kubectl, 'kubectl'),
     helm: join(helm, 'helm'),
+    client,
   };
 }
 
-/** The folder that holds a source's executables. */
-async function built(source: Source, progress: (message: string) => void): Promise<string> {
-  const folder = join(cacheFolder(), `${source.tool}-${source.version}-${process.platform}-${process.arch}`);
+/** Answers the executable of our own Go program, and builds it when its source has changed. */
+export async function clientProgram(progress: (message: string) => void = () => {}): Promise<string> {
+  const hash = createHash('sha256');
+  for (const file of (await readdir(CLIENT)).sort()) hash.update(file).update(await readFile(join(CLIENT, file)));
+  const tool = { tool: 'client', version: hash.digest('hex').slice(0, 12) };
+  const make = async (work: string): Promise<void> => {
+    await go(CLIENT, 'build', '-trimpath', '-ldflags', '-s -w', '-o', join(work, 'bin', 'client'), '.');
+  };
+  return join(await built(tool, make, progress), 'client');
+}
+
+/**
+ * The folder that holds a tool's executables.
+ * @param make puts them into `bin` of the folder that it is given
+ */
+async function built(
+  { tool, version }: Tool,
+  make: (work: string) => Promise<void>,
+  progress: (message: string) => void,
+): Promise<string> {
+  const folder = join(cacheFolder(), `${tool}-${version}-${process.platform}-${process.arch}`);
   if (await exists(folder)) return folder;
   const started = performance.now();
-  progress(`building ${source.tool} ${source.version} (once; later runs reuse ${folder})`);
+  progress(`building ${tool} ${version} (once; later runs reuse ${folder})`);
   await requireGo();
   await mkdir(dirname(folder), { recursive: true });
   const work = await mkdtemp(`${folder}.building-`);
   try {
-    await build(source, work);
+    await make(work);
     await publish(join(work, 'bin'), folder);
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-  progress(`built ${source.tool} ${source.version} in ${Math.round((performance.now() - started) / 1000)} s`);
+  progress(`built ${tool} ${version} in ${Math.round((performance.now() - started) / 1000)} s`);
   return folder;
 }
 

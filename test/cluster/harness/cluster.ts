@@ -34,7 +34,10 @@ const SYSTEM_NODES = 2;
 
 export const VALUES: Values = {
   settings: { clusterName: CLUSTER_NAME, interruptionQueue: CLUSTER_NAME },
-  controller: { resources: { requests: { cpu: '200m', memory: '256Mi' }, limits: { memory: '1Gi' } } },
+  controller: {
+    image: { repository: 'registry.example.com/karpenter' },
+    resources: { requests: { cpu: '200m', memory: '256Mi' }, limits: { memory: '1Gi' } },
+  },
 };
 
 export interface Cluster extends Installation {

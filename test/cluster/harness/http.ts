@@ -16,6 +16,8 @@ export interface Request {
 export interface Answer {
   readonly code: number;
   readonly contentType: string;
+  /** Its Warning headers. */
+  readonly warnings: readonly string[];
   /** Parsed where it is JSON. */
   readonly body: unknown;
 }
@@ -61,8 +63,10 @@ export function serverAt(url: string, { token, certificateAuthority }: Credentia
         const text = await textOf(response);
         const code = response.statusCode ?? 0;
         const isBusy = code === 429 && !one.path.endsWith('/eviction');
-        if (!isBusy || attempt === MOST_TRIES)
-          return { code, contentType: response.headers['content-type'] ?? '', body: parsed(text) };
+        if (!isBusy || attempt === MOST_TRIES) {
+          const warnings = response.headersDistinct.warning ?? [];
+          return { code, contentType: response.headers['content-type'] ?? '', warnings, body: parsed(text) };
+        }
         await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt));
       }
     },

@@ -54,6 +54,29 @@ const trials: readonly Step[] = [
   get('read the namespace', '/api/v1/namespaces/trials'),
 ];
 
+const CLASSES = '/apis/scheduling.k8s.io/v1/priorityclasses';
+const priority = (metadata: Json): Json => ({
+  apiVersion: 'scheduling.k8s.io/v1',
+  kind: 'PriorityClass',
+  metadata: { name: 'spaced', namespace: 'trials', ...metadata },
+  value: 7,
+});
+
+/** Cluster-scoped objects with a namespace, as charts and clients send them. */
+const spaced: readonly Step[] = [
+  post('create a cluster-scoped object with a namespace', CLASSES, priority({})),
+  put('replace a cluster-scoped object with a namespace', `${CLASSES}/spaced`, priority({ labels: { a: 'b' } })),
+  patch('merge', 'patch a cluster-scoped object with a namespace', `${CLASSES}/spaced`, priority({})),
+  patch('apply', 'apply a cluster-scoped object with a namespace', `${CLASSES}/spaced?fieldManager=a`, priority({})),
+  patch('apply', 'apply another with a namespace', `${CLASSES}/other?fieldManager=a`, priority({ name: 'other' })),
+  post('create a cluster-scoped custom resource with a namespace', POOLS, {
+    ...pool(10),
+    metadata: { name: 'spaced', namespace: 'trials' },
+  }),
+  ...['spaced', 'other'].map((name) => del(`delete the priority class ${name}`, `${CLASSES}/${name}`)),
+  del('delete the custom resource with a namespace', `${POOLS}/spaced`),
+];
+
 const selector = (fields: string): string => `fieldSelector=${encodeURIComponent(fields)}`;
 
 const selections: readonly Step[] = [
@@ -97,4 +120,4 @@ const labels: readonly Step[] = [
   wording: 'quotes its parser',
 }));
 
-export const TRIALS: readonly Step[] = [...trials, ...selections, ...labels];
+export const TRIALS: readonly Step[] = [...trials, ...spaced, ...selections, ...labels];

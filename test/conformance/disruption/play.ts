@@ -52,7 +52,7 @@ export async function decide(scenario: Scenario, consolidation: Mode, folder: st
   const types = readInstanceTypes(file('types.json', { instanceTypes: scenario.types }));
   const { scene } = await sceneOf(sceneOptions(flags, async () => () => types));
   const reviews = await reviewsOf({ ...scene, elapsedMs: () => 0 }, true);
-  const { first, methods = [] } = disruptionOf(reviews, { everyMethod: true });
+  const { first, methods = [] } = disruptionOf(reviews, { everyMethod: true, unknown: [] });
   const nodeNames = new Map(scene.snapshot.nodes.map(({ providerId, name }) => [providerId, name]));
   return {
     first: first?.method,

@@ -2,9 +2,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../support/free-port.ts';
 import { imageEnv, imageOptionsFor } from '../../support/image.ts';
 import type { LogLine } from '../harness.ts';
 
@@ -33,7 +33,7 @@ export async function startContainer(env: Readonly<Record<string, string>>, limi
   execFileSync(process.execPath, [join(ROOT, 'build.ts'), join(folder, 'dist')], { cwd: ROOT });
   const [metricsPort, healthProbePort] = [await freePort(), await freePort()];
   const group = memoryGroup(limitBytes);
-  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), join(folder, 'dist/main.js')], {
+  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), join(folder, 'dist/operator/main.js')], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
@@ -98,16 +98,6 @@ const parsed = (line: string): readonly LogLine[] => {
     return [];
   }
 };
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
-}
 
 interface MemoryGroup {
   take(pid: number): void;

@@ -53,7 +53,7 @@ describe('setCondition', () => {
     expect(getCondition(object, 'Ready')).toMatchObject({
       status: 'Unknown',
       reason: 'ReconcilingDependents',
-      message: 'Registered=Unknown, Initialized=Unknown',
+      message: 'Initialized=Unknown, Registered=Unknown',
     });
   });
 
@@ -73,6 +73,15 @@ describe('setCondition', () => {
       reason: 'UnhealthyDependents',
       message: 'Registered=False, Initialized=Unknown',
     });
+  });
+
+  it('names first what changed last, also within one second', () => {
+    const found = (object: Conditioned) => getCondition(object, 'Ready')?.message;
+    let object = setCondition(claim(), set, { type: 'Launched', status: 'False', reason: 'No' }, at(10));
+    object = setCondition(object, set, { type: 'Registered', status: 'False', reason: 'No' }, at(10));
+    expect(found(object)).toBe('Registered=False, Launched=False, Initialized=Unknown');
+    object = setCondition(object, set, { type: 'Launched', status: 'False', reason: 'Still' }, at(11));
+    expect(found(object)).toBe('Registered=False, Launched=False, Initialized=Unknown');
   });
 
   it('counts a dependent of an earlier generation as unhealthy but not as failed', () => {
@@ -126,14 +135,14 @@ describe('the order of conditions', () => {
     ]);
   });
 
-  it('in the message of Ready is that of the newest transition first, ties as they depend on each other', () => {
+  it('in the message of Ready is that of the newest transition first, ties from the last of the list on', () => {
     const failed = (object: Conditioned, type: string, seconds: number) =>
       setCondition(object, set, { type, status: 'False', reason: 'No' }, at(seconds));
     const message = (object: Conditioned) => getCondition(object, 'Ready')?.message;
     expect(message(failed(failed(claim(), 'Registered', 10), 'Initialized', 20))).toBe(
       'Initialized=False, Registered=False, Launched=Unknown',
     );
-    expect(message(failed(claim(), 'Drifted', 10))).toBe('Launched=Unknown, Registered=Unknown, Initialized=Unknown');
+    expect(message(failed(claim(), 'Drifted', 10))).toBe('Initialized=Unknown, Registered=Unknown, Launched=Unknown');
   });
 });
 
@@ -161,7 +170,7 @@ describe('the generation of a condition', () => {
     });
     expect(getCondition(half, 'Ready')).toMatchObject({
       status: 'Unknown',
-      message: 'Registered=True, Initialized=True',
+      message: 'Initialized=True, Registered=True',
     });
     expect(getCondition(set3(edited), 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
   });

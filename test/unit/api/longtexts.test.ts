@@ -1,11 +1,11 @@
 /** Texts as long as the API server admits: none of them keeps the event loop busy, or is repeated in a message. */
 import { describe, expect, it } from '@jest/globals';
+import { parseCron } from '../../../src/api/cron.ts';
 import { durationNanos } from '../../../src/api/duration.ts';
 import { canonicalQuantity, compareQuantities, parseQuantity } from '../../../src/api/quantity.ts';
 import { compile } from '../../../src/api/schema/cel.ts';
 import { regularExpression } from '../../../src/api/schema/regexp.ts';
 import { instanceIdOf } from '../../../src/aws/instances/instance.ts';
-import { parseCron } from '../../../src/engine/disruption/budgets/cron.ts';
 import { amountOf } from '../../../src/engine/resources.ts';
 
 const LONG = 200_000;

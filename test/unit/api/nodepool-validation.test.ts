@@ -109,6 +109,24 @@ describe('nodePoolErrors', () => {
       error: /in disruption\.consolidateAfter$/,
     },
     {
+      what: "a budget's schedule",
+      pool: withSpec({
+        disruption: {
+          consolidateAfter: '0s',
+          budgets: [{ nodes: '1' }, { nodes: '0', schedule: '0 25 * * *', duration: '8h' }],
+        },
+      }),
+      error:
+        /^invalid value: invalid cron schedule "0 25 \* \* \*", expected an hour within 0-23, not "25" in disruption\.budgets\[1\]\.schedule$/,
+    },
+    {
+      what: "a budget's duration",
+      pool: withSpec({
+        disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0', schedule: '@daily', duration: '99999999h' }] },
+      }),
+      error: /in disruption\.budgets\[0\]\.duration$/,
+    },
+    {
       what: 'a limit',
       pool: withSpec({ limits: { memory: '1Gi', cpu: '1e1.5' } }),
       error: /^invalid value: Cannot read quantity "1e1\.5": .* in limits\[cpu\]$/,

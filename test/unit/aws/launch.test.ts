@@ -106,6 +106,16 @@ describe('create', () => {
     account.aws.faults.add({ kind: 'throttle', action: 'CreateFleet', times: 2 });
     await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     expect(account.running()).toHaveLength(1);
+    const text = await account.metricsText();
+    const createFleet = 'service="EC2",action="CreateFleet"';
+    for (const line of [
+      `aws_sdk_go_request_total{${createFleet},code=""} 1`,
+      `aws_sdk_go_request_attempt_total{${createFleet},code="RequestLimitExceeded"} 2`,
+      `aws_sdk_go_request_attempt_total{${createFleet},code=""} 1`,
+      `aws_sdk_go_request_attempt_duration_seconds_count{${createFleet},code="RequestLimitExceeded"} 2`,
+      `aws_sdk_go_request_attempt_duration_seconds_count{${createFleet},code=""} 1`,
+    ])
+      expect(text).toContain(line);
   });
 
   it('explains a refused request on the claim', async () => {

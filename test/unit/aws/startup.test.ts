@@ -40,7 +40,7 @@ describe('offering metrics', () => {
     account.kube.put(EC2_NODE_CLASS, fresh);
     await account.restart();
     account.lines.length = 0;
-    expect(await account.reconcile('cloudprovider.metrics')).toEqual({ kind: 'after', waitMs: 5_000 });
+    expect(await account.reconcile('cloudprovider.metrics')).toEqual({ kind: 'after', waitMs: 60_000 });
     expect(account.lines.filter(({ level }) => level === 'error')).toEqual([]);
     expect(await account.metricsText()).not.toContain('offering_available{');
 

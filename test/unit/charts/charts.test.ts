@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { VERSION } from '../../../src/version.ts';
 
 const root = new URL('../../../charts/', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, root), 'utf8');
@@ -13,14 +14,26 @@ const at = (tree: unknown, path: string): unknown =>
   path.split('.').reduce((part: unknown, key) => (isTree(part) ? part[key] : undefined), tree);
 
 describe('charts', () => {
-  it.each(['karpenter', 'karpenter-crd'])('%s is version 1.14.1 of an application', (name) => {
+  it.each([
+    'karpenter',
+    'karpenter-crd',
+  ])('%s has the one version of the product, and names the one of Karpenter', (name) => {
+    const { version } = yaml('../package.json');
+    expect(VERSION).toBe(version);
     expect(yaml(`${name}/Chart.yaml`)).toMatchObject({
       apiVersion: 'v2',
       name,
       type: 'application',
-      version: '1.14.1',
-      appVersion: '1.14.1',
+      version,
+      appVersion: version,
+      annotations: { 'compatible-with-karpenter': '1.14.1' },
     });
+  });
+
+  it('have no image that others could publish: the user names the repository, and the version is the tag', () => {
+    expect(at(yaml('karpenter/values.yaml'), 'controller.image')).toEqual({ repository: '', tag: '', digest: '' });
+    expect(text('../README.md')).toContain(`docker build -t "$IMAGE:${VERSION}" .`);
+    expect(text('../README.md')).toContain(`karpenter-ts-${VERSION}.tgz`);
   });
 
   it('leave values of older releases alone: karpenter-crd has no schema', () => {

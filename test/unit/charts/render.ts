@@ -13,6 +13,7 @@ const fixture = new URL('./fixtures/rendered.yaml', import.meta.url);
 /** Settings that make the chart render every object and optional part. */
 const VALUES = [
   'settings.clusterName=demo',
+  'controller.image.repository=registry.example.com/karpenter',
   'settings.interruptionQueue=demo',
   'serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=arn:aws:iam::111122223333:role/karpenter',
   'additionalLabels.team=platform',

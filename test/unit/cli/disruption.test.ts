@@ -260,21 +260,41 @@ describe('disruption on the command line', () => {
     }
   });
 
+  it('says of gates that no operator has that they have no effect', () => {
+    const written = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+    try {
+      const options = write('gates.json', '{"featureGates":{"StaticCapacty":true}}');
+      sceneOptions({ ...flagsFor(), options, featureGates: 'SpotToSpot=true,NodeRepair=true' }, builtIn);
+      expect(written.mock.calls.map(([text]) => text)).toEqual([
+        expect.stringMatching(/--feature-gates: .*"SpotToSpot" .*did you mean SpotToSpotConsolidation\?/),
+        expect.stringMatching(/gates\.json: .*"StaticCapacty" .*did you mean StaticCapacity\?/),
+      ]);
+    } finally {
+      written.mockRestore();
+    }
+  });
+
   it('lets the command line go before the file of options', () => {
-    const text = '{"now":"2026-01-01T00:00:00Z","preferencePolicy":"Ignore","featureGates":{"A":true,"B":true}}';
+    const text =
+      '{"now":"2026-01-01T00:00:00Z","preferencePolicy":"Ignore","featureGates":{"NodeRepair":true,"StaticCapacity":true}}';
     const options = write('options.json', text);
     const fromFile = sceneOptions({ filename: [], options, output: 'json' }, builtIn);
     expect(fromFile).toMatchObject({
       nowMs: Date.UTC(2026, 0, 1),
       preferencePolicy: 'Ignore',
       minValuesPolicy: 'Strict',
-      featureGates: { A: true, B: true },
+      featureGates: { NodeRepair: true, StaticCapacity: true },
     });
-    const flags = { ...flagsFor(), options, preferencePolicy: 'Respect', featureGates: 'A=false,C=true' } as const;
+    const flags = {
+      ...flagsFor(),
+      options,
+      preferencePolicy: 'Respect',
+      featureGates: 'NodeRepair=false,NodeOverlay=true',
+    } as const;
     expect(sceneOptions(flags, builtIn)).toMatchObject({
       nowMs: NOW,
       preferencePolicy: 'Respect',
-      featureGates: { A: false, B: true, C: true },
+      featureGates: { NodeRepair: false, StaticCapacity: true, NodeOverlay: true },
     });
     expect(() => sceneOptions({ ...flags, featureGates: 'A' }, builtIn)).toThrow('pair "A" in --feature-gates');
   });

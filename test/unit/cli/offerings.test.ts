@@ -30,6 +30,7 @@ const POOLS: readonly PoolOfferings[] = [
   },
   { nodePool: 'full', nodeClass: 'linux', available: 1, out: [] },
   { nodePool: 'lost', nodeClass: 'none', available: 0, out: [], problem: 'the NodeClass does not exist' },
+  { nodePool: 'unready', nodeClass: 'linux', available: 9, out: [], notReady: 'EC2NodeClass linux: no subnets' },
 ];
 
 describe('offeringsText', () => {
@@ -42,6 +43,8 @@ p5.48xlarge    reserved cr-1  us-west-2a             reservation-used-up
 NodePool full (EC2NodeClass linux): 1 of 1 offering can be bought
 
 NodePool lost (EC2NodeClass none): not known, the NodeClass does not exist
+
+NodePool unready (EC2NodeClass linux): not Ready, nothing is bought: EC2NodeClass linux: no subnets
 `);
     expect(offeringsText([])).toBe('there is no NodePool\n');
   });
@@ -86,16 +89,21 @@ describe('karpenter offerings', () => {
 
   it('says what is wrong when it cannot', async () => {
     await expect(run('--server', url, 'nothing')).rejects.toThrow(
-      `there is no NodePool "nothing" known to the operator at ${url}, only default, full, lost`,
+      `there is no NodePool "nothing" known to the operator at ${url}, only default, full, lost, unready`,
     );
     status = 503;
     await expect(run('--server', url)).rejects.toThrow('/debug/offerings answers 503: stands by');
     status = 200;
     await expect(run('--server', 'http://127.0.0.1:1')).rejects.toThrow('is its metrics port forwarded');
-    await expect(run('--server', 'http://[')).rejects.toThrow('--server: "http://[" is not a URL such as http://127');
+    await expect(run('--server', 'http://8080')).rejects.toThrow(
+      '--server: "http://8080" names no host; for a port of',
+    );
+    await expect(run('--server', '80800')).rejects.toThrow('--server: "80800" is not a port such as http://127.0.0.1');
+    await expect(run('--server', 'http://[')).rejects.toThrow('--server: "http://[" is not a URL or a port such as');
   });
 
   it('needs no scheme in the address', async () => {
+    await run('--server', url.replace('http://127.0.0.1:', ''), 'full');
     await run('--server', url.replace('http://', ''), 'full');
     expect(printed).toMatch(/^NodePool full /);
   });

@@ -102,6 +102,7 @@ describe('simulate', () => {
     expect(simulation.totalPrice).toBeCloseTo(0.001, 6);
     expect(notes).toEqual([
       expect.stringContaining('stands in'),
+      expect.stringMatching(/^NodeOverlays count here, .* say --feature-gates NodeOverlay=true or NodeOverlay=false/),
       expect.stringMatching(/NodeOverlay also: not in force: conflict with another overlay$/),
     ]);
 
@@ -124,6 +125,7 @@ describe('simulate', () => {
     expect(placed.sort()).toEqual(['default/capacity-buffer-spare-1', 'default/capacity-buffer-spare-2']);
     expect(notes).toEqual([
       expect.stringContaining('stands in'),
+      expect.stringMatching(/^CapacityBuffers count here, /),
       expect.stringMatching(/CapacityBuffer lost: no room is kept: PodTemplate "default\/gone" not found$/),
     ]);
   });

@@ -43,6 +43,17 @@ describe('solve', () => {
     });
   });
 
+  it('buys what it found first when packing fails, and says why', () => {
+    const failing = {
+      valueOf() {
+        throw new Error('out of luck');
+      },
+    };
+    const plan = planOf({ pendingPods: [pod('web', { cpu: '3' })] }, { packingWork: failing as never });
+    expect(onlyClaim(plan)).toMatchObject({ pods: ['default/web'], cheapest: 'medium' });
+    expect(plan.packingError).toBe('out of luck');
+  });
+
   it('packs pods together, large ones first, until the largest type is full', () => {
     const plan = planOf({ pendingPods: [...replicas(10, 'small', { cpu: '1' }), pod('big', { cpu: '6' })] });
     expect(podsPerClaim(plan)).toEqual([3, 8]);
@@ -149,7 +160,10 @@ describe('pools', () => {
       pendingPods: [pod('web')],
     });
     expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: false }]);
-    expect(refusalText(plan, 'web')).toBe('nodepool requirements filtered out all available instance types');
+    expect(refusalText(plan, 'web')).toBe(
+      'nodepool requirements filtered out all available instance types; NodePool default takes no part ' +
+        '(no-instance-types): its requirements leave no instance type that can be bought',
+    );
   });
 
   it('keep to their limits, the nodes of this plan included at their worst', () => {

@@ -278,7 +278,10 @@ describe('the reason why no instance type will do', () => {
   it('never counts offerings that are sold out', () => {
     const plan = planOf({ types: [soldOut(a)], pendingPods: [pod('p', { cpu: '1' })] });
     expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: false }]);
-    expect(refusalText(plan, 'p')).toBe('nodepool requirements filtered out all available instance types');
+    expect(refusalText(plan, 'p')).toBe(
+      'nodepool requirements filtered out all available instance types; NodePool default takes no part ' +
+        '(no-instance-types): its requirements leave no instance type that can be bought',
+    );
   });
 
   it('shows both ends when daemons differ between types', () => {

@@ -120,6 +120,35 @@ describe('runControllers', () => {
     );
   });
 
+  const silence = Object.assign(new ConnectionError('no answer', false), { isTimeout: true });
+  const late = Object.assign(new Error('too late'), { name: 'TimeoutError' });
+  it.each([
+    { what: 'a failure', error: new Error('boom'), panics: 0, timeouts: 0 },
+    { what: 'a defect', error: new TypeError('Cannot read properties of undefined'), panics: 1, timeouts: 0 },
+    { what: 'a defect below', error: new Error('step', { cause: new ReferenceError('x') }), panics: 1, timeouts: 0 },
+    {
+      what: 'a failed fetch',
+      error: new TypeError('fetch failed', { cause: new Error('gone') }),
+      panics: 0,
+      timeouts: 0,
+    },
+    { what: 'silence of AWS', error: new AggregateError([late]), panics: 0, timeouts: 1 },
+    { what: 'silence of the API server', error: silence, panics: 0, timeouts: 1 },
+  ])('counts $what among what it is', async ({ error, panics, timeouts }) => {
+    const { clock, store, metrics } = world({ ...NAMED, reconcile: async () => Promise.reject(error) });
+    const counts = async (): Promise<readonly (string | undefined)[]> => {
+      const text = await metrics.text();
+      return ['reconcile_errors', 'reconcile_panics', 'reconcile_timeouts', 'terminal_reconcile_errors'].map(
+        (name) =>
+          new RegExp(`^controller_runtime_${name}_total\\{controller="widget.paint"\\} (.*)$`, 'm').exec(text)?.[1],
+      );
+    };
+    expect(await counts()).toEqual(['0', '0', '0', '0']);
+    store.put(widget('a', 1));
+    await clock.settle();
+    expect(await counts()).toEqual(['1', String(panics), String(timeouts), '0']);
+  });
+
   it.each([
     { when: 'the API server cannot be reached', error: new ConnectionError('gone', false), isSoon: true },
     {

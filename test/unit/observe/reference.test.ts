@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { EVENTS } from '../../../src/observe/events/catalogue.ts';
+import { AWS_GATES, CORE_GATES } from '../../../src/observe/feature-gates.ts';
 import { METRICS } from '../../../src/observe/metrics/catalogue.ts';
 import { environmentName } from '../../../src/observe/options.ts';
 import { eventsPage, metricsPage, settingsPage } from '../../../src/observe/reference.ts';
-import { OPTIONS } from '../../../src/observe/settings.ts';
+import { OPTIONS, VARIABLES } from '../../../src/observe/settings.ts';
 
 /** The first cells of the rows of all tables. */
 const firstCells = (page: string): readonly string[] =>
@@ -13,7 +14,11 @@ describe('reference pages', () => {
   it('name every metric, event and setting', () => {
     expect(firstCells(metricsPage())).toEqual(METRICS.map(({ name }) => name));
     expect(firstCells(eventsPage())).toEqual(EVENTS.map(({ reason }) => reason));
-    expect(firstCells(settingsPage())).toEqual(Object.values(OPTIONS).map(({ flag }) => `--${flag}`));
+    expect(firstCells(settingsPage())).toEqual([
+      ...Object.values(OPTIONS).map(({ flag }) => `--${flag}`),
+      ...Object.values(VARIABLES).map(({ name }) => name),
+      ...[CORE_GATES, AWS_GATES].flatMap((gates) => Object.values(gates).map(({ name }) => name)),
+    ]);
   });
 
   it('tell types, labels, quantiles and buckets of metrics', () => {

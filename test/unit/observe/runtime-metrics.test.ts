@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { runtimeMetrics } from '../../../src/observe/runtime-metrics.ts';
+import { runtimeMetrics, showBuild } from '../../../src/observe/runtime-metrics.ts';
 
 const metrics = createMetrics();
 /** Works without a pause from the first message on. */
@@ -61,5 +61,16 @@ describe('metrics of the process and its threads', () => {
     const text = await metrics.text();
     expect(text).not.toContain('thread="disruption"');
     expect(text).toContain('nodejs_thread_heap_used_bytes{thread="main"}');
+  });
+});
+
+describe('the build', () => {
+  it('is shown with the labels that dashboards know', async () => {
+    const own = createMetrics();
+    showBuild(own, { version: '1.2.3', commit: 'abcdef0' });
+    const text = await own.text();
+    expect(text).toMatch(
+      /^karpenter_build_info\{version="1.2.3",goversion="node\d+\.\d+\.\d+",goarch="\w+",commit="abcdef0"\} 1$/m,
+    );
   });
 });

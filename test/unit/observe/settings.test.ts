@@ -114,6 +114,28 @@ describe('parseSettings', () => {
   });
 
   it.each([
+    ['no gates', {}, []],
+    ['gates that there are', { FEATURE_GATES: 'NodeRepair=true', AWS_FEATURE_GATES: 'NodeClassCEL=true' }, []],
+    [
+      'a shortened name',
+      { FEATURE_GATES: 'SpotToSpot=true' },
+      ['FEATURE_GATES: unknown feature gate "SpotToSpot" has no effect; did you mean SpotToSpotConsolidation?'],
+    ],
+    [
+      'a misspelt name',
+      { AWS_FEATURE_GATES: 'nodeclasCEL=true' },
+      [expect.stringMatching(/^AWS_FEATURE_GATES.*did you mean NodeClassCEL\?$/)],
+    ],
+    [
+      'the gate of an older release',
+      { FEATURE_GATES: 'Drift=true' },
+      [expect.stringMatching(/"Drift" has no effect; known are ReservedCapacity, /)],
+    ],
+  ])('says of %s what has no effect', (_, env, ignored) => {
+    expect(settings([], env).ignored).toEqual(ignored);
+  });
+
+  it.each([
     { argv: ['--isolated-vpc=yes'], says: '"yes" is not a valid value, must be true or false' },
     { argv: ['--metrics-port=http'], says: 'invalid value "http" for flag -metrics-port' },
     { argv: ['--metrics-port'], says: 'flag needs an argument: -metrics-port' },

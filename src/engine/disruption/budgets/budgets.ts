@@ -7,7 +7,7 @@ import type { NodePool } from '../../../api/nodepool.ts';
 import { timestamp } from '../../../api/times.ts';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
-import { nextHitMs } from './cron.ts';
+import { nextHitMs } from './hits.ts';
 
 export type Budget = NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>[number];
 

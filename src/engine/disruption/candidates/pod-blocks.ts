@@ -2,6 +2,7 @@
 import { getCondition } from '../../../api/conditions.ts';
 import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import { compareText } from '../../instance-types.ts';
+import type { StateNode } from '../../model.ts';
 import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../../pods.ts';
 import type { BlockCode, ObjectName, Reason } from '../reasons.ts';
 import { budgetsOf, isReadable, namespaceOf } from './pdb-index.ts';
@@ -45,6 +46,16 @@ export const currentlyReschedulable = (pod: Pod, budgets: readonly PodDisruption
   isReschedulable(pod) &&
   !(isActive(pod) && doNotDisrupt(pod, nowMs)) &&
   blockingBudgets(pod, budgets, { nowMs, test: 'never-any-disruption' }).length === 0;
+
+/** Pods of nodes that are going away, which will be pending soon: their next place is prepared now. */
+export const podsOfLeavingNodes = (
+  nodes: readonly StateNode[],
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+): readonly Pod[] =>
+  nodes
+    .filter((node) => node.markedForDeletion && node.node !== undefined)
+    .flatMap(({ pods }) => pods.filter((pod) => currentlyReschedulable(pod, budgets, nowMs)));
 
 /** Why pods keep their node from being disrupted gracefully; undefined when none does. */
 export function podBlock(

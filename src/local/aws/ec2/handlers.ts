@@ -3,13 +3,17 @@ import type { CreateFleetRequest, RunInstancesRequest } from '@aws-sdk/client-ec
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
+import * as capacityChanges from './capacity-changes.ts';
 import * as capacity from './describe-capacity.ts';
 import { describeImages } from './describe-images.ts';
+import * as machines from './describe-machines.ts';
 import * as network from './describe-network.ts';
 import * as types from './describe-types.ts';
 import { refuseDryRun } from './dry-run.ts';
 import { createFleet } from './fleets.ts';
+import * as imageChanges from './image-changes.ts';
 import * as instances from './instances.ts';
+import * as networkChanges from './network-changes.ts';
 import * as tags from './tags.ts';
 import * as templates from './templates.ts';
 
@@ -31,6 +35,7 @@ export function ec2Handlers(account: Account): Handlers {
     DescribeAvailabilityZones: read(network.describeAvailabilityZones),
     DescribeCapacityReservations: read(capacity.describeCapacityReservations),
     DescribeImages: read(describeImages),
+    DescribeInstanceAttribute: read(machines.describeInstanceAttribute),
     DescribeInstances: read(instances.describeInstances),
     DescribeInstanceStatus: read(instances.describeInstanceStatus),
     DescribeInstanceTypeOfferings: read(types.describeInstanceTypeOfferings),
@@ -40,18 +45,31 @@ export function ec2Handlers(account: Account): Handlers {
     DescribeNetworkInterfaces: read(instances.describeNetworkInterfaces),
     DescribePlacementGroups: read(capacity.describePlacementGroups),
     DescribeSecurityGroups: read(network.describeSecurityGroups),
+    DescribeSpotInstanceRequests: read(machines.describeSpotInstanceRequests),
     DescribeSpotPriceHistory: read(types.describeSpotPriceHistory),
     DescribeSubnets: read(network.describeSubnets),
     DescribeTags: read(tags.describeTags),
+    DescribeVolumes: read(machines.describeVolumes),
     DescribeVpcs: read(network.describeVpcs),
+    CancelCapacityReservation: write(capacityChanges.cancelCapacityReservation),
+    CopyImage: write(imageChanges.copyImage),
+    CreateCapacityReservation: write(capacityChanges.createCapacityReservation),
     CreateFleet: write((owner, input: CreateFleetRequest) => once(owner, 'CreateFleet', input, createFleet)),
     CreateLaunchTemplate: write(templates.createLaunchTemplate),
+    CreatePlacementGroup: write(capacityChanges.createPlacementGroup),
+    CreateSecurityGroup: write(networkChanges.createSecurityGroup),
     CreateTags: write(tags.createTags),
     DeleteLaunchTemplate: write(templates.deleteLaunchTemplate),
+    DeletePlacementGroup: write(capacityChanges.deletePlacementGroup),
+    DeleteSecurityGroup: write(networkChanges.deleteSecurityGroup),
     DeleteTags: write(tags.deleteTags),
+    DisableImageDeprecation: write(imageChanges.disableImageDeprecation),
+    EnableImageDeprecation: write(imageChanges.enableImageDeprecation),
+    ModifySubnetAttribute: write(networkChanges.modifySubnetAttribute),
     RunInstances: write((owner, input: RunInstancesRequest) =>
       once(owner, 'RunInstances', input, instances.runInstances),
     ),
+    StopInstances: write(instances.stopInstances),
     TerminateInstances: write(instances.terminateInstances),
   };
 }

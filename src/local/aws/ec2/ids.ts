@@ -1,7 +1,7 @@
 /** Identifiers: how EC2 names the kinds, and how it complains about unknown and malformed ones. */
 import { AwsError } from '../wire/error.ts';
 
-export type IdPrefix = 'i' | 'ami' | 'subnet' | 'sg' | 'vpc' | 'lt' | 'cr' | 'pg' | 'vol' | 'eni';
+export type IdPrefix = 'i' | 'ami' | 'subnet' | 'sg' | 'vpc' | 'lt' | 'cr' | 'pg' | 'vol' | 'eni' | 'sir';
 
 const KINDS: Readonly<Record<IdPrefix, { readonly code: string; readonly noun: string; readonly type: string }>> = {
   i: { code: 'InvalidInstanceID', noun: 'instance ID', type: 'instance' },
@@ -13,6 +13,11 @@ const KINDS: Readonly<Record<IdPrefix, { readonly code: string; readonly noun: s
   cr: { code: 'InvalidCapacityReservationId', noun: 'capacity reservation ID', type: 'capacity-reservation' },
   pg: { code: 'InvalidPlacementGroupId', noun: 'placement group ID', type: 'placement-group' },
   vol: { code: 'InvalidVolume', noun: 'volume', type: 'volume' },
+  sir: {
+    code: 'InvalidSpotInstanceRequestID',
+    noun: 'spot instance request ID',
+    type: 'spot-instances-request',
+  },
   eni: { code: 'InvalidNetworkInterfaceID', noun: 'network interface ID', type: 'network-interface' },
 };
 

@@ -56,8 +56,10 @@ function identity(account: Account, machine: Machine, launchIndex: number): Inst
     ClientToken: machine.clientToken,
     Monitoring: { State: data.Monitoring?.Enabled ? 'enabled' : 'disabled' },
     CpuOptions: {
-      CoreCount: hardware.VCpuInfo?.DefaultCores,
-      ThreadsPerCore: hardware.VCpuInfo?.DefaultThreadsPerCore,
+      CoreCount: data.CpuOptions?.CoreCount ?? hardware.VCpuInfo?.DefaultCores,
+      ThreadsPerCore: data.CpuOptions?.ThreadsPerCore ?? hardware.VCpuInfo?.DefaultThreadsPerCore,
+      ...(data.CpuOptions?.AmdSevSnp ? { AmdSevSnp: data.CpuOptions.AmdSevSnp } : {}),
+      ...(data.CpuOptions?.NestedVirtualization ? { NestedVirtualization: data.CpuOptions.NestedVirtualization } : {}),
     },
     EnclaveOptions: { Enabled: data.EnclaveOptions?.Enabled ?? false },
     HibernationOptions: { Configured: false },

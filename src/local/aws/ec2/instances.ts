@@ -14,6 +14,9 @@ import type {
   RequestLaunchTemplateData,
   Reservation,
   RunInstancesRequest,
+  StateReason,
+  StopInstancesRequest,
+  StopInstancesResult,
   TerminateInstancesRequest,
   TerminateInstancesResult,
 } from '@aws-sdk/client-ec2';
@@ -195,27 +198,52 @@ function runData(input: RunInstancesRequest, data: RequestLaunchTemplateData): R
   return { ...data, ...given } as RequestLaunchTemplateData;
 }
 
+const BY_USER: StateReason = {
+  Code: 'Client.UserInitiatedShutdown',
+  Message: 'Client.UserInitiatedShutdown: User initiated shutdown',
+};
+
 export function terminateInstances(account: Account, input: TerminateInstancesRequest): TerminateInstancesResult {
-  if (!input.InstanceIds?.length) throw missingParameter('InstanceId');
-  const machines = byIds(visibleMachines(account), input.InstanceIds, 'i', (machine) => machine.id);
+  const machines = machinesOf(account, input.InstanceIds);
   refuseDryRun(input);
-  const before = new Map<Machine, InstanceState>(machines.map((machine) => [machine, machine.state]));
-  for (const machine of machines) {
-    account.machines.terminate(machine, {
-      Code: 'Client.UserInitiatedShutdown',
-      Message: 'Client.UserInitiatedShutdown: User initiated shutdown',
-    });
+  return { TerminatingInstances: changed(machines, (machine) => account.machines.terminate(machine, BY_USER)) };
+}
+
+/** @throws AwsError IncorrectInstanceState, UnsupportedOperation for one-time spot instances */
+export function stopInstances(account: Account, input: StopInstancesRequest): StopInstancesResult {
+  const machines = machinesOf(account, input.InstanceIds);
+  for (const { id, state, lifecycle } of machines) {
+    if (lifecycle === 'spot')
+      throw new AwsError(
+        'UnsupportedOperation',
+        `You can't stop the Spot Instance '${id}' because it is associated with a one-time Spot Instance request.`,
+      );
+    if (state === 'shutting-down' || state === 'terminated')
+      throw new AwsError(
+        'IncorrectInstanceState',
+        `The instance '${id}' is not in a state from which it can be stopped.`,
+      );
   }
-  return {
-    TerminatingInstances: machines.map((machine): InstanceStateChange => {
-      const previous = before.get(machine) ?? machine.state;
-      return {
-        InstanceId: machine.id,
-        CurrentState: { Code: stateCode(machine.state), Name: machine.state },
-        PreviousState: { Code: stateCode(previous), Name: previous },
-      };
-    }),
-  };
+  refuseDryRun(input);
+  return { StoppingInstances: changed(machines, (machine) => account.machines.stop(machine, BY_USER)) };
+}
+
+function machinesOf(account: Account, ids: readonly string[] | undefined): readonly Machine[] {
+  if (!ids?.length) throw missingParameter('InstanceId');
+  return byIds(visibleMachines(account), ids, 'i', (machine) => machine.id);
+}
+
+/** Does something to machines, and tells each one's state before and after. */
+function changed(machines: readonly Machine[], change: (machine: Machine) => void): InstanceStateChange[] {
+  return machines.map((machine) => {
+    const previous: InstanceState = machine.state;
+    change(machine);
+    return {
+      InstanceId: machine.id,
+      CurrentState: { Code: stateCode(machine.state), Name: machine.state },
+      PreviousState: { Code: stateCode(previous), Name: previous },
+    };
+  });
 }
 
 export function describeNetworkInterfaces(
@@ -268,6 +296,7 @@ export function describeNetworkInterfaces(
           NetworkCardIndex: each.cardIndex,
           Status: 'attached',
         },
+        ...(each.connectionTracking ? { ConnectionTrackingConfiguration: each.connectionTracking } : {}),
         TagSet: tagList(each.tags),
       }),
     ),

@@ -71,6 +71,7 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     data,
     interfaces,
     spotRequestId: capacityType === 'spot' ? account.random.id('sir') : undefined,
+    spotRequestTags: request.tags('spot-instances-request'),
     template,
     placementGroup: plan.placementGroup,
     reservation,
@@ -149,6 +150,7 @@ function attachInterfaces(account: Account, { request, subnet, securityGroupIds 
         type: each.InterfaceType ?? 'interface',
         privateIp,
         securityGroupIds: each.Groups ?? securityGroupIds,
+        ...(each.ConnectionTrackingSpecification ? { connectionTracking: each.ConnectionTrackingSpecification } : {}),
         tags: request.tags('network-interface'),
       };
     });

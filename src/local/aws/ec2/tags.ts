@@ -71,6 +71,14 @@ const visible = (account: Account): readonly Machine[] => {
   return account.machines.all().filter((machine) => machine.visibleAt <= now);
 };
 
+const requestHolder = (machine: Machine, id: string): Taggable => ({
+  id,
+  read: () => machine.spotRequestTags,
+  write: (tags) => {
+    machine.spotRequestTags = tags;
+  },
+});
+
 const volumeHolder = ({ volumeTags }: Machine, id: string): Taggable => ({
   id,
   read: () => volumeTags.get(id) ?? {},
@@ -96,6 +104,7 @@ function taggables(account: Account): Taggable[] {
   const machines = visible(account);
   return [
     ...machines.map((machine) => holder(machine.id, machine)),
+    ...machines.flatMap((machine) => (machine.spotRequestId ? requestHolder(machine, machine.spotRequestId) : [])),
     ...machines.flatMap((machine) => machine.interfaces.map((each) => holder(each.id, each))),
     ...machines.flatMap((machine) => machine.volumes.map((volume) => volumeHolder(machine, volume.id))),
     ...stores(account).flatMap((store) => [...store].map(([id, object]) => holder(id, object))),
@@ -113,6 +122,7 @@ function findTaggable(account: Account, id: string): Taggable | undefined {
   for (const owner of visible(account)) {
     const own = owner.interfaces.find((each) => each.id === id);
     if (own) return holder(id, own);
+    if (owner.spotRequestId === id) return requestHolder(owner, id);
     if (owner.volumeTags.has(id)) return volumeHolder(owner, id);
   }
   return undefined;

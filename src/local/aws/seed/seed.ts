@@ -1,10 +1,10 @@
 /** Puts objects into the account: what `LocalAws.seed` offers, and what the ready-made accounts are built with. */
 import type { Cluster } from '@aws-sdk/client-eks';
-import type { ClusterSeed, ImageSeed, PlacementGroupSeed, ReservationSeed, Seed } from '../options.ts';
+import type { ClusterSeed, Seed } from '../options.ts';
 import { addProfile, addRole } from '../services/iam.ts';
 import { type Account, zoneId } from '../state/account.ts';
+import { addImage, addPlacementGroup, addReservation } from '../state/additions.ts';
 import { addressPool } from '../state/network.ts';
-import type { StoredReservation } from '../state/stored.ts';
 
 /** EventBridge messages are worthless after five minutes; Karpenter's own template sets the same retention. */
 const QUEUE_RETENTION_SECONDS = '300';
@@ -42,7 +42,7 @@ export function seeder(account: Account): Seed {
       account.securityGroups.set(id, { id, name, description, vpcId, tags });
       return id;
     },
-    image: (image) => seedImage(account, image),
+    image: (image) => addImage(account, image),
     parameter(name, value) {
       const version = (account.parameters.get(name)?.version ?? 0) + 1;
       account.parameters.set(name, { value, version, changedAt: account.clock.now() });
@@ -62,81 +62,10 @@ export function seeder(account: Account): Seed {
       return cluster.name;
     },
     queue: (name) => account.queues.create(name, { MessageRetentionPeriod: QUEUE_RETENTION_SECONDS }).name,
-    capacityReservation: (reservation) => seedReservation(account, reservation),
-    placementGroup: (group) => seedPlacementGroup(account, group),
+    capacityReservation: (reservation) => addReservation(account, reservation),
+    placementGroup: (group) => addPlacementGroup(account, group),
   };
   return seed;
-}
-
-function seedPlacementGroup(account: Account, group: PlacementGroupSeed): string {
-  const { name, strategy, id = account.random.id('pg'), partitions, tags = {} } = group;
-  const facts = {
-    GroupName: name,
-    GroupId: id,
-    GroupArn: `arn:aws:ec2:${account.region}:${account.id}:placement-group/${name}`,
-    Strategy: strategy,
-    State: 'available' as const,
-    ...(partitions === undefined ? {} : { PartitionCount: partitions }),
-  };
-  account.placementGroups.set(id, { id, name, facts, tags });
-  return id;
-}
-
-function seedImage(account: Account, image: ImageSeed): string {
-  const platform = image.platform ?? 'linux';
-  const id = image.id ?? account.random.id('ami');
-  account.images.set(id, {
-    id,
-    name: image.name,
-    architecture: image.architecture ?? 'x86_64',
-    ownerId: image.ownerId ?? account.id,
-    ownerAlias: image.ownerAlias,
-    creationDate: image.creationDate ?? new Date(account.clock.now()).toISOString(),
-    deprecationTime: image.deprecationTime,
-    platform,
-    rootDeviceName: image.rootDeviceName ?? (platform === 'windows' ? '/dev/sda1' : '/dev/xvda'),
-    rootSizeGiB: image.rootSizeGiB ?? (platform === 'windows' ? 50 : 8),
-    state: image.state ?? 'available',
-    tags: image.tags ?? {},
-  });
-  return id;
-}
-
-function seedReservation(account: Account, seed: ReservationSeed): string {
-  const { region, random } = account;
-  const id = seed.id ?? random.id('cr');
-  const endDate = seed.endDateMs === undefined ? undefined : new Date(seed.endDateMs);
-  const stored: StoredReservation = {
-    id,
-    instanceType: seed.instanceType,
-    zone: seed.zone,
-    interruptible: seed.interruptible ?? false,
-    available: seed.available ?? seed.total,
-    tags: seed.tags ?? {},
-    facts: {
-      CapacityReservationId: id,
-      CapacityReservationArn: `arn:aws:ec2:${region}:${account.id}:capacity-reservation/${id}`,
-      OwnerId: seed.ownerId ?? account.id,
-      InstanceType: seed.instanceType,
-      InstancePlatform: 'Linux/UNIX',
-      AvailabilityZone: seed.zone,
-      AvailabilityZoneId: zoneId(account, seed.zone),
-      Tenancy: 'default',
-      TotalInstanceCount: seed.total,
-      EbsOptimized: false,
-      EphemeralStorage: false,
-      State: 'active',
-      StartDate: new Date(account.clock.now()),
-      CreateDate: new Date(account.clock.now()),
-      EndDateType: endDate ? 'limited' : 'unlimited',
-      ...(endDate ? { EndDate: endDate } : {}),
-      InstanceMatchCriteria: seed.matchCriteria ?? 'open',
-      ReservationType: seed.reservationType ?? 'default',
-      ...(seed.interruptible ? { Interruptible: true } : {}),
-    },
-  };
-  account.reservations.set(id, stored);
-  return id;
 }
 
 function clusterFacts(account: Account, seed: ClusterSeed): Cluster {

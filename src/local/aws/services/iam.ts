@@ -11,6 +11,7 @@ import type {
   ListInstanceProfilesRequest,
   ListInstanceProfilesResponse,
   ListInstanceProfileTagsRequest,
+  ListRolesRequest,
   RemoveRoleFromInstanceProfileRequest,
   Role,
   SimulatePrincipalPolicyRequest,
@@ -24,6 +25,7 @@ import type { StoredProfile, StoredRole } from '../state/stored.ts';
 import type { Tags } from '../types.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
+import { rolePolicyHandlers } from './iam-policies.ts';
 
 const tagList = (tags: Tags): Tag[] => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 const tagRecord = (tags: readonly Tag[] | undefined): Tags =>
@@ -50,6 +52,8 @@ export function addRole(
     path,
     createdAt: account.clock.now(),
     trustPolicy,
+    policies: new Map(),
+    attached: new Set(),
     tags,
   };
   account.roles.set(name, role);
@@ -78,6 +82,7 @@ export const iamHandlers = (account: Account): Handlers => ({
   ...profileTagHandlers(account),
   ...roleHandlers(account),
   ...linkedRoleHandlers(account),
+  ...rolePolicyHandlers(account, (name) => roleOf(account, name)),
 
   // Nothing is forbidden here, unless a fault says so when it is tried.
   SimulatePrincipalPolicy: ({ ActionNames: names = [] }: SimulatePrincipalPolicyRequest) => ({
@@ -205,6 +210,13 @@ const profileTagHandlers = (account: Account): Handlers => ({
 
 /** Roles. */
 const roleHandlers = (account: Account): Handlers => ({
+  ListRoles: (input: ListRolesRequest) => {
+    const { PathPrefix: prefix = '/', MaxItems, Marker } = input;
+    const found = [...account.roles.values()].filter(({ path }) => path.startsWith(prefix));
+    const { items, next } = page(found, { MaxResults: MaxItems, NextToken: Marker }, { max: 1000 });
+    return { Roles: items.map(roleView), IsTruncated: next !== undefined, ...(next ? { Marker: next } : {}) };
+  },
+
   GetRole: ({ RoleName: name }: GetRoleRequest) => ({ Role: roleView(roleOf(account, name)) }),
 
   CreateRole: ({
@@ -223,6 +235,10 @@ const roleHandlers = (account: Account): Handlers => ({
     const isUsed = [...account.profiles.values()].some((each) => each.roles.includes(found.name));
     if (isUsed)
       throw new AwsError('DeleteConflict', 'Cannot delete entity, must remove roles from instance profile first.', 409);
+    if (found.policies.size > 0)
+      throw new AwsError('DeleteConflict', 'Cannot delete entity, must delete policies first.', 409);
+    if (found.attached.size > 0)
+      throw new AwsError('DeleteConflict', 'Cannot delete entity, must detach all policies first.', 409);
     account.roles.delete(found.name);
     return {};
   },

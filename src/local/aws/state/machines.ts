@@ -1,7 +1,12 @@
 /** The machines of the account and their life: pending → running → (stopping → stopped) → shutting-down → terminated. */
-import type { InstanceStatusEvent, RequestLaunchTemplateData, StateReason } from '@aws-sdk/client-ec2';
+import type {
+  ConnectionTrackingConfiguration,
+  InstanceStatusEvent,
+  RequestLaunchTemplateData,
+  StateReason,
+} from '@aws-sdk/client-ec2';
 import type { Clock } from '../../../kube/clock.ts';
-import type { InstanceListener, InstanceState, LocalInstance, LocalInstances, Tags } from '../types.ts';
+import type { CapacityType, InstanceListener, InstanceState, LocalInstance, LocalInstances, Tags } from '../types.ts';
 import type { StoredPlacementGroup, StoredReservation, StoredTemplate } from './stored.ts';
 
 export interface MachineInterface {
@@ -14,30 +19,35 @@ export interface MachineInterface {
   /** Empty for `efa-only`, which has no address. */
   readonly privateIp: string;
   readonly securityGroupIds: readonly string[];
+  /** Idle time-outs of its connections; absent where the launch says nothing of them. */
+  readonly connectionTracking?: ConnectionTrackingConfiguration;
   tags: Tags;
 }
 
-type Changing = 'state' | 'tags' | 'publicIp';
+type Changing = 'state' | 'tags' | 'publicIp' | 'capacityType' | 'capacityReservationId';
 
 /** A machine as EC2 knows it: what the world sees, and what only the API shows. */
 export interface Machine extends Omit<LocalInstance, Changing> {
   state: InstanceState;
   tags: Tags;
   publicIp?: string;
+  capacityType: CapacityType;
+  capacityReservationId?: string;
   /** Groups machines that were launched by one request. */
   readonly reservationId: string;
   readonly data: RequestLaunchTemplateData;
   readonly interfaces: readonly MachineInterface[];
   readonly spotRequestId: string | undefined;
+  spotRequestTags: Tags;
   readonly template: StoredTemplate | undefined;
   readonly placementGroup: StoredPlacementGroup | undefined;
-  readonly reservation: StoredReservation | undefined;
+  reservation: StoredReservation | undefined;
   readonly tenancy: string;
   readonly clientToken: string;
   readonly rootDeviceName: string;
   readonly volumeTags: Map<string, Tags>;
   /** `spot`, `capacity-block`, `interruptible-capacity-reservation`; undefined for on-demand. */
-  readonly lifecycle: string | undefined;
+  lifecycle: string | undefined;
   /** Before then the machine is unknown to reads and to tagging. */
   readonly visibleAt: number;
   /** Before then reads show no tags of it. */

@@ -22,7 +22,7 @@ export interface Subnet {
   readonly zoneId: string;
   readonly cidr: string;
   readonly vpcId: string;
-  readonly isPublic: boolean;
+  isPublic: boolean;
   readonly addresses: AddressPool;
   tags: Tags;
 }

@@ -30,7 +30,7 @@ export interface StoredTemplate {
 
 export interface StoredReservation {
   readonly id: string;
-  readonly facts: CapacityReservation;
+  facts: CapacityReservation;
   readonly instanceType: string;
   readonly zone: string;
   readonly interruptible: boolean;
@@ -45,6 +45,12 @@ export interface StoredPlacementGroup {
   tags: Tags;
 }
 
+export interface RolePolicy {
+  readonly document: string;
+  /** Ids of the faults by which what it denies fails. */
+  readonly faults: readonly string[];
+}
+
 export interface StoredProfile {
   readonly name: string;
   readonly id: string;
@@ -56,6 +62,10 @@ export interface StoredProfile {
 }
 
 export interface StoredRole {
+  /** Policies that stand in the role itself, by name. */
+  readonly policies: Map<string, RolePolicy>;
+  /** ARNs of managed policies. */
+  readonly attached: Set<string>;
   readonly name: string;
   readonly id: string;
   readonly arn: string;

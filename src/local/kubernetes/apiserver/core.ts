@@ -25,6 +25,8 @@ export interface WriteOptions {
 }
 
 export interface DeleteOptions {
+  /** Receives the texts of warnings. */
+  readonly warnings?: string[] | undefined;
   readonly dryRun?: boolean | undefined;
   readonly gracePeriodSeconds?: number | undefined;
   readonly uid?: string | undefined;

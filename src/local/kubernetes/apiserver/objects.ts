@@ -2,7 +2,7 @@
 import type { Core, DeleteOptions, WriteOptions } from './core.ts';
 import { type ApiObject, clone } from './json.ts';
 import { create } from './operations/create.ts';
-import { remove } from './operations/delete.ts';
+import { requestedRemove } from './operations/delete.ts';
 import { evict } from './operations/eviction.ts';
 import { type PatchOptions, type PatchType, patch } from './operations/patch.ts';
 import { read, update } from './operations/update.ts';
@@ -76,7 +76,7 @@ export function createObjects(core: Core): Objects {
       return patch(core, target, type, clone(body), options).in(target.resource);
     },
     delete: (ref, options) => {
-      remove(core, targetOf(ref), options);
+      requestedRemove(core, targetOf(ref), options);
     },
     evict: ({ namespace, name }, options) => {
       evict(core, targetOf({ apiVersion: 'v1', kind: 'Pod', namespace, name }), options);

@@ -81,7 +81,7 @@ class Volumes {
     this.#release = startLoop({
       ...parts,
       name: 'released volumes',
-      reconcile: (name) => this.#remove(name),
+      reconcile: (name) => this.#reclaim(name),
     });
     this.#ephemeral = startLoop({
       ...parts,
@@ -93,11 +93,14 @@ class Volumes {
   async start(): Promise<void> {
     this.#claims.subscribe((now, before) => {
       if (now) this.#loop.add(keyOf(now.metadata));
-      else if (before?.spec.volumeName) this.#release.add(before.spec.volumeName);
+      if (now || !before) return;
+      for (const volume of this.#volumes.list()) if (isFor(volume, before)) this.#release.add(volume.metadata.name);
     });
     this.#volumes.subscribe((now) => {
       const owner = now?.spec.claimRef;
       if (owner?.name) this.#loop.add(keyOf({ name: owner.name, namespace: owner.namespace }));
+      // its claim may have gone before anybody saw the volume
+      if (now && (!owner || owner.uid)) this.#release.add(now.metadata.name);
     });
     this.#classes.subscribe(() => {
       for (const claim of this.#claims.list()) if (!claim.spec.volumeName) this.#loop.add(keyOf(claim.metadata));
@@ -159,12 +162,7 @@ class Volumes {
       const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', name, namespace, uid };
       this.#volumes.wrote(await this.#client.patch(PERSISTENT_VOLUME, volume.metadata, { spec: { claimRef } }));
     }
-    await this.#client.patch(
-      PERSISTENT_VOLUME,
-      volume.metadata,
-      { status: { phase: 'Bound' } },
-      { subresource: 'status' },
-    );
+    await this.#setPhase(volume, 'Bound');
     const bound = { metadata: { annotations: { [BOUND_BY]: 'yes' } }, spec: { volumeName: volume.metadata.name } };
     await this.#client.patch(PERSISTENT_VOLUME_CLAIM, claim.metadata, bound);
     const { capacity, accessModes } = volume.spec as PersistentVolume['spec'] & {
@@ -187,25 +185,34 @@ class Volumes {
     if (volume) await this.#bind(claim, volume);
   }
 
-  async #remove(name: string): Promise<void> {
+  /** Keeps a volume's phase, and deletes it when its claim is gone and its policy says so. */
+  async #reclaim(name: string): Promise<void> {
+    await this.#claims.synced;
     const volume = this.#volumes.get({ name });
-    const owner = volume?.spec.claimRef;
-    if (!volume || !owner?.name || volume.metadata.deletionTimestamp) return;
-    const claim = this.#claims.get({ name: owner.name, namespace: owner.namespace });
-    if (claim && claim.metadata.uid === owner.uid) return;
-    const policy = (volume.spec as { persistentVolumeReclaimPolicy?: string }).persistentVolumeReclaimPolicy;
+    const phase = volume && this.#phaseOf(volume);
+    if (!phase) return;
     try {
-      if (policy === 'Delete') await this.#client.delete(PERSISTENT_VOLUME, volume.metadata);
-      else
-        await this.#client.patch(
-          PERSISTENT_VOLUME,
-          volume.metadata,
-          { status: { phase: 'Released' } },
-          { subresource: 'status' },
-        );
+      // Before the deletion, because a volume that is Bound is held.
+      await this.#setPhase(volume, phase);
+      const goes = phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
+      if (goes && !volume.metadata.deletionTimestamp) await this.#client.delete(PERSISTENT_VOLUME, volume.metadata);
     } catch (error) {
       if (!isGone(error)) throw error;
     }
+  }
+
+  /** Undefined while a volume and its claim are being bound. */
+  #phaseOf({ metadata, spec: { claimRef } }: PersistentVolume): 'Available' | 'Bound' | 'Released' | undefined {
+    if (!claimRef) return 'Available';
+    const claim = this.#claims.get({ name: claimRef.name ?? '', namespace: claimRef.namespace });
+    if (claim?.metadata.uid !== claimRef.uid) return 'Released';
+    return claim?.spec.volumeName === metadata.name ? 'Bound' : undefined;
+  }
+
+  async #setPhase(volume: PersistentVolume, phase: string): Promise<void> {
+    if (volume.status?.phase === phase) return;
+    const options = { subresource: 'status' } as const;
+    this.#volumes.wrote(await this.#client.patch(PERSISTENT_VOLUME, volume.metadata, { status: { phase } }, options));
   }
 
   async #createClaims(key: string): Promise<void> {

@@ -55,8 +55,11 @@ function storageBytes(instance: LocalInstance, config: KubeletConfig): number {
 }
 
 /** Devices by the name that their plugin offers them under. */
-export function devices({ GpuInfo, NeuronInfo }: LocalInstance['hardware']): ResourceTexts {
+export function devices({ hardware, interfaces }: Pick<LocalInstance, 'hardware' | 'interfaces'>): ResourceTexts {
+  const { GpuInfo, NeuronInfo } = hardware;
   const counts: Record<string, number> = {};
+  const fabric = interfaces.filter(({ type }) => type.startsWith('efa')).length;
+  if (fabric > 0) counts['vpc.amazonaws.com/efa'] = fabric;
   const names: Readonly<Record<string, string>> = {
     NVIDIA: 'nvidia.com/gpu',
     AMD: 'amd.com/gpu',
@@ -97,17 +100,25 @@ export function resourcesOf(instance: LocalInstance, config: KubeletConfig, memo
   };
   const kept = (name: string): number =>
     parseQuantity(own(reserved, name) ?? 0) + parseQuantity(own(config.systemReserved, name) ?? 0);
+  const pages = config.hugePages ?? { '2Mi': 0, '1Gi': 0 };
+  // What is set aside in pages is no other memory any more.
+  const paged = pages['2Mi'] * 2 * MIB + pages['1Gi'] * GIB;
   const free = (name: string, capacity: number, evicted: number): number =>
     Math.max(0, capacity - kept(name) - evicted);
 
   const offeredMilli = Math.max(0, Math.round(1000 * (cores - kept('cpu'))));
-  const offeredMemory = free('memory', memory, threshold(config.evictionHard['memory.available'], memory, 100 * MIB));
+  const evicted = threshold(config.evictionHard['memory.available'], memory, 100 * MIB);
+  const offeredMemory = free('memory', memory, evicted + paged);
   const offeredStorage = free(
     'ephemeral-storage',
     storage,
     threshold(config.evictionHard['nodefs.available'], storage, Math.ceil(storage / 10)),
   );
-  const common = { pods: String(pods), 'hugepages-1Gi': '0', 'hugepages-2Mi': '0' };
+  const common = {
+    pods: String(pods),
+    'hugepages-1Gi': pages['1Gi'] === 0 ? '0' : `${pages['1Gi']}Gi`,
+    'hugepages-2Mi': pages['2Mi'] === 0 ? '0' : `${pages['2Mi'] * 2}Mi`,
+  };
   return {
     capacity: {
       cpu: String(cores),

@@ -9,10 +9,12 @@ import { withConditions } from '../../conditions.ts';
 import type { Parts, Report } from '../../parts.ts';
 import { microTime } from '../apiserver/json.ts';
 import { devices, resourcesOf } from './capacity.ts';
+import { preStopMs, readyTimesMs } from './container-timing.ts';
 import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
 import { durationMs, finished, killed, readyAgain, running, starting } from './pod-status.ts';
 import type { KubeletConfig } from './userdata/index.ts';
+import { volumeLimitOf } from './volume-limit.ts';
 
 const LEASE_NAMESPACE = 'kube-node-lease';
 const RETRY_MS = 1_000;
@@ -28,7 +30,7 @@ export interface KubeletContext {
   readonly report: Report;
 }
 
-type Stage = 'starting' | 'running' | 'stopping';
+type Stage = 'starting' | 'running' | 'finished' | 'stopping';
 
 export class Kubelet {
   readonly #context: KubeletContext;
@@ -176,7 +178,8 @@ export class Kubelet {
       if (present?.spec?.providerID !== providerIdOf(instance)) throw error;
       node = present;
     }
-    await this.#createUnlessThere(() => client.create(CSI_NODE, csiNode(node, instance, options.volumeLimit)));
+    const volumes = await volumeLimitOf(client, instance, options.volumeLimit);
+    await this.#createUnlessThere(() => client.create(CSI_NODE, csiNode(node, instance, volumes)));
     const { name, uid = '' } = node.metadata;
     const lease: Lease = {
       apiVersion: 'coordination.k8s.io/v1',
@@ -219,7 +222,7 @@ export class Kubelet {
   /** Accelerators are offered once their device plugin has started. */
   async #offerDevices(): Promise<void> {
     const { parts, options } = this.#context;
-    const offered = devices(this.#instance.hardware);
+    const offered = devices(this.#instance);
     if (Object.keys(offered).length === 0) return;
     await parts.clock.sleep(options.devicePluginMs, this.#signal);
     await this.#persist('devices', async () => {
@@ -237,19 +240,37 @@ export class Kubelet {
     await this.#persist('pod', () => this.#writeStatus(pod, starting(pod, hostIp, parts.clock.now())), isStarting);
     await parts.clock.sleep(shortest + random() * (longest - shortest), this.#signal);
     const podIp = nextPodIp();
-    await this.#persist(
-      'pod',
-      () => this.#writeStatus(pod, running(pod, { podIp, hostIp, now: parts.clock.now() })),
-      isStarting,
-    );
+    const startedAt = parts.clock.now();
+    const report = (upMs: number, stillWanted: () => boolean): Promise<void> =>
+      this.#persist(
+        'pod',
+        () => this.#writeStatus(pod, running(pod, { podIp, hostIp, startedAt, upMs, now: parts.clock.now() })),
+        stillWanted,
+      );
+    await report(0, isStarting);
     if (!isStarting()) return;
     this.#stages.set(uid, 'running');
+    const isRunning = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'running';
+    void this.#becomeReady(pod, (upMs) => report(upMs, isRunning), isRunning);
     for (const { name } of pod.spec.containers)
       this.#context.report(pod, 'Normal', 'Started', `Started container ${name}`);
     if ((pod.spec.restartPolicy ?? 'Always') === 'Always') return;
     await parts.clock.sleep(durationMs(pod), this.#signal);
-    const isRunning = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'running';
-    await this.#persist('pod', () => this.#writeStatus(pod, finished(pod, parts.clock.now())), isRunning);
+    if (isRunning()) this.#stages.set(uid, 'finished');
+    const isOver = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'finished';
+    await this.#persist('pod', () => this.#writeStatus(pod, finished(pod, parts.clock.now())), isOver);
+  }
+
+  /** Reports the containers ready that are so only some time after their start. */
+  async #becomeReady(pod: Pod, report: (upMs: number) => Promise<void>, isRunning: () => boolean): Promise<void> {
+    const { clock } = this.#context.parts;
+    const startedAt = clock.now();
+    for (const afterMs of readyTimesMs(pod)) {
+      if (afterMs === 0) continue;
+      await clock.sleep(startedAt + afterMs - clock.now(), this.#signal);
+      if (!isRunning()) return;
+      await report(afterMs);
+    }
   }
 
   /** Writes on top of the newest state of the pod; does nothing when the pod is gone. */
@@ -268,7 +289,7 @@ export class Kubelet {
     const graceMs = 1000 * (pod.metadata.deletionGracePeriodSeconds ?? 30);
     for (const { name } of pod.spec.containers)
       this.#context.report(pod, 'Normal', 'Killing', `Stopping container ${name}`);
-    await parts.clock.sleep(Math.min(graceMs, options.podStopMs), this.#signal);
+    await parts.clock.sleep(Math.min(graceMs, preStopMs(pod) + options.podStopMs), this.#signal);
     if (this.#hangs) this.#stages.delete(pod.metadata.uid ?? '');
     else if (!this.#signal.aborted) await this.#persist('pod', () => this.#deletePod(pod));
   }

@@ -1,7 +1,9 @@
 /** What a kubelet says about its pods. */
+import { getCondition } from '../../../api/conditions.ts';
 import type { Condition, Container, Pod } from '../../../api/kubernetes.ts';
 import { timestamp } from '../../../api/times.ts';
 import { withConditions } from '../../conditions.ts';
+import { readyAfterMs } from './container-timing.ts';
 
 type Status = Record<string, unknown>;
 type Change = Omit<Condition, 'lastTransitionTime'>;
@@ -9,6 +11,9 @@ type Change = Omit<Condition, 'lastTransitionTime'>;
 interface Running {
   readonly podIp: string;
   readonly hostIp: string;
+  /** When its containers started, and for how many milliseconds they count as up: those whose probes need longer are not ready. */
+  readonly startedAt: number;
+  readonly upMs: number;
   readonly now: number;
 }
 
@@ -29,15 +34,16 @@ function containerStatus({ name, image = '' }: Container, state: Status, ready: 
   };
 }
 
+const unready = (containers: readonly Container[]) =>
+  ({
+    status: 'False',
+    reason: 'ContainersNotReady',
+    message: `containers with unready status: [${containers.map(({ name }) => name).join(' ')}]`,
+  }) as const;
+
 /** The kubelet has seen the pod and pulls its images. */
 export function starting(pod: Pod, hostIp: string, now: number): Status {
   const waiting = { waiting: { reason: 'ContainerCreating' } };
-  const names = pod.spec.containers.map(({ name }) => name).join(' ');
-  const unready = {
-    status: 'False',
-    reason: 'ContainersNotReady',
-    message: `containers with unready status: [${names}]`,
-  } as const;
   return {
     phase: 'Pending',
     hostIP: hostIp,
@@ -45,8 +51,8 @@ export function starting(pod: Pod, hostIp: string, now: number): Status {
     conditions: conditions(pod, now, [
       { type: 'PodReadyToStartContainers', status: 'False' },
       { type: 'Initialized', status: pod.spec.initContainers?.length ? 'False' : 'True' },
-      { type: 'Ready', ...unready },
-      { type: 'ContainersReady', ...unready },
+      { type: 'Ready', ...unready(pod.spec.containers) },
+      { type: 'ContainersReady', ...unready(pod.spec.containers) },
       { type: 'PodScheduled', status: 'True' },
     ]),
     containerStatuses: pod.spec.containers.map((container) => containerStatus(container, waiting, false)),
@@ -57,9 +63,12 @@ const exited = (now: number, exitCode: number, startedAt: string): Status => ({
   terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt, finishedAt: timestamp(now) },
 });
 
-/** All containers run and are ready. */
-export function running(pod: Pod, { podIp, hostIp, now }: Running): Status {
-  const state = { running: { startedAt: timestamp(now) } };
+/** All containers run, and are ready unless a probe of theirs needs more time. */
+export function running(pod: Pod, { podIp, hostIp, startedAt, upMs, now }: Running): Status {
+  const state = { running: { startedAt: timestamp(startedAt) } };
+  const isReady = (container: Container): boolean => (readyAfterMs(container) ?? Number.POSITIVE_INFINITY) <= upMs;
+  const waiting = pod.spec.containers.filter((container) => !isReady(container));
+  const readiness = waiting.length === 0 ? ({ status: 'True' } as const) : unready(waiting);
   const ip = pod.spec.hostNetwork ? hostIp : podIp;
   return {
     phase: 'Running',
@@ -70,8 +79,8 @@ export function running(pod: Pod, { podIp, hostIp, now }: Running): Status {
     conditions: conditions(pod, now, [
       { type: 'PodReadyToStartContainers', status: 'True' },
       { type: 'Initialized', status: 'True' },
-      { type: 'Ready', status: 'True' },
-      { type: 'ContainersReady', status: 'True' },
+      { type: 'Ready', ...readiness },
+      { type: 'ContainersReady', ...readiness },
       { type: 'PodScheduled', status: 'True' },
     ]),
     ...(pod.spec.initContainers?.length
@@ -83,14 +92,20 @@ export function running(pod: Pod, { podIp, hostIp, now }: Running): Status {
           ),
         }
       : {}),
-    containerStatuses: pod.spec.containers.map((container) => containerStatus(container, state, true)),
+    containerStatuses: pod.spec.containers.map((container) => ({
+      ...containerStatus(container, state, isReady(container)),
+      started: true,
+    })),
   };
 }
 
-/** The pod ran all the time, whatever others thought. */
-export const readyAgain = (pod: Pod, now: number): Status => ({
-  conditions: conditions(pod, now, [{ type: 'Ready', status: 'True', reason: 'ContainersReady' }]),
-});
+/** The pod ran all the time, whatever others thought; it is ready when its containers are. */
+export function readyAgain(pod: Pod, now: number): Status {
+  const containers = getCondition(pod, 'ContainersReady');
+  const ready = { status: 'True', reason: 'ContainersReady' } as const;
+  const change: Omit<Change, 'type'> = containers?.status === 'False' ? unready(pod.spec.containers) : ready;
+  return { conditions: conditions(pod, now, [{ type: 'Ready', ...change }]) };
+}
 
 /** The pod ran to its end. */
 export function finished(pod: Pod, now: number): Status {

@@ -5,14 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateLaunchTemplateCommand, DescribeImagesCommand, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { DEPLOYMENT, EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
+import type { Workload } from '../../../../src/api/kubernetes.ts';
 import { createClients } from '../../../../src/aws/clients.ts';
 import { missingFields } from '../../../../src/aws/doctor/cluster.ts';
 import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
 import { controllerRole, judged, roleOfSession } from '../../../../src/aws/doctor/simulation.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
+import { VERSION } from '../../../../src/version.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { rendered } from '../../charts/render.ts';
 
 const CLUSTER = 'test';
 const WRITES = ['CreateLaunchTemplate', 'CreateFleet', 'DeleteLaunchTemplate', 'TerminateInstances', 'CreateTags'];
@@ -111,6 +115,18 @@ describe('doctor', () => {
     });
     for (const subject of ['queue other', 'EKS cluster other', 'NodePool default'])
       expect(of(findings, subject)).toMatchObject([{ level: 'error' }]);
+  });
+
+  it.each([
+    ['nothing to say of the chart that goes with it', VERSION, 'ok'],
+    ['a warning of the chart of another version', '0.0.1', 'warning'],
+  ])('has %s', async (_, version, level) => {
+    await apply();
+    const documents = parseAllDocuments(rendered().yaml).map((document): Workload => document.toJS());
+    const deployment = documents.find(({ kind }) => kind === 'Deployment') as Workload;
+    await world.kube.client.create(DEPLOYMENT, deployment);
+    const options = { clusterName: CLUSTER, interruptionQueue: CLUSTER, kubeconfig: join(folder, 'kubeconfig') };
+    expect(of(await examine({ ...options, version }), 'Deployment kube-system/karpenter')).toMatchObject([{ level }]);
   });
 
   it('asks for the name of the cluster where it finds no installation', async () => {

@@ -1,6 +1,7 @@
 /** Which instances are given back because nobody owns them, and how often that is looked at. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { instanceGarbageCollection } from '../../../../src/aws/instances/garbage-collection.ts';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
 import type { Instances } from '../../../../src/aws/instances/instances.ts';
@@ -17,6 +18,8 @@ function collecting() {
   const { log, lines } = recordingLog();
   const calls: string[] = [];
   const world = {
+    /** The claims that the API server has. */
+    live: (): readonly NodeClaim[] => store(NODE_CLAIM).list(),
     found: [] as Instance[],
     /** Runs while EC2 lists. */
     listing: (): void => undefined,
@@ -24,7 +27,10 @@ function collecting() {
     isHeld: (_: string): boolean => false,
   };
   const controller = instanceGarbageCollection({
-    client: { delete: async (_: unknown, { name }: Ref) => void calls.push(`delete ${name}`) } as unknown as KubeClient,
+    client: {
+      delete: async (_: unknown, { name }: Ref) => void calls.push(`delete ${name}`),
+      listAll: async () => world.live(),
+    } as unknown as KubeClient,
     informers,
     instances: {
       list: async () => {
@@ -45,14 +51,14 @@ function collecting() {
       tags: { 'karpenter.sh/nodepool': 'default', 'karpenter.k8s.aws/ec2nodeclass': 'default' },
       ...more,
     }) as Instance;
-  const claim = (id: string) =>
-    store(NODE_CLAIM).put({
-      apiVersion: 'karpenter.sh/v1',
-      kind: 'NodeClaim',
-      metadata: { name: id, uid: id, resourceVersion: '1' },
-      spec: { nodeClassRef: { group: '', kind: '', name: 'default' }, requirements: [] },
-      status: { providerID: `aws:///zone-a/${id}` },
-    });
+  const claimOf = (id: string): NodeClaim => ({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name: id, uid: id, resourceVersion: '1' },
+    spec: { nodeClassRef: { group: '', kind: '', name: 'default' }, requirements: [] },
+    status: { providerID: `aws:///zone-a/${id}` },
+  });
+  const claim = (id: string) => store(NODE_CLAIM).put(claimOf(id));
   const node = (id: string) =>
     store(NODE).put({
       apiVersion: 'v1',
@@ -61,7 +67,7 @@ function collecting() {
       spec: { providerID: `aws:///zone-a/${id}` },
     });
   const pass = () => controller.reconcile({ log, signal: new AbortController().signal });
-  return { world, calls, lines, clock, instance, claim, node, pass, controller };
+  return { world, calls, lines, clock, instance, claim, claimOf, node, pass, controller };
 }
 
 describe('instance.garbagecollection', () => {
@@ -91,6 +97,19 @@ describe('instance.garbagecollection', () => {
     world.listing = () => claim('i-1');
     await pass();
     expect(calls).toEqual([]);
+  });
+
+  it('asks the API server first, whose watch may hang, and keeps everything while that cannot answer', async () => {
+    const { world, calls, instance, claimOf, pass } = collecting();
+    world.found = [instance('i-unseen'), instance('i-lost')];
+    world.live = () => {
+      throw new Error('connection refused');
+    };
+    await expect(pass()).rejects.toThrow('connection refused');
+    expect(calls).toEqual([]);
+    world.live = () => [claimOf('i-unseen')];
+    await pass();
+    expect(calls).toEqual(['terminate i-lost']);
   });
 
   it('removes the Node also when the instance has gone by itself', async () => {

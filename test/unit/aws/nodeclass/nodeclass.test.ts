@@ -87,7 +87,79 @@ describe('a NodeClass', () => {
   it('reports a role that does not exist', async () => {
     another({ role: 'no-such-role' });
     await expect(account.reconcileNodeClass('other')).rejects.toThrow(/creating instance profile, .*role/);
-    expect(condition('InstanceProfileReady')?.status).toBe('Unknown');
+    expect(condition('InstanceProfileReady')).toEqual({
+      status: 'False',
+      reason: 'RoleNotFound',
+      message: 'role "no-such-role" does not exist: create it, or correct spec.role',
+    });
+    // IAM is not asked again within a minute; what is said stays.
+    await expect(account.reconcileNodeClass('other')).rejects.toThrow(/role not found/);
+    expect(condition('InstanceProfileReady')?.reason).toBe('RoleNotFound');
+  });
+
+  it('says that an alias names no image, with an event', async () => {
+    another({ amiSelectorTerms: [{ alias: 'al2023@v20991231' }] });
+    expect(await account.reconcileNodeClass('other')).toEqual({ kind: 'after', waitMs: 60_000 });
+    const said = 'alias al2023@v20991231 names no image in us-west-2';
+    expect(condition('AMIsReady')).toEqual({ status: 'False', reason: 'AMINotFound', message: said });
+    expect(condition('Ready')).toMatchObject({
+      status: 'False',
+      message: 'ValidationSucceeded=False, AMIsReady=False',
+    });
+    expect(account.events).toContainEqual(
+      expect.objectContaining({
+        type: 'Warning',
+        reason: 'FailedResolution',
+        message: `AMIsReady: AMINotFound: ${said}`,
+        object: expect.objectContaining({ kind: 'EC2NodeClass' }),
+      }),
+    );
+  });
+
+  it('keeps the images that it has when its alias has none any more, until its spec changes', async () => {
+    const { amis } = account.nodeClass().status ?? {};
+    account.aws.faults.add({ kind: 'error', action: 'GetParameter', code: 'ParameterNotFound' });
+    account.clock.forward(25 * 3_600_000);
+    await expect(account.reconcileNodeClass()).rejects.toThrow('failed to discover any AMIs for alias');
+    expect(account.nodeClass().status?.amis).toEqual(amis);
+    expect(condition('AMIsReady', 'default')?.status).toBe('True');
+
+    const { metadata, ...rest } = account.nodeClass();
+    const generation = (metadata.generation ?? 1) + 1;
+    account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { ...metadata, generation } });
+    await account.reconcileNodeClass();
+    expect(account.nodeClass().status?.amis).toBeUndefined();
+    expect(condition('AMIsReady', 'default')?.reason).toBe('AMINotFound');
+  });
+
+  it('says what AWS refuses to tell, in words that stay the same', async () => {
+    let tries = 0;
+    another({ subnetSelectorTerms: [{ tags: { other: 'one' } }] });
+    for (const code of ['x7', 'y8']) {
+      tries += 1;
+      account.aws.faults.clear();
+      account.aws.faults.add({
+        kind: 'error',
+        action: 'DescribeSubnets',
+        code: 'UnauthorizedOperation',
+        message: `You are not authorized to perform this operation. Encoded authorization failure message: ${code}`,
+        status: 403,
+      });
+      await expect(account.reconcileNodeClass('other')).rejects.toThrow('getting subnets, ');
+      expect(condition('SubnetsReady')).toEqual({
+        status: 'Unknown',
+        reason: 'ResolutionFailed',
+        message: 'UnauthorizedOperation: getting subnets, You are not authorized to perform this operation.',
+      });
+    }
+    expect(tries).toBe(2);
+  });
+
+  it('says nothing of AWS that is busy', async () => {
+    account.aws.faults.add({ kind: 'throttle', action: 'DescribeSubnets' });
+    another({ subnetSelectorTerms: [{ tags: { other: 'two' } }] });
+    await expect(account.reconcileNodeClass('other')).rejects.toThrow('getting subnets, ');
+    expect(condition('SubnetsReady')?.reason).toBe('AwaitingReconciliation');
   });
 
   it('makes a new profile when the role changes', async () => {

@@ -157,8 +157,12 @@ describe('garbage collection of profiles', () => {
     expect(await profiles()).toEqual(expect.arrayContaining([old, used]));
     account.clock.forward(61 * MINUTE);
     await collect();
-    // One by the NodeClass, one by a claim.
+    // One by the NodeClass, one by a claim, also by one that the watch has not shown.
     expect(await profiles()).toEqual([old, used].sort());
+    account.kube.unseen.add(claim.metadata.name);
+    await collect();
+    expect(await profiles()).toEqual([old, used].sort());
+    account.kube.unseen.clear();
 
     account.kube.put(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, annotations: {} } });
     await collect();

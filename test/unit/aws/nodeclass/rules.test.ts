@@ -119,7 +119,7 @@ describe('images', () => {
     expect(account.nodeClass('noimage').status).not.toHaveProperty('amis');
   });
 
-  it('of which no parameter can be read keep the condition as it was', async () => {
+  it('of which no parameter can be read are Unknown, and the condition says why', async () => {
     account.aws.faults.add({ kind: 'error', action: 'GetParameter', code: 'AccessDeniedException', status: 400 });
     make('nossm', { amiSelectorTerms: [{ alias: 'al2023@v20200101' }] });
     await expect(account.reconcileNodeClass('nossm')).rejects.toThrow(
@@ -127,8 +127,10 @@ describe('images', () => {
     );
     expect(condition('nossm', 'AMIsReady')).toEqual({
       status: 'Unknown',
-      reason: 'AwaitingReconciliation',
-      message: 'object is awaiting reconciliation',
+      reason: 'ResolutionFailed',
+      message: expect.stringContaining(
+        '(alias=al2023@v20200101): getting ssm parameter, GetParameter failed with AccessDeniedException (parameter=',
+      ),
     });
     expect(condition('nossm', 'ValidationSucceeded')).toEqual({
       status: 'Unknown',

@@ -153,6 +153,25 @@ describe('the offerings of a NodePool', () => {
   });
 });
 
+describe('the offerings of a NodePool that is not Ready', () => {
+  it('are told together with why nothing is bought', async () => {
+    const unready = account.nodePool('default');
+    const because = { status: 'False', reason: 'x', lastTransitionTime: '' } as const;
+    account.kube.put(NODE_POOL, {
+      ...unready,
+      metadata: { name: 'unready' },
+      status: {
+        conditions: [
+          { ...because, type: 'ValidationSucceeded', message: 'invalid value: odd' },
+          { ...because, type: 'Ready', message: 'ValidationSucceeded=False' },
+        ],
+      },
+    });
+    expect(await reportOf('unready')).toMatchObject({ notReady: 'invalid value: odd' });
+    expect(await reportOf('default')).not.toHaveProperty('notReady');
+  });
+});
+
 describe('outText', () => {
   const out = (code: ObstacleCode, more: Partial<OutOffering> = {}): OutOffering => ({
     instanceType: 'm5.large',

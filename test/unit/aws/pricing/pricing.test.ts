@@ -13,7 +13,7 @@ import { recordings } from '../support/recordings.ts';
 describe('fallbackPrices', () => {
   it('gives the prices of the recorded world', () => {
     const onDemandPrices: Record<string, number> = recordings().world.onDemandPrices;
-    const known = fallbackPrices('us-east-1');
+    const { listed: known } = fallbackPrices('us-east-1');
     for (const [type, price] of Object.entries(onDemandPrices)) expect([type, known.get(type)]).toEqual([type, price]);
   });
 
@@ -24,8 +24,55 @@ describe('fallbackPrices', () => {
     ['cn-north-1', 0.96],
     ['some-where-9', 0.096],
   ])('follows the level of %s', (region, price) => {
-    expect(fallbackPrices(region).get('m5.large')).toBeCloseTo(price, 6);
-    expect(fallbackPrices(region).get('m5.xlarge')).toBeCloseTo(2 * price, 6);
+    const { listed, estimate } = fallbackPrices(region);
+    expect(listed.get('m5.large')).toBeCloseTo(price, 6);
+    expect(listed.get('m5.xlarge')).toBeCloseTo(2 * price, 6);
+    expect(estimate('m5.32xlarge')).toBeCloseTo(64 * price, 6);
+  });
+});
+
+describe('the built-in table', () => {
+  const { listed } = fallbackPrices('us-east-1');
+
+  it.each([
+    ['c8a.large', 0.10777],
+    ['r7a.medium', 0.07608],
+    ['c8gn.large', 0.1185],
+    ['t2.micro', 0.0116],
+    ['c3.large', 0.105],
+    ['m4.large', 0.1],
+    ['r4.large', 0.133],
+    ['x1.16xlarge', 6.669],
+    // As AWS lists bare metal: by the price of a dedicated instance.
+    ['c7i.metal-24xl', 4.7124],
+    ['m8g.metal-24xl', 4.73933],
+  ])('has %s at %p', (type, usd) => {
+    expect(listed.get(type)).toBe(usd);
+  });
+
+  it.each([
+    'c4',
+    'm3',
+    'm5zn',
+    'm6idn',
+    'r3',
+    'r5dn',
+    'r7iz',
+    'r8i',
+    'i7ie',
+    'r7gd',
+    'p4de',
+    'p5en',
+  ])('has %s', (family) => {
+    expect([...listed.keys()].filter((type) => type.startsWith(`${family}.`))).not.toEqual([]);
+  });
+
+  it('has prices only, that grow with the size', () => {
+    for (const [type, usd] of listed) expect([type, usd > 0 && usd < 1_000]).toEqual([type, true]);
+    for (const family of ['m5', 'c6g', 'r7a', 't3', 'm8i'])
+      expect(['large', 'xlarge', '4xlarge'].map((size) => listed.get(`${family}.${size}`))).toEqual(
+        ['large', 'xlarge', '4xlarge'].map((size) => listed.get(`${family}.${size}`)).sort((a = 0, b = 0) => a - b),
+      );
   });
 });
 
@@ -109,7 +156,21 @@ describe('prices', () => {
     const { pricing } = market('eu-west-1');
     expect(pricing.onDemandPrice('m5.large')).toBeCloseTo(0.107, 6);
     expect(pricing.spotPrice('m5.large', 'anywhere')).toBeCloseTo(0.107, 6);
-    expect(pricing.onDemandPrice('x9.large')).toBeUndefined();
+    expect(pricing.onDemandPrice('q9.large')).toBeUndefined();
+    expect(pricing.estimated.size).toBe(0);
+  });
+
+  it('are estimates for what the table does not have, until AWS has told which it sells', async () => {
+    const { pricing } = market('us-west-2');
+    const estimate = pricing.onDemandPrice('m8azn.large') ?? 0;
+    expect(estimate).toBeGreaterThan(pricing.onDemandPrice('m8a.large') ?? 0);
+    expect(pricing.spotPrice('m8azn.large', 'a')).toBe(estimate);
+    expect([...pricing.estimated]).toEqual(['m8azn.large']);
+    const version = pricing.version;
+    await run(pricing);
+    expect(pricing.onDemandPrice('m8azn.large')).toBeUndefined();
+    expect(pricing.estimated.size).toBe(0);
+    expect(pricing.version).toBeGreaterThan(version);
   });
 
   it('are read of both price lists and of the spot market, twice a day', async () => {
@@ -157,6 +218,7 @@ describe('prices', () => {
     await run(pricing);
     expect(asked).toHaveLength(1);
     expect(pricing.onDemandPrice('m5.large')).toBe(before);
+    expect(pricing.onDemandPrice('m8azn.large')).toBeGreaterThan(0);
     expect(pricing.spotPrice('m5.large', 'a')).toBe(0.05);
   });
 

@@ -153,11 +153,11 @@ export class Account {
     return { signal: AbortSignal.timeout(20_000), log: recordingLog(this.lines) };
   }
 
-  /** One pass of a singleton controller. */
-  async reconcile(name: string): Promise<Outcome> {
+  /** One pass of a singleton controller, or of one that works on a key of its own. */
+  async reconcile(name: string, key = 'all'): Promise<Outcome> {
     const found = this.#controllers.find((each) => each.name === name);
-    if (found === undefined || !('singleton' in found)) throw new Error(`no controller ${name}`);
-    return found.reconcile(this.#context());
+    if (found === undefined || 'watches' in found) throw new Error(`no controller ${name}`);
+    return 'keyed' in found ? found.reconcile(key, this.#context()) : found.reconcile(this.#context());
   }
 
   async #reconcileClass(controller: string, name: string): Promise<Outcome> {

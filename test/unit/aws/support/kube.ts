@@ -24,6 +24,8 @@ const merge = (into: unknown, patch: unknown): unknown => {
 export class FakeKube {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   #version = 0;
+  /** Names of objects that informers have not seen, because their watch hangs. */
+  readonly unseen = new Set<string>();
   #failures: ((kind: Kind, name: string) => Error | undefined) | undefined;
 
   #of(kind: Kind): Map<string, KubeObject> {
@@ -65,6 +67,7 @@ export class FakeKube {
       if (found === undefined) throw new ApiError(404, 'NotFound', `${kind.plural} "${name}" not found`);
       return found;
     },
+    listAll: async <T extends KubeObject>(kind: Kind<T>): Promise<readonly T[]> => [...this.#of(kind).values()] as T[],
     patch: async <T extends KubeObject>(kind: Kind<T>, { name }: Ref, patch: unknown): Promise<T> => {
       const found = await this.client.get(kind, { name });
       const wanted = (patch as { metadata?: { resourceVersion?: string } }).metadata?.resourceVersion;
@@ -92,7 +95,7 @@ export class FakeKube {
     store: <T extends KubeObject>(kind: Kind<T>): Store<T> => ({
       kind,
       get: ({ name }) => this.find(kind, name),
-      list: () => [...this.#of(kind).values()] as T[],
+      list: () => [...this.#of(kind).values()].filter(({ metadata }) => !this.unseen.has(metadata.name)) as T[],
       byIndex: () => [],
       synced: true,
       subscribe: (_: StoreListener<T>) => () => undefined,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readInstanceTypes } from '../../../../src/cli/objects/catalogue.ts';
+import { refuseOldVersions } from '../../../../src/cli/objects/old-versions.ts';
 import { applied, parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
 import { type World, worldOf } from '../../../../src/cli/objects/snapshot.ts';
 
@@ -60,8 +61,8 @@ describe('manifests', () => {
       /NodePool p: spec\.Template: unknown field; spec\.template: Required value$/,
     ],
     [
-      'apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: p}',
-      'NodePool p: apiVersion: karpenter.sh/v1beta1 is not served, NodePools are karpenter.sh/v1',
+      'apiVersion: karpenter.sh/v2\nkind: NodePool\nmetadata: {name: p}',
+      'NodePool p: apiVersion: karpenter.sh/v2 is not served, NodePools are karpenter.sh/v1',
     ],
   ])('that are wrong are refused by name: %#', (text, message) => {
     expect(() => worldIn(text)).toThrow(message);
@@ -114,6 +115,30 @@ spec:
     expect(() => readInstanceTypes(file)).toThrow('types.json: nodePools.gpu[0].requirements: is required');
     writeFileSync(file, 'nonsense');
     expect(() => readInstanceTypes(file)).toThrow('types.json: not valid JSON');
+  });
+});
+
+describe('manifests of old APIs', () => {
+  it.each([
+    ['karpenter.sh/v1alpha5', 'Provisioner', 'convert it to a NodePool of karpenter.sh/v1 first'],
+    ['karpenter.sh/v1beta1', 'NodePool', 'convert it to karpenter.sh/v1 first'],
+    ['karpenter.k8s.aws/v1alpha1', 'AWSNodeTemplate', 'convert it to an EC2NodeClass of karpenter.k8s.aws/v1 first'],
+    ['karpenter.k8s.aws/v1beta1', 'EC2NodeClass', 'convert it to karpenter.k8s.aws/v1 first'],
+  ])('%s %s are refused with what they have to become', (apiVersion, kind, remedy) => {
+    const manifests = parseManifests(`apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}`, 'old.yaml');
+    expect(() => refuseOldVersions(manifests)).toThrow(
+      `old.yaml, document 1, ${kind} old: ${apiVersion} ${kind} is of Karpenter's API before v1, which is not understood here; ${remedy}`,
+    );
+  });
+
+  it('are counted, and those of today are let through', () => {
+    const old = '---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\n';
+    expect(() => refuseOldVersions(parseManifests(old + old.replace('name: a', 'name: b'), 'f'))).toThrow(
+      /first \(and 1 more of such versions\)$/,
+    );
+    const today = '---\napiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\n';
+    const overlay = '---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: a}\n';
+    expect(() => refuseOldVersions(parseManifests(today + overlay, 'f'))).not.toThrow();
   });
 });
 

@@ -343,6 +343,20 @@ describe('marks of a command that nobody knows', () => {
   });
 });
 
+describe('counters of disruption', () => {
+  it('are there before there is anything to count', async () => {
+    await withNodes(1, WIDE);
+    const text = await world.metrics.text();
+    for (const type of ['multi', 'single', 'empty', 'swap'])
+      expect(text).toContain(`karpenter_voluntary_disruption_failed_validations_total{consolidation_type="${type}"} 0`);
+    for (const decision of ['delete', 'replace'])
+      for (const reason of ['underutilized', 'empty', 'drifted'])
+        expect(text).toContain(
+          `karpenter_voluntary_disruption_queue_failures_total{decision="${decision}",reason="${reason}",consolidation_type="${decision}"} 0`,
+        );
+  });
+});
+
 describe('a command that is checked again', () => {
   it('is given up when an empty node may not be disrupted any more', async () => {
     await withNodes(2, WIDE);

@@ -11,6 +11,19 @@ const MINUTE = 60 * SECOND;
 const REPAIR = ['--feature-gates=NodeRepair=true'];
 const broken = new ApiError(500, 'InternalError', 'the API server has a bad day');
 
+describe('the count of repairs', () => {
+  it.each([
+    ['its name where repair is off', [], '# TYPE karpenter_nodeclaims_unhealthy_disrupted_total counter'],
+    [
+      'each condition where it is on',
+      REPAIR,
+      'karpenter_nodeclaims_unhealthy_disrupted_total{condition="ready",nodepool="",capacity_type="",image_id=""} 0',
+    ],
+  ])('shows %s, before the first of them', async (_, argv, line) => {
+    expect(await bench(argv).metrics.text()).toContain(line);
+  });
+});
+
 describe('repair', () => {
   const NOT_READY_FOR = 31 * MINUTE;
   const sick = (b: Bench, name = 'node', more: Partial<Node['metadata']> = {}, id = PROVIDER_ID): Node => ({

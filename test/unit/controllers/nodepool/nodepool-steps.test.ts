@@ -47,13 +47,18 @@ const foreign = (pool: NodePool): NodePool => {
   const nodeClassRef = { group: 'example.com', kind: 'MachineClass', name: 'default' };
   return { ...pool, spec: { template: { spec: { ...pool.spec.template.spec, nodeClassRef } } } };
 };
-const nodeClass = (generation: number, ready?: Partial<Condition>, metadata: object = {}) =>
+const nodeClass = (
+  generation: number,
+  ready?: Partial<Condition>,
+  metadata: object = {},
+  others: readonly Condition[] = [],
+) =>
   ({
     apiVersion: 'karpenter.k8s.aws/v1',
     kind: 'EC2NodeClass',
     metadata: { name: 'default', uid: 'class', generation, ...metadata },
     spec: {},
-    status: { conditions: ready === undefined ? [] : [condition('Ready', ready)] },
+    status: { conditions: ready === undefined ? [] : [...others, condition('Ready', ready)] },
   }) as never;
 const found = (deps: Deps): NodePool | undefined => deps.cluster.stores.nodePools.get({ name: 'default' });
 const shown = (deps: Deps, type: string): string | undefined => {
@@ -132,6 +137,22 @@ describe('nodepool.readiness', () => {
       'is not Ready',
       nodeClass(1, { status: 'False', reason: 'SubnetsNotFound', message: 'none matched' }),
       'False/SubnetsNotFound/none matched',
+    ],
+    [
+      'is not Ready for a reason that another condition has',
+      nodeClass(1, { status: 'False', reason: 'UnhealthyDependents', message: 'B=False, A=False' }, {}, [
+        condition('A', { status: 'False', reason: 'AMINotFound', message: 'alias x names no image' }),
+        condition('B', { status: 'False', reason: 'DependenciesNotReady', message: 'wait' }),
+        condition('C', { status: 'True', reason: 'C', message: '' }),
+      ]),
+      'False/UnhealthyDependents/B=False, A=False (AMINotFound: alias x names no image)',
+    ],
+    [
+      'is Unknown since AWS refuses to tell',
+      nodeClass(1, { status: 'Unknown', reason: 'ReconcilingDependents', message: 'A=Unknown' }, {}, [
+        condition('A', { status: 'Unknown', reason: 'ResolutionFailed', message: 'denied' }),
+      ]),
+      'False/NodeClassReadinessUnknown/Node Class Readiness Unknown (ResolutionFailed: denied)',
     ],
     ['is Ready', nodeClass(1, {}), 'True/NodeClassReady/'],
     [

@@ -186,10 +186,28 @@ describe('provisioning', () => {
     expect(world.claims).toEqual([]);
     expect(messages('ignoring nodepool, not ready')).toBeGreaterThan(0);
     expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
+    expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toBe(
+      'Failed to schedule pod, no dynamic nodepools found; NodePool broken takes no part (not-ready): EC2NodeClass gone: NodeClass not found on cluster',
+    );
     const ready = world.kube
       .get(NODE_POOL, { name: 'broken' })
       .status?.conditions?.find(({ type }) => type === 'NodeClassReady');
     expect(ready).toMatchObject({ status: 'False', reason: 'NodeClassNotFound' });
+  });
+
+  it('names a NodePool that is not ready to the pods that those which are do not take', async () => {
+    const pool = world.nodePool();
+    const { spec } = pool.spec.template;
+    world.nodePool('broken', {
+      template: { spec: { ...spec, nodeClassRef: { ...spec.nodeClassRef, name: 'gone' } } },
+    });
+    world.start();
+    await world.pass(2);
+    world.pending(1, '500');
+    await world.pass(5);
+    expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toMatch(
+      /^Failed to schedule pod, no instance type has enough resources, .*; NodePool broken takes no part \(not-ready\): EC2NodeClass gone: NodeClass not found on cluster$/,
+    );
   });
 
   it('warns once of preferences that will get in the way of consolidation', async () => {

@@ -62,3 +62,12 @@ export function sendError(response: ServerResponse, error: StatusError): undefin
 export const warn = ({ response }: Call, warnings: readonly string[]): undefined => {
   for (const text of warnings) response.appendHeader('warning', `299 - ${JSON.stringify(text)}`);
 };
+
+/** Does something and adds the warnings that it collects, those of a failure too. */
+export function warned<T>(call: Call, warnings: readonly string[], act: () => T): T {
+  try {
+    return act();
+  } finally {
+    warn(call, warnings);
+  }
+}

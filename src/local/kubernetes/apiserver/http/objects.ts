@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { DeleteOptions, WriteOptions } from '../core.ts';
 import { at, isRecord } from '../json.ts';
 import { create } from '../operations/create.ts';
-import { remove } from '../operations/delete.ts';
+import { requestedRemove } from '../operations/delete.ts';
 import { type PatchOptions, parsePatch, patch, patchType } from '../operations/patch.ts';
 import { read, type Target, update } from '../operations/update.ts';
 import type { Resource } from '../resources/registry.ts';
@@ -18,7 +18,7 @@ import {
 } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
 import { partialMetadata, table } from '../table/index.ts';
-import { type Call, send, sendJson, warn } from './call.ts';
+import { type Call, send, sendJson, warned } from './call.ts';
 import { selection, sendList } from './list.ts';
 import { includeOf, parseBody } from './media.ts';
 
@@ -77,8 +77,7 @@ export function answer(call: Call, resource: Resource, entry: Entry, code = 200)
 export function serveCreate(call: Call, resource: Resource, namespace: string | undefined): undefined {
   const options = writeOptions(call);
   const body = parseBody(call.body, call.request.headers['content-type']);
-  const entry = create(call.core, resource, namespace, body, options);
-  warn(call, options.warnings);
+  const entry = warned(call, options.warnings, () => create(call.core, resource, namespace, body, options));
   answer(call, resource, entry, 201);
 }
 
@@ -91,8 +90,7 @@ export function serveObject(call: Call, target: Target, subresource?: 'status'):
   const options = writeOptions(call, subresource);
   if (method === 'PUT') {
     const body = parseBody(call.body, call.request.headers['content-type']);
-    const entry = update(core, target, body, options);
-    warn(call, options.warnings);
+    const entry = warned(call, options.warnings, () => update(core, target, body, options));
     return answer(call, resource, entry);
   }
   if (method !== 'PATCH') throw methodNotAllowed();
@@ -109,8 +107,8 @@ function servePatch(call: Call, target: Target, options: WriteOptions & { warnin
     ...(type === 'apply' && { fieldManager: query.get('fieldManager') ?? undefined }),
     force: query.get('force') === 'true',
   };
-  const entry = patch(core, target, type, parsePatch(type, call.body.toString()), patching);
-  warn(call, options.warnings);
+  const parsed = parsePatch(type, call.body.toString());
+  const entry = warned(call, options.warnings, () => patch(core, target, type, parsed, patching));
   answer(call, resource, entry, existed ? 200 : 201);
 }
 
@@ -152,7 +150,9 @@ const RETURNS_OBJECT: ReadonlySet<string> = new Set([
 function serveDelete(call: Call, target: Target): undefined {
   const { resource, name } = target;
   const body = parseBody(call.body, call.request.headers['content-type']);
-  const { entry, removed } = remove(call.core, target, deleteOptions(body, call.query));
+  const warnings: string[] = [];
+  const options = { ...deleteOptions(body, call.query), warnings };
+  const { entry, removed } = warned(call, warnings, () => requestedRemove(call.core, target, options));
   if (!removed || RETURNS_OBJECT.has(resource.storage)) return answer(call, resource, entry);
   const { uid } = entry.object.metadata;
   send(
@@ -175,7 +175,7 @@ export function serveDeleteCollection(call: Call, resource: Resource, namespace:
   const entries = core.store.list(resource.storage, namespace).filter(matches);
   for (const { object } of entries) {
     const { name, namespace: own } = object.metadata;
-    remove(core, { resource, namespace: own, name }, options);
+    requestedRemove(core, { resource, namespace: own, name }, options);
   }
   // As they were, in a list.
   sendList(call, resource, entries, { resourceVersion: String(revision) });

@@ -1,7 +1,8 @@
-/** Reads request bodies in Kubernetes' protobuf encoding, which kubectl's typed commands send. */
+/** Reads request bodies in Kubernetes' protobuf encoding, which kubectl's typed commands and Go controllers send. */
 import { isRecord, type Json } from '../json.ts';
 import { badRequest, StatusError } from '../status.ts';
-import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
+import { CORE_FIELDS } from './protobuf-fields-core.ts';
+import { GROUP_FIELDS } from './protobuf-fields-groups.ts';
 
 interface Field {
   readonly name: string;
@@ -26,7 +27,7 @@ const PACKAGES: Readonly<Record<string, string>> = { '': 'core', 'rbac.authoriza
 let messages: ReadonlyMap<string, Message> | undefined;
 
 function load(): ReadonlyMap<string, Message> {
-  const lines = PROTOBUF_FIELDS.trim().split('\n');
+  const lines = `${CORE_FIELDS.trim()}\n${GROUP_FIELDS.trim()}`.split('\n');
   return new Map(
     lines.map((line) => {
       const [name = '', ...fields] = line.split(' ');
@@ -127,7 +128,7 @@ function readField(out: Json, { name, type, pkg }: Field, wire: bigint | Buffer)
     const entry = wires(Buffer.isBuffer(wire) ? wire : Buffer.alloc(0));
     out[name] = { ...(isRecord(out[name]) && out[name]), [bytes(entry, 1).toString()]: mapValue(inner, pkg, entry) };
   } else if (name === '') Object.assign(out, value(type.replace('*', ''), pkg, wire));
-  else if (type.startsWith('*')) out[name] = value(inner, pkg, wire);
+  else if (type.startsWith('*') || type.startsWith('!')) out[name] = value(inner, pkg, wire);
   else {
     const read = value(type, pkg, wire);
     // fields that are no pointers are on the wire even when they are empty
@@ -167,11 +168,31 @@ function value(type: string, pkg: string, wire: bigint | Buffer): unknown {
     }
     case 'r':
       return JSON.parse(bytes(wires(wire), 1).toString() || 'null');
+    case 'B':
+      return schemaOrBoolean(wires(wire));
+    case 'A':
+    case 'S':
+      return schemaOrList(wires(wire), type === 'A' ? SCHEMA : 's');
     case 'd':
       return wire.readDoubleLE();
     default:
       return wire.toString();
   }
+}
+
+const SCHEMA = 'mapiextensions/v1.JSONSchemaProps';
+
+/** JSONSchemaPropsOrBool: whether anything is allowed, and the schema of what is. */
+function schemaOrBoolean(fields: readonly Wire[]): unknown {
+  const schema = fields.find(({ number }) => number === 2);
+  return schema ? value(SCHEMA, '', schema.value) : integer(fields, 1) !== 0;
+}
+
+/** JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray: a schema, or else a list of schemas or of names. */
+function schemaOrList(fields: readonly Wire[], items: string): unknown {
+  const schema = fields.find(({ number }) => number === 1);
+  if (schema) return value(SCHEMA, '', schema.value);
+  return fields.filter(({ number }) => number === 2).map((item) => value(items, '', item.value));
 }
 
 /** RFC 3339; empty for the zero time, which stands for none. */

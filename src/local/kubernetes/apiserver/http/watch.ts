@@ -1,9 +1,9 @@
 /** Watches: a stream of changes from a revision on, as one JSON object a line. */
 import type { ServerResponse } from 'node:http';
-import type { Json } from '../json.ts';
+import type { Metadata } from '../json.ts';
 import { groupVersion, type Resource } from '../resources/registry.ts';
 import { expired, StatusError } from '../status.ts';
-import type { Entry } from '../storage/entry.ts';
+import { Entry } from '../storage/entry.ts';
 import type { Change } from '../storage/history.ts';
 import { partialMetadata, table } from '../table/index.ts';
 import type { Call } from './call.ts';
@@ -96,7 +96,8 @@ function serveWatch(
   };
   for (const change of missed) tell(change);
   const bookmark = (end: boolean): undefined =>
-    write('BOOKMARK', JSON.stringify(bookmarkOf(resource, store.revision, end)));
+    // in the form of the other events: a client that asked for metadata can decode nothing else
+    write('BOOKMARK', render(bookmarkOf(resource, store.revision, end)));
   if (start.marksEnd) bookmark(true);
   const unsubscribe = store.subscribe(tell, resource.storage);
   const marks =
@@ -135,11 +136,12 @@ function renderer({ core, wanted, query }: Call, resource: Resource): (entry: En
   };
 }
 
-const bookmarkOf = (resource: Resource, revision: number, initialEnd: boolean): Json => ({
-  kind: resource.kind,
-  apiVersion: groupVersion(resource),
-  metadata: {
+/** An object of the watched kind that carries a revision and nothing else. */
+const bookmarkOf = (resource: Resource, revision: number, initialEnd: boolean): Entry => {
+  const metadata: Partial<Metadata> = {
     resourceVersion: String(revision),
     ...(initialEnd && { annotations: { [INITIAL_EVENTS_END]: 'true' } }),
-  },
-});
+  };
+  const object = { kind: resource.kind, apiVersion: groupVersion(resource), metadata: metadata as Metadata };
+  return new Entry('', object, revision);
+};

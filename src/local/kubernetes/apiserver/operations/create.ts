@@ -2,6 +2,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { admitNode } from '../admission/nodes.ts';
 import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
+import { enforcePolicies } from '../admission/policies/enforce.ts';
 import { assignClusterIp } from '../admission/services.ts';
 import { protect } from '../admission/volumes.ts';
 import { selectOwnPods } from '../admission/workload-defaults.ts';
@@ -57,6 +58,7 @@ export function create(
   noteManager(core, resource, object, blank(resource), options);
   admit(core, resource, object);
   validate(resource, object);
+  enforcePolicies(core, { operation: 'CREATE', resource, namespace, name, object, ...options, subresource: undefined });
   const stored = toStored(resource, object);
   return options.dryRun ? new Entry(keyOf(namespace, name), stored, 0) : core.store.put(resource.storage, stored);
 }

@@ -26,7 +26,13 @@ export function readObject(
   const unknown: string[] = [];
   const object = knownFields(resource, sent, unknown);
   if (unknown.length > 0) complain(unknown, options, strictly);
-  return object;
+  return resource.namespaced ? object : withoutNamespace(object);
+}
+
+/** Clients may send cluster-scoped objects with the namespace that they are in, which counts for nothing. */
+function withoutNamespace(object: ApiObject): ApiObject {
+  const { namespace: _namespace, ...metadata } = object.metadata;
+  return { ...object, metadata };
 }
 
 /** The body with apiVersion and kind, which clients may leave out of built-in kinds. */

@@ -57,7 +57,7 @@ export function column(
 
 export const wide = (name: string, value: Column['value']): Column => column(name, value, { priority: 1 });
 
-export const NAME: Column = column('Name', ({ metadata }) => metadata.name, { format: 'name' });
+export const NAME: Column = column('Name', ({ metadata }) => text(metadata.name), { format: 'name' });
 export const AGE: Column = column('Age', ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs));
 /** What kinds without columns of their own show beside the name. */
 export const CREATED_AT: Column = column('Created At', ({ metadata }) => metadata.creationTimestamp, { type: 'date' });

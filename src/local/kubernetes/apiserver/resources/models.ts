@@ -133,7 +133,8 @@ function typed(type: string, format: string, field: string): Shape {
   if (items !== undefined) return { type: 'list', items: typed(items, 'int64', field) };
   const values = /^\{ \[key: string\]: (.*); \}$/.exec(type)?.[1];
   if (values !== undefined) {
-    return { type: 'map', items: QUANTITY_MAPS.has(field) ? { type: 'quantity' } : typed(values, '', field) };
+    const isQuantity = values === 'string' && QUANTITY_MAPS.has(field);
+    return { type: 'map', items: isQuantity ? { type: 'quantity' } : typed(values, '', field) };
   }
   if (QUANTITIES.has(field)) return { type: 'quantity' };
   if (type === 'string' || type === 'boolean') return { type };

@@ -1,6 +1,7 @@
 /** What a machine's user data tells its kubelet. */
 import type { Taint, TaintEffect } from '../../../../api/kubernetes.ts';
 import { put } from '../../../../api/own.ts';
+import type { HugePages } from './huge-pages.ts';
 
 export interface KubeletConfig {
   /** Absent when the user data leaves it to the image, as kOps does. */
@@ -15,6 +16,7 @@ export interface KubeletConfig {
   readonly evictionHard: Readonly<Record<string, string>>;
   /** The image joins local disks into one volume for pods. */
   readonly raid0?: boolean;
+  readonly hugePages?: HugePages;
   /** Bottlerocket keeps pods' data on its second volume. */
   readonly dataDevice?: string;
 }

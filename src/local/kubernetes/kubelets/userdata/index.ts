@@ -1,6 +1,7 @@
 /** Reads a machine's user data the way its image would. */
 import { bottlerocket, isBottlerocket } from './bottlerocket.ts';
 import type { KubeletConfig } from './config.ts';
+import { hugePages } from './huge-pages.ts';
 import { isMime, mimeParts } from './mime.ts';
 import { isNodeConfig, NODE_CONFIG_TYPE, nodeConfig } from './node-config.ts';
 import { anyScript, bootstrapScript, powershell } from './shell.ts';
@@ -14,6 +15,12 @@ export type { KubeletConfig } from './config.ts';
  * @throws Error when the user data is malformed; such a machine never joins
  */
 export function decodeUserData(text: string): KubeletConfig {
+  const pages = hugePages(text);
+  const config = kubeletSettings(text);
+  return pages['2Mi'] + pages['1Gi'] === 0 ? config : { ...config, hugePages: pages };
+}
+
+function kubeletSettings(text: string): KubeletConfig {
   const parts = isMime(text) ? mimeParts(text) : [{ contentType: '', body: text }];
   const configs = parts.filter(({ contentType, body }) => contentType === NODE_CONFIG_TYPE || isNodeConfig(body));
   if (configs.length > 0) return nodeConfig(configs.map(({ body }) => body));

@@ -23,7 +23,11 @@ export interface TestServer {
   ok(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Body>;
   patch(type: string, path: string, body: unknown): Promise<Answer>;
   /** Reads watch events until `enough` says so. */
-  watch(path: string, enough: (events: readonly Body[]) => boolean): Promise<readonly Body[]>;
+  watch(
+    path: string,
+    enough: (events: readonly Body[]) => boolean,
+    headers?: Record<string, string>,
+  ): Promise<readonly Body[]>;
 }
 
 export const START = Date.parse('2026-03-01T12:00:00Z');
@@ -55,9 +59,9 @@ export async function testServer(options: Partial<ApiServerOptions> = {}): Promi
     call,
     ok,
     patch: (type, path, body) => call('PATCH', path, body, { 'content-type': `application/${type}` }),
-    watch: async (path, enough) => {
+    watch: async (path, enough, headers = {}) => {
       const abort = new AbortController();
-      const response = await fetch(`${server.url}${path}`, { signal: abort.signal });
+      const response = await fetch(`${server.url}${path}`, { headers, signal: abort.signal });
       const events: Body[] = [];
       let rest = '';
       const decoder = new TextDecoder();
@@ -71,6 +75,19 @@ export async function testServer(options: Partial<ApiServerOptions> = {}): Promi
       return events;
     },
   };
+}
+
+/** The paths of all collections of the server, over all namespaces. */
+export async function everyCollection(api: TestServer): Promise<readonly string[]> {
+  const { groups } = await api.ok('GET', '/apis');
+  const versions = groups.flatMap((group: Body) => group.versions.map((one: Body) => `/apis/${one.groupVersion}`));
+  const paths: string[] = [];
+  for (const path of ['/api/v1', ...versions]) {
+    const { resources } = await api.ok('GET', path);
+    const listed = resources.filter(({ verbs }: Body) => verbs.includes('list'));
+    paths.push(...listed.map(({ name }: Body) => `${path}/${name}`));
+  }
+  return paths;
 }
 
 /** Waits for what happens behind the answer: garbage collection, budgets, cleanup. */

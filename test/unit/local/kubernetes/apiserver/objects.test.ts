@@ -10,6 +10,23 @@ describe('objects of the local API server', () => {
   });
   afterAll(() => api.server.close());
 
+  it('takes a cluster-scoped object with a namespace for one without', async () => {
+    const path = '/apis/scheduling.k8s.io/v1/priorityclasses';
+    const sent = { metadata: { name: 'spaced', namespace: 'default' }, value: 1 };
+    const made = await api.ok('POST', path, sent);
+    expect(made.metadata.namespace).toBeUndefined();
+    const replaced = await api.ok('PUT', `${path}/spaced`, { ...made, metadata: sent.metadata, description: 'seen' });
+    expect([replaced.description, replaced.metadata.namespace]).toEqual(['seen', undefined]);
+    await api.ok('DELETE', `${path}/spaced`);
+  });
+
+  it('keeps capacities that are more than quantities', async () => {
+    const devices = [{ name: 'gpu-0', capacity: { memory: { value: '8Gi' } } }];
+    const spec = { driver: 'gpu.example.com', nodeName: 'n', pool: { name: 'n', resourceSliceCount: 1 }, devices };
+    const made = await api.ok('POST', '/apis/resource.k8s.io/v1/resourceslices', { metadata: { name: 'slice' }, spec });
+    expect(made.spec.devices).toEqual(devices);
+  });
+
   it('creates a pod with what the server sets', async () => {
     const { status, body } = await api.call('POST', PODS, pod('made', { status: { phase: 'Running' } }));
     expect(status).toBe(201);

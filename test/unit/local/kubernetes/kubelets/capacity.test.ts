@@ -33,6 +33,13 @@ describe('resourcesOf', () => {
     expect(offered(config).allocatable).toMatchObject(expected);
   });
 
+  it('sets huge pages aside from the memory', () => {
+    const { capacity, allocatable } = offered({ hugePages: { '2Mi': 512, '1Gi': 2 } });
+    const pages = { 'hugepages-2Mi': '1024Mi', 'hugepages-1Gi': '2Gi' };
+    expect(capacity).toMatchObject({ memory: `${7577 * 1024}Ki`, ...pages });
+    expect(allocatable).toMatchObject({ memory: `${(6903 - 3072) * 1024}Ki`, ...pages });
+  });
+
   it('counts local disks that are joined', () => {
     const { capacity } = offered({ raid0: true }, { diskGb: 100 });
     expect(capacity['ephemeral-storage']).toBe(`${Math.floor(100e9 / 1024)}Ki`);
@@ -48,11 +55,17 @@ describe('devices', () => {
   it('names accelerators as their plugins do', () => {
     const gpus = { GpuInfo: { Gpus: [{ Manufacturer: 'NVIDIA', Count: 4 }] } };
     const neurons = { NeuronInfo: { NeuronDevices: [{ Count: 2, CoreInfo: { Count: 4 } }] } };
-    expect(devices({ ...hardware(), ...gpus })).toEqual({ 'nvidia.com/gpu': '4' });
-    expect(devices({ ...hardware(), ...neurons })).toEqual({
+    const of = (more: object): unknown => devices(instance({ hardware: { ...hardware(), ...more } }));
+    expect(of(gpus)).toEqual({ 'nvidia.com/gpu': '4' });
+    expect(of(neurons)).toEqual({
       'aws.amazon.com/neuron': '2',
       'aws.amazon.com/neuroncore': '8',
     });
-    expect(devices(hardware())).toEqual({});
+    expect(of({})).toEqual({});
+  });
+
+  it('counts the interfaces of an Elastic Fabric Adapter', () => {
+    const interfaces = [{ type: 'interface' }, { type: 'efa' }, { type: 'efa-only' }];
+    expect(devices(instance({ interfaces }))).toEqual({ 'vpc.amazonaws.com/efa': '2' });
   });
 });

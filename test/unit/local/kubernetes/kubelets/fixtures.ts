@@ -46,6 +46,7 @@ export const instance = (more: Partial<LocalInstance> = {}): LocalInstance => ({
   securityGroupIds: [],
   instanceProfile: '',
   volumes: [{ id: 'vol-1', deviceName: '/dev/xvda', sizeGiB: 20, volumeType: 'gp3' }],
+  interfaces: [{ type: 'interface' }],
   tags: {},
   usdPerHour: 0.1,
   joins: true,

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { getCondition } from '../../../../../src/api/conditions.ts';
 import {
   CSI_NODE,
+  DAEMON_SET,
   EVENT,
   LEASE,
   NODE,
@@ -126,6 +128,38 @@ describe('a kubelet', () => {
     await cluster.until('the GPU', async () => (await node())?.status?.allocatable?.['nvidia.com/gpu'] === '1');
   });
 
+  it('offers its Elastic Fabric Adapters after a while, and huge pages from the start', async () => {
+    const script = '#!/bin/bash\nsysctl -w vm.nr_hugepages=10\n';
+    const parts = [
+      ['application/node.eks.aws', userData()],
+      ['text/x-shellscript', script],
+    ];
+    const body = parts.map(([type, text]) => `--b\nContent-Type: ${type}\n\n${text}\n`).join('');
+    const mime = `MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n${body}--b--\n`;
+    boot({ userData: mime, interfaces: [{ type: 'efa' }, { type: 'efa-only' }] });
+    expect((await untilReady()).status?.allocatable).toMatchObject({ 'hugepages-2Mi': '20Mi' });
+    await cluster.until('the EFA', async () => (await node())?.status?.allocatable?.['vpc.amazonaws.com/efa'] === '2');
+  });
+
+  it.each([
+    ['nothing', [], 27],
+    ['--volume-attach-limit', ['node', '--volume-attach-limit=12'], 12],
+    ['--reserved-volume-attachments', ['node', '--reserved-volume-attachments=3'], 25],
+  ])('publishes the volume limit of the EBS CSI driver, whose flags say %s', async (_, args, count) => {
+    const labels = { app: 'ebs-csi-node' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'ebs-plugin', image: 'ebs', args }] } };
+    await cluster.client.create(DAEMON_SET, {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: 'ebs-csi-node', namespace: 'kube-system' },
+      spec: { selector: { matchLabels: labels }, template },
+    });
+    boot({ hardware: { ...hardware(), EbsInfo: { MaximumEbsAttachments: 28 } } });
+    await untilReady();
+    const found = await cluster.until('the CSINode', () => cluster.client.find(CSI_NODE, { name: NAME }));
+    expect(found.spec.drivers[0]?.allocatable?.count).toBe(count);
+  });
+
   it.each([
     ['another cluster', () => ({ userData: userData('other') }), /for cluster other/],
     ['another endpoint', () => ({ userData: userData(CLUSTER, 'https://else') }), /for endpoint https:\/\/else/],
@@ -183,6 +217,64 @@ describe('pods on a kubelet', () => {
     await cluster.client.delete(POD, { name: 'web', namespace: 'default' });
     expect((await pod())?.metadata.deletionTimestamp).toBeDefined();
     await cluster.until('the pod to go', async () => (await pod()) === undefined);
+  });
+
+  it('are ready when their probes have succeeded, container by container', async () => {
+    boot();
+    await untilReady();
+    const [main] = template('web').spec.containers;
+    const slow = {
+      ...main,
+      name: 'slow',
+      readinessProbe: { initialDelaySeconds: 20, periodSeconds: 5, successThreshold: 3 },
+    };
+    await runPod({ containers: [{ ...main, name: 'main' }, slow] });
+    const early = await untilPhase('Running');
+    expect(early.status?.containerStatuses).toMatchObject([{ ready: true }, { ready: false }]);
+    expect(getCondition(early, 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'ContainersNotReady',
+      message: 'containers with unready status: [slow]',
+    });
+    const ready = await cluster.until('the pod to be ready', async () => {
+      const found = await pod();
+      return found && getCondition(found, 'Ready')?.status === 'True' && found;
+    });
+    const time = (found: Pod, type: string): number => Date.parse(getCondition(found, type)?.lastTransitionTime ?? '');
+    expect(time(ready, 'Ready') - time(early, 'PodReadyToStartContainers')).toBeGreaterThanOrEqual(29_000);
+    expect(ready.status?.containerStatuses).toMatchObject([{ ready: true }, { ready: true }]);
+  });
+
+  it.each(['readinessProbe', 'startupProbe'])('never are when their %s can only fail', async (probe) => {
+    boot();
+    await untilReady();
+    const [main] = template('web').spec.containers;
+    const failing = { ...main, name: 'main', [probe]: { exec: { command: ['sh', '-c', 'exit 1'] } } };
+    await runPod({ containers: [failing] });
+    await untilPhase('Running');
+    await cluster.parts.clock.sleep(60_000, new AbortController().signal);
+    expect(getCondition((await pod()) as Pod, 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'ContainersNotReady',
+    });
+  });
+
+  it.each([
+    ['a sleep', { sleep: { seconds: 30 } }, 60, 30],
+    ['a command', { exec: { command: ['/bin/sh', '-c', 'sleep 30 && nginx -s quit'] } }, 60, 30],
+    ['a hook that is longer than the grace period', { sleep: { seconds: 90 } }, 20, 20],
+  ])('run their preStop hook before they end: %s', async (_, preStop, terminationGracePeriodSeconds, seconds) => {
+    boot();
+    await untilReady();
+    const [main] = template('web').spec.containers;
+    const containers = [{ ...main, name: 'main', lifecycle: { preStop } }];
+    await runPod({ containers, terminationGracePeriodSeconds });
+    await untilPhase('Running');
+    const { clock } = cluster.parts;
+    const startedAt = clock.now();
+    await cluster.client.delete(POD, { name: 'web', namespace: 'default' });
+    await cluster.until('the pod to go', async () => (await pod()) === undefined);
+    expect((clock.now() - startedAt) / 1000).toBeGreaterThanOrEqual(seconds - 1);
   });
 
   it('run to their end when they may', async () => {

@@ -202,3 +202,24 @@ describe('words', () => {
     expect(words(text)).toEqual(expected);
   });
 });
+
+describe('huge pages', () => {
+  it.each([
+    ['a script', '#!/bin/bash\nsysctl -w vm.nr_hugepages=128\n', { '2Mi': 128, '1Gi': 0 }],
+    ['/proc', '#!/bin/bash\necho 64 > /proc/sys/vm/nr_hugepages\n', { '2Mi': 64, '1Gi': 0 }],
+    [
+      '/sys',
+      '#!/bin/bash\necho 3 | sudo tee /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages\n',
+      { '2Mi': 0, '1Gi': 3 },
+    ],
+    [
+      'kernel parameters',
+      'grubby --args="hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=5"',
+      { '2Mi': 5, '1Gi': 2 },
+    ],
+    ['Bottlerocket', '[settings.kernel.sysctl]\n"vm.nr_hugepages" = "32"\n', { '2Mi': 32, '1Gi': 0 }],
+    ['the last of several', 'sysctl vm.nr_hugepages=1\nsysctl vm.nr_hugepages=7\n', { '2Mi': 7, '1Gi': 0 }],
+  ])('are read from %s', (_, text, pages) => {
+    expect(decodeUserData(text).hugePages).toEqual(pages);
+  });
+});

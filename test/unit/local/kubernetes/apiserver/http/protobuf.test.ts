@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { decodeProtobuf } from '../../../../../../src/local/kubernetes/apiserver/http/protobuf.ts';
+import { addBuiltins } from '../../../../../../src/local/kubernetes/apiserver/resources/builtins.ts';
+import { createRegistry, groupVersion } from '../../../../../../src/local/kubernetes/apiserver/resources/registry.ts';
 import { type TestServer, testServer } from '../client.ts';
 
 const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >> 7)]);
@@ -39,6 +41,62 @@ describe('decodeProtobuf', () => {
     const percent = run(1, int(1, 1), int(2, 0), run(3, '50%'));
     const budget = message('policy/v1', 'PodDisruptionBudget', metadata('b'), run(2, percent));
     expect(decodeProtobuf(budget).spec).toEqual({ minAvailable: '50%' });
+  });
+
+  const known = createRegistry();
+  addBuiltins(known);
+  it.each(known.all().map((one) => [groupVersion(one), one.kind]))('knows %s %s', (version, kind) => {
+    expect(decodeProtobuf(message(version, kind, metadata('one')))).toEqual({
+      apiVersion: version,
+      kind,
+      metadata: { name: 'one' },
+    });
+  });
+
+  it('keeps zeros that JSON always has', () => {
+    const low = message('scheduling.k8s.io/v1', 'PriorityClass', metadata('low'), int(2, 0), int(3, 0), run(4, ''));
+    expect(decodeProtobuf(low)).toMatchObject({ value: 0 });
+  });
+
+  it('reads volumes, whose sources stand beside each other', () => {
+    const source = run(2, run(22, run(1, 'ebs.csi.aws.com'), run(2, 'vol-1'), int(3, 0)));
+    const capacity = run(1, run(1, 'storage'), run(2, run(1, '1Gi')));
+    const volume = message('v1', 'PersistentVolume', metadata('v'), run(2, capacity, source, run(3, 'ReadWriteOnce')));
+    expect(decodeProtobuf(volume).spec).toEqual({
+      capacity: { storage: '1Gi' },
+      csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' },
+      accessModes: ['ReadWriteOnce'],
+    });
+  });
+
+  it('reads schemas, with what stands for a boolean, a list or raw JSON', () => {
+    const schema = (type: string, ...more: readonly Buffer[]): Buffer[] => [run(5, type), ...more];
+    const list = schema('array', run(24, run(1, ...schema('string', run(8, run(1, '"a"'))))));
+    const map = schema('object', run(30, run(2, ...schema('integer'))));
+    const open = schema('object', run(30, int(1, 1)));
+    const property = (name: string, fields: readonly Buffer[]): Buffer => run(29, run(1, name), run(2, ...fields));
+    const root = schema('object', property('l', list), property('m', map), property('o', open));
+    const version = run(7, run(1, 'v1'), int(2, 1), int(3, 1), run(4, run(1, ...root)));
+    const definition = message('apiextensions.k8s.io/v1', 'CustomResourceDefinition', metadata('d'), run(2, version));
+    expect(decodeProtobuf(definition).spec).toMatchObject({
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              properties: {
+                l: { type: 'array', items: { type: 'string', default: 'a' } },
+                m: { type: 'object', additionalProperties: { type: 'integer' } },
+                o: { type: 'object', additionalProperties: true },
+              },
+            },
+          },
+        },
+      ],
+    });
   });
 
   it.each([

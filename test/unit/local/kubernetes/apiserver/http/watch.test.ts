@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CoreV1Api, KubeConfig, makeInformer, type V1Pod } from '@kubernetes/client-node';
-import { type Body, eventually, PODS, pod, type TestServer, testServer } from '../client.ts';
+import { type Body, eventually, everyCollection, PODS, pod, type TestServer, testServer } from '../client.ts';
 
 const count = (wanted: number) => (events: readonly Body[]) => events.length >= wanted;
 const brief = (events: readonly Body[]) => events.map(({ type, object }) => [type, object.metadata.name]);
@@ -136,6 +136,34 @@ describe('lists and watches of the local API server', () => {
       type: 'BOOKMARK',
       object: { kind: 'Pod', metadata: { resourceVersion: metadata.resourceVersion } },
     });
+  });
+
+  it('writes the bookmarks of metadata watches as metadata, of every kind and at the end of a list too', async () => {
+    const asMetadata = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' };
+    const query =
+      'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnone';
+    for (const path of await everyCollection(api)) {
+      const events = await api.watch(`${path}?${query}`, count(2), asMetadata);
+      expect(events.map(({ type, object }) => [path, type, object.apiVersion, object.kind])).toEqual(
+        Array(2).fill([path, 'BOOKMARK', 'meta.k8s.io/v1', 'PartialObjectMetadata']),
+      );
+      expect(events[0].object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' });
+      expect(events[1].object.metadata).toEqual({ resourceVersion: expect.stringMatching(/^\d+$/) });
+    }
+  });
+
+  it('writes the bookmarks of watches of tables as tables, of every kind', async () => {
+    const asTable = { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };
+    const { metadata } = await api.ok('GET', PODS);
+    const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${metadata.resourceVersion}`;
+    for (const path of await everyCollection(api)) {
+      const [event] = await api.watch(`${path}?${query}`, count(1), asTable);
+      expect([path, event.type, event.object.kind]).toEqual([path, 'BOOKMARK', 'Table']);
+      expect(event.object.rows[0].object).toMatchObject({
+        kind: 'PartialObjectMetadata',
+        metadata: { resourceVersion: expect.anything() },
+      });
+    }
   });
 
   it('ends a watch after timeoutSeconds', async () => {

@@ -4,7 +4,7 @@
  * must not be in force here at times of our own making.
  */
 import { Cron } from 'croner';
-import { quoted } from '../../../api/quoted.ts';
+import { quoted } from './quoted.ts';
 
 interface Field {
   readonly what: string;
@@ -50,33 +50,6 @@ export function parseCron(schedule: string): Cron {
   const fields = FIELDS.map((field, at) => spelledOut(parts[at] ?? '', field, schedule));
   // the library has rules of its own for steps and for days that are restricted: it gets plain lists
   return new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part' });
-}
-
-/** A hit that has been looked for: from that time on and until the hit, it is the next one. */
-interface Found {
-  readonly cron: Cron;
-  readonly fromMs: number;
-  readonly hitMs: number;
-}
-
-/** Schedules of which the last hit is kept. */
-const MOST_FOUND = 1_024;
-const found = new Map<string, Found>();
-
-/**
- * The first hit of a schedule after a time; infinite when there is none. Looking for it takes a third of a second where
- * there is none (`0 0 30 2 *`), and budgets are evaluated again and again: it is searched once.
- * @throws Error as `parseCron`
- */
-export function nextHitMs(schedule: string, fromMs: number): number {
-  const known = found.get(schedule);
-  if (known !== undefined && known.fromMs <= fromMs && fromMs < known.hitMs) return known.hitMs;
-  const cron = known?.cron ?? parseCron(schedule);
-  const hitMs = cron.nextRun(new Date(fromMs))?.getTime() ?? Number.POSITIVE_INFINITY;
-  const [oldest] = found.size < MOST_FOUND ? [] : found.keys();
-  if (oldest !== undefined) found.delete(oldest);
-  found.set(schedule, { cron, fromMs, hitMs });
-  return hitMs;
 }
 
 /** All values of a field with commas between them; `*` when it restricts nothing. */

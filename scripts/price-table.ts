@@ -1,0 +1,29 @@
+/** Writes the operator's built-in price table, src/aws/pricing/price-table.ts. */
+import { compareSizes } from '../src/aws/sizes.ts';
+
+/** Macs are priced by the dedicated host; no node runs on them. */
+const LEFT_OUT = /^mac/;
+
+/** `source`: where the prices come from and of when, for the head of the file. */
+export function priceTable(prices: ReadonlyMap<string, number>, source: string): string {
+  const families = new Map<string, [size: string, usd: number][]>();
+  for (const [instanceType, usd] of prices) {
+    const [family = '', size = ''] = instanceType.split('.');
+    if (LEFT_OUT.test(family) || size === '') continue;
+    families.set(family, [...(families.get(family) ?? []), [size, usd]]);
+  }
+  const rows = [...families].sort(([a], [b]) => (a < b ? -1 : 1)).map(([family, sizes]) => row(family, sizes));
+  return `/**
+ * On-demand prices in USD per hour (us-east-1, Linux) by family and size, for when the Pricing API cannot be asked.
+ * Written by \`npm run renew:prices\`. Source: ${source}.
+ */
+export const PRICE_TABLE: Readonly<Record<string, string>> = {
+${rows.join('\n')}
+};
+`;
+}
+
+function row(family: string, sizes: readonly (readonly [size: string, usd: number])[]): string {
+  const entries = sizes.toSorted(([a], [b]) => compareSizes(a, b)).map(([size, usd]) => `${size}=${usd}`);
+  return `  ${/^\w+$/.test(family) ? family : `'${family}'`}: '${entries.join(' ')}',`;
+}

@@ -1,0 +1,23 @@
+/**
+ * Renews the operator's table of branch network interfaces from AWS's, of one release of its controller:
+ *
+ *   npm run renew:branch-interfaces -- v1.8.2 https://raw.githubusercontent.com/aws/amazon-vpc-resource-controller-k8s/v1.8.2/pkg/aws/vpc/limits.go
+ *
+ * The second argument is an address or a file; the first one goes into the head of the table.
+ */
+import { writeFileSync } from 'node:fs';
+import { branchLimits, branchTable } from './branch-interfaces.ts';
+import { textAt } from './sources.ts';
+
+const TABLE = new URL('../src/aws/instancetypes/branchinterfacetable.ts', import.meta.url);
+/** Fewer families are not the whole table. */
+const FEWEST = 100;
+
+const [version, source] = process.argv.slice(2);
+if (version === undefined || source === undefined)
+  throw new Error('Name the release, and the address of its pkg/aws/vpc/limits.go or a file');
+const limits = branchLimits(await textAt(source));
+if (limits.size < FEWEST)
+  throw new Error(`Cannot renew the table: ${source} has ${limits.size} families with branch interfaces`);
+writeFileSync(TABLE, branchTable(limits, version));
+console.log(`Wrote ${limits.size} families`);

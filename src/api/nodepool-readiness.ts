@@ -1,0 +1,54 @@
+/** Whether a NodePool can be used, and if not, why: what its conditions say, by its own spec and its NodeClass. */
+import { type Conditioned, type ConditionUpdate, causesOf, getCondition, READY } from './conditions.ts';
+import type { NodePool } from './nodepool.ts';
+import { nodePoolErrors } from './nodepool-validation.ts';
+
+export const VALIDATION_SUCCEEDED = 'ValidationSucceeded';
+export const NODE_CLASS_READY = 'NodeClassReady';
+
+/** What the condition ValidationSucceeded is to say. */
+export function validationOf(pool: NodePool): ConditionUpdate {
+  const errors = nodePoolErrors(pool);
+  if (errors.length === 0) return { type: VALIDATION_SUCCEEDED, status: 'True' };
+  const message = errors.join('; ');
+  return { type: VALIDATION_SUCCEEDED, status: 'False', reason: 'NodePoolValidationFailed', message };
+}
+
+/** What the condition NodeClassReady is to say. `nodeClass` is undefined when it does not exist. */
+export function nodeClassReadiness(nodeClass: Conditioned | undefined): ConditionUpdate {
+  const not = (reason: string, message: string): ConditionUpdate => ({
+    type: NODE_CLASS_READY,
+    status: 'False',
+    reason,
+    message,
+  });
+  if (nodeClass === undefined) return not('NodeClassNotFound', 'NodeClass not found on cluster');
+  if (nodeClass.metadata.deletionTimestamp) return not('NodeClassTerminating', 'NodeClass is Terminating');
+  const ready = getCondition(nodeClass, READY);
+  if (ready === undefined || ready.status === 'Unknown') {
+    return not('NodeClassReadinessUnknown', `Node Class Readiness Unknown${why(nodeClass)}`);
+  }
+  return ready.status === 'True'
+    ? { type: NODE_CLASS_READY, status: 'True' }
+    : not(ready.reason ?? 'NodeClassNotReady', `${ready.message ?? ''}${why(nodeClass)}`);
+}
+
+/** What the conditions behind Ready say, for a reader who sees the NodePool alone. */
+function why(nodeClass: Conditioned): string {
+  const texts = causesOf(nodeClass).map(({ reason, message }) => `${reason}: ${message}`);
+  return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
+}
+
+/** Why a NodePool is not Ready, by the conditions that say most: those of its NodeClass, where that is why. */
+export function unreadyText(pool: NodePool, nodeClass: Conditioned | undefined): string {
+  const validation = getCondition(pool, VALIDATION_SUCCEEDED);
+  if (validation?.status === 'False' && validation.message) return validation.message;
+  const condition = getCondition(pool, NODE_CLASS_READY);
+  const { kind, name } = pool.spec.template.spec.nodeClassRef;
+  if (condition?.status === 'False') {
+    const isThere = nodeClass !== undefined && !nodeClass.metadata.deletionTimestamp;
+    const causes = isThere ? causesOf(nodeClass).map(({ message }) => message) : [];
+    return `${kind} ${name}: ${causes.length > 0 ? causes.join('; ') : (condition.message ?? '')}`;
+  }
+  return getCondition(pool, READY)?.message || 'its conditions are still to be computed';
+}

@@ -1,0 +1,105 @@
+/** What versions of Karpenter before 1.1 leave behind in a cluster. */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { isNotFound } from '../../kube/client.ts';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import { type Finding, problem, warning } from './finding.ts';
+
+const COMPATIBILITY = /^compatibility\.karpenter\.(?:sh|k8s\.aws)\/v1beta1-/;
+
+/** CRDs of alpha versions. */
+const ALPHA = ['provisioners.karpenter.sh', 'machines.karpenter.sh', 'awsnodetemplates.karpenter.k8s.aws'];
+const WEBHOOKS = new Set([
+  'defaulting.webhook.karpenter.sh',
+  'defaulting.webhook.karpenter.k8s.aws',
+  'validation.webhook.karpenter.sh',
+  'validation.webhook.config.karpenter.sh',
+  'validation.webhook.karpenter.k8s.aws',
+]);
+
+/** Of a CRD, what tells how its objects are stored and read. */
+export interface StoredDefinition {
+  readonly spec: { readonly conversion?: { readonly strategy?: string } };
+  readonly status?: { readonly storedVersions?: readonly string[] };
+}
+
+/** `version`: the one that is served here. */
+export function storage(subject: string, { spec, status }: StoredDefinition, version: string): readonly Finding[] {
+  const findings: Finding[] = [];
+  if (spec.conversion?.strategy === 'Webhook')
+    findings.push(
+      problem(
+        subject,
+        'its objects are converted by a webhook, which nobody serves any more: every read of them will fail',
+        'finish the upgrade to Karpenter 1.1 or later, or install charts/karpenter-crd, whose CRDs convert nothing',
+      ),
+    );
+  const others = (status?.storedVersions ?? []).filter((stored) => stored !== version);
+  if (others.length > 0)
+    findings.push(
+      problem(
+        subject,
+        `objects may be stored as ${others.join(', ')}, which its next version cannot read`,
+        `write them anew, then set status.storedVersions of the CRD to ["${version}"]`,
+      ),
+    );
+  return findings;
+}
+
+/** Annotations of the conversion from v1beta1, which nobody reads since 1.1. */
+export function leftovers(objects: readonly KubeObject[]): readonly Finding[] {
+  return objects.flatMap(({ kind, metadata: { name, annotations = {} } }) =>
+    Object.keys(annotations)
+      .filter((key) => COMPATIBILITY.test(key))
+      .map((key) =>
+        warning(
+          `${kind} ${name}`,
+          `carries the annotation ${key} of the conversion from v1beta1, which is not read`,
+          key.endsWith('kubelet-conversion')
+            ? 'move its settings to spec.kubelet of the EC2NodeClass, then remove it'
+            : 'remove it',
+        ),
+      ),
+  );
+}
+
+/** Kinds and webhooks of earlier versions that are still installed. */
+export async function installedBefore(client: Pick<HttpKubeClient, 'raw'>): Promise<readonly Finding[]> {
+  const crds = await Promise.all(
+    ALPHA.map(async (name): Promise<readonly Finding[]> => {
+      const found = await exists(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);
+      if (!found) return [];
+      const fix =
+        'delete its objects when their nodes are gone, then the CRD: deleting it first ends the nodes at once';
+      return [warning(`CRD ${name}`, 'is of an alpha version, which nobody acts on', fix)];
+    }),
+  );
+  const webhooks = await Promise.all(['mutating', 'validating'].map((kind) => webhooksOf(client, kind)));
+  return [...crds, ...webhooks].flat();
+}
+
+async function exists(client: Pick<HttpKubeClient, 'raw'>, path: string): Promise<boolean> {
+  try {
+    await client.raw(path);
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+async function webhooksOf(client: Pick<HttpKubeClient, 'raw'>, kind: string): Promise<readonly Finding[]> {
+  const path = `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations`;
+  const { items } = (await client.raw(path).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error;
+    return { items: [] };
+  })) as { readonly items: readonly KubeObject[] };
+  return items
+    .filter(({ metadata }) => WEBHOOKS.has(metadata.name))
+    .map(({ metadata: { name } }) =>
+      problem(
+        `webhook ${name}`,
+        'is of a version before 1.1, and nobody serves it: writes of NodePools and EC2NodeClasses may be refused',
+        `kubectl delete ${kind}webhookconfiguration ${name}`,
+      ),
+    );
+}

@@ -1,0 +1,182 @@
+/** Checks of each NodePool: whether it is valid and Ready, and whether anything can be bought for it at this moment. */
+import { causesOf, getCondition, READY } from '../../api/conditions.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { EC2_NODE_CLASS } from '../../api/kinds.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { nodePoolErrors } from '../../api/nodepool-validation.ts';
+import { compareQuantities } from '../../api/quantity.ts';
+import { requirementsOf, satisfiesMinValues } from '../../engine/instance-types.ts';
+import { LOOSE } from '../../engine/requirements.ts';
+import { silent } from '../../observe/logger.ts';
+import { createMetrics } from '../../observe/metrics.ts';
+import { describeError } from '../errors.ts';
+import { InstanceTypes } from '../instancetypes/instancetypes.ts';
+import { awsMetrics } from '../metrics.ts';
+import { poolRequirements } from '../nodepools.ts';
+import type { Surveyed } from '../offerings/offerings.ts';
+import { UnavailableOfferings } from '../offerings/unavailable.ts';
+import { PlacementGroups } from '../placementgroups/placementgroups.ts';
+import { Pricing } from '../pricing/pricing.ts';
+import { Reservations } from '../reservations/reservations.ts';
+import { noShifts } from '../zonalshift/zonalshift.ts';
+import { type Finding, fine, problem, warning } from './finding.ts';
+import type { NodeClassChecks } from './nodeclasses.ts';
+
+/** The instance types of a NodeClass with what keeps each offering from being bought. */
+export type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
+
+/** Looks types and prices up when it is first asked. */
+export function surveyOf({ clients, clock }: Pick<NodeClassChecks, 'clients' | 'clock'>): Survey {
+  const { ec2, pricing: api, region } = clients;
+  const log = silent;
+  const reservations = new Reservations(ec2, clock, log);
+  const pricing = new Pricing({ ec2, pricing: api, region, isolatedVpc: false, clock, log });
+  const types = new InstanceTypes({
+    ec2,
+    region,
+    memoryOverheadPercent: 0,
+    reservedEnis: 0,
+    reservedCapacity: true,
+    nodeClassCel: false,
+    pricing,
+    unavailable: new UnavailableOfferings(clock, log),
+    reservations,
+    placementGroups: new PlacementGroups(ec2, clock),
+    shifts: noShifts,
+    overlayPrices: undefined,
+    metrics: awsMetrics(createMetrics()),
+    clock,
+    log,
+  });
+  let loaded: Promise<unknown> | undefined;
+  return async (nodeClass) => {
+    // Without the Pricing API, the prices that are built in hold.
+    loaded ??= Promise.all([types.refresh(), pricing.updateSpot(), pricing.updateOnDemand().catch(() => undefined)]);
+    await loaded;
+    const selects = nodeClass.spec.capacityReservationSelectorTerms !== undefined;
+    const capacityReservations = selects ? [...(await reservations.list(nodeClass))] : [];
+    return types.survey({ ...nodeClass, status: { ...nodeClass.status, capacityReservations } });
+  };
+}
+
+export interface PoolChecks {
+  /** By name, as their selectors find it at this moment; without a status where they find too little. */
+  readonly nodeClasses: ReadonlyMap<string, EC2NodeClass>;
+  readonly survey: Survey;
+}
+
+export async function checkNodePools(pools: readonly NodePool[], checks: PoolChecks): Promise<readonly Finding[]> {
+  if (pools.length === 0)
+    return [warning('NodePools', 'there are none: no node is ever bought', 'kubectl apply -f examples/nodepool.yaml')];
+  const findings: Finding[] = [];
+  // One after the other: they share what is looked up.
+  for (const pool of pools) findings.push(...(await checkNodePool(pool, checks)));
+  return findings;
+}
+
+async function checkNodePool(pool: NodePool, { nodeClasses, survey }: PoolChecks): Promise<readonly Finding[]> {
+  const subject = `NodePool ${pool.metadata.name}`;
+  const { group, kind, name } = pool.spec.template.spec.nodeClassRef;
+  if (group !== EC2_NODE_CLASS.group || kind !== EC2_NODE_CLASS.kind)
+    return [
+      warning(subject, `is for ${kind}.${group}, which the operator leaves to others`, 'run the controller for it'),
+    ];
+  const nodeClass = nodeClasses.get(name);
+  if (nodeClass === undefined)
+    return [
+      problem(
+        subject,
+        `its EC2NodeClass ${name} does not exist`,
+        'make it, or correct spec.template.spec.nodeClassRef',
+      ),
+    ];
+  const wrong = [...invalid(pool, subject), ...notReady(pool, subject)];
+  if (wrong.length > 0) return wrong;
+  try {
+    return [...(await purchases(pool, { subject, nodeClass, survey })), ...limits(pool, subject)];
+  } catch (error) {
+    const fix = 'see the error; permissions are listed above';
+    return [warning(subject, `what it can buy is not known: ${describeError(error)}`, fix)];
+  }
+}
+
+const invalid = (pool: NodePool, subject: string): readonly Finding[] =>
+  nodePoolErrors(pool).map((error) => problem(subject, error, 'correct the field that the message names'));
+
+/** Says nothing of a NodePool that no operator has looked at. */
+function notReady(pool: NodePool, subject: string): readonly Finding[] {
+  const ready = getCondition(pool, READY);
+  if (ready === undefined || ready.status === 'True') return [];
+  const causes = causesOf(pool).map(({ type, reason, message }) => `${type}: ${reason}: ${message}`);
+  const text = `is not ready: ${causes.join('; ') || ready.message}`;
+  const fix = `correct what the message names, or see its conditions: kubectl describe nodepool ${pool.metadata.name}`;
+  return [ready.status === 'False' ? problem(subject, text, fix) : warning(subject, text, fix)];
+}
+
+interface Purchases {
+  readonly subject: string;
+  readonly nodeClass: EC2NodeClass;
+  readonly survey: Survey;
+}
+
+async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchases): Promise<readonly Finding[]> {
+  const uses = `uses EC2NodeClass ${nodeClass.metadata.name}`;
+  if (nodeClass.status === undefined)
+    return [
+      warning(subject, `${uses}, of which too little is found to tell what it can buy`, 'correct the EC2NodeClass'),
+    ];
+  const surveyed = await survey(nodeClass);
+  const requirements = poolRequirements(pool);
+  const allowed = surveyed.filter(({ type }) => requirements.compatible(requirementsOf(type), LOOSE));
+  if (allowed.length === 0)
+    return [
+      problem(subject, `can buy nothing: its requirements leave no instance type${culprits(pool, surveyed)}`, FIX),
+    ];
+  const sold = allowed.filter(({ entries }) =>
+    entries.some(
+      ({ offering, obstacle }) => obstacle === undefined && requirements.compatible(requirementsOf(offering), LOOSE),
+    ),
+  );
+  if (sold.length === 0) {
+    const text = `can buy nothing: none of the ${allowed.length} instance types that it allows is sold as its requirements and the zones of its EC2NodeClass demand`;
+    return [problem(subject, text, FIX)];
+  }
+  const { unsatisfied } = satisfiesMinValues(
+    sold.map(({ type }) => type),
+    requirements,
+  );
+  if (unsatisfied.length > 0) {
+    const missed = unsatisfied.map(([key]) => key).join(', ');
+    return [problem(subject, `can buy nothing: minValues of ${missed} are more than what is left`, FIX)];
+  }
+  return [fine(subject, `${uses} and can buy ${sold.length} instance types`)];
+}
+
+const FIX = 'correct spec.template.spec.requirements';
+
+/** The requirements each of which alone rules everything out. */
+function culprits(pool: NodePool, surveyed: readonly Surveyed[]): string {
+  const { requirements } = pool.spec.template.spec;
+  const without = (at: number): NodePool => {
+    const spec = { ...pool.spec.template.spec, requirements: requirements.toSpliced(at, 1) };
+    return { ...pool, spec: { ...pool.spec, template: { ...pool.spec.template, spec } } };
+  };
+  const found = requirements.filter((_, at) => {
+    const rest = poolRequirements(without(at));
+    return surveyed.some(({ type }) => rest.compatible(requirementsOf(type), LOOSE));
+  });
+  const texts = found.map(({ key, operator, values = [] }) => `${key} ${operator} [${values.join(', ')}]`);
+  return texts.length === 0 ? '' : `; without ${texts.join(', or without ')} some would be left`;
+}
+
+function limits(pool: NodePool, subject: string): readonly Finding[] {
+  const used = pool.status?.resources ?? {};
+  const reached = Object.entries(pool.spec.limits ?? {}).filter(
+    ([name, limit]) => compareQuantities(used[name] ?? '0', limit) >= 0,
+  );
+  if (reached.length === 0) return [];
+  const texts = reached.map(([name, limit]) => `${name} ${used[name] ?? 0} of ${limit}`);
+  return [
+    warning(subject, `has reached its limits: ${texts.join(', ')}`, 'raise spec.limits to have more nodes bought'),
+  ];
+}

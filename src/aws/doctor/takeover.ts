@@ -1,0 +1,220 @@
+/**
+ * Whether a cluster that Karpenter runs can change hands, or has: who acts there, what its objects are stored as, and what
+ * would make nodes drift. Says nothing of a cluster without NodeClaims and without Karpenter.
+ */
+import { isTrue } from '../../api/conditions.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
+import { LEASE, NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import type { KubeObject, Lease, Node } from '../../api/kubernetes.ts';
+import {
+  EC2_NODECLASS_HASH_ANNOTATION,
+  EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  NODEPOOL_LABEL,
+} from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { nodePoolErrors } from '../../api/nodepool-validation.ts';
+import { own } from '../../api/own.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import { leftovers } from './beta.ts';
+import type { Controller } from './cluster.ts';
+import { type Finding, fine, problem, warning } from './finding.ts';
+
+const SUBJECT = 'takeover';
+const LEASE_NAME = 'karpenter-leader-election';
+const LEASE_SECONDS = 15;
+/** Of alpha versions. */
+const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';
+
+/** Minor versions of Karpenter 1.x whose objects are known to be taken over as they are. */
+const KNOWN_MINORS = { first: 1, last: 14 };
+
+export interface TakeoverChecks {
+  readonly controllers: readonly Controller[];
+  readonly pools: readonly NodePool[];
+  readonly nodeClasses: readonly EC2NodeClass[];
+  readonly clock: Clock;
+}
+
+export async function takeover(client: HttpKubeClient, checks: TakeoverChecks): Promise<readonly Finding[]> {
+  const { controllers, pools, nodeClasses, clock } = checks;
+  const [claims, nodes, leases] = await Promise.all([
+    client.listAll(NODE_CLAIM),
+    client.listAll(NODE),
+    client.listAll(LEASE, { fieldSelector: `metadata.name=${LEASE_NAME}` }),
+  ]);
+  const theirs = controllers.filter(({ isKarpenter }) => isKarpenter);
+  if (claims.length === 0 && theirs.length === 0) return [];
+  const wrong = [
+    ...theirs.flatMap(versionFindings),
+    ...running(controllers),
+    ...leaders(leases, clock.now()),
+    ...leftovers([...pools, ...nodeClasses, ...claims]),
+    ...hashFindings(pools, claims),
+    ...unsettled(claims, nodes),
+    ...oldNodes(nodes),
+  ];
+  const text = `${claims.length} NodeClaims of ${pools.length} NodePools can be taken over as they are`;
+  return wrong.some(({ level }) => level !== 'ok') ? wrong : [...wrong, fine(SUBJECT, text)];
+}
+
+const nameOf = ({ deployment: { metadata } }: Controller): string => `${metadata.namespace}/${metadata.name}`;
+
+function versionFindings(controller: Controller): readonly Finding[] {
+  const { version } = controller;
+  const subject = `Karpenter ${nameOf(controller)}`;
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  const at = Number(minor);
+  if (major === undefined)
+    return [warning(subject, `its version is not known: "${version}"`, 'make sure that it is 1.1 or later')];
+  if (major !== '1' || at < KNOWN_MINORS.first)
+    return [
+      problem(
+        subject,
+        `is of version ${version}, whose objects may be of beta or alpha APIs`,
+        'upgrade Karpenter to 1.1 or later first, as its own guide says, and convert manifests with it',
+      ),
+    ];
+  if (at > KNOWN_MINORS.last)
+    return [
+      warning(
+        subject,
+        `is of version ${version}, later than 1.${KNOWN_MINORS.last}, up to which takeovers are known to keep nodes`,
+        'try it in a cluster that does not matter first',
+      ),
+    ];
+  return [fine(subject, `is of version ${version}, whose nodes can be taken over`)];
+}
+
+/** Two installations in two namespaces hold two Leases, and buy and end nodes side by side. */
+function running(controllers: readonly Controller[]): readonly Finding[] {
+  const active = controllers.filter(({ deployment }) => (deployment.spec.replicas ?? 1) > 0);
+  if (active.length < 2) return [];
+  const names = active.map(nameOf);
+  const fix = `leave one of them running: kubectl scale deployment --replicas=0 -n NAMESPACE NAME`;
+  const namespaces = new Set(active.map(({ deployment }) => deployment.metadata.namespace));
+  return namespaces.size > 1
+    ? [problem(SUBJECT, `two controllers run, each under a Lease of its own: ${names.join(', ')}`, fix)]
+    : [warning(SUBJECT, `two controllers run, and one stands by for the other: ${names.join(', ')}`, fix)];
+}
+
+function leaders(leases: readonly Lease[], nowMs: number): readonly Finding[] {
+  const held = leases.filter(({ spec }) => {
+    const renewedMs = Date.parse(spec?.renewTime ?? '');
+    const forMs = (spec?.leaseDurationSeconds ?? LEASE_SECONDS) * 1_000;
+    return (spec?.holderIdentity ?? '') !== '' && nowMs - renewedMs < forMs;
+  });
+  const text = ({ metadata, spec }: Lease): string =>
+    `${metadata.namespace}/${metadata.name} by ${spec?.holderIdentity}`;
+  if (held.length > 1)
+    return [
+      problem(SUBJECT, `two controllers lead: ${held.map(text).join(', ')}`, 'scale one of them to 0 before all else'),
+    ];
+  const [lease] = held;
+  return lease === undefined ? [] : [fine('Lease', `held: ${text(lease)}`)];
+}
+
+const annotation = ({ metadata }: KubeObject, key: string): string | undefined => own(metadata.annotations, key);
+
+/** Some names, and how many more there are. */
+function listed(objects: readonly KubeObject[], most = 3): string {
+  const names = objects.slice(0, most).map(({ metadata }) => metadata.name);
+  return `${names.join(', ')}${objects.length > most ? ` and ${objects.length - most} more` : ''}`;
+}
+
+/** Drift is told by hashes that both sides carry: where they are missing it is not told, where they differ nodes go. */
+function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]): readonly Finding[] {
+  const findings: Finding[] = [];
+  const unhashed = claims.filter((claim) =>
+    [
+      NODEPOOL_HASH_ANNOTATION,
+      NODEPOOL_HASH_VERSION_ANNOTATION,
+      EC2_NODECLASS_HASH_ANNOTATION,
+      EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+    ].some((key) => annotation(claim, key) === undefined),
+  );
+  if (unhashed.length > 0)
+    findings.push(
+      warning(
+        'NodeClaims',
+        `${listed(unhashed)} carry no hash of their NodePool or EC2NodeClass: edits of these do not show as drift`,
+        'wait until Karpenter has annotated them, or delete them one by one when it suits',
+      ),
+    );
+  for (const pool of pools) {
+    const known = annotation(pool, NODEPOOL_HASH_ANNOTATION);
+    const isCurrent = annotation(pool, NODEPOOL_HASH_VERSION_ANNOTATION) === NODEPOOL_HASH_VERSION;
+    if (known === undefined || !isCurrent || nodePoolErrors(pool).length > 0 || known === nodePoolHash(pool)) continue;
+    findings.push(
+      warning(
+        `NodePool ${pool.metadata.name}`,
+        'its hash annotation is not that of its spec: once a controller sees the edit, its nodes drift',
+        'take the edit back, or let Karpenter finish replacing the nodes first',
+      ),
+    );
+  }
+  return findings;
+}
+
+/** A handover in the middle of something is safe, and hard to watch. */
+function unsettled(claims: readonly NodeClaim[], nodes: readonly Node[]): readonly Finding[] {
+  const findings: Finding[] = [];
+  const tell = (objects: readonly KubeObject[], kind: string, text: string): void => {
+    if (objects.length > 0)
+      findings.push(warning(kind, `${listed(objects)} ${text}`, 'wait until they are done, or expect it to go on'));
+  };
+  tell(
+    claims.filter((claim) => isTrue(claim, 'Drifted')),
+    'NodeClaims',
+    'are drifted already: they are replaced, whoever is in charge',
+  );
+  tell(
+    claims.filter(({ metadata }) => metadata.deletionTimestamp !== undefined),
+    'NodeClaims',
+    'are being deleted',
+  );
+  tell(
+    claims.filter((claim) => claim.metadata.deletionTimestamp === undefined && !isTrue(claim, 'Initialized')),
+    'NodeClaims',
+    'are not initialized yet',
+  );
+  tell(
+    nodes.filter((node) => hasTaint(node, 'karpenter.sh/disrupted') && node.metadata.deletionTimestamp === undefined),
+    'Nodes',
+    'are tainted for a disruption that has not begun',
+  );
+  return findings;
+}
+
+const hasTaint = ({ spec }: Node, key: string): boolean => spec?.taints?.some((taint) => taint.key === key) ?? false;
+
+/** What alpha and beta versions left on nodes. */
+function oldNodes(nodes: readonly Node[]): readonly Finding[] {
+  const findings: Finding[] = [];
+  const tainted = nodes.filter((node) => hasTaint(node, 'karpenter.sh/disruption'));
+  if (tainted.length > 0)
+    findings.push(
+      warning(
+        'Nodes',
+        `${listed(tainted)} carry the taint karpenter.sh/disruption of beta versions, which nobody removes`,
+        'kubectl taint nodes NAME karpenter.sh/disruption-',
+      ),
+    );
+  const alpha = nodes.filter(
+    ({ metadata: { labels } }) =>
+      own(labels, PROVISIONER_LABEL) !== undefined && own(labels, NODEPOOL_LABEL) === undefined,
+  );
+  if (alpha.length > 0)
+    findings.push(
+      warning(
+        'Nodes',
+        `${listed(alpha)} belong to Provisioners of alpha versions: nobody gives them back`,
+        'drain and delete them once the NodePools have taken their pods',
+      ),
+    );
+  return findings;
+}

@@ -1,0 +1,98 @@
+/** The conditions Drifted and Consolidatable of NodeClaims, as the operator would set them by the objects at hand. */
+import { clearCondition, getCondition, isTrue, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { isImageDrifted, isPlacementGroupDrifted, isStaticallyDrifted } from '../../aws/drift.ts';
+import { consolidatableIn } from '../../engine/disruption/candidates/consolidate-after.ts';
+import { adopted, lostItsType, poolDrift, TYPE_CHECK_AGE_MS } from '../../engine/drift.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import type { NodeClasses } from './node-classes.ts';
+import type { ReadPool } from './pools.ts';
+
+export interface DriftContext {
+  /** By name. */
+  readonly pools: ReadonlyMap<string, ReadPool & { readonly instanceTypes: readonly InstanceType[] }>;
+  readonly nodeClasses: NodeClasses;
+  readonly nowMs: number;
+}
+
+/** The operator leaves claims alone that are being deleted, or whose NodePool is not there. */
+export function withDisruptionConditions(claim: NodeClaim, context: DriftContext): NodeClaim {
+  const pool = context.pools.get(claim.metadata.labels?.[NODEPOOL_LABEL] ?? '');
+  if (pool === undefined || claim.metadata.deletionTimestamp !== undefined) return claim;
+  const { nowMs, nodeClasses } = context;
+  const { nodePool, given, instanceTypes } = pool;
+  const own = adopted(claim, given);
+  const nodeClass = nodeClasses.get(nodePool.spec.template.spec.nodeClassRef.name);
+  const reason = driftOf(own, { nodePool, instanceTypes, nodeClass, nowMs });
+  return withConsolidatable(withDrifted(own, reason, nowMs), nodePool, nowMs);
+}
+
+function withDrifted(claim: NodeClaim, reason: string | undefined, nowMs: number): NodeClaim {
+  if (reason === undefined) return clearCondition(claim, NODECLAIM_CONDITIONS, 'Drifted', nowMs);
+  const update = { type: 'Drifted', status: 'True', reason, message: reason } as const;
+  return setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);
+}
+
+function withConsolidatable(claim: NodeClaim, pool: NodePool, nowMs: number): NodeClaim {
+  if (pool.spec.replicas !== undefined) return claim;
+  return consolidatableIn(claim, pool, nowMs) === 0
+    ? setCondition(claim, NODECLAIM_CONDITIONS, { type: 'Consolidatable', status: 'True' }, nowMs)
+    : clearCondition(claim, NODECLAIM_CONDITIONS, 'Consolidatable', nowMs);
+}
+
+interface Wanted {
+  readonly nodePool: NodePool;
+  readonly instanceTypes: readonly InstanceType[];
+  readonly nodeClass: EC2NodeClass | undefined;
+  readonly nowMs: number;
+}
+
+function driftOf(claim: NodeClaim, { nodePool, instanceTypes, nodeClass, nowMs }: Wanted): string | undefined {
+  if (!isTrue(claim, 'Launched')) return undefined;
+  const ofPool = poolDrift(claim, nodePool);
+  if (ofPool !== undefined) return ofPool;
+  const ageMs = nowMs - Date.parse(claim.metadata.creationTimestamp ?? '');
+  // a catalogue that has never known the type does not say that it is gone
+  const isKnown = instanceTypes.some(({ name }) => name === claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
+  if (isKnown && ageMs >= TYPE_CHECK_AGE_MS && lostItsType(claim, instanceTypes)) return 'InstanceTypeNotFound';
+  const recorded = recordedOfClass(claim);
+  if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) return undefined;
+  return nodeClass.status === undefined ? recorded : classDrift(claim, nodeClass, instanceTypes, recorded);
+}
+
+/** What the operator last found of the claim's NodeClass. */
+function recordedOfClass(claim: NodeClaim): string | undefined {
+  const condition = getCondition(claim, 'Drifted');
+  const isOfPool = ['NodePoolDrifted', 'RequirementsDrifted'].includes(condition?.reason ?? '');
+  return condition?.status === 'True' && !isOfPool ? condition.reason : undefined;
+}
+
+/** Found by what AWS says of the instance: no object shows it, and the operator's last word stands. */
+const SEEN_BY_AWS = ['SecurityGroupDrift', 'SubnetDrift', 'CapacityReservationDrift', 'PlacementGroupDrift'];
+
+function classDrift(
+  claim: NodeClaim,
+  nodeClass: EC2NodeClass,
+  types: readonly InstanceType[],
+  recorded: string | undefined,
+): string | undefined {
+  if (isStaticallyDrifted(claim, nodeClass)) return 'NodeClassDrift';
+  try {
+    if (isImageDrifted(claim, nodeClass, types)) return 'AMIDrift';
+  } catch {
+    return recorded; // where the operator cannot tell, its last word stands as well
+  }
+  if (recorded !== undefined && SEEN_BY_AWS.includes(recorded)) return recorded;
+  const { labels = {} } = claim.metadata;
+  const { subnets = [], capacityReservations = [] } = nodeClass.status ?? {};
+  if (subnets.length > 0 && subnets.every(({ zone }) => zone !== labels[ZONE_LABEL])) return 'SubnetDrift';
+  const reservation = labels[CAPACITY_RESERVATION_ID_LABEL];
+  if (reservation !== undefined && !capacityReservations.some(({ id }) => id === reservation))
+    return 'CapacityReservationDrift';
+  const isInGroup =
+    nodeClass.spec.placementGroupSelector === undefined && isPlacementGroupDrifted(claim, nodeClass, undefined);
+  return isInGroup ? 'PlacementGroupDrift' : undefined;
+}

@@ -1,0 +1,113 @@
+/** The EC2NodeClasses among manifests, and what is known of them here without an account. */
+import { type Conditioned, type ConditionUpdate, EC2NODECLASS_CONDITIONS, setCondition } from '../../api/conditions.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { ec2NodeClassHash } from '../../api/hash.ts';
+import { EC2_NODECLASS_HASH_ANNOTATION } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { NODE_CLASS_READY, nodeClassReadiness } from '../../api/nodepool-readiness.ts';
+import { isFromCluster, type Manifest } from './read.ts';
+
+/** Fields whose meaning only AWS knows, and what they select. */
+const SELECTORS = {
+  amiFamily: 'images',
+  amiSelectorTerms: 'images',
+  subnetSelectorTerms: 'subnets',
+  securityGroupSelectorTerms: 'security groups',
+  capacityReservationSelectorTerms: 'capacity reservations',
+  placementGroupSelector: 'placement group',
+  role: 'instance profile',
+  instanceProfile: 'instance profile',
+} as const;
+
+export class NodeClasses {
+  readonly #byName: ReadonlyMap<string, Manifest>;
+  readonly #isWhole: boolean;
+  /** What was taken for granted, for the user to know. */
+  readonly assumptions: readonly string[];
+
+  constructor(manifests: readonly Manifest[]) {
+    const own = manifests.filter(({ object }) => object.kind === 'EC2NodeClass');
+    this.#byName = new Map(own.map((manifest) => [manifest.object.metadata.name, manifest]));
+    this.#isWhole = own.some(isFromCluster);
+    const isDump = manifests.some(isFromCluster);
+    this.assumptions = [...own.flatMap(changedSelectors), ...(isDump ? own.flatMap(takenAsReady) : [])];
+  }
+
+  /** With the hash that its nodes are compared with, as far as that can be computed; undefined when it is not there. */
+  get(name: string): EC2NodeClass | undefined {
+    const manifest = this.#byName.get(name);
+    return manifest && hashed(manifest);
+  }
+
+  /** Whether a NodeClass of a NodePool is known not to be in the cluster. */
+  isMissing({ spec }: NodePool): boolean {
+    return this.#isWhole && !this.#byName.has(spec.template.spec.nodeClassRef.name);
+  }
+
+  /** What the operator would have the NodePool's condition NodeClassReady say; undefined to leave it as it is. */
+  readinessFor(pool: NodePool): ConditionUpdate | undefined {
+    const nodeClass = this.judged(pool.spec.template.spec.nodeClassRef.name);
+    if (nodeClass !== undefined || this.isMissing(pool)) return nodeClassReadiness(nodeClass);
+    const isKnown = pool.status?.conditions?.some(({ type }) => type === NODE_CLASS_READY);
+    return isKnown ? undefined : { type: NODE_CLASS_READY, status: 'True' };
+  }
+
+  /** A NodeClass that nobody has looked at yet counts as one that AWS has all for. */
+  judged(name: string): Conditioned | undefined {
+    const manifest = this.#byName.get(name);
+    if (manifest === undefined || isFromCluster(manifest) || isJudged(manifest)) return manifest?.object;
+    return EC2NODECLASS_CONDITIONS.dependents.reduce<Conditioned>(
+      (object, type) => setCondition(object, EC2NODECLASS_CONDITIONS, { type, status: 'True' }, 0),
+      manifest.object,
+    );
+  }
+
+  /** Whether the operator can list no instance types for its NodePools. */
+  isUnusable(pool: NodePool): boolean {
+    const manifest = this.#byName.get(pool.spec.template.spec.nodeClassRef.name);
+    if (manifest === undefined) return this.isMissing(pool);
+    const { metadata, status } = manifest.object as EC2NodeClass;
+    if (metadata.deletionTimestamp !== undefined) return true;
+    return (isFromCluster(manifest) || isJudged(manifest)) && (status?.subnets ?? []).length === 0;
+  }
+}
+
+const isJudged = ({ object }: Manifest): boolean => ((object as Conditioned).status?.conditions ?? []).length > 0;
+
+/** The cluster's CA bundle takes part in the hash and is not known here: only whether the hash changes is. */
+function hashed({ object, replaced }: Manifest): EC2NodeClass {
+  const nodeClass = object as EC2NodeClass;
+  const known = nodeClass.metadata.annotations?.[EC2_NODECLASS_HASH_ANNOTATION];
+  if (replaced === undefined || known === undefined || !hasChanged(nodeClass, replaced as EC2NodeClass))
+    return nodeClass;
+  const annotations = { ...nodeClass.metadata.annotations, [EC2_NODECLASS_HASH_ANNOTATION]: `${known}-changed` };
+  return { ...nodeClass, metadata: { ...nodeClass.metadata, annotations } };
+}
+
+function hasChanged(nodeClass: EC2NodeClass, before: EC2NodeClass): boolean {
+  try {
+    return ec2NodeClassHash(nodeClass) !== ec2NodeClassHash(before);
+  } catch {
+    return false; // a value that cannot be read: the operator leaves the hash as it is
+  }
+}
+
+function changedSelectors({ object, replaced }: Manifest): readonly string[] {
+  if (replaced === undefined) return [];
+  const [spec, before] = [(object as EC2NodeClass).spec, (replaced as EC2NodeClass).spec];
+  const isChanged = (field: keyof typeof SELECTORS): boolean =>
+    JSON.stringify(spec?.[field]) !== JSON.stringify(before?.[field]);
+  const fields = (Object.keys(SELECTORS) as (keyof typeof SELECTORS)[]).filter(isChanged);
+  return fields.map(
+    (field) =>
+      `EC2NodeClass ${object.metadata.name}: what its changed spec.${field} comes to only AWS knows; its ` +
+      `${SELECTORS[field]} are taken to stay those of its status, and nodes with others would drift`,
+  );
+}
+
+const takenAsReady = (manifest: Manifest): readonly string[] =>
+  isFromCluster(manifest) || isJudged(manifest)
+    ? []
+    : [
+        `EC2NodeClass ${manifest.object.metadata.name}: it has no status; it is taken as Ready, with subnets in every zone`,
+      ];

@@ -1,0 +1,37 @@
+/** Objects of Karpenter's alpha and beta APIs: nothing here understands them, and what they mean has other names by now. */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { InputError } from './errors.ts';
+import type { Manifest } from './read.ts';
+
+/** What became of the kinds, by API group. */
+const SUCCESSORS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'karpenter.sh': {
+    Provisioner: 'a NodePool of karpenter.sh/v1',
+    Machine: 'a NodeClaim of karpenter.sh/v1',
+    NodePool: 'karpenter.sh/v1',
+    NodeClaim: 'karpenter.sh/v1',
+  },
+  'karpenter.k8s.aws': {
+    AWSNodeTemplate: 'an EC2NodeClass of karpenter.k8s.aws/v1',
+    EC2NodeClass: 'karpenter.k8s.aws/v1',
+  },
+};
+
+function successorOf({ apiVersion, kind }: KubeObject): string | undefined {
+  const [group = '', version] = apiVersion.split('/');
+  return version === 'v1' ? undefined : SUCCESSORS[group]?.[kind];
+}
+
+/** @throws InputError that names the first such object and what it has to become */
+export function refuseOldVersions(manifests: readonly Manifest[]): void {
+  const old = manifests.filter(({ object }) => successorOf(object) !== undefined);
+  const [first] = old;
+  if (first === undefined) return;
+  const { apiVersion, kind } = first.object;
+  const more = old.length === 1 ? '' : ` (and ${old.length - 1} more of such versions)`;
+  throw new InputError(
+    first.where,
+    `${apiVersion} ${kind} is of Karpenter's API before v1, which is not understood here; convert it to ` +
+      `${successorOf(first.object)} first${more}`,
+  );
+}

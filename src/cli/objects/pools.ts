@@ -1,0 +1,65 @@
+/** NodePools among manifests as the operator would see them: with its hashes and conditions. */
+import { NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
+import { EC2_NODE_CLASS } from '../../api/kinds.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { validationOf } from '../../api/nodepool-readiness.ts';
+import { withHash } from '../../engine/drift.ts';
+import { idleMisfit } from '../../engine/idle-pools.ts';
+import type { IdlePool } from '../../engine/model.ts';
+import { InputError, messageOf } from './errors.ts';
+import type { NodeClasses } from './node-classes.ts';
+import { isFromCluster, type Manifest } from './read.ts';
+import { stored } from './stored.ts';
+
+/** A NodePool that the operator takes care of. */
+export interface ReadPool {
+  readonly nodePool: NodePool;
+  /** As it was read: without a hash of this version, if it has none. */
+  readonly given: NodePool;
+}
+
+export interface ReadPools {
+  readonly pools: readonly ReadPool[];
+  /** Those that buy nothing for pods, by name. */
+  readonly idle: readonly IdlePool[];
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError with everything that the API server would reject of a manifest that no cluster holds */
+export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClasses, nowMs: number): ReadPools {
+  const pools: ReadPool[] = [];
+  const idle: IdlePool[] = [];
+  const notes: string[] = [];
+  for (const manifest of manifests.filter(({ object }) => object.kind === 'NodePool')) {
+    const { name } = manifest.object.metadata;
+    try {
+      const given = stored<NodePool>(manifest);
+      const foreign = foreignTo(given);
+      if (foreign === undefined) pools.push({ given, nodePool: judged(given, nodeClasses, nowMs) });
+      else notes.push(`${manifest.where}: ${foreign}; the operator ignores it, and so it is left out here`);
+    } catch (error) {
+      if (!(error instanceof InputError && isFromCluster(manifest))) throw error;
+      notes.push(`${messageOf(error)}; it is left out`);
+      idle.push({ nodePool: name, misfit: { code: 'unreadable', text: messageOf(error) } });
+    }
+  }
+  for (const { nodePool } of pools) {
+    const misfit = idleMisfit(nodePool, nodeClasses.judged(nodePool.spec.template.spec.nodeClassRef.name));
+    if (misfit !== undefined) idle.push({ nodePool: nodePool.metadata.name, misfit });
+  }
+  return { pools, idle: idle.sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1)), notes };
+}
+
+function foreignTo({ spec }: NodePool): string | undefined {
+  const { group, kind } = spec.template.spec.nodeClassRef;
+  if (group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind) return undefined;
+  return `spec.template.spec.nodeClassRef names a ${kind} of ${group}, not an EC2NodeClass of ${EC2_NODE_CLASS.group}`;
+}
+
+function judged(given: NodePool, nodeClasses: NodeClasses, nowMs: number): NodePool {
+  const readiness = nodeClasses.readinessFor(given);
+  return [validationOf(given), ...(readiness === undefined ? [] : [readiness])].reduce(
+    (pool, update) => setCondition(pool, NODEPOOL_CONDITIONS, update, nowMs),
+    withHash(given) ?? given,
+  );
+}

@@ -1,0 +1,13 @@
+/** NodePools that buy nothing for pods. */
+import { type Conditioned, isTrue, READY } from '../api/conditions.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import { unreadyText } from '../api/nodepool-readiness.ts';
+import type { Misfit } from './model.ts';
+
+/** Why a NodePool takes no part, by its deletion, its kind and its conditions; undefined when it does. */
+export function idleMisfit(pool: NodePool, nodeClass: Conditioned | undefined): Misfit | undefined {
+  if (pool.metadata.deletionTimestamp) return { code: 'deleting', text: 'it is being deleted' };
+  if (pool.spec.replicas !== undefined)
+    return { code: 'static', text: 'it keeps a fixed number of nodes (spec.replicas) and buys none for pods' };
+  return isTrue(pool, READY) ? undefined : { code: 'not-ready', text: unreadyText(pool, nodeClass) };
+}

@@ -1,0 +1,121 @@
+/** Making and ending of what machines may be bound to: capacity reservations and placement groups. */
+import type {
+  CancelCapacityReservationRequest,
+  CancelCapacityReservationResult,
+  CreateCapacityReservationRequest,
+  CreateCapacityReservationResult,
+  CreatePlacementGroupRequest,
+  CreatePlacementGroupResult,
+  DeletePlacementGroupRequest,
+} from '@aws-sdk/client-ec2';
+import { type Account, zoneId } from '../state/account.ts';
+import { addPlacementGroup, addReservation } from '../state/additions.ts';
+import { isAlive } from '../state/machines.ts';
+import { AwsError, invalidValue, missingParameter } from '../wire/error.ts';
+import { describeCapacityReservations, describePlacementGroups } from './describe-capacity.ts';
+import { refuseDryRun } from './dry-run.ts';
+import { notFound } from './ids.ts';
+import { specifiedTags } from './tags.ts';
+
+export function createCapacityReservation(
+  account: Account,
+  input: CreateCapacityReservationRequest,
+): CreateCapacityReservationResult {
+  const { InstanceType: instanceType, InstanceCount: total, InstancePlatform: platform } = input;
+  const zone = input.AvailabilityZone ?? account.zones.find(({ id }) => id === input.AvailabilityZoneId)?.name;
+  if (!instanceType) throw missingParameter('InstanceType');
+  if (!platform) throw missingParameter('InstancePlatform');
+  if (!zone) throw missingParameter('AvailabilityZone');
+  if (!account.types.has(instanceType)) throw invalidValue('InstanceType', instanceType);
+  if (!zoneId(account, zone)) throw invalidValue('AvailabilityZone', zone);
+  if (total === undefined || total < 1) throw invalidValue('InstanceCount', total, 'It must be at least 1.');
+  if (input.EndDateType === 'limited' && !input.EndDate) throw missingParameter('EndDate');
+  refuseDryRun(input);
+  const id = addReservation(account, {
+    instanceType,
+    zone,
+    total,
+    matchCriteria: input.InstanceMatchCriteria ?? 'open',
+    tags: specifiedTags(input.TagSpecifications, 'capacity-reservation'),
+    ...(input.EndDate ? { endDateMs: new Date(input.EndDate).getTime() } : {}),
+  });
+  const stored = account.reservations.get(id);
+  if (stored) {
+    stored.facts = {
+      ...stored.facts,
+      InstancePlatform: platform,
+      Tenancy: input.Tenancy ?? 'default',
+      EbsOptimized: input.EbsOptimized ?? false,
+      ...(input.PlacementGroupArn ? { PlacementGroupArn: input.PlacementGroupArn } : {}),
+    };
+  }
+  return {
+    CapacityReservation: describeCapacityReservations(account, { CapacityReservationIds: [id] })
+      .CapacityReservations?.[0],
+  };
+}
+
+/** Ends a reservation. Its machines run on, as on-demand ones. */
+export function cancelCapacityReservation(
+  account: Account,
+  input: CancelCapacityReservationRequest,
+): CancelCapacityReservationResult {
+  const id = input.CapacityReservationId ?? '';
+  const reservation = account.reservations.get(id);
+  if (!reservation) throw notFound(id, 'cr');
+  if (reservation.facts.State !== 'active') {
+    throw new AwsError(
+      'InvalidState',
+      `The capacity reservation '${id}' is in the state ${reservation.facts.State ?? ''} and cannot be cancelled.`,
+    );
+  }
+  refuseDryRun(input);
+  for (const machine of account.machines.all()) {
+    if (machine.reservation !== reservation) continue;
+    machine.reservation = undefined;
+    machine.capacityType = 'on-demand';
+    machine.lifecycle = undefined;
+    delete machine.capacityReservationId;
+  }
+  reservation.available = 0;
+  reservation.facts = { ...reservation.facts, State: 'cancelled', TotalInstanceCount: 0 };
+  return { Return: true };
+}
+
+const MOST_PARTITIONS = 7;
+
+export function createPlacementGroup(account: Account, input: CreatePlacementGroupRequest): CreatePlacementGroupResult {
+  const { GroupName: name, Strategy: strategy = 'cluster', PartitionCount: partitions } = input;
+  if (!name) throw missingParameter('GroupName');
+  if (!['cluster', 'spread', 'partition'].includes(strategy)) throw invalidValue('Strategy', strategy);
+  if ([...account.placementGroups.values()].some((group) => group.name === name)) {
+    throw new AwsError('InvalidPlacementGroup.Duplicate', `The Placement Group '${name}' already exists.`);
+  }
+  if (partitions !== undefined && (strategy !== 'partition' || partitions < 1 || partitions > MOST_PARTITIONS)) {
+    throw invalidValue('PartitionCount', partitions, `Partition groups have 1 to ${MOST_PARTITIONS} partitions.`);
+  }
+  refuseDryRun(input);
+  const id = addPlacementGroup(account, {
+    name,
+    strategy,
+    ...(strategy === 'partition' ? { partitions: partitions ?? 2 } : {}),
+    tags: specifiedTags(input.TagSpecifications, 'placement-group'),
+  });
+  return { PlacementGroup: describePlacementGroups(account, { GroupIds: [id] }).PlacementGroups?.[0] };
+}
+
+export function deletePlacementGroup(account: Account, input: DeletePlacementGroupRequest): object {
+  const name = input.GroupName ?? '';
+  if (name === '') throw missingParameter('GroupName');
+  const group = [...account.placementGroups.values()].find((each) => each.name === name || each.id === name);
+  if (!group) throw new AwsError('InvalidPlacementGroup.Unknown', `The Placement Group '${name}' is unknown.`);
+  if (account.machines.all().some((machine) => isAlive(machine) && machine.placementGroup === group)) {
+    throw new AwsError(
+      'InvalidPlacementGroup.InUse',
+      `The placement group '${name}' is in use and may not be deleted.`,
+    );
+  }
+  refuseDryRun(input);
+  account.placementGroups.delete(group.id);
+  return {};
+}

@@ -1,0 +1,63 @@
+/** Copies of images, and their deprecation. */
+import type {
+  CopyImageRequest,
+  CopyImageResult,
+  DisableImageDeprecationRequest,
+  EnableImageDeprecationRequest,
+  EnableImageDeprecationResult,
+} from '@aws-sdk/client-ec2';
+import type { Account } from '../state/account.ts';
+import { addImage } from '../state/additions.ts';
+import type { StoredImage } from '../state/stored.ts';
+import { AwsError, invalidValue, missingParameter } from '../wire/error.ts';
+import { refuseDryRun } from './dry-run.ts';
+import { notFound } from './ids.ts';
+import { specifiedTags } from './tags.ts';
+
+/** A copy belongs to this account and has the image's tags only when the request says so. */
+export function copyImage(account: Account, input: CopyImageRequest): CopyImageResult {
+  const { Name: name, SourceImageId: source = '', SourceRegion: region } = input;
+  if (!name) throw missingParameter('Name');
+  if (!region) throw missingParameter('SourceRegion');
+  if (region !== account.region)
+    throw invalidValue('SourceRegion', region, `The local AWS has ${account.region} only.`);
+  const image = account.images.get(source);
+  if (!image) throw notFound(source, 'ami');
+  const tags = { ...(input.CopyImageTags ? image.tags : {}), ...specifiedTags(input.TagSpecifications, 'image') };
+  refuseDryRun(input);
+  const { architecture, platform, rootDeviceName, rootSizeGiB } = image;
+  return { ImageId: addImage(account, { name, architecture, platform, rootDeviceName, rootSizeGiB, tags }) };
+}
+
+export function enableImageDeprecation(
+  account: Account,
+  input: EnableImageDeprecationRequest,
+): EnableImageDeprecationResult {
+  const image = ownImage(account, input.ImageId);
+  const at = input.DeprecateAt && new Date(input.DeprecateAt);
+  if (!at) throw missingParameter('DeprecateAt');
+  if (at.getTime() <= account.clock.now())
+    throw invalidValue('DeprecateAt', at.toISOString(), 'It must be in the future.');
+  refuseDryRun(input);
+  // EC2 rounds to the nearest minute.
+  image.deprecationTime = new Date(Math.round(at.getTime() / 60_000) * 60_000).toISOString();
+  return { Return: true };
+}
+
+export function disableImageDeprecation(
+  account: Account,
+  input: DisableImageDeprecationRequest,
+): EnableImageDeprecationResult {
+  const image = ownImage(account, input.ImageId);
+  refuseDryRun(input);
+  image.deprecationTime = undefined;
+  return { Return: true };
+}
+
+/** @throws AwsError AuthFailure for an image of another account */
+function ownImage(account: Account, id = ''): StoredImage {
+  const image = account.images.get(id);
+  if (!image) throw notFound(id, 'ami');
+  if (image.ownerId !== account.id) throw new AwsError('AuthFailure', `Not authorized for image:${id}`, 403);
+  return image;
+}

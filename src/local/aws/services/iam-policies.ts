@@ -1,0 +1,98 @@
+/**
+ * Policies of IAM roles. All callers are one here, so that an allowing policy changes nothing; what a policy denies fails
+ * for everybody, by a fault that lasts as long as the policy.
+ */
+import type {
+  AttachRolePolicyRequest,
+  DeleteRolePolicyRequest,
+  GetRolePolicyRequest,
+  ListRolePoliciesRequest,
+  PutRolePolicyRequest,
+} from '@aws-sdk/client-iam';
+import type { Account } from '../state/account.ts';
+import type { StoredRole } from '../state/stored.ts';
+import { AwsError } from '../wire/error.ts';
+import type { Handlers } from '../wire/service.ts';
+
+/** @param roleOf throws NoSuchEntity for a role that is not there */
+export const rolePolicyHandlers = (account: Account, roleOf: (name: string | undefined) => StoredRole): Handlers => ({
+  PutRolePolicy: ({ RoleName: role, PolicyName: name = '', PolicyDocument: document = '' }: PutRolePolicyRequest) => {
+    const { policies } = roleOf(role);
+    const denied = deniedActions(document);
+    end(account, policies.get(name)?.faults);
+    const faults = denied.map((action) => account.faults.add(denial(action)));
+    policies.set(name, { document, faults });
+    return {};
+  },
+
+  GetRolePolicy: ({ RoleName: role, PolicyName: name = '' }: GetRolePolicyRequest) => ({
+    RoleName: role,
+    PolicyName: name,
+    PolicyDocument: encodeURIComponent(policyOf(roleOf(role), name).document),
+  }),
+
+  DeleteRolePolicy: ({ RoleName: role, PolicyName: name = '' }: DeleteRolePolicyRequest) => {
+    const stored = roleOf(role);
+    end(account, policyOf(stored, name).faults);
+    stored.policies.delete(name);
+    return {};
+  },
+
+  ListRolePolicies: ({ RoleName: role }: ListRolePoliciesRequest) => ({
+    PolicyNames: [...roleOf(role).policies.keys()],
+    IsTruncated: false,
+  }),
+
+  AttachRolePolicy: ({ RoleName: role, PolicyArn: arn = '' }: AttachRolePolicyRequest) => {
+    roleOf(role).attached.add(arn);
+    return {};
+  },
+
+  DetachRolePolicy: ({ RoleName: role, PolicyArn: arn = '' }: AttachRolePolicyRequest) => {
+    if (roleOf(role).attached.delete(arn)) return {};
+    throw new AwsError('NoSuchEntity', `Policy ${arn} was not found.`, 404);
+  },
+
+  ListAttachedRolePolicies: ({ RoleName: role }: ListRolePoliciesRequest) => ({
+    AttachedPolicies: [...roleOf(role).attached].map((PolicyArn) => ({
+      PolicyArn,
+      PolicyName: PolicyArn.slice(PolicyArn.lastIndexOf('/') + 1),
+    })),
+    IsTruncated: false,
+  }),
+});
+
+const policyOf = ({ name: role, policies }: StoredRole, name: string) => {
+  const found = policies.get(name);
+  if (found) return found;
+  throw new AwsError('NoSuchEntity', `The role policy with name ${name} cannot be found for role ${role}.`, 404);
+};
+
+const end = (account: Account, faults: readonly string[] = []): void => {
+  for (const id of faults) account.faults.clear(id);
+};
+
+interface Statement {
+  readonly Effect?: string;
+  readonly Action?: string | readonly string[];
+}
+
+/** `service:Action` of every denying statement. @throws AwsError MalformedPolicyDocument */
+function deniedActions(document: string): readonly string[] {
+  let statements: Statement | readonly Statement[] | undefined;
+  try {
+    statements = (JSON.parse(document) as { Statement?: Statement | readonly Statement[] }).Statement;
+  } catch {
+    // refused below
+  }
+  if (statements === undefined) throw new AwsError('MalformedPolicyDocument', 'Syntax errors in policy.');
+  return [statements].flat().flatMap(({ Effect, Action = [] }) => (Effect === 'Deny' ? [Action].flat() : []));
+}
+
+function denial(action: string) {
+  const [service = '', name = '*'] = action.includes(':') ? action.split(':') : ['', action];
+  const message = `User is not authorized to perform: ${action} with an explicit deny in an identity-based policy`;
+  const code =
+    service === 'ec2' ? 'UnauthorizedOperation' : service === 'iam' ? 'AccessDenied' : 'AccessDeniedException';
+  return { kind: 'error', action: name, code, message, status: 403 } as const;
+}

@@ -1,0 +1,123 @@
+/**
+ * docs/takeover.md, command by command, with real helm and kubectl. The operator runs beside the cluster instead of in its
+ * pods; before the takeover it stands in for Karpenter, whose chart cannot be had here, under Karpenter's image.
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse, stringify } from 'yaml';
+import { isTrue } from '../../src/api/conditions.ts';
+import { NODE_CLAIM } from '../../src/api/kinds.ts';
+import { startWorld, type World } from '../../src/local/world.ts';
+import { type Operator, startOperator } from '../../src/main.ts';
+import { QUICK } from './harness/cluster.ts';
+import { type Shell, startShell } from './harness/shell.ts';
+
+const DOCUMENT = join(import.meta.dirname, '../../docs/takeover.md');
+const INSTALL =
+  'helm install karpenter charts/karpenter -n kube-system --skip-crds --set settings.clusterName=local ' +
+  '--set controller.image.repository=public.ecr.aws/karpenter/controller --set controller.image.tag=1.14.1';
+
+/** Commands of all blocks of shell; a line that ends in a backslash goes on. */
+async function commandsOf(file: string): Promise<readonly string[]> {
+  const text = await readFile(file, 'utf8');
+  return [...text.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block = '']) =>
+    block
+      .replaceAll('\\\n', '')
+      .split('\n')
+      .map((line) => line.replace(/ +/g, ' ').trim())
+      .filter((line) => line !== ''),
+  );
+}
+
+describe('the way of docs/takeover.md', () => {
+  let folder: string;
+  let world: World;
+  let shell: Shell;
+  let operator: Operator | undefined;
+  let commands: readonly string[];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'karpenter-takeover-'));
+    world = await startWorld({ systemNodes: 2, ...QUICK });
+    Object.assign(process.env, world.aws.env());
+    const kubeconfig = join(folder, 'kubeconfig');
+    await writeFile(kubeconfig, world.kube.kubeconfig());
+    shell = await startShell(folder, kubeconfig, world.aws.env());
+    commands = await commandsOf(DOCUMENT);
+    await shell(INSTALL);
+    await start();
+    await shell('kubectl apply -f examples/ && kubectl scale deployment inflate --replicas 4');
+    await shell('kubectl wait --for=condition=Ready nodepool/default --timeout=60s');
+    await shell('kubectl rollout status deployment/inflate --timeout=120s');
+    await shell('kubectl wait --for=condition=Initialized nodeclaims --all --timeout=60s');
+  }, 300_000);
+  afterAll(async () => {
+    await operator?.stop();
+    await world?.stop();
+    await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  async function start(): Promise<void> {
+    operator = await startOperator({
+      argv: [],
+      env: {
+        ...world.env(),
+        METRICS_PORT: '0',
+        HEALTH_PROBE_PORT: '0',
+        PACKING: 'compatible',
+        CONSOLIDATION: 'compatible',
+      },
+      clock: world.clock,
+      write: () => undefined,
+    });
+  }
+
+  /** What the reader has, and files of their own. Containers do not run here: pods are named instead of their logs. */
+  const own = (command: string): string =>
+    command
+      .replace('CLUSTER_NAME=my-cluster', 'CLUSTER_NAME=local')
+      .replace(/^kubectl logs (.*) --tail=-1$/, 'kubectl get pods --output=name $1')
+      .replace(/\b(before|now|values)\.(yaml|txt)/g, `${folder}/$1.$2`);
+
+  /** What happens in the cluster when a command has been typed. */
+  async function follow(command: string): Promise<void> {
+    if (/^kubectl scale .*--replicas 0$/.test(command)) await operator?.stop();
+    if (/^helm get values/.test(command)) await withoutImage(join(folder, 'values.yaml'));
+    if (/^helm (?:rollback|upgrade .*packing=compatible)/.test(command)) await start();
+  }
+
+  const uids = async () => (await world.kube.client.list(NODE_CLAIM)).items.map(({ metadata }) => metadata.uid).sort();
+
+  it('keeps every node, there and back', async () => {
+    const before = await uids();
+    expect(before.length).toBeGreaterThan(0);
+    const exports: string[] = [];
+    const output = new Map<string, string>();
+    for (const command of commands) {
+      if (command.startsWith('export ')) exports.push(own(command));
+      output.set(command, await shell([...exports, own(command)].join('\n')));
+      await follow(command);
+    }
+    const of = (start: string): readonly string[] =>
+      [...output].filter(([command]) => command.startsWith(start)).map(([, text]) => text);
+    expect(of('npx karpenter doctor')[0]).toMatch(/^0 errors, /m);
+    expect(of('kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,UID').at(-1)).toBe('');
+    expect(of("kubectl get nodeclaims -o custom-columns='NAME")).toEqual([
+      expect.stringMatching(/^NAME +DRIFTED\n(?:\S+ +<none>\n)+$/),
+    ]);
+    expect(await uids()).toEqual(before);
+    for (const claim of (await world.kube.client.list(NODE_CLAIM)).items) expect(isTrue(claim, 'Ready')).toBe(true);
+    const image = await shell("kubectl get deployment karpenter -n kube-system -o jsonpath='{..image}'");
+    expect(image).toMatch(/^public\.ecr\.aws\/karpenter\/controller:1\.14\.1/);
+  }, 600_000);
+});
+
+/** As the document tells the reader to. */
+async function withoutImage(file: string): Promise<void> {
+  const { controller: { image: _, ...controller } = {}, ...values } = parse(await readFile(file, 'utf8')) as {
+    readonly controller?: { readonly image?: unknown };
+  };
+  await writeFile(file, stringify({ ...values, controller }));
+}

@@ -1,0 +1,36 @@
+/**
+ * Plays many random clusters: `npm run test:differential -- --count 2000 --seed 1`. Prints each disagreement with the seed
+ * that makes it again, and ends with how many agreed.
+ */
+import { parseArgs } from 'node:util';
+import { randomCluster } from './clusters.ts';
+import { Differential } from './differential.ts';
+
+const { values } = parseArgs({
+  options: { count: { type: 'string', default: '100' }, seed: { type: 'string', default: '1' } },
+});
+const [count, first] = [Number(values.count), Number(values.seed)];
+const startedMs = performance.now();
+let agreed = 0;
+let differential = await Differential.start();
+for (let seed = first; seed < first + count; seed++) {
+  try {
+    const differences = await differential.play(randomCluster(seed));
+    if (differences.length === 0) agreed++;
+    else process.stdout.write(`seed ${seed} disagrees:\n${differences.map((text) => `  ${text}\n`).join('')}`);
+  } catch (error) {
+    process.stdout.write(`seed ${seed} fails: ${(error as Error).message}\n`);
+    await differential.stop();
+    differential = await Differential.start();
+  }
+  const played = seed - first + 1;
+  if (played % 50 === 0) process.stdout.write(`${agreed} of ${played} agree, ${seconds()} s\n`);
+}
+await differential.stop();
+process.stdout.write(`compared since the world was last started: ${JSON.stringify(differential.compared)}\n`);
+process.stdout.write(`${agreed} of ${count} clusters agree, seeds ${first} to ${first + count - 1}, ${seconds()} s\n`);
+process.exitCode = agreed === count ? 0 : 1;
+
+function seconds(): number {
+  return Math.round((performance.now() - startedMs) / 1000);
+}

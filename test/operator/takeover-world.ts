@@ -1,0 +1,395 @@
+/**
+ * A cluster that Karpenter 1.14.1 has run for a while, in the local world: what it was recorded to ask of AWS is asked again,
+ * and what it was recorded to write into the cluster is written again. Nothing here is made by the operator's own code.
+ */
+import { CreateFleetCommand, CreateLaunchTemplateCommand, CreateTagsCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { AddRoleToInstanceProfileCommand, CreateInstanceProfileCommand, IAMClient } from '@aws-sdk/client-iam';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
+import type { Node, Pod } from '../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import type { AwsOptions, LocalAws } from '../../src/local/aws/server.ts';
+import type { Json } from '../unit/aws/support/json.ts';
+import { recordings } from '../unit/aws/support/recordings.ts';
+import type { Scenario, ScenarioOptions } from './harness.ts';
+
+const { world: recordedWorld, ...cases } = recordings();
+export const CLUSTER: string = recordedWorld.cluster.name;
+/** The CA bundle takes part in the hashes of EC2NodeClasses. */
+const CA: string = recordedWorld.cluster.caBundleBase64;
+
+/** What takes time to replay is the node, not the case: these differ in what a takeover may get wrong. */
+const REPLAYED = [
+  'al2-shell',
+  'al2023-arm64',
+  'al2023-nodeconfig',
+  'bdm-snapshot-rootvolume',
+  'bottlerocket-toml',
+  'connection-tracking',
+  'custom-taints',
+  'expire-never',
+  'gpu-nvidia-al2023',
+  'instance-profile',
+  'kubelet-all-al2',
+  'metadata-all',
+  'network-interfaces-single',
+  'placement-cluster',
+  'pool-labels-taints',
+  'pool-startuptaints-al2',
+  'raid0-al2023',
+  'reserved',
+  'spot-only',
+  'tags',
+  'tenancy-dedicated',
+  'weight',
+] as const;
+
+export const takenOver: Readonly<Record<string, Json>> = Object.fromEntries(
+  REPLAYED.map((name) => [name, cases[name]]),
+);
+
+/**
+ * Hashes were recorded under another CA bundle than the one that stands in the recordings. A hash is an exclusive or of those
+ * of its parts, so this, which is the same for all, makes them the hashes under the other bundle.
+ */
+const CA_SHIFT = 13_728_408_170_730_661_446n;
+const HASH = 'karpenter.k8s.aws/ec2nodeclass-hash';
+
+/** Metadata with the hash that it has in this cluster. */
+export const rehashed = <T extends { readonly annotations: Readonly<Record<string, string>> }>(metadata: T): T => ({
+  ...metadata,
+  annotations: { ...metadata.annotations, [HASH]: String(BigInt(metadata.annotations[HASH] ?? '') ^ CA_SHIFT) },
+});
+
+/** In a time that a real installation would have; nothing depends on it. */
+const SINCE = '2026-08-01T12:00:00Z';
+
+/** As a decimal of 64 bits, as the hash in the names that Karpenter gives; any number will do. */
+const number64 = (at: number, kind: number): string =>
+  String(14_000_000_000_000_000_000n + BigInt(at * 1_000_003 + kind));
+
+/** The options of a scenario that takes place in the recorded account. */
+export function recordedAccount(more: ScenarioOptions = {}): ScenarioOptions {
+  return {
+    operator: false,
+    clusterName: CLUSTER,
+    region: recordedWorld.region,
+    aws: {
+      account: 'empty',
+      publicImages: false,
+      accountId: recordedWorld.account,
+      kubernetesVersion: recordedWorld.kubernetesVersion,
+      zones: recordedWorld.zones,
+      catalogue: catalogue(),
+    },
+    ...more,
+    env: {
+      CLUSTER_CA_BUNDLE: CA,
+      EKS_CONTROL_PLANE: 'true',
+      PACKING: 'compatible',
+      CONSOLIDATION: 'compatible',
+      ...more.env,
+    },
+  };
+}
+
+function catalogue(): NonNullable<AwsOptions['catalogue']> {
+  const { instanceTypes, offerings, onDemandPrices } = recordedWorld;
+  const factors: Readonly<Record<string, number>> = { 'us-east-1a': 0.4, 'us-east-1b': 0.41, 'us-east-1c': 0.42 };
+  return {
+    types: Object.values(instanceTypes),
+    zonesOf: (type) => offerings[type] ?? [],
+    onDemandUsd: (type) => onDemandPrices[type],
+    spotUsd: (type, zone) => {
+      const factor = factors[zone];
+      return factor === undefined ? undefined : onDemandPrices[type] * factor;
+    },
+  };
+}
+
+/** The account as it was before any node. */
+export function seedAccount({ seed }: LocalAws): void {
+  const { vpc, subnets, securityGroups, images, ssmParameters, roles, instanceProfiles, cluster } = recordedWorld;
+  seed.vpc({ id: vpc });
+  for (const { id, zone, cidr, mapPublicIpOnLaunch, tags } of subnets)
+    seed.subnet({ id, zone, cidr, public: mapPublicIpOnLaunch, tags, vpcId: vpc });
+  for (const { id, name, tags } of securityGroups) seed.securityGroup({ id, name, tags, vpcId: vpc });
+  for (const image of images)
+    seed.image({
+      ...image,
+      platform: /Windows/.test(image.name) ? 'windows' : 'linux',
+      // The volume of Bottlerocket's system is small.
+      ...(/bottlerocket/.test(image.name) ? { rootSizeGiB: 2 } : {}),
+    });
+  for (const [name, value] of Object.entries<string>(ssmParameters)) seed.parameter(name, value);
+  for (const role of roles) seed.role(role);
+  seed.role('AWSServiceRoleForEC2Spot', '/aws-service-role/spot.amazonaws.com/');
+  for (const { name, role } of instanceProfiles) seed.instanceProfile({ name, role });
+  for (const each of recordedWorld.capacityReservations)
+    seed.capacityReservation({
+      id: each.capacityReservationId,
+      instanceType: each.instanceType,
+      zone: each.availabilityZone,
+      total: each.totalInstanceCount,
+      available: each.availableInstanceCount,
+      matchCriteria: each.instanceMatchCriteria,
+      ownerId: each.ownerId,
+      tags: each.tags,
+    });
+  for (const { groupName, groupId, strategy, partitionCount } of recordedWorld.placementGroups)
+    seed.placementGroup({ name: groupName, id: groupId, strategy, partitions: partitionCount });
+  seed.cluster({
+    name: CLUSTER,
+    version: recordedWorld.kubernetesVersion,
+    serviceIpv4Cidr: cluster.describeCluster.kubernetesNetworkConfig.serviceIpv4Cidr,
+  });
+  seed.queue(CLUSTER);
+}
+
+/** Names and ids that recordings leave open. */
+interface Given {
+  readonly profile: string;
+  readonly claim: string;
+  readonly template: (recordedName: string) => string;
+  readonly endpoint: string;
+}
+
+/** A node of the recording, as it stands in the cluster. */
+export interface TakenNode {
+  readonly pool: string;
+  readonly claim: NodeClaim;
+  readonly node: Node;
+}
+
+/** Lets the cluster be what Karpenter left. Answers its nodes, by name of the case. */
+export async function leaveBehind(scenario: Scenario): Promise<ReadonlyMap<string, TakenNode>> {
+  const { aws } = scenario.world;
+  seedAccount(aws);
+  const ec2 = new EC2Client({});
+  const iam = new IAMClient({});
+  try {
+    const left = new Map<string, Left>();
+    for (const [at, [name, recorded]] of Object.entries(takenOver).entries()) {
+      const profile =
+        recorded.nodeClass.status.instanceProfile === 'live_INSTANCE-PROFILE'
+          ? `${CLUSTER}_${number64(at, 1)}`
+          : recorded.nodeClass.status.instanceProfile;
+      const given: Given = {
+        profile,
+        claim: `${recorded.nodeClaims[0].metadata.labels['karpenter.sh/nodepool']}-x${at.toString(36).padStart(4, 'k')}`,
+        template: (recordedName) => `karpenter.k8s.aws/${number64(at, 10 + Number(recordedName.split('-').at(-1)))}`,
+        endpoint: scenario.world.kube.url,
+      };
+      left.set(name, await replayCase(scenario, { ec2, iam }, recorded, given));
+    }
+    const nodes = await scenario.until('nodes of all instances', async () => {
+      const found = (await scenario.kube.list(NODE)).items;
+      const ready = (id: string) =>
+        found.find(
+          ({ spec, status }) =>
+            spec?.providerID === id &&
+            status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'),
+        );
+      const each = [...left].map(([name, { providerId }]) => [name, ready(providerId)] as const);
+      return each.every(([, node]) => node !== undefined) && new Map(each as [string, Node][]);
+    });
+    const taken = new Map<string, TakenNode>();
+    for (const [name, { recorded, claim }] of left) {
+      const node = nodes.get(name) as Node;
+      taken.set(name, await settle(scenario, recorded, claim, node));
+      await tagInstance(ec2, recorded, claim, node);
+    }
+    aws.calls.clear();
+    return taken;
+  } finally {
+    ec2.destroy();
+    iam.destroy();
+  }
+}
+
+interface Left {
+  readonly recorded: Json;
+  readonly claim: NodeClaim;
+  readonly providerId: string;
+}
+
+interface Accounts {
+  readonly ec2: EC2Client;
+  readonly iam: IAMClient;
+}
+
+/** From the EC2NodeClass to the NodeClaim, without its status. */
+async function replayCase(
+  { kube, world }: Scenario,
+  { ec2, iam }: Accounts,
+  recorded: Json,
+  given: Given,
+): Promise<Left> {
+  const { nodeClass, nodePools } = recorded.manifests;
+  const metadata = rehashed<Json & { annotations: Record<string, string> }>(recorded.nodeClaims[0].metadata);
+  const createdClass = await kube.create(EC2_NODE_CLASS, {
+    ...nodeClass,
+    metadata: { ...nodeClass.metadata, ...rehashed(recorded.nodeClass.metadata) },
+  });
+  for (const { action, input } of recorded.instanceProfiles) {
+    const named = { ...input, InstanceProfileName: given.profile };
+    if (action === 'AddRoleToInstanceProfile') await iam.send(new AddRoleToInstanceProfileCommand(named));
+    else {
+      const Path = input.Path.replace('NODECLASS-UID', createdClass.metadata.uid);
+      await iam.send(new CreateInstanceProfileCommand({ ...named, Path }));
+    }
+  }
+  const conditions = stamped(recorded.nodeClass.status.conditions);
+  await kube.patch(
+    EC2_NODE_CLASS,
+    createdClass.metadata,
+    { status: { ...recorded.nodeClass.status, instanceProfile: given.profile, conditions } },
+    { subresource: 'status' },
+  );
+
+  const hash = Object.fromEntries(
+    Object.entries(metadata.annotations as Record<string, string>).filter(([key]) =>
+      key.startsWith('karpenter.sh/nodepool-hash'),
+    ),
+  );
+  let owner: Json = {};
+  for (const pool of nodePools) {
+    // Recorded is the hash of the NodePool that the claim is of; another one's is its own matter.
+    const isOwner = pool.metadata.name === metadata.labels['karpenter.sh/nodepool'];
+    const annotations = isOwner ? hash : {};
+    const created = await kube.create(NODE_POOL, { ...pool, metadata: { ...pool.metadata, annotations } });
+    if (isOwner) owner = created;
+    await kube.patch(NODE_POOL, created.metadata, { status: poolStatus() }, { subresource: 'status' });
+  }
+
+  const providerId = await launch(ec2, recorded, given);
+  const { uid, name } = owner.metadata;
+  const claim = await kube.create(NODE_CLAIM, {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: {
+      ...metadata,
+      name: given.claim,
+      annotations: { ...metadata.annotations, 'karpenter.k8s.aws/instance-profile-name': given.profile },
+      ownerReferences: [{ apiVersion: 'karpenter.sh/v1', kind: 'NodePool', name, uid, blockOwnerDeletion: true }],
+    },
+    spec: recorded.nodeClaims[0].spec,
+  });
+  void world;
+  return { recorded, claim, providerId };
+}
+
+const stamped = (conditions: readonly Json[]): Json[] =>
+  conditions.map((condition) => ({ ...condition, lastTransitionTime: SINCE, observedGeneration: 1 }));
+
+const isTrue = (type: string): Json => ({ type, status: 'True', reason: type, message: '' });
+
+const poolStatus = (): Json => ({
+  nodeClassObservedGeneration: 1,
+  conditions: stamped([
+    isTrue('NodeClassReady'),
+    isTrue('ValidationSucceeded'),
+    isTrue('NodeRegistrationHealthy'),
+    isTrue('Ready'),
+  ]),
+});
+
+/** Buys the instance as it was bought. Answers its provider id. */
+async function launch(ec2: EC2Client, recorded: Json, given: Given): Promise<string> {
+  const [answer] = recorded.ec2Answer;
+  const templateOf = (name: string): Json =>
+    recorded.launchTemplates.find((each: Json) => each.LaunchTemplateName === name);
+  const { LaunchTemplateData: data, ...template } = templateOf(answer.LaunchTemplateName);
+  const text: string = data.UserData.text.replaceAll(recordedWorld.cluster.endpoint, given.endpoint);
+  await ec2.send(
+    new CreateLaunchTemplateCommand({
+      ...template,
+      LaunchTemplateName: given.template(template.LaunchTemplateName),
+      LaunchTemplateData: {
+        ...data,
+        UserData: Buffer.from(text).toString('base64'),
+        IamInstanceProfile: { Name: given.profile },
+      },
+    }),
+  );
+  const [fleet] = recorded.fleets;
+  const config = fleet.LaunchTemplateConfigs.flatMap(({ LaunchTemplateSpecification: of, Overrides }: Json) =>
+    Overrides.filter(
+      (each: Json) =>
+        of.LaunchTemplateName === answer.LaunchTemplateName &&
+        each.InstanceType === answer.InstanceType &&
+        each.SubnetId === answer.SubnetId,
+    ).map((override: Json) => ({
+      LaunchTemplateSpecification: { ...of, LaunchTemplateName: given.template(of.LaunchTemplateName) },
+      Overrides: [override],
+    })),
+  );
+  const { Instances: [bought] = [], Errors } = await ec2.send(
+    new CreateFleetCommand({ ...fleet, LaunchTemplateConfigs: config }),
+  );
+  const [id] = bought?.InstanceIds ?? [];
+  if (id === undefined) throw new Error(`${recorded.name}: ${JSON.stringify(Errors)}`);
+  return `aws:///${answer.AvailabilityZone}/${id}`;
+}
+
+const UNREGISTERED = 'karpenter.sh/unregistered';
+
+/** Registered and initialized, by what Karpenter does then to the Node and writes into the NodeClaim. */
+async function settle({ kube }: Scenario, recorded: Json, claim: NodeClaim, node: Node): Promise<TakenNode> {
+  const { uid, name } = claim.metadata;
+  const { spec } = claim;
+  const startup = new Set((spec.startupTaints ?? []).map(({ key }) => key));
+  const has = (key: string, effect: string | undefined) =>
+    node.spec?.taints?.some((taint) => taint.key === key && taint.effect === effect) ?? false;
+  const missing = (spec.taints ?? []).filter(({ key, effect }) => !has(key, effect));
+  const taints = [...(node.spec?.taints ?? []), ...missing].filter(
+    ({ key }) => key !== UNREGISTERED && !startup.has(key),
+  );
+  const marks = { 'karpenter.sh/registered': 'true', 'karpenter.sh/initialized': 'true' };
+  const settled = await kube.patch(NODE, node.metadata, {
+    metadata: {
+      labels: { ...claim.metadata.labels, ...marks },
+      annotations: claim.metadata.annotations,
+      finalizers: ['karpenter.sh/termination'],
+      ownerReferences: [{ apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name, uid, blockOwnerDeletion: true }],
+    },
+    spec: { taints },
+  });
+  const status = {
+    ...recorded.nodeClaims[0].status,
+    providerID: node.spec?.providerID,
+    nodeName: node.metadata.name,
+    lastPodEventTime: SINCE,
+    conditions: stamped(['ConsistentStateFound', 'Launched', 'Registered', 'Initialized', 'Ready'].map(isTrue)),
+  };
+  const written = await kube.patch(NODE_CLAIM, claim.metadata, { status }, { subresource: 'status' });
+  const [pod] = recorded.manifests.pods;
+  const running = podOf(pod, `${recorded.name}-runs`, {});
+  await kube.create(POD, { ...running, spec: { ...running.spec, nodeName: node.metadata.name } });
+  return { pool: claim.metadata.labels?.['karpenter.sh/nodepool'] ?? '', claim: written, node: settled };
+}
+
+const tagInstance = async (ec2: EC2Client, recorded: Json, claim: NodeClaim, node: Node): Promise<void> => {
+  const id = node.spec?.providerID?.split('/').at(-1) ?? '';
+  for (const { Tags } of recorded.createTags)
+    await ec2.send(
+      new CreateTagsCommand({
+        Resources: [id],
+        Tags: Tags.map(({ Key, Value }: Json) => ({
+          Key,
+          Value: Key === 'Name' ? node.metadata.name : Key === 'karpenter.sh/nodeclaim' ? claim.metadata.name : Value,
+        })),
+      }),
+    );
+};
+
+/** The pod of a case under another name; with other requests, if any are given. */
+export function podOf(pod: Json, name: string, requests: Readonly<Record<string, string>>): Pod {
+  const [container] = pod.spec.containers;
+  const asked = { ...container.resources.requests, ...requests };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...pod.metadata, name, labels: { app: name } },
+    spec: { ...pod.spec, containers: [{ ...container, resources: { ...container.resources, requests: asked } }] },
+  };
+}

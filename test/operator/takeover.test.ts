@@ -1,0 +1,190 @@
+/** A cluster that Karpenter 1.14.1 has run changes hands: its nodes stay as they are, whatever fails at that moment. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { getCondition, isTrue } from '../../src/api/conditions.ts';
+import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../src/api/kinds.ts';
+import type { Node, ObjectMeta } from '../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import type { FaultRule } from '../../src/local/aws/types.ts';
+import { type Scenario, startScenario } from './harness.ts';
+import { leaveBehind, podOf, recordedAccount, type TakenNode, takenOver } from './takeover-world.ts';
+
+const MINUTE = 60_000;
+
+let scenario: Scenario;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+/** Calls by which the operator looks around. */
+const READS = [
+  'DescribeCapacityReservations',
+  'DescribeCluster',
+  'DescribeImages',
+  'DescribeInstanceStatus',
+  'DescribeInstances',
+  'DescribeInstanceTypeOfferings',
+  'DescribeInstanceTypes',
+  'DescribeLaunchTemplates',
+  'DescribePlacementGroups',
+  'DescribeSecurityGroups',
+  'DescribeSpotPriceHistory',
+  'DescribeSubnets',
+  'GetInstanceProfile',
+  'GetParameter',
+  'GetProducts',
+  'GetQueueUrl',
+  'ListInstanceProfiles',
+  'ReceiveMessage',
+];
+/** Calls by which an EC2NodeClass is validated; but for the template they are dry runs. */
+const VALIDATION = ['CreateFleet', 'CreateLaunchTemplate', 'DeleteLaunchTemplate', 'RunInstances'];
+
+/** What an operator may not do to nodes that it takes over, and to what they were made with. */
+const FORBIDDEN = [
+  'AddRoleToInstanceProfile',
+  'CreateInstanceProfile',
+  'CreateTags',
+  'DeleteInstanceProfile',
+  'DeleteTags',
+  'RemoveRoleFromInstanceProfile',
+  'TagInstanceProfile',
+  'TerminateInstances',
+];
+
+const HASH = 'karpenter.k8s.aws/ec2nodeclass-hash';
+const HASH_VERSION = `${HASH}-version`;
+
+/** A small pod for each node, which fits beside the one that runs there. */
+const addPods = async (): Promise<void> => {
+  for (const [name, { manifests }] of Object.entries(takenOver)) {
+    const [pod] = manifests.pods;
+    const [container] = pod.spec.containers;
+    const small = { ...container, resources: { requests: { cpu: '10m', memory: '16Mi' } } };
+    await scenario.kube.create(POD, podOf({ ...pod, spec: { ...pod.spec, containers: [small] } }, `${name}-waits`, {}));
+  }
+};
+
+/** As the kubelet does with a container that exits. Answers how often it exited. */
+async function startUntilUp(): Promise<number> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      await scenario.startOperator();
+      return failures;
+    } catch (error) {
+      if (failures > 20) throw error;
+      await scenario.pass(10_000);
+    }
+  }
+}
+
+const instanceState = () =>
+  scenario.world.aws.instances.list().map(({ id, state, tags, imageId }) => ({ id, state, tags, imageId }));
+
+/** What may not change of an object. */
+const kept = ({ uid, labels, finalizers, ownerReferences, deletionTimestamp }: ObjectMeta) => ({
+  uid,
+  labels,
+  finalizers,
+  ownerReferences,
+  deletionTimestamp,
+});
+
+const keptClaim = ({ metadata, spec, status }: NodeClaim) => {
+  const { lastPodEventTime: _, conditions: __, ...rest } = status ?? {};
+  return { ...kept(metadata), spec, status: rest, generation: metadata.generation };
+};
+
+const keptNode = ({ metadata, spec }: Node) => ({ ...kept(metadata), annotations: metadata.annotations, spec });
+
+/**
+ * 1.14.1 writes v5 hashes. Those of v6 are the same unless the EC2NodeClass has kubelet settings; then claims that are not
+ * drifted take over the new one.
+ */
+async function annotationsAfter({ metadata, spec }: NodeClaim): Promise<unknown> {
+  const nodeClass = await scenario.kube.find(EC2_NODE_CLASS, { name: spec.nodeClassRef.name });
+  const hash = nodeClass?.metadata.annotations?.[HASH];
+  if (nodeClass?.spec.kubelet === undefined) expect(hash).toBe(metadata.annotations?.[HASH]);
+  return { ...metadata.annotations, [HASH]: hash, [HASH_VERSION]: 'v6' };
+}
+
+/** @param instances as they were */
+async function expectUntouched(left: ReadonlyMap<string, TakenNode>, instances: unknown): Promise<void> {
+  const { aws } = scenario.world;
+  for (const action of FORBIDDEN) expect({ action, calls: aws.calls.recorded(action) }).toEqual({ action, calls: [] });
+  for (const action of ['CreateFleet', 'RunInstances'])
+    expect(aws.calls.recorded(action).filter(({ input }) => input.DryRun !== true)).toEqual([]);
+  expect(instanceState()).toEqual(instances);
+
+  const claims = new Map((await scenario.claims()).map((claim) => [claim.metadata.name, claim]));
+  const nodes = new Map((await scenario.nodes()).map((node) => [node.metadata.name, node]));
+  expect([...claims.keys()].sort()).toEqual([...left.values()].map(({ claim }) => claim.metadata.name).sort());
+  expect(nodes.size).toBe(left.size);
+  for (const { claim, node } of left.values()) {
+    const now = claims.get(claim.metadata.name) as NodeClaim;
+    expect(keptClaim(now)).toEqual(keptClaim(claim));
+    expect(getCondition(now, 'Drifted')).toBeUndefined();
+    expect(isTrue(now, 'Ready')).toBe(true);
+    expect(now.metadata.annotations).toEqual(await annotationsAfter(claim));
+    expect(keptNode(nodes.get(node.metadata.name) as Node)).toEqual(keptNode(node));
+  }
+}
+
+describe('a cluster that is taken over', () => {
+  const calm: readonly FaultRule[] = [];
+  const once = (action: string): FaultRule => ({
+    kind: 'error',
+    action,
+    code: 'UnauthorizedOperation',
+    status: 403,
+    times: 1,
+  });
+  /** More often than the SDK tries. */
+  const often = (action: string): FaultRule => ({
+    kind: 'error',
+    action,
+    code: 'InternalError',
+    status: 500,
+    times: 5,
+  });
+
+  it.each<[string, readonly FaultRule[]]>([
+    ['with a cold cache', calm],
+    ['while AWS refuses each call once', [...READS, ...VALIDATION].map(once)],
+    ['while AWS fails each call for a while', [...READS, ...VALIDATION].map(often)],
+  ])(
+    'keeps its nodes for an hour, %s',
+    async (_, faults) => {
+      scenario = await startScenario(recordedAccount());
+      const left = await leaveBehind(scenario);
+      const { aws } = scenario.world;
+      const before = instanceState();
+      for (const fault of faults) aws.faults.add(fault);
+      await addPods();
+      await startUntilUp();
+      await scenario.pass(15 * MINUTE, 120);
+      // Once more, when everything is known and may only be refreshed. A refused dry run is remembered for half an hour.
+      for (const fault of faults) aws.faults.add(fault);
+      await scenario.pass(50 * MINUTE, 120);
+
+      await expectUntouched(left, before);
+      for (const name of left.keys()) {
+        const [pod] = await scenario.pods(`${name}-waits`);
+        expect([pod?.status?.phase, pod?.spec.nodeName]).toEqual(['Running', left.get(name)?.node.metadata.name]);
+      }
+      const pools = (await scenario.kube.list(NODE_POOL)).items;
+      for (const object of [...pools, ...(await scenario.kube.list(EC2_NODE_CLASS)).items])
+        expect([object.metadata.name, getCondition(object, 'Ready')?.status]).toEqual([object.metadata.name, 'True']);
+
+      // That nothing drifted means something: what is changed now does, and nothing else.
+      await scenario.kube.patch(EC2_NODE_CLASS, { name: 'tags' }, { spec: { tags: { changed: 'yes' } } });
+      const changed = left.get('tags')?.claim.metadata.name;
+      const drifted = async () => (await scenario.claims()).filter((claim) => isTrue(claim, 'Drifted'));
+      const found = await scenario.until('drift', async () => {
+        const claims = await drifted();
+        return claims.length > 0 && claims.map(({ metadata }) => metadata.name);
+      });
+      expect(found).toEqual([changed]);
+    },
+    600_000,
+  );
+});

@@ -1,0 +1,113 @@
+/** What the doctor says of NodePools that cannot buy anything. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
+import type { Condition } from '../../../../src/api/kubernetes.ts';
+import type { NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { CLUSTER, type Examined, examinedWorld } from './support.ts';
+
+let examined: Examined;
+beforeAll(async () => {
+  examined = await examinedWorld();
+  await examined.world.kube.client.create(EC2_NODE_CLASS, nodeClassOf(CLUSTER));
+});
+afterAll(() => examined.stop());
+afterEach(() => examined.world.kube.client.delete(NODE_POOL, { name: 'default' }));
+
+const make = (pool: NodePool) => examined.world.kube.client.create(NODE_POOL, pool);
+const only = (key: string, ...values: string[]): NodeClaimRequirement => ({ key, operator: 'In', values });
+const found = () => examined.findings('NodePool default');
+
+describe('of a NodePool', () => {
+  it('that is sound it says how many instance types it can buy', async () => {
+    await make(nodePoolOf(only('karpenter.k8s.aws/instance-family', 'm5')));
+    expect(await found()).toEqual([
+      {
+        level: 'ok',
+        subject: 'NodePool default',
+        message: expect.stringMatching(/^uses EC2NodeClass default and can buy \d instance types$/),
+      },
+    ]);
+  });
+
+  it.each<[string, NodeClaimRequirement[], RegExp]>([
+    [
+      'names no instance type',
+      [only('karpenter.k8s.aws/instance-family', 'typo'), only('kubernetes.io/arch', 'amd64')],
+      /^can buy nothing: its requirements leave no instance type; without karpenter\.k8s\.aws\/instance-family In \[typo\] some would be left$/,
+    ],
+    [
+      'names a zone where its EC2NodeClass has no subnet',
+      [only('topology.kubernetes.io/zone', 'us-west-2z')],
+      /^can buy nothing: /,
+    ],
+    [
+      'demands more families than there are',
+      [{ ...only('karpenter.k8s.aws/instance-family', 'm5', 'c5', 'typo'), minValues: 3 }],
+      /^can buy nothing: minValues of karpenter\.k8s\.aws\/instance-family are more than what is left$/,
+    ],
+  ])('that %s it says so', async (_, requirements, message) => {
+    await make(nodePoolOf(...requirements));
+    expect(await found()).toMatchObject([
+      { level: 'error', message: expect.stringMatching(message), fix: expect.stringContaining('requirements') },
+    ]);
+  });
+
+  it('whose budget has a schedule that cannot be read it says so', async () => {
+    const pool = nodePoolOf();
+    const budgets = [{ nodes: '0', schedule: '0 25 * * *', duration: '8h' }];
+    await make({ ...pool, spec: { ...pool.spec, disruption: { consolidateAfter: '0s', budgets } } });
+    expect(await found()).toMatchObject([
+      { level: 'error', message: expect.stringMatching(/invalid cron schedule "0 25 \* \* \*".*budgets\[0\]/) },
+    ]);
+  });
+
+  it('that is not Ready it says why', async () => {
+    const { metadata } = await make(nodePoolOf());
+    const condition = (type: string, reason: string, message: string): Condition => ({
+      type,
+      status: 'False',
+      reason,
+      message,
+      lastTransitionTime: '2026-08-01T00:00:00Z',
+      observedGeneration: 1,
+    });
+    const conditions = [
+      condition('NodeClassReady', 'UnhealthyDependents', 'AMIsReady=False (AMINotFound: no image)'),
+      condition('Ready', 'UnhealthyDependents', 'NodeClassReady=False'),
+    ];
+    await examined.world.kube.client.patch(NODE_POOL, metadata, { status: { conditions } }, { subresource: 'status' });
+    expect(await found()).toMatchObject([
+      {
+        level: 'error',
+        message: 'is not ready: NodeClassReady: UnhealthyDependents: AMIsReady=False (AMINotFound: no image)',
+      },
+    ]);
+  });
+
+  it('that has reached its limits it says which', async () => {
+    const pool = nodePoolOf();
+    const { metadata } = await make({ ...pool, spec: { ...pool.spec, limits: { cpu: '10', memory: '100Gi' } } });
+    const status = { resources: { cpu: '12', memory: '20Gi' } };
+    await examined.world.kube.client.patch(NODE_POOL, metadata, { status }, { subresource: 'status' });
+    expect(await found()).toMatchObject([
+      { level: 'ok' },
+      { level: 'warning', message: 'has reached its limits: cpu 12 of 10' },
+    ]);
+  });
+
+  it('whose offerings cannot be looked up it does not say that all is well', async () => {
+    examined.world.aws.faults.add({
+      kind: 'error',
+      action: 'DescribeInstanceTypeOfferings',
+      code: 'UnauthorizedOperation',
+      status: 403,
+    });
+    await make(nodePoolOf());
+    expect(await found()).toMatchObject([
+      { level: 'warning', message: expect.stringMatching(/^what it can buy is not known: .*UnauthorizedOperation/) },
+    ]);
+    examined.world.aws.faults.clear();
+  });
+});

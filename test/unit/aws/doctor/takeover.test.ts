@@ -1,0 +1,193 @@
+/** What the doctor says of a cluster that Karpenter runs. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DEPLOYMENT, EC2_NODE_CLASS, LEASE, NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import type { Condition, Node, Workload } from '../../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { CLUSTER, type Examined, examinedWorld } from './support.ts';
+
+let examined: Examined;
+beforeEach(async () => {
+  examined = await examinedWorld();
+});
+afterEach(() => examined.stop());
+
+const kube = () => examined.world.kube.client;
+
+/** As Karpenter's chart installs it. */
+const karpenter = (tag: string, namespace = 'kube-system', replicas = 2): Workload => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'karpenter', namespace, labels: { 'app.kubernetes.io/name': 'karpenter' } },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: namespace } },
+    template: {
+      metadata: { labels: { app: namespace } },
+      spec: {
+        containers: [
+          { name: 'controller', image: `public.ecr.aws/karpenter/controller:${tag}@sha256:${'0'.repeat(64)}` },
+        ],
+      },
+    },
+  },
+});
+
+/** The hash that Karpenter 1.14.1 gives the NodePool of `nodePoolOf`, whose template has Karpenter's defaults alone. */
+const POOL_HASH = '6821555240594823858';
+
+const annotations = {
+  'karpenter.sh/nodepool-hash': POOL_HASH,
+  'karpenter.sh/nodepool-hash-version': 'v3',
+  'karpenter.k8s.aws/ec2nodeclass-hash': '1',
+  'karpenter.k8s.aws/ec2nodeclass-hash-version': 'v5',
+};
+const isTrue = (type: string): Condition => ({
+  type,
+  status: 'True',
+  reason: type,
+  message: '',
+  lastTransitionTime: '2026-08-01T00:00:00Z',
+  observedGeneration: 1,
+});
+
+async function claim(name: string, more: object = {}, conditions: readonly string[] = ['Initialized']): Promise<void> {
+  const made = await kube().create(NODE_CLAIM, {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name, annotations, labels: { 'karpenter.sh/nodepool': 'default' }, ...more },
+    spec: { nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' }, requirements: [] },
+  } as NodeClaim);
+  const status = { conditions: conditions.map(isTrue) };
+  await kube().patch(NODE_CLAIM, made.metadata, { status }, { subresource: 'status' });
+}
+
+const pool = async (hash: string): Promise<void> => {
+  await kube().create(EC2_NODE_CLASS, nodeClassOf(CLUSTER));
+  const made = nodePoolOf();
+  await kube().create(NODE_POOL, {
+    ...made,
+    metadata: { ...made.metadata, annotations: { ...annotations, 'karpenter.sh/nodepool-hash': hash } },
+  });
+};
+
+const node = (name: string, more: Partial<Node['metadata']> = {}, taints: string[] = []) =>
+  kube().create(NODE, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, ...more },
+    spec: { taints: taints.map((key) => ({ key, effect: 'NoSchedule' as const })) },
+  });
+
+describe('the version of Karpenter', () => {
+  it.each([
+    ['1.14.1', 'ok', 'is of version 1.14.1, whose nodes can be taken over'],
+    ['1.1.0', 'ok', 'is of version 1.1.0, whose nodes can be taken over'],
+    ['1.0.8', 'error', 'is of version 1.0.8, whose objects may be of beta or alpha APIs'],
+    ['v0.33.2', 'error', 'is of version v0.33.2, whose objects may be of beta or alpha APIs'],
+    ['1.20.0', 'warning', 'is of version 1.20.0, later than 1.14, up to which takeovers are known to keep nodes'],
+    ['latest', 'warning', 'its version is not known: "latest"'],
+  ])('%s is %s', async (tag, level, message) => {
+    await kube().create(DEPLOYMENT, karpenter(tag));
+    expect(await examined.findings('Karpenter kube-system/karpenter')).toMatchObject([{ level, message }]);
+  });
+
+  it('is nothing to say of a cluster without it and without nodes', async () => {
+    expect(await examined.findings('takeover')).toEqual([]);
+  });
+});
+
+describe('a cluster in order', () => {
+  it('can be taken over', async () => {
+    await kube().create(DEPLOYMENT, karpenter('1.14.1'));
+    await pool(POOL_HASH);
+    await claim('default-a');
+    expect(await examined.findings('takeover')).toEqual([
+      { level: 'ok', subject: 'takeover', message: '1 NodeClaims of 1 NodePools can be taken over as they are' },
+    ]);
+    expect(await examined.findings('installation')).toEqual([]);
+  });
+});
+
+describe('two controllers', () => {
+  it('in two namespaces are wrong, one of which is scaled to 0 is not', async () => {
+    await kube().create(DEPLOYMENT, karpenter('1.14.1'));
+    await kube().create(DEPLOYMENT, karpenter('1.14.1', 'default'));
+    expect(await examined.findings('takeover')).toMatchObject([
+      {
+        level: 'error',
+        message: 'two controllers run, each under a Lease of its own: default/karpenter, kube-system/karpenter',
+      },
+    ]);
+    await kube().patch(DEPLOYMENT, { name: 'karpenter', namespace: 'default' }, { spec: { replicas: 0 } });
+    expect(await examined.findings('takeover')).toMatchObject([{ level: 'ok' }]);
+  });
+
+  it('that lead are wrong; a Lease that was given up or has run out is held by nobody', async () => {
+    await kube().create(DEPLOYMENT, karpenter('1.14.1'));
+    const lease = (namespace: string, holderIdentity: string, ageMs: number) =>
+      kube().create(LEASE, {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name: 'karpenter-leader-election', namespace },
+        spec: {
+          holderIdentity,
+          leaseDurationSeconds: 15,
+          renewTime: new Date(Date.now() - ageMs).toISOString().replace('Z', '000Z'),
+        },
+      });
+    await lease('kube-system', 'karpenter-6f9d8c7b5-x2x4z_0f1e', 1_000);
+    await lease('kube-public', 'gone', 60_000);
+    expect(await examined.findings('Lease')).toMatchObject([
+      {
+        level: 'ok',
+        message: 'held: kube-system/karpenter-leader-election by karpenter-6f9d8c7b5-x2x4z_0f1e',
+      },
+    ]);
+    await lease('default', 'karpenter-7b_2', 1_000);
+    expect(await examined.findings('takeover')).toMatchObject([
+      { level: 'error', message: expect.stringMatching(/^two controllers lead: default\/.*, kube-system\//) },
+    ]);
+  });
+});
+
+describe('what would not be taken over as it is', () => {
+  it('is named', async () => {
+    await pool('7');
+    await claim('default-a', { annotations: {} });
+    await claim('default-b', {}, ['Initialized', 'Drifted']);
+    await claim('default-c', {}, []);
+    await claim('default-d', {
+      annotations: { ...annotations, 'compatibility.karpenter.sh/v1beta1-kubelet-conversion': '{}' },
+    });
+    await node('n1', {}, ['karpenter.sh/disruption']);
+    await node('n2', { labels: { 'karpenter.sh/provisioner-name': 'old' } });
+    await node('n3', {}, ['karpenter.sh/disrupted']);
+    expect((await examined.findings('NodeClaims')).map(({ message }) => message)).toEqual([
+      'default-a carry no hash of their NodePool or EC2NodeClass: edits of these do not show as drift',
+      'default-b are drifted already: they are replaced, whoever is in charge',
+      'default-c are not initialized yet',
+    ]);
+    expect(await examined.findings('NodeClaim default-d')).toMatchObject([
+      { level: 'warning', fix: expect.stringContaining('spec.kubelet') },
+    ]);
+    expect((await examined.findings('Nodes')).map(({ message }) => message)).toEqual([
+      'n3 are tainted for a disruption that has not begun',
+      'n1 carry the taint karpenter.sh/disruption of beta versions, which nobody removes',
+      'n2 belong to Provisioners of alpha versions: nobody gives them back',
+    ]);
+    expect((await examined.findings('NodePool default')).map(({ message }) => message)).toContain(
+      'its hash annotation is not that of its spec: once a controller sees the edit, its nodes drift',
+    );
+  });
+
+  it('is a CRD whose objects are stored or converted otherwise', async () => {
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.karpenter.sh';
+    const patch = (body: unknown, part = '') =>
+      kube().raw('PATCH', `${path}${part}`, body, 'application/merge-patch+json');
+    await patch({ status: { storedVersions: ['v1beta1', 'v1'] } }, '/status');
+    expect(await examined.findings('CRD nodepools.karpenter.sh')).toMatchObject([
+      { level: 'error', message: expect.stringMatching(/^objects may be stored as v1beta1,/) },
+    ]);
+  });
+});

@@ -1,0 +1,98 @@
+/** Prices and availability of offerings, shown as soon as a NodePool can use them. */
+import { describe, expect, it } from '@jest/globals';
+import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { awsMetrics } from '../../../../src/aws/metrics.ts';
+import { offeringMetrics } from '../../../../src/aws/offerings/metrics.ts';
+import type { CloudProvider } from '../../../../src/cloud/provider.ts';
+import { runControllers } from '../../../../src/kube/runtime.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { instanceType } from '../../engine/build.ts';
+import { handFed, recordingLog } from '../../kube/fakes.ts';
+import { virtualClock } from '../../virtualclock.ts';
+
+const PRICE = 'karpenter_cloudprovider_instance_type_offering_price_estimate{instance_type=';
+
+let version = 0;
+
+/** With this state of its condition Ready. */
+const withReady = <T extends KubeObject>(object: T, status: 'True' | 'False'): T => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion: String(++version) },
+  status: { conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', reason: status }] },
+});
+
+function running() {
+  const clock = virtualClock();
+  const { informers, store } = handFed();
+  const { log } = recordingLog();
+  const metrics = createMetrics();
+  const asked: string[] = [];
+  // Each NodePool has one instance type, of its own name.
+  const provider = {
+    instanceTypes: async ({ metadata }: NodePool) => {
+      asked.push(metadata.name);
+      return [instanceType(metadata.name)];
+    },
+  } as unknown as CloudProvider;
+  const pricing = { estimated: new Set<string>() };
+  const controllers = [
+    offeringMetrics({ informers, provider, metrics: awsMetrics(metrics), pricing, withReserved: false }),
+  ];
+  const stop = new AbortController();
+  runControllers({ controllers, informers, clock, log, metrics, signal: stop.signal });
+  const put = (name: string, status: 'True' | 'False'): void =>
+    store(NODE_POOL).put(withReady({ ...nodePoolOf(), metadata: { name } }, status));
+  const putClass = (status: 'True' | 'False'): void =>
+    store(EC2_NODE_CLASS).put(withReady(nodeClassOf('test'), status));
+  return { clock, asked, estimated: pricing.estimated, put, putClass, text: () => metrics.text() };
+}
+
+describe('offering metrics', () => {
+  it('show the offerings of a NodePool at once when its NodeClass becomes ready', async () => {
+    const world = running();
+    world.putClass('False');
+    world.put('first', 'False');
+    await world.clock.settle();
+    expect(await world.text()).not.toContain(PRICE);
+
+    world.putClass('True');
+    await world.clock.settle();
+    expect(await world.text()).toContain(`${PRICE}"first"`);
+  });
+
+  it('show those of a NodePool that comes later when it becomes ready, and look again every minute', async () => {
+    const world = running();
+    world.putClass('True');
+    world.put('first', 'True');
+    await world.clock.settle();
+    world.put('later', 'False');
+    await world.clock.settle();
+    expect(await world.text()).not.toContain(`${PRICE}"later"`);
+
+    world.put('later', 'True');
+    await world.clock.settle();
+    expect(await world.text()).toContain(`${PRICE}"later"`);
+    const before = world.asked.length;
+    world.put('later', 'True');
+    await world.clock.settle();
+    expect(world.asked).toHaveLength(before);
+    await world.clock.advance(61_000);
+    expect(world.asked).toHaveLength(before + 2);
+  });
+
+  it('mark the types whose price is an estimate, for as long as it is one', async () => {
+    const world = running();
+    world.estimated.add('m8azn.large');
+    world.putClass('True');
+    world.put('first', 'True');
+    await world.clock.settle();
+    const marked = 'karpenter_cloudprovider_instance_type_price_estimated{instance_type="m8azn.large"} 1';
+    expect(await world.text()).toContain(marked);
+    world.estimated.clear();
+    await world.clock.advance(61_000);
+    expect(await world.text()).not.toContain(marked);
+  });
+});

@@ -1,0 +1,187 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseManifests } from '../../../../src/cli/objects/read.ts';
+import { type World, worldOf } from '../../../../src/cli/objects/snapshot.ts';
+
+const worldIn = (...texts: readonly string[]): World =>
+  worldOf(parseManifests(texts.join('\n---\n'), 'test.yaml'), { instanceTypes: () => [], nowMs: 0 });
+
+interface Parts {
+  readonly name?: string;
+  /** Text of `metadata` besides the name. */
+  readonly metadata?: string;
+  readonly spec?: string;
+  readonly template?: string;
+  readonly status?: string;
+  readonly kind?: string;
+  readonly requirements?: string;
+}
+const STORED = ', resourceVersion: "7"';
+
+const nodePool = ({
+  name = 'p',
+  metadata = '',
+  spec = '',
+  status = '{}',
+  kind = 'EC2NodeClass',
+  ...rest
+}: Parts = {}) => `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: ${name}${metadata}}
+spec:
+  ${spec}
+  template:
+    spec: {requirements: [${rest.requirements ?? ''}], nodeClassRef: {group: karpenter.k8s.aws, kind: ${kind}, name: c}}
+status: ${status}
+`;
+const nodeClass = (status: string, metadata = STORED): string => `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: c${metadata}}
+spec: {role: r}
+status: ${status}
+`;
+const NO_PROFILE =
+  '{conditions: [{type: Ready, status: "False", message: InstanceProfileReady=False}, ' +
+  '{type: InstanceProfileReady, status: "False", message: \'Instance profile "nodes.local" not found\'}]}';
+const SUBNETS = 'subnets: [{id: s, zone: us-west-2a}]';
+const READY = `{${SUBNETS}, conditions: [{type: Ready, status: "True"}]}`;
+const idle = ({ snapshot }: World): unknown => snapshot.idlePools;
+const active = ({ snapshot }: World): readonly string[] =>
+  snapshot.pools.map(({ nodePool: { metadata } }) => metadata.name);
+
+describe('kinds behind feature gates', () => {
+  const overlay = `
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: o}
+spec: {requirements: [], price: "0.5"}
+`;
+  const types = [
+    {
+      name: 't',
+      requirements: [],
+      capacity: {},
+      overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+      offerings: [{ requirements: [], usdPerHour: 1, available: true }],
+    },
+  ];
+  const priced = (featureGates?: Readonly<Record<string, boolean>>) => {
+    const manifests = parseManifests([nodePool(), overlay].join('---'), 'test.yaml');
+    const options = { instanceTypes: () => types, nowMs: 0, ...(featureGates && { featureGates }) };
+    const { snapshot, notes } = worldOf(manifests, options);
+    return { usd: snapshot.pools[0]?.instanceTypes[0]?.offerings[0]?.usdPerHour, notes };
+  };
+
+  it('count as the gates say, and with a note when nothing is said of them', () => {
+    expect(priced({ NodeOverlay: true })).toEqual({ usd: 0.5, notes: [] });
+    expect(priced({ NodeOverlay: false })).toEqual({ usd: 1, notes: [] });
+    expect(priced()).toEqual({
+      usd: 0.5,
+      notes: [
+        'NodeOverlays count here, but the operator reads them only with the feature gate NodeOverlay, which is closed by default; say --feature-gates NodeOverlay=true or NodeOverlay=false, as it is there',
+      ],
+    });
+  });
+});
+
+describe('NodePools among manifests', () => {
+  it.each([
+    {
+      when: 'its NodeClass is not Ready',
+      world: [nodePool(), nodeClass(NO_PROFILE)],
+      says: 'EC2NodeClass c: Instance profile "nodes.local" not found',
+    },
+    {
+      when: 'its NodeClass was not looked at yet',
+      world: [nodePool(), nodeClass('{}')],
+      says: 'EC2NodeClass c: Node Class Readiness Unknown',
+    },
+    {
+      when: 'its NodeClass is going',
+      world: [nodePool(), nodeClass(READY, `${STORED}, deletionTimestamp: "2026-01-01T00:00:00Z"`)],
+      says: 'EC2NodeClass c: NodeClass is Terminating',
+    },
+    {
+      when: 'the dump has NodeClasses, but not its own',
+      world: [nodePool(), nodeClass(READY).replace('{name: c,', '{name: other,')],
+      says: 'EC2NodeClass c: NodeClass not found on cluster',
+    },
+    {
+      when: 'the dump has no NodeClasses, and the NodePool says that there is none',
+      world: [
+        nodePool({
+          metadata: STORED,
+          status:
+            '{conditions: [{type: NodeClassReady, status: "False", reason: NodeClassNotFound, message: NodeClass not found on cluster, lastTransitionTime: "2026-01-01T00:00:00Z"}]}',
+        }),
+      ],
+      says: 'EC2NodeClass c: NodeClass not found on cluster',
+    },
+    {
+      when: 'it is invalid in a way that the API server does not see',
+      world: [nodePool({ requirements: '{key: kubernetes.io/arch, operator: In, values: ["a b"]}' }), nodeClass(READY)],
+      says: /^invalid value/,
+    },
+  ])('are not Ready when $when', ({ world, says }) => {
+    const found = worldIn(...world);
+    expect(active(found)).toEqual([]);
+    expect(idle(found)).toEqual([
+      {
+        nodePool: 'p',
+        misfit: { code: 'not-ready', text: typeof says === 'string' ? says : expect.stringMatching(says) },
+      },
+    ]);
+    // its nodes may still be disrupted
+    expect(found.allPools).toHaveLength(1);
+  });
+
+  it.each([
+    ['whose NodeClass is Ready', [nodePool(), nodeClass(READY)]],
+    ['of one who has no cluster yet', [nodePool()]],
+    ['with a NodeClass of one who has no cluster yet', [nodePool(), nodeClass('{}', '')]],
+  ])('%s buy nodes', (_, world) => {
+    const found = worldIn(...world);
+    expect(active(found)).toEqual(['p']);
+    expect(idle(found)).toBeUndefined();
+    expect(found.unknown).toEqual([]);
+  });
+
+  it('of a cluster with a NodeClass that is only thought of say that it is taken as Ready', () => {
+    const found = worldIn(nodePool({ metadata: STORED }), nodeClass('{}', ''));
+    expect(active(found)).toEqual(['p']);
+    expect(found.unknown).toEqual([
+      'EC2NodeClass c: it has no status; it is taken as Ready, with subnets in every zone',
+    ]);
+  });
+
+  it('that are static or going have a row as well', () => {
+    const found = worldIn(
+      nodePool({ name: 'fixed', spec: 'replicas: 2' }),
+      nodePool({ name: 'going', metadata: ', deletionTimestamp: "2026-01-01T00:00:00Z"' }),
+      nodePool({ name: 'last' }),
+    );
+    expect(active(found)).toEqual(['last']);
+    expect(idle(found)).toMatchObject([
+      { nodePool: 'fixed', misfit: { code: 'static' } },
+      { nodePool: 'going', misfit: { code: 'deleting' } },
+    ]);
+  });
+
+  it('that are of another provider are left out', () => {
+    const { allPools, notes } = worldIn(nodePool({ kind: 'AzureNodeClass' }));
+    expect(allPools).toEqual([]);
+    expect(notes).toEqual([
+      'test.yaml, document 1, NodePool p: spec.template.spec.nodeClassRef names a AzureNodeClass of karpenter.k8s.aws, not an EC2NodeClass of karpenter.k8s.aws; the operator ignores it, and so it is left out here',
+    ]);
+  });
+
+  it('that no API server of today accepts are left out of a dump, and refused as a manifest', () => {
+    const wrong = { name: 'old', spec: 'weight: 101' };
+    const found = worldIn(nodePool(), nodePool({ ...wrong, metadata: STORED }));
+    expect(active(found)).toEqual(['p']);
+    expect(found.notes).toEqual([expect.stringMatching(/NodePool old: spec\.weight: .*; it is left out$/)]);
+    expect(idle(found)).toMatchObject([{ nodePool: 'old', misfit: { code: 'unreadable' } }]);
+    expect(() => worldIn(nodePool(), nodePool(wrong))).toThrow('NodePool old: spec.weight');
+  });
+});

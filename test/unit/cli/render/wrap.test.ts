@@ -1,0 +1,96 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { screen } from '../../../../src/cli/demo/screen.ts';
+import { advice } from '../../../../src/cli/local.ts';
+import { printAs } from '../../../../src/cli/render/output.ts';
+import { simulationText } from '../../../../src/cli/render/simulation.ts';
+import { table } from '../../../../src/cli/render/table.ts';
+import { indented, wrapped } from '../../../../src/cli/render/wrap.ts';
+
+const NODE = 'ip-10-0-0-101.us-west-2.compute.internal';
+const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length));
+
+describe('lines for a terminal', () => {
+  it.each([
+    { text: 'short enough', width: 12, lines: ['short enough'] },
+    { text: 'broken at blanks only', width: 12, lines: ['broken at', 'blanks only'] },
+    {
+      text: `the node ${NODE} stays`,
+      width: 20,
+      lines: ['the node ip-10-0-0-', '101.us-west-2.', 'compute.internal', 'stays'],
+    },
+    { text: 'abcdefghij', width: 4, lines: ['abcd', 'efgh', 'ij'] },
+    { text: 'two  blanks stay between the columns', width: 20, lines: ['two  blanks stay', 'between the columns'] },
+  ])('of $width columns: $text', ({ text, width, lines }) => {
+    expect(wrapped(text, width)).toEqual(lines);
+  });
+
+  it('go on under their beginning', () => {
+    expect(indented('because  of this and of that', ' '.repeat(9), 30)).toBe('because  of this and\n         of that');
+  });
+});
+
+describe('tables', () => {
+  const rows = [
+    ['a', 'default', 'a reason of many words that goes on and on, far beyond the edge of a narrow terminal'],
+    [NODE, 'default', 'short'],
+  ];
+  const headings = ['NODE', 'NODEPOOL', 'BECAUSE'];
+
+  it('fit the terminal, and lose nothing of what they hold', () => {
+    const text = table(headings, rows, 80);
+    expect(widest(text)).toBeLessThanOrEqual(80);
+    for (const piece of rows.flat().join(' ').split(/[ .]/)) expect(text).toContain(piece);
+  });
+
+  it('have a line for each row in a pipe', () => {
+    expect(table(headings, rows, Number.POSITIVE_INFINITY).split('\n')).toHaveLength(3);
+  });
+});
+
+describe('what people read at 80 columns', () => {
+  it('of the local world is no wider', () => {
+    const world = { kube: { url: 'http://127.0.0.1:65535' }, aws: { url: 'http://127.0.0.1:65535' } };
+    expect(widest(advice(world as never))).toBeLessThanOrEqual(80);
+  });
+
+  it('of the demo breaks between words', () => {
+    const written: string[] = [];
+    const output = { write: (text: string) => written.push(text), columns: 80 };
+    screen(output, () => 1234).line(`aws         ${'several words of a long line '.repeat(6)}`);
+    screen(output, () => 0).plain(
+      'a plain line of the demo that says more than fits on one line of a terminal of 80 columns',
+    );
+    const text = written.join('');
+    expect(widest(text)).toBeLessThanOrEqual(80);
+    expect(text).toMatch(/^ {2}1\.2s {2}aws {9}several words .*\n {20}\w/);
+  });
+});
+
+describe('pods that are refused for one reason', () => {
+  const reason = (cpu: string): string =>
+    `no instance type has enough resources, requirements=a In [b], resources={"cpu":"${cpu}"}; NodePool z takes no part (static): it is`;
+
+  it('share a line, whatever each asks for', () => {
+    const text = simulationText({
+      nodeClaims: [],
+      existingNodes: [],
+      unschedulable: { 'default/a': reason('40'), 'default/b': reason('50'), 'default/c': 'another reason' },
+      totalPrice: 0,
+    });
+    expect(text).toContain(
+      `  default/a and 1 other, in the words for default/a: ${reason('40')}\n  default/c: another reason`,
+    );
+    expect(text).not.toContain('"50"');
+  });
+});
+
+describe('YAML', () => {
+  it('repeats what is there twice, in place of anchors', async () => {
+    const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const shared = { name: 'x' };
+    await printAs('yaml', [shared, shared], String);
+    const text = written.mock.calls.map(([chunk]) => String(chunk)).join('');
+    written.mockRestore();
+    expect(text).toBe('- name: x\n- name: x\n');
+  });
+});

@@ -1,0 +1,162 @@
+/** What is delivered, file by file: the image's bundle, and the npm package, which runs where nothing else is installed. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const PARTS = 'bin build.ts charts crds examples src package.json tsconfig.json README.md LICENSE .npmrc'.split(' ');
+const LIMIT_MS = 240_000;
+
+interface Packed {
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+}
+
+describe('what is delivered', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'karpenter-package-'));
+  const checkout = join(folder, 'checkout');
+  const empty = join(folder, 'empty');
+  let packed: Packed;
+
+  const { NODE_OPTIONS: _, ...rest } = process.env;
+  const env = { ...rest, PATH: `${join(ROOT, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
+  const npm = (cwd: string, ...args: readonly string[]): string =>
+    execFileSync('npm', args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+  beforeAll(() => {
+    mkdirSync(checkout);
+    mkdirSync(empty);
+    for (const part of PARTS) cpSync(join(ROOT, part), join(checkout, part), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
+    npm(checkout, 'run', 'build');
+    // What `npm pack --dry-run --json` lists, and the tarball; the scripts of the package would build once more.
+    [packed] = JSON.parse(npm(checkout, 'pack', '--ignore-scripts', '--json')) as [Packed];
+    npm(empty, 'install', '--offline', '--no-package-lock', join(checkout, packed.filename));
+  }, LIMIT_MS);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const filesOf = (path: string): readonly string[] => readdirSync(join(checkout, path));
+  /** The own sources in the bundles of a folder. */
+  const sourcesIn = (path: string): readonly string[] =>
+    filesOf(path)
+      .filter((name) => name.endsWith('.map'))
+      .flatMap(
+        (name) => (JSON.parse(readFileSync(join(checkout, path, name), 'utf8')) as { sources: string[] }).sources,
+      )
+      .flatMap((source) => /(?:^|\/)(src\/.*)$/.exec(source)?.[1] ?? []);
+
+  it('the image holds the bundle of the operator, and of its own files nothing else', () => {
+    const stages = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split(/^FROM /m);
+    const copied = [...(stages.at(-1) ?? '').matchAll(/^(?:COPY|ADD) (.*)$/gm)].map(([, what]) => what);
+    expect(copied).toEqual([
+      '--from=build /src/dist/operator /app',
+      '--from=build --chown=65532:65532 /compiled /app/compiled',
+    ]);
+    expect(filesOf('dist/operator')).toEqual(expect.arrayContaining(['main.js', 'engine-worker.js']));
+    expect(filesOf('dist/operator')).not.toContain('cli.js');
+    expect(filesOf('dist/operator').filter((name) => !/\.js(\.map|\.LEGAL\.txt)?$/.test(name))).toEqual([]);
+  });
+
+  it('the bundle of the operator has neither the local world nor the command line in it', () => {
+    const sources = sourcesIn('dist/operator');
+    expect(sources).toEqual(
+      expect.arrayContaining(['src/main.ts', 'src/engine/solve.ts', 'src/engine-worker/worker.ts']),
+    );
+    expect(sources.filter((source) => /^src\/(local|cli)\b/.test(source))).toEqual([]);
+    expect(sourcesIn('dist/cli')).toContain('src/local/world.ts');
+  });
+
+  it('the npm package holds bundles, manifests and charts, but no sources and no source maps', () => {
+    const paths = packed.files.map(({ path }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining([
+        'bin/karpenter.js',
+        'dist/cli/cli.js',
+        'dist/cli/engine-worker.js',
+        'dist/operator/main.js',
+        'dist/operator/engine-worker.js',
+        'charts/karpenter/Chart.yaml',
+        'charts/karpenter-crd/Chart.yaml',
+        'crds/karpenter.sh_nodepools.yaml',
+        'examples/nodepool.yaml',
+        'LICENSE',
+        'README.md',
+        'package.json',
+      ]),
+    );
+    expect(
+      paths.filter((path) => !/^((bin|dist|charts|crds|examples)\/|LICENSE$|README\.md$|package\.json$)/.test(path)),
+    ).toEqual([]);
+    expect(paths.filter((path) => /\.(ts|map)$/.test(path))).toEqual([]);
+  });
+
+  it('the npm package needs no other', () => {
+    const installed = readdirSync(join(empty, 'node_modules')).filter((name) => !name.startsWith('.'));
+    expect(installed).toEqual(['karpenter-ts']);
+  });
+
+  const karpenter = (node: string, ...args: readonly string[]): ReturnType<typeof spawnSync> =>
+    spawnSync(node, [join(empty, 'node_modules/.bin/karpenter'), ...args], {
+      cwd: empty,
+      encoding: 'utf8',
+      env: { PATH: '' },
+    });
+
+  it('the command line of the npm package runs', () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect(karpenter(process.execPath, '--version')).toMatchObject({ status: 0, stdout: `${version}\n` });
+    const examples = join(empty, 'node_modules/karpenter-ts/examples');
+    const simulated = karpenter(process.execPath, 'simulate', '-f', examples, '-o', 'json');
+    expect({ status: simulated.status, stderr: simulated.stderr }).toMatchObject({ status: 0 });
+    expect(JSON.parse(String(simulated.stdout))).toHaveProperty('nodeClaims');
+  });
+
+  describe('on an old Node.js', () => {
+    const shim = join(folder, 'old.mjs');
+    beforeAll(() =>
+      writeFileSync(
+        shim,
+        "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } });",
+      ),
+    );
+    const onOldNode = (...args: readonly string[]): ReturnType<typeof spawnSync> =>
+      spawnSync(process.execPath, ['--import', shim, join(empty, 'node_modules/.bin/karpenter'), ...args], {
+        cwd: empty,
+        encoding: 'utf8',
+        env: { PATH: '' },
+      });
+
+    it('says in one line what to do', () => {
+      expect(onOldNode('--version')).toMatchObject({
+        status: 1,
+        stdout: '',
+        stderr: expect.stringMatching(
+          /^karpenter needs Node\.js .*, this is 20\.1\.0: run "npm install node@24" .*\n$/,
+        ),
+      });
+    });
+
+    it('runs on the one that was installed beside it, and answers its exit code', () => {
+      const beside = join(empty, 'node_modules/node');
+      symlinkSync(join(ROOT, 'node_modules/node'), beside);
+      try {
+        expect(onOldNode('--version')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+        expect(onOldNode('no-such-verb')).toMatchObject({ status: 2 });
+      } finally {
+        unlinkSync(beside);
+      }
+    });
+  });
+});

@@ -1,0 +1,357 @@
+/** Actions by which people and their tests change an account, called with the unmodified SDK. */
+import {
+  CancelCapacityReservationCommand,
+  CopyImageCommand,
+  CreateCapacityReservationCommand,
+  CreatePlacementGroupCommand,
+  CreateSecurityGroupCommand,
+  CreateTagsCommand,
+  DeletePlacementGroupCommand,
+  DeleteSecurityGroupCommand,
+  DescribeCapacityReservationsCommand,
+  DescribeImagesCommand,
+  DescribeInstanceAttributeCommand,
+  DescribeInstancesCommand,
+  DescribeNetworkInterfacesCommand,
+  DescribePlacementGroupsCommand,
+  DescribeSecurityGroupsCommand,
+  DescribeSpotInstanceRequestsCommand,
+  DescribeSubnetsCommand,
+  DescribeVolumesCommand,
+  DisableImageDeprecationCommand,
+  EnableImageDeprecationCommand,
+  type Instance,
+  ModifySubnetAttributeCommand,
+  RunInstancesCommand,
+  type RunInstancesCommandInput,
+  StopInstancesCommand,
+} from '@aws-sdk/client-ec2';
+import {
+  AttachRolePolicyCommand,
+  CreateRoleCommand,
+  DeleteRoleCommand,
+  DeleteRolePolicyCommand,
+  DetachRolePolicyCommand,
+  GetRolePolicyCommand,
+  IAMClient,
+  ListAttachedRolePoliciesCommand,
+  ListRolePoliciesCommand,
+  ListRolesCommand,
+  PutRolePolicyCommand,
+} from '@aws-sdk/client-iam';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { codeOf, type Fixture, startFixture } from './fixture.ts';
+
+let fixture: Fixture;
+beforeEach(async () => {
+  fixture = await startFixture();
+});
+afterEach(() => fixture.close());
+
+/** A running machine. */
+async function run(more: Partial<RunInstancesCommandInput> = {}): Promise<Instance> {
+  const { Instances } = await fixture.ec2.send(
+    new RunInstancesCommand({
+      ImageId: fixture.imageId,
+      InstanceType: 'm5.large',
+      MinCount: 1,
+      MaxCount: 1,
+      ...(more.NetworkInterfaces ? {} : { SubnetId: fixture.subnets[0]?.SubnetId }),
+      ...more,
+    }),
+  );
+  await fixture.clock.advance(10_000);
+  return describeOne(Instances?.[0]?.InstanceId);
+}
+
+async function describeOne(id = ''): Promise<Instance> {
+  const { Reservations } = await fixture.ec2.send(new DescribeInstancesCommand({ InstanceIds: [id] }));
+  return Reservations?.[0]?.Instances?.[0] as Instance;
+}
+
+describe('capacity reservations', () => {
+  const create = () =>
+    fixture.ec2.send(
+      new CreateCapacityReservationCommand({
+        InstanceType: 'm5.large',
+        InstancePlatform: 'Linux/UNIX',
+        AvailabilityZone: 'us-west-2a',
+        InstanceCount: 2,
+        InstanceMatchCriteria: 'targeted',
+        TagSpecifications: [{ ResourceType: 'capacity-reservation', Tags: [{ Key: 'team', Value: 'a' }] }],
+      }),
+    );
+
+  it('are made, used, and cancelled, and then their instances are on-demand ones', async () => {
+    const { CapacityReservation: made } = await create();
+    const id = made?.CapacityReservationId as string;
+    expect(made).toMatchObject({
+      State: 'active',
+      TotalInstanceCount: 2,
+      AvailableInstanceCount: 2,
+      InstanceMatchCriteria: 'targeted',
+      EndDateType: 'unlimited',
+      Tags: [{ Key: 'team', Value: 'a' }],
+    });
+    const target = { CapacityReservationTarget: { CapacityReservationId: id } };
+    const instance = await run({ CapacityReservationSpecification: target });
+    expect(instance.CapacityReservationId).toBe(id);
+    const local = fixture.aws.instances.get(instance.InstanceId as string);
+    expect(local?.capacityType).toBe('reserved');
+
+    const cancel = new CancelCapacityReservationCommand({ CapacityReservationId: id });
+    expect((await fixture.ec2.send(cancel)).Return).toBe(true);
+    const { CapacityReservations } = await fixture.ec2.send(
+      new DescribeCapacityReservationsCommand({ CapacityReservationIds: [id] }),
+    );
+    expect(CapacityReservations).toMatchObject([{ State: 'cancelled', AvailableInstanceCount: 0 }]);
+    const after = await describeOne(instance.InstanceId);
+    expect([after.State?.Name, after.CapacityReservationId]).toEqual(['running', undefined]);
+    expect([local?.capacityType, local?.capacityReservationId]).toEqual(['on-demand', undefined]);
+    expect(await codeOf(fixture.ec2.send(cancel))).toBe('InvalidState');
+  });
+
+  it.each([
+    ['an unknown type', { InstanceType: 'm5.enormous' }, 'InvalidParameterValue'],
+    ['an unknown zone', { AvailabilityZone: 'us-west-2z' }, 'InvalidParameterValue'],
+    ['no instance', { InstanceCount: 0 }, 'InvalidParameterValue'],
+    ['a dry run', { DryRun: true }, 'DryRunOperation'],
+  ])('are refused for %s', async (_, more, code) => {
+    const base = { InstanceType: 'm5.large', AvailabilityZone: 'us-west-2a', InstanceCount: 1 };
+    const input = { ...base, InstancePlatform: 'Linux/UNIX' as const, ...more };
+    expect(await codeOf(fixture.ec2.send(new CreateCapacityReservationCommand(input)))).toBe(code);
+  });
+
+  it('that are not there cannot be cancelled', async () => {
+    const cancel = new CancelCapacityReservationCommand({ CapacityReservationId: 'cr-0123' });
+    expect(await codeOf(fixture.ec2.send(cancel))).toBe('InvalidCapacityReservationId.NotFound');
+  });
+});
+
+describe('placement groups', () => {
+  it('are made, and deleted when no machine is in them', async () => {
+    const { PlacementGroup: made } = await fixture.ec2.send(
+      new CreatePlacementGroupCommand({ GroupName: 'close', Strategy: 'cluster' }),
+    );
+    expect(made).toMatchObject({ GroupName: 'close', Strategy: 'cluster', State: 'available' });
+    const again = new CreatePlacementGroupCommand({ GroupName: 'close', Strategy: 'spread' });
+    expect(await codeOf(fixture.ec2.send(again))).toBe('InvalidPlacementGroup.Duplicate');
+    const { InstanceId: id } = await run({ Placement: { GroupName: 'close' } });
+    const remove = new DeletePlacementGroupCommand({ GroupName: 'close' });
+    expect(await codeOf(fixture.ec2.send(remove))).toBe('InvalidPlacementGroup.InUse');
+    fixture.aws.faults.terminate(id as string);
+    await fixture.clock.advance(60_000);
+    await fixture.ec2.send(remove);
+    expect((await fixture.ec2.send(new DescribePlacementGroupsCommand({}))).PlacementGroups).toEqual([]);
+    expect(await codeOf(fixture.ec2.send(remove))).toBe('InvalidPlacementGroup.Unknown');
+  });
+
+  it('have as many partitions as asked for', async () => {
+    const { PlacementGroup: made } = await fixture.ec2.send(
+      new CreatePlacementGroupCommand({ GroupName: 'apart', Strategy: 'partition', PartitionCount: 5 }),
+    );
+    expect(made?.PartitionCount).toBe(5);
+    const input = { GroupName: 'wrong', Strategy: 'spread' as const, PartitionCount: 2 };
+    expect(await codeOf(fixture.ec2.send(new CreatePlacementGroupCommand(input)))).toBe('InvalidParameterValue');
+  });
+});
+
+describe('a machine', () => {
+  it('is stopped, unless it is a spot instance', async () => {
+    const { InstanceId: id = '' } = await run();
+    const { StoppingInstances } = await fixture.ec2.send(new StopInstancesCommand({ InstanceIds: [id] }));
+    expect(StoppingInstances).toMatchObject([
+      { InstanceId: id, CurrentState: { Code: 64, Name: 'stopping' }, PreviousState: { Name: 'running' } },
+    ]);
+    await fixture.clock.advance(60_000);
+    expect((await describeOne(id)).State?.Name).toBe('stopped');
+    const { InstanceId: spot = '' } = await run({ InstanceMarketOptions: { MarketType: 'spot' } });
+    const stop = new StopInstancesCommand({ InstanceIds: [spot] });
+    expect(await codeOf(fixture.ec2.send(stop))).toBe('UnsupportedOperation');
+  });
+
+  it('shows its volumes', async () => {
+    const { InstanceId: id = '' } = await run({
+      BlockDeviceMappings: [
+        {
+          DeviceName: '/dev/xvda',
+          Ebs: { VolumeSize: 30, VolumeType: 'gp3', Iops: 4000, Throughput: 200, Encrypted: true },
+        },
+      ],
+      TagSpecifications: [{ ResourceType: 'volume', Tags: [{ Key: 'team', Value: 'a' }] }],
+    });
+    const { Volumes } = await fixture.ec2.send(
+      new DescribeVolumesCommand({ Filters: [{ Name: 'attachment.instance-id', Values: [id] }] }),
+    );
+    expect(Volumes).toMatchObject([
+      {
+        Size: 30,
+        VolumeType: 'gp3',
+        Iops: 4000,
+        Throughput: 200,
+        Encrypted: true,
+        State: 'in-use',
+        Attachments: [{ InstanceId: id, Device: '/dev/xvda', State: 'attached' }],
+        Tags: [{ Key: 'team', Value: 'a' }],
+      },
+    ]);
+    const named = new DescribeVolumesCommand({ VolumeIds: [Volumes?.[0]?.VolumeId ?? ''] });
+    expect((await fixture.ec2.send(named)).Volumes).toHaveLength(1);
+    const unknown = new DescribeVolumesCommand({ VolumeIds: ['vol-0123'] });
+    expect(await codeOf(fixture.ec2.send(unknown))).toBe('InvalidVolume.NotFound');
+  });
+
+  it('shows its user data', async () => {
+    const UserData = Buffer.from('#!/bin/sh\necho hi').toString('base64');
+    const { InstanceId } = await run({ UserData });
+    const read = (Attribute: 'userData' | 'instanceType') =>
+      fixture.ec2.send(new DescribeInstanceAttributeCommand({ InstanceId, Attribute }));
+    expect((await read('userData')).UserData?.Value).toBe(UserData);
+    expect((await read('instanceType')).InstanceType?.Value).toBe('m5.large');
+    const { InstanceId: bare } = await run();
+    const none = new DescribeInstanceAttributeCommand({ InstanceId: bare, Attribute: 'userData' });
+    expect((await fixture.ec2.send(none)).UserData?.Value).toBeUndefined();
+    const unknown = new DescribeInstanceAttributeCommand({ InstanceId: 'i-0123', Attribute: 'userData' });
+    expect(await codeOf(fixture.ec2.send(unknown))).toBe('InvalidInstanceID.NotFound');
+  });
+
+  it('shows the CPU options and connection tracking of its launch template', async () => {
+    const tracking = { TcpEstablishedTimeout: 100, UdpTimeout: 30 };
+    const template = await fixture.template('tracked', {
+      CpuOptions: { CoreCount: 1, ThreadsPerCore: 1 },
+      NetworkInterfaces: [{ DeviceIndex: 0, ConnectionTrackingSpecification: tracking }],
+    });
+    await fixture.fleet({ template, types: ['m5.large'] });
+    const [machine] = fixture.aws.instances.list();
+    expect((await describeOne(machine?.id)).CpuOptions).toMatchObject({ CoreCount: 1, ThreadsPerCore: 1 });
+    const { NetworkInterfaces } = await fixture.ec2.send(new DescribeNetworkInterfacesCommand({}));
+    expect(NetworkInterfaces).toMatchObject([{ ConnectionTrackingConfiguration: tracking }]);
+  });
+
+  it('has a spot request with tags of its own', async () => {
+    const { InstanceId: id, SpotInstanceRequestId: request = '' } = await run({
+      InstanceMarketOptions: { MarketType: 'spot' },
+      TagSpecifications: [{ ResourceType: 'spot-instances-request', Tags: [{ Key: 'team', Value: 'a' }] }],
+    });
+    await fixture.ec2.send(new CreateTagsCommand({ Resources: [request], Tags: [{ Key: 'cost', Value: 'b' }] }));
+    const find = (Filters: { Name: string; Values: string[] }[]) =>
+      fixture.ec2.send(new DescribeSpotInstanceRequestsCommand({ Filters }));
+    const { SpotInstanceRequests } = await find([{ Name: 'tag:team', Values: ['a'] }]);
+    expect(SpotInstanceRequests).toMatchObject([
+      { SpotInstanceRequestId: request, InstanceId: id, State: 'active', Status: { Code: 'fulfilled' } },
+    ]);
+    expect(SpotInstanceRequests?.[0]?.Tags).toContainEqual({ Key: 'cost', Value: 'b' });
+    fixture.aws.faults.terminate(id as string);
+    expect((await find([{ Name: 'state', Values: ['closed'] }])).SpotInstanceRequests).toHaveLength(1);
+  });
+});
+
+describe('the network', () => {
+  it('gives new machines public addresses when a subnet is told to', async () => {
+    const SubnetId = fixture.subnets[0]?.SubnetId ?? '';
+    expect((await run()).PublicIpAddress).toBeUndefined();
+    const MapPublicIpOnLaunch = { Value: true };
+    await fixture.ec2.send(new ModifySubnetAttributeCommand({ SubnetId, MapPublicIpOnLaunch }));
+    const { Subnets } = await fixture.ec2.send(new DescribeSubnetsCommand({ SubnetIds: [SubnetId] }));
+    expect(Subnets?.[0]?.MapPublicIpOnLaunch).toBe(true);
+    expect((await run()).PublicIpAddress).toBeDefined();
+    const unknown = new ModifySubnetAttributeCommand({ SubnetId: 'subnet-0123', MapPublicIpOnLaunch });
+    expect(await codeOf(fixture.ec2.send(unknown))).toBe('InvalidSubnetID.NotFound');
+  });
+
+  it('has security groups made and deleted, those in use excepted', async () => {
+    const input = { GroupName: 'mine', Description: 'for a test', VpcId: fixture.subnets[0]?.VpcId };
+    const Tags = [{ Key: 'karpenter.sh/discovery', Value: 'demo' }];
+    const { GroupId = '' } = await fixture.ec2.send(
+      new CreateSecurityGroupCommand({ ...input, TagSpecifications: [{ ResourceType: 'security-group', Tags }] }),
+    );
+    expect(await codeOf(fixture.ec2.send(new CreateSecurityGroupCommand(input)))).toBe('InvalidGroup.Duplicate');
+    const found = await fixture.ec2.send(new DescribeSecurityGroupsCommand({ GroupIds: [GroupId] }));
+    expect(found.SecurityGroups).toMatchObject([{ GroupName: 'mine', Description: 'for a test', Tags }]);
+    const { InstanceId } = await run({ SecurityGroupIds: [GroupId] });
+    const remove = new DeleteSecurityGroupCommand({ GroupId });
+    expect(await codeOf(fixture.ec2.send(remove))).toBe('DependencyViolation');
+    fixture.aws.faults.terminate(InstanceId as string);
+    await fixture.clock.advance(60_000);
+    await fixture.ec2.send(remove);
+    expect(await codeOf(fixture.ec2.send(remove))).toBe('InvalidGroup.NotFound');
+  });
+});
+
+describe('images', () => {
+  it('are copied and deprecated', async () => {
+    const { ImageId = '' } = await fixture.ec2.send(
+      new CopyImageCommand({ Name: 'copy', SourceImageId: fixture.imageId, SourceRegion: 'us-west-2' }),
+    );
+    const describeCopy = async () =>
+      (await fixture.ec2.send(new DescribeImagesCommand({ ImageIds: [ImageId] }))).Images;
+    expect(await describeCopy()).toMatchObject([{ Name: 'copy', OwnerId: fixture.aws.accountId, State: 'available' }]);
+    const DeprecateAt = new Date(fixture.clock.now() + 3_600_000);
+    await fixture.ec2.send(new EnableImageDeprecationCommand({ ImageId, DeprecateAt }));
+    const [deprecated] = (await describeCopy()) ?? [];
+    expect(Math.abs(Date.parse(deprecated?.DeprecationTime ?? '') - DeprecateAt.getTime())).toBeLessThanOrEqual(30_000);
+    await fixture.ec2.send(new DisableImageDeprecationCommand({ ImageId }));
+    expect((await describeCopy())?.[0]?.DeprecationTime).toBeUndefined();
+    const past = new EnableImageDeprecationCommand({ ImageId, DeprecateAt: new Date(0) });
+    expect(await codeOf(fixture.ec2.send(past))).toBe('InvalidParameterValue');
+  });
+
+  it('of others cannot be deprecated', async () => {
+    const ImageId = fixture.aws.seed.image({ name: 'theirs', ownerId: '999999999999' });
+    const DeprecateAt = new Date(fixture.clock.now() + 3_600_000);
+    expect(await codeOf(fixture.ec2.send(new EnableImageDeprecationCommand({ ImageId, DeprecateAt })))).toBe(
+      'AuthFailure',
+    );
+  });
+});
+
+describe('IAM roles', () => {
+  let iam: IAMClient;
+  const RoleName = 'operator';
+  beforeEach(async () => {
+    iam = new IAMClient(fixture.config);
+    await iam.send(new CreateRoleCommand({ RoleName, AssumeRolePolicyDocument: '{}' }));
+  });
+  afterEach(() => iam.destroy());
+
+  it('are listed, page by page', async () => {
+    const first = await iam.send(new ListRolesCommand({ MaxItems: 1 }));
+    expect([first.Roles?.length, first.IsTruncated]).toEqual([1, true]);
+    const rest = await iam.send(new ListRolesCommand({ Marker: first.Marker }));
+    expect([...(first.Roles ?? []), ...(rest.Roles ?? [])].map((role) => role.RoleName)).toContain(RoleName);
+    expect((await iam.send(new ListRolesCommand({ PathPrefix: '/none/' }))).Roles).toEqual([]);
+  });
+
+  it('deny actions as long as their policy says so', async () => {
+    const policy = (Effect: string) =>
+      JSON.stringify({
+        Version: '2012-10-17',
+        Statement: [{ Effect, Action: ['ec2:DescribeSubnets'], Resource: '*' }],
+      });
+    const put = (PolicyDocument: string) =>
+      iam.send(new PutRolePolicyCommand({ RoleName, PolicyName: 'deny', PolicyDocument }));
+    const describeSubnets = () => fixture.ec2.send(new DescribeSubnetsCommand({}));
+    await put(policy('Deny'));
+    expect(await codeOf(describeSubnets())).toBe('UnauthorizedOperation');
+    const got = await iam.send(new GetRolePolicyCommand({ RoleName, PolicyName: 'deny' }));
+    expect(decodeURIComponent(got.PolicyDocument ?? '')).toBe(policy('Deny'));
+    expect((await iam.send(new ListRolePoliciesCommand({ RoleName }))).PolicyNames).toEqual(['deny']);
+    await put(policy('Allow'));
+    await describeSubnets();
+    await put(policy('Deny'));
+    await iam.send(new DeleteRolePolicyCommand({ RoleName, PolicyName: 'deny' }));
+    await describeSubnets();
+    expect(await codeOf(put('nonsense'))).toBe('MalformedPolicyDocument');
+  });
+
+  it('have managed policies attached, and go when they have none', async () => {
+    const PolicyArn = 'arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy';
+    await iam.send(new AttachRolePolicyCommand({ RoleName, PolicyArn }));
+    const { AttachedPolicies } = await iam.send(new ListAttachedRolePoliciesCommand({ RoleName }));
+    expect(AttachedPolicies).toEqual([{ PolicyArn, PolicyName: 'AmazonEKSWorkerNodePolicy' }]);
+    expect(await codeOf(iam.send(new DeleteRoleCommand({ RoleName })))).toBe('DeleteConflict');
+    await iam.send(new DetachRolePolicyCommand({ RoleName, PolicyArn }));
+    await iam.send(new DeleteRoleCommand({ RoleName }));
+    expect(await codeOf(iam.send(new ListRolePoliciesCommand({ RoleName })))).toBe('NoSuchEntity');
+  });
+});
