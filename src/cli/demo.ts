@@ -12,6 +12,7 @@ import { type Screen, screen } from './demo/screen.ts';
 import { applyExamples, interruptSpot, type Stage, scaleToZero, scaleUp } from './demo/stages.ts';
 import { summaryLines } from './demo/summary.ts';
 import { watchWorld } from './demo/view.ts';
+import { exportLines } from './local.ts';
 import { machineSpeedOption, machinesAt } from './machines.ts';
 
 interface DemoOptions {
@@ -117,11 +118,14 @@ interface Stay {
   readonly failed: Promise<never>;
 }
 
+/** What kubectl and the aws command need: of the operator's environment the kubeconfig, and all of AWS. */
+export const clientEnvironment = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => name === 'KUBECONFIG' || name.startsWith('AWS_')));
+
 /** Tells how to look around and waits for Ctrl-C. */
 async function stay(output: Screen, { env, metricsPort, signal, failed }: Stay): Promise<void> {
   output.stage('Still running: look around, then press Ctrl-C');
-  for (const name of ['KUBECONFIG', 'AWS_ENDPOINT_URL', 'AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'])
-    output.plain(`export ${name}=${env[name]}`);
+  for (const line of exportLines(clientEnvironment(env))) output.plain(line);
   output.plain('kubectl get nodepools,nodeclaims,nodes,pods');
   output.plain('kubectl scale deployment inflate --replicas=5');
   for (const verb of ['explain node', 'moves', 'offerings'])

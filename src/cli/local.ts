@@ -1,10 +1,8 @@
 /** `karpenter local`: a cluster and an AWS on loopback addresses, until it is interrupted. */
-import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { World } from '../local/world.ts';
+import { writeLocalKubeconfig } from './local-kubeconfig.ts';
 import { machineSpeedOption, machinesAt, positive } from './machines.ts';
-import { messageOf } from './objects/errors.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 
 interface LocalOptions {
@@ -12,7 +10,7 @@ interface LocalOptions {
   readonly machineSpeed: number;
   readonly kubePort?: number;
   readonly awsPort?: number;
-  readonly kubeconfig: string;
+  readonly kubeconfig?: string;
   readonly clusterName: string;
   readonly region?: string;
   readonly systemNodes: number;
@@ -38,7 +36,7 @@ export function localCommand(): Command {
     )
     .option('--kube-port <port>', 'port of the Kubernetes API; any free one by default', whole)
     .option('--aws-port <port>', 'port of the AWS endpoints; any free one by default', whole)
-    .option('--kubeconfig <file>', 'where to write the kubeconfig', 'karpenter-local.kubeconfig')
+    .option('--kubeconfig <file>', 'where to write the kubeconfig; by default karpenter-local.kubeconfig')
     .option('--cluster-name <name>', 'name of the cluster', 'local')
     .option('--region <region>', 'AWS region')
     .option('--system-nodes <count>', "nodes from the start, for the operator's own and other system pods", whole, 1)
@@ -91,17 +89,6 @@ const OUT_OF_STEP =
   'the times in this cluster are not those of an operator started by npm start, which waits and counts in real time; ' +
   'for fast machines in real time use --machine-speed';
 
-async function write(kubeconfig: string, text: string): Promise<void> {
-  try {
-    await writeFile(kubeconfig, text, { mode: 0o600 });
-  } catch (error) {
-    throw new Error(
-      `the kubeconfig cannot be written to ${kubeconfig} (${messageOf(error)}); name a file in a folder that is there with --kubeconfig`,
-      { cause: error },
-    );
-  }
-}
-
 async function local(options: LocalOptions): Promise<void> {
   const ended = new Promise<void>((end) => {
     process.once('SIGINT', end).once('SIGTERM', end);
@@ -119,8 +106,7 @@ async function local(options: LocalOptions): Promise<void> {
     log: (message) => process.stderr.write(`${message}\n`),
   });
   try {
-    const kubeconfig = resolve(options.kubeconfig);
-    await write(kubeconfig, world.kube.kubeconfig());
+    const kubeconfig = await writeLocalKubeconfig(options.kubeconfig, world.kube);
     process.stdout.write(`${exportLines({ ...world.env(), KUBECONFIG: kubeconfig }).join('\n')}\n`);
     if (timeScale !== 1)
       process.stderr.write(`${indented(`note: ${OUT_OF_STEP}`, '      ', terminalWidth(process.stderr))}\n`);

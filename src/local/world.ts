@@ -10,6 +10,7 @@ import type { LocalInstance, LocalInstances } from './aws/types.ts';
 import { startCaches } from './cache.ts';
 import { type Credentials, connect, type KubeApi } from './client.ts';
 import { createClusterObjects } from './cluster-objects.ts';
+import { SERVICE_CIDR } from './kubernetes/apiserver/admission/services.ts';
 import { type LocalApiServer, startApiServer } from './kubernetes/apiserver/server.ts';
 import { startWorkloads } from './kubernetes/controllers/index.ts';
 import { type Kubelets, startKubelets } from './kubernetes/kubelets/index.ts';
@@ -90,6 +91,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         await startWorkloads(parts);
         await startScheduler(parts);
       },
+      network: { serviceIpv4Cidr: SERVICE_CIDR },
       stopped: () => server.close(),
     },
   );
@@ -127,7 +129,18 @@ export function joinCluster(
   );
 }
 
+interface ServerVersion {
+  readonly major?: string;
+  readonly minor?: string;
+  readonly gitVersion?: string;
+}
+
+/** `1.36`, as EKS names versions; EKS itself reports a minor of `36+`. */
+const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${major}.${minor.replace(/\D+$/, '')}`;
+
 interface Inside {
+  /** What DescribeCluster says of the cluster's network, where it is known. */
+  readonly network?: Pick<AwsOptions, 'serviceIpv4Cidr'>;
   /** What the cluster does not bring itself. */
   startControllers(parts: Parts): Promise<void>;
   /** Called when everything around the cluster has ended. */
@@ -151,16 +164,17 @@ async function surround(
   try {
     const folder = await mkdtemp(join(tmpdir(), 'karpenter-local-'));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
-    const aws = await startAws({ clock, clusterName, ...awsOptionsOf(options, cluster) });
-    cleanups.push(() => aws.close());
     const client = connect(cluster.url, cluster.credentials);
     cleanups.push(async () => client.close());
+    const version = (await client.raw('GET', '/version')) as ServerVersion;
+    const eks = { kubernetesVersion: minorOf(version), ...inside.network };
+    const aws = await startAws({ clock, clusterName, ...eks, ...awsOptionsOf(options, cluster) });
+    cleanups.push(() => aws.close());
     await createClusterObjects(client);
 
     const source = { client, clock, signal, log };
     const parts: Parts = { ...source, caches: startCaches(source) };
     await inside.startControllers(parts);
-    const version = (await client.raw('GET', '/version')) as { gitVersion?: string };
     const resident = systemInstances(systemNodes, aws, cluster.url, clock.now());
     const kubelets = await startKubelets({
       parts,

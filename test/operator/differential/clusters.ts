@@ -241,7 +241,8 @@ export function randomCluster(seed: number): RandomCluster {
   const retagged = oneIn(roll, 5) ? [nodeClass(`${id}-ready`, 'ready', { tags: { edited: 'yes' } })] : [];
   const soldOut = oneIn(roll, 5) ? roll.pick(['c*', 'm*', '*.large', '*.xlarge']) : undefined;
   return {
-    objects: [...made, ...overlays, ...buffers, ...parts.map(nodePool)],
+    // room for buffers that is sold out is looked for without end: the cluster would never come to rest
+    objects: [...made, ...overlays, ...(soldOut === undefined ? buffers : []), ...parts.map(nodePool)],
     pods,
     soldOut,
     morePods: soldOut === undefined ? [] : podsOf(roll, `${id}-more`, pools),

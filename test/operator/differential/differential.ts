@@ -6,7 +6,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isTrue } from '../../../src/api/conditions.ts';
+import type { CapacityBuffer } from '../../../src/api/capacity-buffer.ts';
+import { type Conditioned, getCondition, isTrue } from '../../../src/api/conditions.ts';
 import {
   apiVersionOf,
   CAPACITY_BUFFER,
@@ -334,7 +335,10 @@ export class Differential {
         this.#scenario.kube.list(NODE_OVERLAY),
         this.#scenario.kube.list(CAPACITY_BUFFER),
       ]);
-      const objects: readonly KubeObject[] = [...pools.items, ...classes.items, ...overlays.items, ...buffers.items];
+      // room for buffers is looked for where some NodePool may buy nodes
+      const isLooking = pools.items.some((pool) => isTrue(pool, 'Ready') && pool.spec.replicas === undefined);
+      if (isLooking && !buffers.items.every(hasRoom)) return false;
+      const objects: readonly KubeObject[] = [...pools.items, ...classes.items, ...overlays.items];
       if (!objects.every(isJudged) || !claims.every(isDone) || claims.length < replicasIn(pools.items)) return false;
       // kube-scheduler binds pods in its own time
       await new Promise((resolve) => setTimeout(resolve, 40));
@@ -391,13 +395,20 @@ const withClosedBudgets = (object: KubeObject): KubeObject => {
   return { ...object, spec: { ...spec, disruption: { ...spec.disruption, budgets: [{ nodes: '0' }] } } } as KubeObject;
 };
 
+/** A buffer's room is there, or cannot be bought: while it is bought, nobody sees the NodeClaim for a moment. */
+function hasRoom(buffer: CapacityBuffer): boolean {
+  const condition = getCondition(buffer as Conditioned, 'Provisioning');
+  return condition?.status === 'True' || condition?.message?.startsWith('0/') === true;
+}
+
 function isJudged(object: KubeObject): boolean {
   const { conditions = [] } =
     (object as { readonly status?: { readonly conditions?: readonly Condition[] } }).status ?? {};
   const { generation } = object.metadata;
-  const [first] = conditions.filter(({ type }) => type === 'Ready' || type === 'ReadyForProvisioning');
-  return first !== undefined && first.status !== 'Unknown' && (first.observedGeneration ?? generation) === generation;
+  const last = conditions.find(({ type }) => type === 'Ready');
+  return last !== undefined && last.status !== 'Unknown' && (last.observedGeneration ?? generation) === generation;
 }
+
 interface Condition {
   readonly type: string;
   readonly status: string;

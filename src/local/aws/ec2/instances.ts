@@ -89,7 +89,11 @@ export function describeInstanceStatus(
     throw invalidCombination('The parameter instancesSet cannot be used with the parameter maxResults');
   }
   const machines = byIds(visibleMachines(account), input.InstanceIds, 'i', (machine) => machine.id);
-  const shown = machines.filter((machine) => input.IncludeAllInstances || machine.state === 'running');
+  const now = account.clock.now();
+  const shown = machines.filter(
+    (machine) => input.IncludeAllInstances || machine.state === 'running' || failedLately(machine, now),
+  );
+  const checkOf = (machine: Machine, check: Check): string => checkAt(machine, check, now);
   const found = applyFilters(shown, input.Filters, {
     'instance-state-name': (machine) => machine.state,
     'availability-zone': (machine) => machine.zone,
@@ -108,8 +112,8 @@ export function describeInstanceStatus(
         AvailabilityZone: machine.zone,
         AvailabilityZoneId: machine.zoneId,
         InstanceState: { Code: stateCode(machine.state), Name: machine.state },
-        InstanceStatus: statusSummary(machine, 'instance'),
-        SystemStatus: statusSummary(machine, 'system'),
+        InstanceStatus: statusSummary(machine, 'instance', now),
+        SystemStatus: statusSummary(machine, 'system', now),
         ...(machine.scheduledEvents.length > 0 ? { Events: [...machine.scheduledEvents] } : {}),
       }),
     ),
@@ -119,13 +123,26 @@ export function describeInstanceStatus(
 
 type Check = 'instance' | 'system';
 
-const checkOf = (machine: Machine, check: Check): 'ok' | 'impaired' | 'not-applicable' => {
-  if (machine.state !== 'running') return 'not-applicable';
-  return machine.impairedSince[check] === undefined ? 'ok' : 'impaired';
+/**
+ * A check that failed shows so long at least, although the machine goes meanwhile: a client that polls every 30 s sees it
+ * in a world whose machines are ten times as fast as real ones.
+ */
+const FAILURE_SHOWN_MS = 300_000;
+
+const isLately = (since: number | undefined, now: number): boolean =>
+  since !== undefined && now - since < FAILURE_SHOWN_MS;
+
+const failedLately = ({ impairedSince }: Machine, now: number): boolean =>
+  isLately(impairedSince.instance, now) || isLately(impairedSince.system, now);
+
+const checkAt = (machine: Machine, check: Check, now: number): 'ok' | 'impaired' | 'not-applicable' => {
+  const since = machine.impairedSince[check];
+  if (machine.state !== 'running') return isLately(since, now) ? 'impaired' : 'not-applicable';
+  return since === undefined ? 'ok' : 'impaired';
 };
 
-function statusSummary(machine: Machine, check: Check): InstanceStatusSummary {
-  const status = checkOf(machine, check);
+function statusSummary(machine: Machine, check: Check, now: number): InstanceStatusSummary {
+  const status = checkAt(machine, check, now);
   const since = machine.impairedSince[check];
   return {
     Status: status,

@@ -144,6 +144,24 @@ describe('an instance', () => {
     await fixture.clock.advance(15_000);
     expect((await describeOne(id))?.State?.Name).toBe('stopped');
   });
+
+  it.each(['instance', 'system'] as const)('shows a failed %s check for a while, although it goes', async (check) => {
+    const id = await buy();
+    await fixture.clock.advance(8_000);
+    const Filters = [{ Name: `${check}-status.status`, Values: ['impaired'] }];
+    const impaired = async (): Promise<readonly (string | undefined)[]> => {
+      const answer = await fixture.ec2.send(new DescribeInstanceStatusCommand({ Filters }));
+      return (answer.InstanceStatuses ?? []).map(({ InstanceState }) => InstanceState?.Name);
+    };
+    fixture.aws.faults.impair(id, check);
+    expect(await impaired()).toEqual(['running']);
+    fixture.aws.faults.terminate(id);
+    // machines of ten times the speed are gone before a client that polls every 30 s looks again
+    await fixture.clock.advance(299_000);
+    expect(await impaired()).toEqual(['terminated']);
+    await fixture.clock.advance(2_000);
+    expect(await impaired()).toEqual([]);
+  });
 });
 
 describe('spending', () => {

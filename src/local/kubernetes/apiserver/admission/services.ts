@@ -2,7 +2,10 @@
 import { type ApiObject, at, record } from '../json.ts';
 import type { ObjectStore } from '../storage/store.ts';
 
-/** Gives a service the next free address of 172.20.0.0/16, in place, unless it has one or wants none. */
+/** Where the addresses of services come from. */
+export const SERVICE_CIDR = '172.20.0.0/16';
+
+/** Gives a service the next free address of SERVICE_CIDR, in place, unless it has one or wants none. */
 export function assignClusterIp(service: ApiObject, store: ObjectStore): void {
   const spec = record(service.spec);
   if (spec.type === 'ExternalName') return;

@@ -1,0 +1,67 @@
+/** Where `karpenter local` writes its kubeconfig: never over one whose cluster still runs. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { parse } from 'yaml';
+import { messageOf } from './objects/errors.ts';
+
+const DEFAULT = 'karpenter-local.kubeconfig';
+const LOOK_MS = 1_000;
+
+/**
+ * Writes the kubeconfig of a local cluster.
+ *
+ * @param wanted the file that the user named; without one it is `karpenter-local.kubeconfig`, or has the port in its name
+ *   when that belongs to another cluster that runs
+ * @returns the path of the file
+ * @throws Error when the user's file belongs to another cluster that runs, or cannot be written
+ */
+export async function writeLocalKubeconfig(
+  wanted: string | undefined,
+  { url, kubeconfig }: { readonly url: string; kubeconfig(): string },
+): Promise<string> {
+  const first = resolve(wanted ?? DEFAULT);
+  const other = await runningServer(first);
+  if (other !== undefined && wanted !== undefined) {
+    throw new Error(
+      `Cannot write ${wanted}: it is the kubeconfig of ${other}, which runs. Name another file with --kubeconfig.`,
+    );
+  }
+  const file = other === undefined ? first : resolve(`karpenter-local-${new URL(url).port}.kubeconfig`);
+  await write(file, kubeconfig());
+  return file;
+}
+
+async function write(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text, { mode: 0o600 });
+  } catch (error) {
+    const remedy = 'name a file in a folder that is there with --kubeconfig';
+    throw new Error(`the kubeconfig cannot be written to ${file} (${messageOf(error)}); ${remedy}`, { cause: error });
+  }
+}
+
+/** The server that a kubeconfig names, when it answers. */
+async function runningServer(file: string): Promise<string | undefined> {
+  const server = await serverOf(file);
+  if (server === undefined) return undefined;
+  try {
+    await fetch(new URL('/version', server), { signal: AbortSignal.timeout(LOOK_MS) });
+    return server;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Kubeconfig {
+  readonly clusters?: readonly { readonly cluster?: { readonly server?: unknown } }[];
+}
+
+/** Undefined when there is no such file, or when it is no kubeconfig. */
+async function serverOf(file: string): Promise<string | undefined> {
+  try {
+    const server = (parse(await readFile(file, 'utf8')) as Kubeconfig | null)?.clusters?.[0]?.cluster?.server;
+    return typeof server === 'string' ? server : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { DescribeClusterCommand, EKSClient } from '@aws-sdk/client-eks';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { SERVICE } from '../../../src/api/kinds.ts';
+import { clientEnvironment } from '../../../src/cli/demo.ts';
+import { writeLocalKubeconfig } from '../../../src/cli/local-kubeconfig.ts';
+import { steadyClock } from '../../../src/kube/clock.ts';
+import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
+import { startWorld } from '../../../src/local/world.ts';
+
+describe('the kubeconfig of karpenter local', () => {
+  const home = process.cwd();
+  let folder: string;
+  const servers: LocalApiServer[] = [];
+  const start = async (): Promise<LocalApiServer> => {
+    const server = await startApiServer({ clock: steadyClock() });
+    servers.push(server);
+    return server;
+  };
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'karpenter-local-test-'));
+    process.chdir(folder);
+  });
+  afterEach(async () => {
+    process.chdir(home);
+    for (const server of servers.splice(0)) await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('of a second cluster in a folder has a name of its own', async () => {
+    const [one, other] = [await start(), await start()];
+    const first = await writeLocalKubeconfig(undefined, one);
+    const second = await writeLocalKubeconfig(undefined, other);
+    expect([first, second].map((file) => basename(file))).toEqual([
+      'karpenter-local.kubeconfig',
+      `karpenter-local-${other.port}.kubeconfig`,
+    ]);
+    expect(await readFile(first, 'utf8')).toContain(one.url);
+    expect(await readFile(second, 'utf8')).toContain(other.url);
+  });
+
+  it('is not written over that of a running cluster that the user names', async () => {
+    const [one, other] = [await start(), await start()];
+    const file = await writeLocalKubeconfig('mine', one);
+    await expect(writeLocalKubeconfig('mine', other)).rejects.toThrow(
+      `Cannot write mine: it is the kubeconfig of ${one.url}, which runs. Name another file with --kubeconfig.`,
+    );
+    expect(await readFile(file, 'utf8')).toContain(one.url);
+  });
+
+  it('in a folder that is not there is an error that says so', async () => {
+    await expect(writeLocalKubeconfig('nowhere/mine', await start())).rejects.toThrow(
+      /^the kubeconfig cannot be written to .*nowhere\/mine \(.*ENOENT.*\); name a file/,
+    );
+  });
+
+  it('replaces that of a cluster that has ended', async () => {
+    const one = await start();
+    await writeLocalKubeconfig(undefined, one);
+    await servers.pop()?.close();
+    const file = await writeLocalKubeconfig(undefined, await start());
+    expect(basename(file)).toBe('karpenter-local.kubeconfig');
+    expect(await readFile(file, 'utf8')).not.toContain(one.url);
+  });
+});
+
+describe('a local world', () => {
+  it('says the same of its cluster as Kubernetes and as EKS, and tells clients where AWS is', async () => {
+    const world = await startWorld();
+    try {
+      const env = world.env();
+      const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
+      const eks = new EKSClient({ endpoint: world.aws.url, region: world.aws.region, credentials });
+      const { cluster } = await eks.send(new DescribeClusterCommand({ name: world.clusterName }));
+      eks.destroy();
+      const version = (await world.kube.client.raw('GET', '/version')) as { major: string; minor: string };
+      expect(cluster?.version).toBe(`${version.major}.${version.minor}`);
+      const { items } = await world.kube.client.list(SERVICE);
+      const addresses = items.map(({ spec }) => (spec as { clusterIP: string }).clusterIP);
+      expect(addresses.length).toBeGreaterThan(0);
+      const [network = ''] = (cluster?.kubernetesNetworkConfig?.serviceIpv4Cidr ?? '').split('.0.0/16');
+      expect(network).not.toBe('');
+      for (const address of addresses) expect(address.startsWith(`${network}.`)).toBe(true);
+      expect(clientEnvironment(env)).not.toHaveProperty('CLUSTER_NAME');
+      expect(clientEnvironment(env)).toMatchObject({
+        KUBECONFIG: env.KUBECONFIG,
+        AWS_ENDPOINT_URL: world.aws.url,
+        AWS_REGION: world.aws.region,
+        AWS_DEFAULT_REGION: world.aws.region,
+        AWS_ACCESS_KEY_ID: expect.any(String),
+        AWS_SECRET_ACCESS_KEY: expect.any(String),
+      });
+    } finally {
+      await world.stop();
+    }
+  });
+});
