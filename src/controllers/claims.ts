@@ -93,10 +93,21 @@ export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
       ...defined({
         taints,
         startupTaints,
-        // Written as Karpenter writes it, whatever the NodePool's form: people and tools compare texts.
-        terminationGracePeriod: terminationGracePeriod && formatDuration(parseDuration(terminationGracePeriod)),
+        terminationGracePeriod: terminationGracePeriod && canonicalDuration(terminationGracePeriod),
         expireAfter,
       }),
     },
   };
+}
+
+/**
+ * Written as Karpenter writes it, whatever the NodePool's form: people and tools compare texts. One that cannot be read,
+ * which the NodePool's validation reports, stays as it is.
+ */
+function canonicalDuration(text: string): string {
+  try {
+    return formatDuration(parseDuration(text));
+  } catch {
+    return text;
+  }
 }
