@@ -136,7 +136,7 @@ interface ServerVersion {
 }
 
 /** `1.36`, as EKS names versions; EKS itself reports a minor of `36+`. */
-const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${major}.${minor.replace(/\D+$/, '')}`;
+const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${major}.${Number.parseInt(minor, 10)}`;
 
 interface Inside {
   /** What DescribeCluster says of the cluster's network, where it is known. */
