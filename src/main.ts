@@ -4,6 +4,7 @@
  *   starting ──endpoints, client, AWS discovery──▶ standby ──lease won──▶ leading ──stop or lease lost──▶ stopped
  */
 import { pathToFileURL } from 'node:url';
+import { defined } from './api/defined.ts';
 import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
 import type { NodePool } from './api/nodepool.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
@@ -115,7 +116,7 @@ const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptio
     errorOutputPaths: settings.logErrorOutputPaths,
     commit: commitOf({ env }),
     now: clock.now,
-    ...(write ? { write } : {}),
+    ...defined({ write }),
   });
 
 /** Anybody may probe: what that costs comes out of a budget of its own, neither the controllers' nor the lease's. */
@@ -237,7 +238,7 @@ function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal)
     clock,
     log,
     metrics,
-    ...(client.caBundle === undefined ? {} : { apiServerCa: client.caBundle }),
+    ...defined({ apiServerCa: client.caBundle }),
     kubernetesVersion: () => serverVersion(client),
     signal,
   });

@@ -1,5 +1,6 @@
 /** Status conditions: one condition, Ready, sums up those it depends on. Objects are never changed, only replaced. */
 import type { Condition, KubeObject } from './kubernetes.ts';
+import { timeOf, timestamp } from './times.ts';
 
 /** The condition types of a kind. */
 export interface ConditionSet {
@@ -61,9 +62,6 @@ export const causesOf = (object: Conditioned): readonly Condition[] =>
   conditionsOf(object).filter(
     ({ type, status, reason, message }) => type !== READY && status !== 'True' && message && !WAITING.has(reason),
   );
-
-/** RFC 3339 with whole seconds, as Kubernetes stores times. */
-export const timestamp = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** Adds Ready and the conditions it depends on, as Unknown since the object's creation, where they are missing. */
 export function initConditions<T extends Conditioned>(object: T, set: ConditionSet): T {
@@ -162,7 +160,7 @@ export const conditionMessage = (text: string): string =>
     ? text
     : `${text.slice(0, MOST_MESSAGE).toWellFormed()}... (${text.length - MOST_MESSAGE} more characters)`;
 
-const transitionMs = (condition: Condition): number => Date.parse(condition.lastTransitionTime ?? '') || 0;
+const transitionMs = (condition: Condition): number => timeOf(condition.lastTransitionTime) || 0;
 
 function ordered(conditions: readonly Condition[], { root }: ConditionSet): Condition[] {
   const rank = (condition: Condition): number =>

@@ -1,5 +1,6 @@
 /** The CustomResourceDefinitions of all kinds that users write. */
 import { CAPACITY_BUFFER_DECLARATION } from './capacity-buffer.ts';
+import { defined } from './defined.ts';
 import { EC2_NODE_CLASS_DECLARATION } from './ec2-nodeclass.ts';
 import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
 import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';
@@ -71,7 +72,7 @@ const definitionOf = (resource: ResourceDeclaration): CustomResourceDefinition =
       kind: resource.kind,
       listKind: `${resource.kind}List`,
       plural: resource.plural,
-      ...(resource.shortNames && { shortNames: resource.shortNames }),
+      ...defined({ shortNames: resource.shortNames }),
       singular: resource.singular,
     },
     scope: resource.scope,
@@ -83,11 +84,11 @@ const definitionOf = (resource: ResourceDeclaration): CustomResourceDefinition =
         additionalPrinterColumns: resource.columns.map(({ name, type, jsonPath, priority }) => ({
           jsonPath,
           name,
-          ...(priority !== undefined && { priority }),
+          ...defined({ priority }),
           type,
         })),
         schema: { openAPIV3Schema: objectSchema(resource) },
-        subresources: { status: {}, ...(resource.scale && { scale: resource.scale }) },
+        subresources: { status: {}, ...defined({ scale: resource.scale }) },
       },
     ],
   },

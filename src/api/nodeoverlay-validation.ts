@@ -1,4 +1,5 @@
 /** What the API server cannot check about a NodeOverlay. */
+import { messageOf } from './error-message.ts';
 import { requirementErrors } from './labels.ts';
 import type { NodeOverlay } from './nodeoverlay.ts';
 import { readQuantity } from './quantity.ts';
@@ -40,7 +41,7 @@ function quantityErrors(name: string, quantity: string | number): string[] {
     readQuantity(quantity);
     return [];
   } catch (error) {
-    return [`invalid capacity: ${error instanceof Error ? error.message : error} in ${name}`];
+    return [`invalid capacity: ${messageOf(error)} in ${name}`];
   }
 }
 

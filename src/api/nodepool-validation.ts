@@ -1,6 +1,7 @@
 /** What the API server cannot check about a NodePool, and what the condition ValidationSucceeded therefore says. */
 import { parseCron } from './cron.ts';
 import { durationOrNever } from './duration.ts';
+import { messageOf } from './error-message.ts';
 import type { QuantityList, Taint } from './kubernetes.ts';
 import { isRestrictedLabel, NODEPOOL_LABEL, normalizeLabel, requirementErrors, restrictionText } from './labels.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';
@@ -95,7 +96,7 @@ function failureOf(read: () => unknown): string[] {
     read();
     return [];
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return [messageOf(error)];
   }
 }
 

@@ -1,5 +1,6 @@
 /** Pieces of schema that several kinds share. */
 import { Type } from 'typebox';
+import { defined } from './defined.ts';
 import type { Condition } from './kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, NODEPOOL_LABEL } from './labels.ts';
 import { type CelRule, choice, int64, integer, list, object, optional, rule, text, time } from './schema/declare.ts';
@@ -15,7 +16,7 @@ export const duration = (description: string) => text({ description, pattern: DU
 
 /** A span, or `Never`. */
 export const durationOrNever = (description: string, fallback?: string) =>
-  text({ description, pattern: DURATION_OR_NEVER, ...(fallback !== undefined && { default: fallback }) });
+  text({ description, pattern: DURATION_OR_NEVER, ...defined({ default: fallback }) });
 
 const taint = object({
   key: text({ description: 'Name of the taint.', minLength: 1, pattern: QUALIFIED_NAME }),

@@ -1,5 +1,6 @@
 /** Puts the provider's parts together. */
 import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../api/conditions.ts';
+import { messageOf } from '../api/error-message.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { Amis } from './amis/amis.ts';
 import { ssmInvalidation } from './amis/parameter-invalidation.ts';
@@ -359,7 +360,7 @@ async function zonalShifts({ settings, clock }: AwsOptions, { eks, region }: Cli
     return shifts;
   } catch (error) {
     throw new Error(
-      `--enable-zonal-shift is set, but zonal shifts of cluster "${clusterName}" cannot be read, ${(error as Error).message}`,
+      `--enable-zonal-shift is set, but zonal shifts of cluster "${clusterName}" cannot be read, ${messageOf(error)}`,
       { cause: error },
     );
   }

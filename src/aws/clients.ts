@@ -7,12 +7,16 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { type Clock, realClock } from '../kube/clock.ts';
 import { checked, type Stacked } from './answers/checked.ts';
-import { instanceRegion } from './metadata.ts';
 import { standardRetries } from './retries.ts';
 
 /** Longer than any answer takes, a long poll of the queue included. An AWS that never answers must not hold us up. */
 const ANSWER_MS = 60_000;
 const ATTEMPTS = 6;
+const METADATA_ENDPOINT = 'http://169.254.169.254';
+/** Where there is no instance nothing may answer at all, and someone waits for an error. */
+const METADATA_ANSWER_MS = 1_000;
+/** It becomes part of the names of hosts. */
+const REGION = /^[a-z][a-z0-9-]{1,62}$/;
 
 export interface Clients {
   readonly ec2: EC2Client;
@@ -49,6 +53,30 @@ async function regionOf(configured: () => Promise<string>): Promise<string> {
         ' (neither is set, and no EC2 instance metadata answers here)',
       { cause: error },
     );
+  }
+}
+
+/** The region of the instance that this process runs on; undefined elsewhere. */
+async function instanceRegion(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<string | undefined> {
+  if (env.AWS_EC2_METADATA_DISABLED?.toLowerCase() === 'true') return undefined;
+  const endpoint = env.AWS_EC2_METADATA_SERVICE_ENDPOINT || METADATA_ENDPOINT;
+  const ask = async (method: 'GET' | 'PUT', path: string, headers: Record<string, string>): Promise<string> => {
+    const response = await fetch(new URL(path, endpoint), {
+      method,
+      headers,
+      signal: AbortSignal.timeout(METADATA_ANSWER_MS),
+    });
+    if (!response.ok) throw new Error(`instance metadata answers ${response.status}`);
+    return (await response.text()).trim();
+  };
+  try {
+    const token = await ask('PUT', '/latest/api/token', { 'x-aws-ec2-metadata-token-ttl-seconds': '60' });
+    const region = await ask('GET', '/latest/meta-data/placement/region', { 'x-aws-ec2-metadata-token': token });
+    return REGION.test(region) ? region : undefined;
+  } catch {
+    return undefined;
   }
 }
 

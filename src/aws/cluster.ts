@@ -1,5 +1,6 @@
 /** Facts about the cluster that nodes need to join it. */
 import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
+import { messageOf } from '../api/error-message.ts';
 import { SERVICE } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -43,7 +44,7 @@ async function endpointFromEks({ eks, clusterName }: FactsOptions): Promise<stri
     const answer = await eks.send(new DescribeClusterCommand({ name: clusterName }));
     if (answer.cluster?.endpoint !== undefined) return answer.cluster.endpoint;
   } catch (error) {
-    throw new Error(`failed detecting cluster endpoint, ${(error as Error).message}`, { cause: error });
+    throw new Error(`failed detecting cluster endpoint, ${messageOf(error)}`, { cause: error });
   }
   throw new Error(`failed detecting cluster endpoint, EKS tells none of cluster "${clusterName}"`);
 }

@@ -10,6 +10,7 @@ import {
   PLACEMENT_GROUP_ID_LABEL,
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import { labelOf } from '../api/object-fields.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { amiForType } from './amis/amis.ts';
 import type { Instance } from './instances/instance.ts';
@@ -30,7 +31,7 @@ export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): 
  * @throws Error when the claim's type or image is not known
  */
 export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types: readonly InstanceType[]): boolean {
-  const name = claim.metadata.labels?.[INSTANCE_TYPE_LABEL] ?? '';
+  const name = labelOf(claim, INSTANCE_TYPE_LABEL);
   const type = types.find((each) => each.name === name);
   if (type === undefined) throw new Error(`finding node instance type (instance-type=${name})`);
   const amis = nodeClass.status?.amis ?? [];
@@ -68,5 +69,5 @@ export function isPlacementGroupDrifted(
   group: PlacementGroup | undefined,
 ): boolean {
   if (spec.placementGroupSelector !== undefined && group === undefined) return false;
-  return (claim.metadata.labels?.[PLACEMENT_GROUP_ID_LABEL] ?? '') !== (group?.id ?? '');
+  return labelOf(claim, PLACEMENT_GROUP_ID_LABEL) !== (group?.id ?? '');
 }

@@ -1,4 +1,5 @@
 /** What AWS error codes mean to the provider, and how failed launches are explained to the user. */
+import { messageOf } from '../api/error-message.ts';
 import { CreateFailed } from '../cloud/errors.ts';
 import { isThrottle } from './answers/throttles.ts';
 import { UnusableAnswer } from './answers/unusable.ts';
@@ -67,7 +68,7 @@ const isOutOfReach = (error: Error): boolean =>
 /** `code: message`, as AWS errors are quoted. */
 export function describeError(error: unknown): string {
   const code = codeOf(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return code === '' || message.includes(code) ? message : `${code}: ${message}`;
 }
 

@@ -1,4 +1,5 @@
 /** Times the provider's methods and counts their failures. */
+import { defined } from '../api/defined.ts';
 import { causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import { currentController } from '../observe/controller.ts';
@@ -29,7 +30,7 @@ export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudPro
     name: provider.name,
     nodeClassKinds: provider.nodeClassKinds,
     repairPolicies: provider.repairPolicies,
-    ...(provider.registrationHooks && { registrationHooks: provider.registrationHooks }),
+    ...defined({ registrationHooks: provider.registrationHooks }),
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
     create: time('Create', (claim, adjust) => provider.create(claim, adjust)),
     delete: time('Delete', (claim) => provider.delete(claim)),

@@ -1,6 +1,8 @@
 /** Karpenter's cloud, played by EC2. */
 import { getCondition } from '../api/conditions.ts';
+import { defined } from '../api/defined.ts';
 import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
+import { messageOf } from '../api/error-message.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../api/hash.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
@@ -14,6 +16,7 @@ import {
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { poolNameOf } from '../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
 import type { InstanceType } from '../engine/model.ts';
@@ -34,7 +37,7 @@ import {
 import type { Launcher } from './fleet/fleet-launch.ts';
 import { Orphans } from './instances/adoption.ts';
 import { claimOf, claimStatus, instanceLabels } from './instances/claim.ts';
-import { type Instance, instanceIdOf, isTerminating } from './instances/instance.ts';
+import { type Instance, instanceIdOf, instanceIdOfClaim, isTerminating } from './instances/instance.ts';
 import type { Instances } from './instances/instances.ts';
 import { partitionHook } from './instances/partition-hook.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
@@ -97,10 +100,8 @@ export class Ec2Provider implements CloudProvider {
 
   /** Ids of the instances that NodeClaims name. */
   ownedIds(): ReadonlySet<string> {
-    const ids = new Set<string>();
-    for (const { status } of this.#options.informers.store(NODE_CLAIM).list())
-      if (status?.providerID !== undefined) ids.add(status.providerID.split('/').at(-1) ?? '');
-    return ids;
+    const claims = this.#options.informers.store(NODE_CLAIM).list();
+    return new Set(claims.flatMap((claim) => instanceIdOfClaim(claim) ?? []));
   }
 
   /** Whether the instance was bought a moment ago for a claim whose status may not name it yet. */
@@ -173,7 +174,7 @@ export class Ec2Provider implements CloudProvider {
     } catch (error) {
       if (causeOf(error, InsufficientCapacity) || causeOf(error, CreateFailed) || causeOf(error, NodeClassNotReady))
         throw error;
-      throw new Error(`creating instance, ${(error as Error).message}`, { cause: error });
+      throw new Error(`creating instance, ${messageOf(error)}`, { cause: error });
     }
   }
 
@@ -182,7 +183,7 @@ export class Ec2Provider implements CloudProvider {
     return {
       [EC2_NODECLASS_HASH_ANNOTATION]: ec2NodeClassHash(nodeClass, this.#options.cluster.caBundle ?? ''),
       [EC2_NODECLASS_HASH_VERSION_ANNOTATION]: EC2_NODECLASS_HASH_VERSION,
-      ...(profile === undefined ? {} : { [INSTANCE_PROFILE_ANNOTATION]: profile }),
+      ...defined({ [INSTANCE_PROFILE_ANNOTATION]: profile }),
     };
   }
 
@@ -209,7 +210,7 @@ export class Ec2Provider implements CloudProvider {
   async delete(claim: NodeClaim): Promise<void> {
     const { instances, reservations } = this.#options;
     try {
-      await instances.terminate(instanceIdOf(claim.status?.providerID ?? ''));
+      await instances.terminate(instanceIdOf(claim.status?.providerID));
     } catch (error) {
       const reservation = claim.metadata.labels?.[CAPACITY_RESERVATION_ID_LABEL];
       if (reservation !== undefined && causeOf(error, NodeClaimNotFound)) reservations.terminated(reservation);
@@ -260,7 +261,7 @@ export class Ec2Provider implements CloudProvider {
 
   async isDrifted(claim: NodeClaim): Promise<DriftReason | undefined> {
     const { informers, types, instances, placementGroups } = this.#options;
-    const pool = informers.store(NODE_POOL).get({ name: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '' });
+    const pool = informers.store(NODE_POOL).get({ name: poolNameOf(claim) });
     if (pool === undefined) return undefined;
     const nodeClass = this.#findNodeClass(pool.spec.template.spec.nodeClassRef.name);
     if (nodeClass === undefined) {
@@ -269,7 +270,7 @@ export class Ec2Provider implements CloudProvider {
     }
     if (isStaticallyDrifted(claim, nodeClass)) return 'NodeClassDrift';
     if (isImageDrifted(claim, nodeClass, await types.list(nodeClass))) return 'AMIDrift';
-    const id = instanceIdOf(claim.status?.providerID ?? '');
+    const id = instanceIdOf(claim.status?.providerID);
     const instance = await instances.get(id);
     // All are looked at before one is chosen: a check that fails hides the others.
     const securityGroups = isSecurityGroupDrifted(instance, nodeClass);

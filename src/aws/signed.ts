@@ -3,6 +3,7 @@
  * credentials of an SDK client.
  */
 import type { EKSClient } from '@aws-sdk/client-eks';
+import { defined } from '../api/defined.ts';
 import { wholeBody } from './answers/body.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -53,7 +54,7 @@ export async function signedRequest(
       path,
       query: {},
       headers: { ...own, host },
-      ...(body === undefined ? {} : { body }),
+      ...defined({ body }),
     },
     { signingService: service, signingRegion: region },
   );
@@ -62,7 +63,7 @@ export async function signedRequest(
     method,
     headers: sent,
     signal: AbortSignal.timeout(TIMEOUT_MS),
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
   });
   const text = String(await wholeBody({ service, operation: method }, response.body));
   if (response.ok) return text;

@@ -1,10 +1,12 @@
 /** Turns planned claims into NodeClaim objects. */
 
+import { defined } from '../api/defined.ts';
 import { formatDuration, readDurationOrNever } from '../api/duration.ts';
 import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { uidOf } from '../api/object-fields.ts';
 import { own } from '../api/own.ts';
 import type { PlannedClaim } from '../engine/model.ts';
 import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
@@ -63,7 +65,10 @@ function exceededLimit(pool: NodePool, usage: Readonly<Record<string, number>>):
   return undefined;
 }
 
-/** A duration in Karpenter's form; one that cannot be read as it is. */
+/**
+ * As Karpenter writes it, whatever the NodePool's form: people and tools compare texts. One that cannot be read, which the
+ * NodePool's validation reports, stays as it is.
+ */
 function canonicalText(duration: string): string {
   const ms = readDurationOrNever(duration);
   return ms === undefined || !Number.isFinite(ms) ? duration : formatDuration(ms);
@@ -85,7 +90,7 @@ export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
           apiVersion: apiVersionOf(NODE_POOL),
           kind: NODE_POOL.kind,
           name: pool.metadata.name,
-          uid: pool.metadata.uid ?? '',
+          uid: uidOf(pool),
           blockOwnerDeletion: true,
         },
       ],
@@ -94,13 +99,12 @@ export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
       nodeClassRef,
       requirements: [...planned.requirements],
       resources: { requests: quantityList(planned.requests) },
-      ...(taints === undefined ? {} : { taints }),
-      ...(startupTaints === undefined ? {} : { startupTaints }),
-      // Written as Karpenter writes it, whatever the NodePool's form: people and tools compare texts.
-      ...(terminationGracePeriod === undefined
-        ? {}
-        : { terminationGracePeriod: canonicalText(terminationGracePeriod) }),
-      ...(expireAfter === undefined ? {} : { expireAfter }),
+      ...defined({
+        taints,
+        startupTaints,
+        terminationGracePeriod: terminationGracePeriod && canonicalText(terminationGracePeriod),
+        expireAfter,
+      }),
     },
   };
 }

@@ -1,7 +1,8 @@
 /** Counting the NodeClaims that the operator takes out of service, and the pods that have to move for it. */
 import { readDurationOrNever } from '../api/duration.ts';
-import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
+import { CAPACITY_TYPE_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import { labelOf, poolNameOf } from '../api/object-fields.ts';
 import { isReschedulable } from '../engine/pods.ts';
 import { NODECLAIMS_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
 import { PODS_DISRUPTION_INITIATED } from '../observe/metrics/pods.ts';
@@ -24,8 +25,8 @@ export function countDisrupted(
 ): void {
   const labels = {
     reason,
-    nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
-    capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
+    nodepool: poolNameOf(claim),
+    capacity_type: labelOf(claim, CAPACITY_TYPE_LABEL),
     consolidation_policy: policy,
     termination_mode: terminationMode(claim),
   };

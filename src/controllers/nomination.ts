@@ -1,5 +1,6 @@
 /** Expecting pods on nodes: a nominated node is left alone until they have had the time to come. */
 import type { KubeObject, Pod } from '../api/kubernetes.ts';
+import { uidOf } from '../api/object-fields.ts';
 import type { StateNode } from '../engine/model.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import { NOMINATED } from '../observe/events/pods.ts';
@@ -21,5 +22,5 @@ export function publishNominated(
     ...(to.nodeClaim ? [`nodeclaim/${to.nodeClaim.metadata.name}`] : []),
     ...(to.node ? [`node/${to.node.metadata.name}`] : []),
   ];
-  events.publish(eventOf(NOMINATED, pod, { message: NOMINATED.message(places), dedupe: [pod.metadata.uid ?? ''] }));
+  events.publish(eventOf(NOMINATED, pod, { message: NOMINATED.message(places), dedupe: [uidOf(pod)] }));
 }

@@ -3,6 +3,8 @@
  * cluster: what changed since the last request is sent, in small parts, because copying blocks as well.
  */
 import { type ResourceLimits, type WorkerOptions as StartOptions, Worker } from 'node:worker_threads';
+import { defined } from '../api/defined.ts';
+import { messageOf } from '../api/error-message.ts';
 import type { Pod } from '../api/kubernetes.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { type Clock, realClock } from '../kube/clock.ts';
@@ -71,7 +73,7 @@ export class EngineWorker {
   constructor(name: EngineThreadName, { clock = realClock(), resourceLimits, url = PROGRAM }: WorkerOptions = {}) {
     this.#name = name;
     const workerData: WorkerData = { name, board: this.#board };
-    this.#thread = startThread(url, { name, workerData, ...(resourceLimits && { resourceLimits }) });
+    this.#thread = startThread(url, { name, workerData, ...defined({ resourceLimits }) });
     this.#thread.unref();
     this.#thread.on('message', (message: ResponseMessage) => this.#settle(message));
     this.#thread.on('error', (error) => this.#fail(endOf(name, this.#board, error)));
@@ -201,7 +203,7 @@ function startThread(url: URL, options: StartOptions & { readonly name: EngineTh
   try {
     return new Worker(url, options);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new EngineWorkerEnd(options.name, 'failed', { text: `cannot be started: ${why}` });
   }
 }

@@ -5,6 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Pod } from '../api/kubernetes.ts';
+import { timestamp } from '../api/times.ts';
 import { monotonicMs, type Timepiece } from '../kube/clock.ts';
 import { likenessOf } from './pod-likeness.ts';
 
@@ -36,8 +37,7 @@ export interface PodHold {
 export type HoldOf = (pod: Pod) => PodHold | undefined;
 
 /** A number of `monotonicMs` as the time that it is to people. */
-export const timeOf = (clock: Timepiece, atMs: number): string =>
-  new Date(clock.now() + atMs - monotonicMs(clock)).toISOString().replace(/\.\d+Z$/, 'Z');
+export const timeOf = (clock: Timepiece, atMs: number): string => timestamp(clock.now() + atMs - monotonicMs(clock));
 
 export class PodHolds {
   readonly #clock: Timepiece;

@@ -1,4 +1,5 @@
 /** A disruption method's input and result as they are sent to and from a worker, whose objects are copies. */
+import { defined } from '../api/defined.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { Candidate } from '../engine/disruption/candidates/candidates.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
@@ -32,11 +33,10 @@ export function serializedResult({
     })),
     events: events.map(({ candidate, nodePool, ...event }) => ({
       ...event,
-      ...(candidate && { candidate: candidate.providerId }),
-      ...(nodePool && { nodePool: nodePool.metadata.name }),
+      ...defined({ candidate: candidate?.providerId, nodePool: nodePool?.metadata.name }),
     })),
     evaluations: evaluations.map(serializedEvaluation),
-    ...(weighed && { weighed: weighed.map(serializedEvaluation) }),
+    ...defined({ weighed: weighed?.map(serializedEvaluation) }),
   };
 }
 
@@ -67,6 +67,6 @@ export function deserializedResult(result: SerializedMethodResult, input: Method
       ...(nodePool !== undefined && { nodePool: poolOf(nodePool) }),
     })),
     evaluations: evaluations.map(evaluationOf),
-    ...(weighed && { weighed: weighed.map(evaluationOf) }),
+    ...defined({ weighed: weighed?.map(evaluationOf) }),
   };
 }

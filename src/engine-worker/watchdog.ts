@@ -1,4 +1,5 @@
 /** Ends an engine worker that does not answer in time, and reports what it was working on when it ended. */
+import { messageOf } from '../api/error-message.ts';
 import type { Clock } from '../kube/clock.ts';
 import { podOnBoard, type SharedBoard } from './progress-board.ts';
 
@@ -29,7 +30,7 @@ export class EngineWorkerEnd extends Error {
 /** What a thread ended of: by the error that it ended with, or without one. */
 export function endOf(worker: string, board: SharedBoard, error?: unknown): EngineWorkerEnd {
   const isMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-  const why = error instanceof Error ? error.message : String(error);
+  const why = messageOf(error);
   return new EngineWorkerEnd(worker, isMemory ? 'out-of-memory' : 'failed', {
     text: error === undefined ? 'ended' : `ended: ${why}`,
     pod: podOnBoard(board),

@@ -1,4 +1,5 @@
 /** What an engine worker holds between requests: its copy of the cluster. */
+import { defined } from '../api/defined.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { ReceivedLists } from './copied-lists.ts';
@@ -60,7 +61,7 @@ export class WorkerState {
 
   #simulationOf({ snapshot: serialized, nodePools, solve: options, untouched }: SerializedSimulationInput): Simulated {
     const snapshot = this.snapshot(serialized);
-    const timed = { ...options, elapsedMs: () => performance.now(), ...(this.#working && { working: this.#working }) };
+    const timed = { ...options, elapsedMs: () => performance.now(), ...defined({ working: this.#working }) };
     return { snapshot, simulator: new Simulator(snapshot, { nodePools, untouched, solve: timed }) };
   }
 }

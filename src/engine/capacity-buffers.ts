@@ -1,12 +1,13 @@
 /** Capacity buffers: how many pods that do not exist room is kept for, what they look like, and what became of them. */
 import type { CapacityBuffer, CapacityBufferSpec } from '../api/capacity-buffer.ts';
-import { type ConditionUpdate, isTrue, timestamp } from '../api/conditions.ts';
+import { type ConditionUpdate, isTrue } from '../api/conditions.ts';
 import type { Pod, PodTemplateSpec } from '../api/kubernetes.ts';
 import {
   CAPACITY_BUFFER_FAKE_POD_ANNOTATION,
   CAPACITY_BUFFER_NAME_ANNOTATION,
   CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
 } from '../api/labels.ts';
+import { timestamp } from '../api/times.ts';
 import type { Plan } from './model.ts';
 import { podKey } from './pods.ts';
 import { amountIn, defaultRequests, podRequests, resourcesOf } from './resources.ts';

@@ -1,8 +1,7 @@
 /** Objects that cannot be compiled: each is left out of a solve alone, and named in the plan. */
+import { messageOf } from '../api/error-message.ts';
 import type { ObjectMeta } from '../api/kubernetes.ts';
 import type { LeftOut } from './model.ts';
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export class LeftOuts {
   readonly #found: LeftOut[] = [];

@@ -1,12 +1,12 @@
 /** What NodeOverlays make of instance types: other prices, and extended resources besides the known ones. */
 
+import { messageOf } from '../api/error-message.ts';
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeOverlay } from '../api/nodeoverlay.ts';
 import { nodeOverlayErrors } from '../api/nodeoverlay-validation.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { own, put } from '../api/own.ts';
 import { compareText, requirementsOf } from './instance-types.ts';
-import { messageOf } from './left-out.ts';
 import type { InstanceType, Offering, PoolInput } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';
 import { resourcesOf } from './resources.ts';

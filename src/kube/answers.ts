@@ -2,6 +2,7 @@
  * What the API server's successes must look like. Anything else is a failure: a proxy's page, or half an answer, says
  * nothing about what exists. No error says what was in the answer, which may hold secrets.
  */
+import { messageOf } from '../api/error-message.ts';
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 import { parseJson } from '../api/parse-json.ts';
@@ -30,7 +31,7 @@ export function jsonIn(body: string): unknown {
   try {
     return parseJson(body);
   } catch (error) {
-    throw new UnreadableAnswer(`the API server's answer cannot be read: ${(error as Error).message}`);
+    throw new UnreadableAnswer(`the API server's answer cannot be read: ${messageOf(error)}`);
   }
 }
 

@@ -1,4 +1,5 @@
 /** Works on all items, at most `limit` at once. All of them are tried; then the failures are thrown together. */
+import { messageOf } from '../api/error-message.ts';
 export async function withBoundedConcurrency<T>(
   items: readonly T[],
   limit: number,
@@ -18,9 +19,6 @@ export async function withBoundedConcurrency<T>(
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
   if (errors.length === 1) throw errors[0];
   if (errors.length > 1) {
-    throw new AggregateError(
-      errors,
-      errors.map((error) => (error instanceof Error ? error.message : error)).join('; '),
-    );
+    throw new AggregateError(errors, errors.map((error) => messageOf(error)).join('; '));
   }
 }

@@ -3,6 +3,7 @@
  * that say when to come back, and broken connections where a repetition does no harm, are tried again.
  */
 import type { IncomingMessage } from 'node:http';
+import { defined } from '../api/defined.ts';
 import { type Kind, POD } from '../api/kinds.ts';
 import type { KubeList, KubeObject, Pod } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
@@ -228,7 +229,7 @@ class HttpClient implements HttpKubeClient {
     const pages = pageCount(kind);
     let next: string | undefined;
     do {
-      const page: KubeList<T> = await this.list(kind, { ...query, ...(next === undefined ? {} : { continue: next }) });
+      const page: KubeList<T> = await this.list(kind, { ...query, ...defined({ continue: next }) });
       items.push(...page.items);
       next = pages.next(page);
     } while (next !== undefined);

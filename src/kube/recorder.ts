@@ -2,7 +2,9 @@
  * Posts Kubernetes events: drops repetitions within a window, counts later ones, keeps to rates, and never holds its
  * callers up.
  */
+import { defined } from '../api/defined.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
+import { timestamp } from '../api/times.ts';
 import { EVENT_WINDOW_MS } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
 import { ApiError, isNotFound, type KubeClient } from './client.ts';
@@ -129,7 +131,7 @@ function eventOf(
 ): KubeEvent {
   const { metadata, kind, apiVersion }: KubeObject = note.object;
   const namespace = metadata.namespace ?? CLUSTER_NAMESPACE;
-  const time = new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  const time = timestamp(nowMs);
   // a name that no other event has: the time, and a number within this process
   const suffix = `${nowMs.toString(16)}${serial.toString(16).padStart(4, '0')}`;
   const prefix = metadata.name.slice(0, LONGEST_NAME - suffix.length - 1).replace(/[^a-z0-9]$/, '');
@@ -141,8 +143,7 @@ function eventOf(
       apiVersion,
       kind,
       name: metadata.name,
-      ...(metadata.namespace !== undefined && { namespace: metadata.namespace }),
-      ...(metadata.uid !== undefined && { uid: metadata.uid }),
+      ...defined({ namespace: metadata.namespace, uid: metadata.uid }),
     },
     reason: note.reason,
     message: note.message.slice(0, LONGEST_MESSAGE),

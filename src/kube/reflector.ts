@@ -9,6 +9,7 @@
  * and again though the server answers, everything is listed again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { defined } from '../api/defined.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { backOffMs } from './backoff.ts';
@@ -168,7 +169,7 @@ async function listEverything<T extends KubeObject>(
   const pages = pageCount(store.kind);
   try {
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
-      const page = await client.list(store.kind, { limit: PAGE, ...(next === undefined ? {} : { continue: next }) });
+      const page = await client.list(store.kind, { limit: PAGE, ...defined({ continue: next }) });
       for (const item of page.items) items.push(...trimmed(options, item));
       next = pages.next(page);
       if (next === undefined) return { items, resourceVersion: page.metadata.resourceVersion ?? '' };

@@ -1,6 +1,7 @@
 /** One HTTP exchange with the API server: sends JSON, answers the open response. */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { defined } from '../api/defined.ts';
 import type { Connection } from './kubeconfig.ts';
 
 export interface Exchange {
@@ -61,14 +62,14 @@ export async function exchange(connection: Connection, userAgent: string, ask: E
         path: `${server.pathname.replace(/\/$/, '')}${ask.path}`,
         method: ask.method,
         agent: ask.isWatch ? identity.watchAgent : identity.agent,
-        ...(identity.auth === undefined ? {} : { auth: identity.auth }),
+        ...defined({ auth: identity.auth }),
         headers: {
           accept: 'application/json',
           'user-agent': userAgent,
           ...identity.headers,
           ...(payload && { 'content-type': ask.contentType ?? 'application/json', 'content-length': payload.length }),
         },
-        ...(ask.signal && { signal: ask.signal }),
+        ...defined({ signal: ask.signal }),
       },
       resolve,
     );

@@ -1,7 +1,7 @@
 /** What every part of the local control plane gets. */
-import { timestamp } from '../api/conditions.ts';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
+import { timestamp } from '../api/times.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { CacheSource, Caches } from './cache.ts';
 import { isGone, type KubeApi } from './client.ts';

@@ -4,7 +4,6 @@ import pino from 'pino';
 import { own } from '../api/own.ts';
 import { awsFields, errorText, requestField } from './error-text.ts';
 import type { LogFields, Logger } from './logger.ts';
-import { sampler } from './sampler.ts';
 
 export interface LoggerOptions {
   readonly level: 'debug' | 'info' | 'error';
@@ -21,6 +20,10 @@ export interface LoggerOptions {
 }
 
 type Level = 'debug' | 'info' | 'error';
+
+/** Of identical lines, per second. */
+const FIRST_LINES = 100;
+const EVERY_NTH_LINE = 100;
 
 const DESCRIPTORS: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
 
@@ -55,6 +58,25 @@ export function createLogger(options: LoggerOptions): Logger {
     };
   };
   return loggerWith({});
+}
+
+/**
+ * Keeps a chatty line from drowning the log: answers whether this occurrence of a line is written. Of identical lines these
+ * are, per second, the first 100 and then every 100th.
+ */
+function sampler(now: () => number): (line: string) => boolean {
+  let second = Number.NaN;
+  let counts = new Map<string, number>();
+  return (line) => {
+    const current = Math.floor(now() / 1_000);
+    if (current !== second) {
+      second = current;
+      counts = new Map();
+    }
+    const count = (counts.get(line) ?? 0) + 1;
+    counts.set(line, count);
+    return count <= FIRST_LINES || (count - FIRST_LINES) % EVERY_NTH_LINE === 0;
+  };
 }
 
 /** Errors become text, wherever they stand; AWS failures add their codes, those of the API server their request. */

@@ -1,4 +1,5 @@
 /** How failures look in the log: one text with its causes, and the codes that AWS puts on its failures. */
+import { defined } from '../api/defined.ts';
 import type { LogFields } from './logger.ts';
 
 /** The error's message followed by those of its causes, or of the errors it gathers, that it does not repeat. */
@@ -48,6 +49,3 @@ export function requestField(error: unknown): LogFields {
   }
   return {};
 }
-
-const defined = (fields: LogFields): LogFields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));

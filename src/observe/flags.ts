@@ -1,4 +1,5 @@
 /** Reads command line flags the way Go's flag package does: one or two dashes, `--x=y` or `--x y`. */
+import { messageOf } from '../api/error-message.ts';
 import { quoted } from '../api/quoted.ts';
 import { environmentName, type Option, SettingsError } from './options.ts';
 
@@ -59,7 +60,7 @@ function parse<T>(option: Option<T>, value: string): T {
   try {
     return option.fromFlag(value);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new SettingsError(`invalid value ${quoted(value)} for flag -${option.flag}: ${why}`);
   }
 }

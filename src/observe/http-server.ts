@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { defined } from '../api/defined.ts';
 import { errorText } from './error-text.ts';
 import type { Logger } from './logger.ts';
 import { HTTP_REFUSED } from './metrics/process.ts';
@@ -214,7 +215,7 @@ export function listen(
     const failed = (error: Error): void =>
       reject(new Error(`Cannot listen on port ${port}, choose another by ${setting}`, { cause: error }));
     server.prependOnceListener('error', failed);
-    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
+    server.listen({ port, ...defined({ host }) }, () => {
       server.off('error', failed);
       resolve((server.address() as AddressInfo).port);
     });

@@ -1,5 +1,6 @@
 /** The scheduler-config setting: default topology spread constraints for pods that declare none. */
 import { parse } from 'yaml';
+import { messageOf } from '../api/error-message.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { SettingsError } from './options.ts';
 
@@ -25,7 +26,7 @@ export function parseSchedulerConfig(document: string): SchedulerConfig {
   try {
     decoded = parse(document);
   } catch (error) {
-    throw undecodable(error instanceof Error ? error.message : String(error));
+    throw undecodable(messageOf(error));
   }
   const root = fields(decoded, '', new Set(['podTopologySpread']));
   const spread = fields(root.podTopologySpread, 'podTopologySpread', new Set(['defaultConstraints']));

@@ -7,6 +7,7 @@ import { RESOURCE_CLAIM } from '../api/kinds.ts';
 import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import { nodeNameOf } from '../api/object-fields.ts';
 import type { DefaultSpread } from '../engine/default-spread.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
@@ -265,7 +266,7 @@ export class ClusterState {
       this.podTimings.forget(podKey(pod));
       this.markChanged();
     }
-    const [now, then] = [pod.spec.nodeName ?? '', before?.spec.nodeName ?? ''];
+    const [now, then] = [nodeNameOf(pod), before?.spec.nodeName ?? ''];
     if (!deleted && now !== '' && now !== then) this.markChanged();
     this.#stalePods(now);
     if (then !== now) this.#stalePods(then);

@@ -1,5 +1,6 @@
 /** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
 import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
+import { timeOf } from '../api/times.ts';
 import type { IdlePool, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
 import { defaultRequests } from '../engine/resources.ts';
@@ -48,7 +49,7 @@ export function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod 
   return newest ? unpinned(newest, affinity) : fromTemplate(daemonSet);
 }
 
-const created = (pod: Pod): number => Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
+const created = (pod: Pod): number => timeOf(pod.metadata.creationTimestamp) || 0;
 
 /** The DaemonSet controller pins each pod to its node by affinity: the template's own terms take its place. */
 function unpinned(pod: Pod, template: NodeAffinity | undefined): Pod {

@@ -26,6 +26,7 @@ import type {
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { nodeNameOf } from '../api/object-fields.ts';
 import type { Informers, Store } from '../kube/client.ts';
 
 /** Pods by `spec.nodeName`; the empty string files those that are not bound. */
@@ -60,7 +61,7 @@ const present = (value: string | undefined): readonly string[] => (value ? [valu
 export function openStores(informers: Informers): Stores {
   return {
     pods: informers.store(POD, {
-      [PODS_BY_NODE]: (pod) => [pod.spec.nodeName ?? ''],
+      [PODS_BY_NODE]: (pod) => [nodeNameOf(pod)],
       [PODS_BY_DAEMON_SET]: (pod) =>
         (pod.metadata.ownerReferences ?? []).filter(({ kind }) => kind === 'DaemonSet').map(({ uid }) => uid),
     }),

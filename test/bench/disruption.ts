@@ -19,15 +19,9 @@ import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { parseSettings } from '../../src/observe/settings.ts';
 import { ClusterState } from '../../src/state/cluster.ts';
-import {
-  type Cluster,
-  type ClusterShape,
-  clusterOf,
-  costOf,
-  DAEMON_SPEC,
-  NOW_MS,
-  untilAtRest,
-} from '../support/clusters.ts';
+import { costOf, untilAtRest } from '../support/cluster-course.ts';
+import { DAEMON_SPEC, NOW_MS } from '../support/cluster-objects.ts';
+import { type Cluster, type ClusterShape, clusterOf } from '../support/clusters.ts';
 import { storesWith } from '../support/stores.ts';
 
 const SIZE = { seed: 1, nodes: 2000, podsPerNode: 10, workloads: 400 };

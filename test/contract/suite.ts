@@ -9,8 +9,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { getCondition } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../src/api/kinds.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
+import { instanceIdOfClaim } from '../../src/aws/instances/instance.ts';
 import { fetchTypes } from '../../src/aws/instancetypes/discovery.ts';
 import { NodeClaimNotFound } from '../../src/cloud/errors.ts';
+import { present } from '../support/present.ts';
 import { type Backend, CLUSTER, type Input, NODE_ROLE, REGION } from './backend.ts';
 import { Session } from './session.ts';
 
@@ -20,7 +22,7 @@ const SPOT = only('karpenter.sh/capacity-type', 'spot');
 const TYPES = only('node.kubernetes.io/instance-type', 'm5.large', 'm5.xlarge');
 const ONE_TYPE = only('node.kubernetes.io/instance-type', 'm5.large');
 
-const idOf = (claim: NodeClaim): string => claim.status?.providerID?.split('/').at(-1) ?? '';
+const idOf = (claim: NodeClaim): string => present(instanceIdOfClaim(claim));
 const tagsIn = (specification: Input | undefined): Record<string, string> =>
   Object.fromEntries((specification?.Tags ?? []).map(({ Key, Value }: Input) => [Key, Value]));
 
@@ -130,7 +132,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       });
       expect(claim.metadata.labels?.['karpenter.sh/capacity-type']).toBe('spot');
       expect((await instance(idOf(claim)))?.InstanceLifecycle).toBe('spot');
-      const again = await session.provider.get(claim.status?.providerID ?? '');
+      const again = await session.provider.get(present(claim.status?.providerID));
       expect(again.metadata.labels).toMatchObject({ 'karpenter.sh/capacity-type': 'spot' });
     });
 
@@ -176,7 +178,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
         })(),
       ).rejects.toThrow(NodeClaimNotFound);
       expect(backend.sent('TerminateInstances')).toEqual([{ InstanceIds: [idOf(claim)] }]);
-      await expect(session.provider.get(claim.status?.providerID ?? '')).rejects.toThrow(NodeClaimNotFound);
+      await expect(session.provider.get(present(claim.status?.providerID))).rejects.toThrow(NodeClaimNotFound);
     });
 
     it('ends the instances of a batch in which one does not exist', async () => {

@@ -1,6 +1,7 @@
 /** Pods leave, and the nodes that are left too large are given back or replaced by cheaper ones. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
+import { present } from '../support/present.ts';
 import { type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, outgrow, type PoolShape } from './pools.ts';
 
@@ -111,7 +112,7 @@ describe('an interruption during a consolidation', () => {
     await scenario.until('a consolidation', () => commands(scenario).length > 0, 60_000);
     const [first] = scenario.instances();
     expect(first?.capacityType).toBe('spot');
-    scenario.world.aws.faults.interrupt(first?.id ?? '');
+    scenario.world.aws.faults.interrupt(present(first?.id));
     await scenario.until(
       'the interrupted instance to go',
       () => scenario.instances().every(({ id }) => id !== first?.id),

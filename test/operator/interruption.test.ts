@@ -1,5 +1,6 @@
 /** The interruption queue through real SQS messages. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
 describe('the interruption queue', () => {
@@ -55,14 +56,14 @@ describe('the interruption queue', () => {
 
   it('only tells of a rebalance recommendation', async () => {
     const [instance] = scenario.instances();
-    scenario.world.aws.faults.recommendRebalance(instance?.id ?? '');
+    scenario.world.aws.faults.recommendRebalance(present(instance?.id));
     await scenario.until('the event', async () => (await scenario.events('SpotRebalanceRecommendation')).length > 0);
     expect((await scenario.claims()).every((claim) => !claim.metadata.deletionTimestamp)).toBe(true);
   });
 
   it('replaces a node whose instance has scheduled maintenance', async () => {
     const [instance] = scenario.instances();
-    scenario.world.aws.faults.scheduleChange(instance?.id ?? '');
+    scenario.world.aws.faults.scheduleChange(present(instance?.id));
     await scenario.until('the instance to go', () => scenario.instances().every(({ id }) => id !== instance?.id));
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 2);
     expect((await scenario.events('InstanceUnhealthy')).length).toBeGreaterThan(0);
@@ -70,7 +71,7 @@ describe('the interruption queue', () => {
 
   it('replaces a node whose instance was terminated from outside', async () => {
     const [instance] = scenario.instances();
-    scenario.world.aws.faults.terminate(instance?.id ?? '');
+    scenario.world.aws.faults.terminate(present(instance?.id));
     await scenario.until('the claim to go', async () =>
       (await scenario.claims()).every((claim) => !claim.status?.providerID?.endsWith(instance?.id ?? '-')),
     );

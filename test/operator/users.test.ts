@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
 import type { PodDisruptionBudget } from '../../src/api/kubernetes.ts';
+import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
 describe('by hand', () => {
@@ -25,13 +26,14 @@ describe('by hand', () => {
   ] as const)('a deleted %s is drained, its instance terminated and its pods get another node', async (_, pick, kind) => {
     const victim = await pick();
     const before = scenario.instances().map((instance) => instance.id);
-    await scenario.kube.delete(kind as typeof NODE, { name: victim?.metadata.name ?? '' });
+    await scenario.kube.delete(kind as typeof NODE, { name: present(victim?.metadata.name) });
     await scenario.until('the instance to go', () =>
       scenario.instances().every((instance) => !before.includes(instance.id)),
     );
     await scenario.until(
       'the object to go',
-      async () => (await scenario.kube.find(kind as typeof NODE, { name: victim?.metadata.name ?? '' })) === undefined,
+      async () =>
+        (await scenario.kube.find(kind as typeof NODE, { name: present(victim?.metadata.name) })) === undefined,
     );
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 3);
     await scenario.until(
@@ -56,7 +58,7 @@ describe('by hand', () => {
     );
     const [claim] = await scenario.claims();
     const held = new Set((await scenario.pods('web')).map((pod) => pod.metadata.uid));
-    await scenario.kube.delete(NODE_CLAIM, { name: claim?.metadata.name ?? '' });
+    await scenario.kube.delete(NODE_CLAIM, { name: present(claim?.metadata.name) });
     await scenario.until('a refused eviction', async () =>
       /karpenter_pods_eviction_requests_total\{code="429"\} [1-9]/.test(await scenario.metrics()),
     );
@@ -67,7 +69,7 @@ describe('by hand', () => {
     await scenario.kube.delete(POD_DISRUPTION_BUDGET, { name: 'web', namespace: 'default' });
     await scenario.until(
       'the claim to go',
-      async () => (await scenario.kube.find(NODE_CLAIM, { name: claim?.metadata.name ?? '' })) === undefined,
+      async () => (await scenario.kube.find(NODE_CLAIM, { name: present(claim?.metadata.name) })) === undefined,
     );
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 3);
   }, 300_000);

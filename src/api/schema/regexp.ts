@@ -4,6 +4,7 @@
  * one) take it minutes for a text of a few kilobytes. Hence a port of RE2, which also reads the same syntax.
  */
 import { RE2JS } from 're2js';
+import { messageOf } from '../error-message.ts';
 
 const MAX_REMEMBERED = 1_000;
 const compiled = new Map<string, Pattern>();
@@ -34,7 +35,7 @@ function patternOf(pattern: string): Pattern {
   try {
     expression = RE2JS.compile(pattern);
   } catch (error) {
-    throw new SyntaxError((error as Error).message, { cause: error });
+    throw new SyntaxError(messageOf(error), { cause: error });
   }
   return {
     test: (text) => expression.test(text),

@@ -1,6 +1,9 @@
 /** The images that a NodeClass selects, and which instance types each is for. */
 import { DescribeImagesCommand, type EC2Client, type Image, paginateDescribeImages } from '@aws-sdk/client-ec2';
+import { defined } from '../../api/defined.ts';
 import type { AmiStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
+import { timeOf } from '../../api/times.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
@@ -20,14 +23,14 @@ export interface Ami {
   readonly requirements: readonly Requirement[];
 }
 
-const timeOf = (text: string | undefined): number => {
-  const parsed = Date.parse(text ?? '');
+const secondOf = (text: string | undefined): number => {
+  const parsed = timeOf(text);
   // To the second, as AWS means it; a missing date is the oldest.
   return Number.isNaN(parsed) ? 0 : Math.floor(parsed / 1000) * 1000;
 };
 
 const isDeprecated = (image: Image, nowMs: number): boolean =>
-  image.DeprecationTime !== undefined && timeOf(image.DeprecationTime) <= nowMs;
+  image.DeprecationTime !== undefined && secondOf(image.DeprecationTime) <= nowMs;
 
 /** Whether `a` is preferred to `b` for the same requirements. */
 function isBetter(a: Ami, b: Ami): boolean {
@@ -48,7 +51,7 @@ export function selectAmis(
         id: image.ImageId ?? '',
         name: image.Name ?? '',
         deprecated: isDeprecated(image, nowMs),
-        createdMs: timeOf(image.CreationDate),
+        createdMs: secondOf(image.CreationDate),
         requirements,
       };
       const key = setFingerprint(requirements);
@@ -72,7 +75,7 @@ export function amiStatus(ami: Ami): AmiStatus {
     requirements: requirements.map(({ key, operator, values }) => ({
       key,
       operator: operator as AmiStatus['requirements'][number]['operator'],
-      ...(values === undefined ? {} : { values: [...values] }),
+      ...defined({ values: values && [...values] }),
     })),
   };
 }
@@ -118,7 +121,7 @@ export class Amis {
     try {
       queries = await amiQueries(nodeClass, { cluster: clusterVersion(), parameters, log });
     } catch (error) {
-      throw new Error(`getting AMI queries, ${(error as Error).message}`, { cause: error });
+      throw new Error(`getting AMI queries, ${messageOf(error)}`, { cause: error });
     }
     const key = `${nodeClass.metadata.uid}-${nodeClass.metadata.generation}-${fingerprint(queries.map((q) => q.filters))}`;
     if (anew) this.#cache.delete(key);
@@ -137,7 +140,7 @@ export class Amis {
           Filters: [...query.filters, { Name: 'state', Values: ['available'] }],
           IncludeDeprecated: true,
           MaxResults: 1000,
-          ...(query.owners === undefined ? {} : { Owners: [...query.owners] }),
+          ...defined({ Owners: query.owners && [...query.owners] }),
         };
         for await (const page of pagesOf(
           'DescribeImages',
@@ -146,7 +149,7 @@ export class Amis {
           for (const image of page.Images ?? []) found.push({ query, image });
       }
     } catch (error) {
-      throw new Error(`describing images, ${(error as Error).message}`, { cause: error });
+      throw new Error(`describing images, ${messageOf(error)}`, { cause: error });
     }
     return selectAmis(found, this.#options.clock.now());
   }

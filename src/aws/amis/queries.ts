@@ -1,6 +1,7 @@
 /** Which images to ask AWS for, from the AMI terms of a NodeClass. */
 import type { Image } from '@aws-sdk/client-ec2';
 import type { AmiSelectorTerm, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import {
   ARCH_LABEL,
   INSTANCE_ACCELERATOR_COUNT_LABEL,
@@ -154,7 +155,7 @@ async function parameterImage(name: string, parameters: Parameters, log: Logger)
     if (value.startsWith('ami-')) return [value];
     log.error('ignoring ssm parameter, its value is no image id', { parameter: name, value });
   } catch (error) {
-    if (!isNotFound(error)) throw new Error(`resolving ssm parameter, ${(error as Error).message}`, { cause: error });
+    if (!isNotFound(error)) throw new Error(`resolving ssm parameter, ${messageOf(error)}`, { cause: error });
     log.error('ignoring ssm parameter, it does not exist', { parameter: name });
   }
   return [];

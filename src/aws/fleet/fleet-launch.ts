@@ -1,15 +1,16 @@
 /** Buys one instance for a NodeClaim. */
 import type { FleetLaunchTemplateConfigRequest } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
   INSTANCE_TENANCY_LABEL,
   MIN_VALUES_RELAXED_ANNOTATION,
-  NODEPOOL_LABEL,
   PRICE_OVERLAY_ANNOTATION,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
 import { minValuesText, satisfiesMinValues } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
@@ -107,7 +108,7 @@ export class Launcher {
       required,
       capacityType,
       tenancy: !tenancies.has('default') && tenancies.has('dedicated') ? 'dedicated' : 'default',
-      tags: launchTags(nodeClass, this.#options.cluster.name, claim.metadata.labels?.[NODEPOOL_LABEL] ?? ''),
+      tags: launchTags(nodeClass, this.#options.cluster.name, poolNameOf(claim)),
       placementGroup: await this.#options.placementGroups.current(nodeClass),
     };
     try {
@@ -200,7 +201,7 @@ export class Launcher {
     try {
       return await cidr.resolve();
     } catch (error) {
-      throw new Error(`failed to detect the cluster CIDR, ${(error as Error).message}`, { cause: error });
+      throw new Error(`failed to detect the cluster CIDR, ${messageOf(error)}`, { cause: error });
     }
   }
 

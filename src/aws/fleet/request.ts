@@ -5,6 +5,7 @@ import type {
   FleetLaunchTemplateConfigRequest,
   FleetLaunchTemplateOverridesRequest,
 } from '@aws-sdk/client-ec2';
+import { defined } from '../../api/defined.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { compatibleOfferings, requirementsOf } from '../../engine/instance-types.ts';
@@ -94,6 +95,6 @@ export function fleetRequest(parameters: FleetParameters): FleetRequest {
       ResourceType,
       Tags: tagList(parameters.tags),
     })),
-    ...(parameters.context === undefined ? {} : { Context: parameters.context }),
+    ...defined({ Context: parameters.context }),
   };
 }

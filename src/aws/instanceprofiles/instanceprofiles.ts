@@ -8,6 +8,7 @@ import {
   paginateListInstanceProfiles,
   RemoveRoleFromInstanceProfileCommand,
 } from '@aws-sdk/client-iam';
+import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { codeOf, isNotFound } from '../errors.ts';
@@ -64,7 +65,7 @@ export class InstanceProfiles {
       return { name, roles: (answer.InstanceProfile?.Roles ?? []).map((role) => role.RoleName ?? '') };
     } catch (error) {
       if (isNotFound(error)) return undefined;
-      throw new Error(`getting instance profile ${name}, ${(error as Error).message}`, { cause: error });
+      throw new Error(`getting instance profile ${name}, ${messageOf(error)}`, { cause: error });
     }
   }
 
@@ -93,7 +94,7 @@ export class InstanceProfiles {
     try {
       await this.#iam.send(new AddRoleToInstanceProfileCommand({ InstanceProfileName: name, RoleName: roleName }));
     } catch (error) {
-      const message = (error as Error).message;
+      const message = messageOf(error);
       if (!codeOf(error).startsWith('NoSuchEntity') || !message.includes('role')) throw error;
       this.#missingRoles.set(roleName, message);
       throw new RoleNotFound(message, { cause: error });

@@ -3,20 +3,23 @@
  * fleet buys for many claims), so a claim takes over an instance that nobody owns and that it could have bought itself.
  */
 
+import { messageOf } from '../../api/error-message.ts';
 import { CAPACITY_TYPE_LABEL, EC2_NODECLASS_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
+import { timeOf } from '../../api/times.ts';
 import { allocatable, requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, Requirements } from '../../engine/requirements.ts';
 import { fits, resourcesOf } from '../../engine/resources.ts';
 import { type Instance, isTerminating } from './instance.ts';
 
-export const claimedAt = (claim: NodeClaim): number => Date.parse(claim.metadata.creationTimestamp ?? '') || 0;
+export const claimedAt = (claim: NodeClaim): number => timeOf(claim.metadata.creationTimestamp) || 0;
 
 /** Whether the claim could have bought the instance. Launch times are whole seconds, as creation times are. */
 export function couldHaveBought(claim: NodeClaim, instance: Instance, types: readonly InstanceType[]): boolean {
   if (isTerminating(instance) || instance.launchedMs < claimedAt(claim)) return false;
-  if (instance.tags[NODEPOOL_LABEL] !== (claim.metadata.labels?.[NODEPOOL_LABEL] ?? '')) return false;
+  if (instance.tags[NODEPOOL_LABEL] !== poolNameOf(claim)) return false;
   if (instance.tags[EC2_NODECLASS_LABEL] !== claim.spec.nodeClassRef.name) return false;
   const type = types.find((each) => each.name === instance.type);
   if (type === undefined) return false;
@@ -55,7 +58,7 @@ export class Orphans {
       found = await this.#found;
     } catch (error) {
       this.#found = undefined;
-      throw new Error(`listing instances of an earlier process, ${(error as Error).message}`, { cause: error });
+      throw new Error(`listing instances of an earlier process, ${messageOf(error)}`, { cause: error });
     }
     const owned = this.#owned();
     const [oldest] = [...found.values()]

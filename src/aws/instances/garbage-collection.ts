@@ -11,7 +11,7 @@ import { after, type Singleton } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import { combined } from '../errors.ts';
 import { claimedAt } from './adoption.ts';
-import { type Instance, isTerminating, providerId } from './instance.ts';
+import { type Instance, instanceIdOfClaim, isTerminating, providerId } from './instance.ts';
 import type { Instances } from './instances.ts';
 
 /** Time for a claim's status to name its instance. */
@@ -43,7 +43,7 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
   let passes = 0;
 
   const unownedAmong = (found: readonly Instance[], claims: readonly NodeClaim[]): readonly Instance[] => {
-    const owned = new Set(claims.map((claim) => claim.status?.providerID?.split('/').at(-1)));
+    const owned = new Set(claims.map(instanceIdOfClaim));
     return found.filter((instance) => !owned.has(instance.id) && !claims.some((claim) => mayTakeOver(claim, instance)));
   };
 

@@ -1,5 +1,7 @@
 /** An EC2 instance, as far as the provider cares. */
 import type { Instance as Described } from '@aws-sdk/client-ec2';
+import type { Node } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { quoted } from '../../api/quoted.ts';
 
 export interface Instance {
@@ -30,11 +32,18 @@ const PROVIDER_ID = /^[^/]*:\/\/\/(?:[^/]*\/)+([^/\s]+)$/;
 export const providerId = ({ zone, id }: Pick<Instance, 'zone' | 'id'>): string => `aws:///${zone}/${id}`;
 
 /** @throws Error when the text is no provider id */
-export function instanceIdOf(text: string): string {
+export function instanceIdOf(text = ''): string {
   const id = PROVIDER_ID.exec(text)?.[1];
   if (id === undefined) throw new Error(`provider id does not match known format: ${quoted(text)}`);
   return id;
 }
+
+/** The instance of a claim that has one; undefined before its launch. Read from any provider id, however malformed. */
+export const instanceIdOfClaim = ({ status }: NodeClaim): string | undefined => lastPart(status?.providerID);
+
+export const instanceIdOfNode = ({ spec }: Node): string | undefined => lastPart(spec?.providerID);
+
+const lastPart = (id: string | undefined): string | undefined => id?.split('/').at(-1);
 
 function capacityTypeOf(described: Described, reservedCapacity: boolean): Instance['capacityType'] {
   if (described.SpotInstanceRequestId !== undefined) return 'spot';

@@ -7,6 +7,7 @@ import {
   paginateDescribeInstances,
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2';
+import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { own } from '../../api/own.ts';
@@ -137,7 +138,7 @@ export class Instances {
       return undefined;
     } catch (error) {
       if (isNotFound(error) && !this.#isNew(id)) return undefined;
-      throw new Error(`describing instance ${id}, ${(error as Error).message}`, { cause: error });
+      throw new Error(`describing instance ${id}, ${messageOf(error)}`, { cause: error });
     }
   }
 
@@ -206,7 +207,7 @@ export class Instances {
       if (isNotFound(error) && !this.#isNew(id))
         throw new NodeClaimNotFound(`instance ${id} does not exist`, { cause: error });
       this.#options.metrics.terminationFailures.inc({ zone: instance.zone, zone_id: instance.zoneId });
-      throw new Error(`terminating instance ${id}, ${(error as Error).message}`, { cause: error });
+      throw new Error(`terminating instance ${id}, ${messageOf(error)}`, { cause: error });
     }
     this.#known.set(id, { ...instance, state: 'shutting-down' });
   }

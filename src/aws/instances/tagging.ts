@@ -57,7 +57,7 @@ export function tagging(
       if (!isTaggable(claim)) return settled;
       let id: string;
       try {
-        id = instanceIdOf(claim.status?.providerID ?? '');
+        id = instanceIdOf(claim.status?.providerID);
       } catch (error) {
         log.error('failed parsing instance id', { error });
         return settled;

@@ -3,7 +3,7 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 /** Old families whose network has no dependable baseline; AWS calls it low, moderate or high. */
 const UNRATED = new Set(['c1', 'c3', 'c4', 'cc2', 'cr1', 'd2', 'g2', 'hs1', 'i2', 'm1', 'm2', 'm3', 'r3', 't1']);
 
-/** Each of the two cards of the largest sizes of these families is told to have what both have together. */
+/** Each of the two cards of the largest sizes of these families is listed with what both have together. */
 const SHARED = /^[cmr]6id?n\.(32xlarge|metal)$/;
 const SHARED_MBPS = 200_000;
 

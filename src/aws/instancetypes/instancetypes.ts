@@ -1,6 +1,7 @@
 /** The instance types of the region, as each NodeClass sees them. */
 import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { sharedType } from '../../engine/shared-types.ts';
@@ -257,7 +258,7 @@ export class InstanceTypes {
       try {
         this.#density(info, nodeClass, kubelet);
       } catch (error) {
-        return `${(error as Error).message} (instance-type=${name})`;
+        return `${messageOf(error)} (instance-type=${name})`;
       }
     return undefined;
   }

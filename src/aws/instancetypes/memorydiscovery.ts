@@ -2,6 +2,7 @@
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, INSTANCE_TYPE_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
+import { labelOf } from '../../api/object-fields.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { Informers } from '../../kube/client.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
@@ -26,7 +27,7 @@ export const memoryDiscovery = (informers: Informers, types: InstanceTypes): Rec
       .get({ name: node.metadata.labels?.[EC2_NODECLASS_LABEL] ?? claim?.spec.nodeClassRef.name ?? '' });
     const memory = node.status?.capacity?.memory;
     if (claim === undefined || nodeClass === undefined || memory === undefined) return settled;
-    const name = node.metadata.labels?.[INSTANCE_TYPE_LABEL] ?? '';
+    const name = labelOf(node, INSTANCE_TYPE_LABEL);
     const type = (await types.list(nodeClass)).find((each) => each.name === name);
     // Another image may leave another amount: only what the type would get today counts.
     const ami = type === undefined ? undefined : amiForType(nodeClass.status?.amis ?? [], type);

@@ -1,15 +1,17 @@
 /** What is done to NodeClaims whose instance is about to end or is unhealthy. */
+import { defined } from '../../api/defined.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { KubeObject, Node } from '../../api/kubernetes.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_TYPE_LABEL,
   INSTANCE_TYPE_LABEL,
-  NODEPOOL_LABEL,
   TERMINATION_TIMESTAMP_ANNOTATION,
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { labelOf, poolNameOf } from '../../api/object-fields.ts';
+import { timestamp } from '../../api/times.ts';
 import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
@@ -26,6 +28,7 @@ import {
 import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { combined } from '../errors.ts';
+import { instanceIdOfClaim, instanceIdOfNode } from '../instances/instance.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { Reservations } from '../reservations/reservations.ts';
@@ -62,8 +65,6 @@ export interface ActOptions {
   readonly reservations: Reservations;
 }
 
-const idOf = (providerId: string | undefined): string | undefined => providerId?.split('/').at(-1);
-
 const eventFor = (object: KubeObject, event: KeyedEvent, message: string): EventNote =>
   eventOf(event, object, { message, dedupe: [object.metadata.uid ?? object.metadata.name] });
 
@@ -80,7 +81,7 @@ function recordShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable,
 
 async function stampTermination(claim: NodeClaim, { client, clock }: ActOptions): Promise<void> {
   if (claim.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION] !== undefined) return;
-  const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+  const now = timestamp(clock.now());
   const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: now };
   await client.patch(NODE_CLAIM, { name: claim.metadata.name }, { metadata: { annotations } });
 }
@@ -103,7 +104,7 @@ async function deleteClaim(
   log.info('initiating delete from interruption message', {
     messageKind: kind,
     NodeClaim: { name: claim.metadata.name },
-    ...(node === undefined ? {} : { Node: { name: node.metadata.name } }),
+    ...defined({ Node: node && { name: node.metadata.name } }),
     action,
   });
   const event = TERMINATING_ON_INTERRUPTION;
@@ -113,8 +114,8 @@ async function deleteClaim(
   );
   options.metrics.nodeClaimsDisrupted.inc({
     reason: kind,
-    nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
-    capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
+    nodepool: poolNameOf(claim),
+    capacity_type: labelOf(claim, CAPACITY_TYPE_LABEL),
     // Interruptions differ by their reason alone; the labels are there because the counter is shared.
     consolidation_policy: '',
     termination_mode: '',
@@ -137,18 +138,18 @@ export async function act(
   const affected = options.informers
     .store(NODE_CLAIM)
     .list()
-    .filter(({ status }) => {
-      const id = idOf(status?.providerID);
+    .filter((claim) => {
+      const id = instanceIdOfClaim(claim);
       // a claim that has no instance yet is not the one of a message that names none
       return id && wanted.has(id);
     });
   const results = await Promise.allSettled(
     affected.map(async (claim) => {
-      const id = idOf(claim.status?.providerID);
+      const id = instanceIdOfClaim(claim);
       const node = options.informers
         .store(NODE)
         .list()
-        .find(({ spec }) => idOf(spec?.providerID) === id);
+        .find((each) => instanceIdOfNode(each) === id);
       const objects = node === undefined ? [claim] : [claim, node];
       options.events.publish(...objects.map((object) => eventFor(object, response.event, response.event.message())));
       recordShortage(kind, claim, options);

@@ -10,6 +10,7 @@ import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { isUnauthorized } from '../errors.ts';
+import { instanceIdOfClaim } from '../instances/instance.ts';
 import { pagesOf } from '../pages.ts';
 import { type ActOptions, act } from './act.ts';
 
@@ -78,12 +79,7 @@ export function instanceStatus(options: InstanceStatusOptions): Singleton {
 
   /** Counts each instance of the cluster, by category, once until it is no longer reported. */
   function report(found: ReadonlyMap<string, readonly Category[]>, log: Logger): void {
-    const ours = new Set(
-      informers
-        .store(NODE_CLAIM)
-        .list()
-        .map(({ status }) => status?.providerID?.split('/').at(-1) ?? ''),
-    );
+    const ours = new Set(informers.store(NODE_CLAIM).list().map(instanceIdOfClaim));
     const seen = new Set<string>();
     for (const [instanceID, categories] of found) {
       for (const category of categories) {

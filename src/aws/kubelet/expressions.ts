@@ -4,6 +4,7 @@
  */
 
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
+import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { put } from '../../api/own.ts';
 import { isQuantity, type Kubelet } from './block.ts';
@@ -97,7 +98,7 @@ function located<T>(field: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw new ExpressionError(`${(error as Error).message} (field=${field})`, { cause: error });
+    throw new ExpressionError(`${messageOf(error)} (field=${field})`, { cause: error });
   }
 }
 
@@ -138,6 +139,6 @@ export function compileFailure(kubelet: Kubelet): string | undefined {
     for (const [field, text] of expressionsIn(kubelet)) located(field, () => compiled(text));
     return undefined;
   } catch (error) {
-    return (error as Error).message;
+    return messageOf(error);
   }
 }

@@ -2,8 +2,10 @@
 import type {
   LaunchTemplateBlockDeviceMappingRequest,
   LaunchTemplateInstanceNetworkInterfaceSpecificationRequest,
+  MarketType,
   RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
+import { defined } from '../../api/defined.ts';
 import type { BlockDeviceMapping, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
@@ -47,25 +49,23 @@ const WITHOUT_IPV6_METADATA = new Set([
   'us-isof-east-1',
 ]);
 
-/** The member when it is defined, else nothing. */
-const given = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>
-  value === undefined ? {} : ({ [key]: value } as { [P in K]: V });
-
 function blockDevice({ deviceName, ebs }: BlockDeviceMapping): LaunchTemplateBlockDeviceMappingRequest {
   if (ebs === undefined) throw new Error(`block device mapping "${deviceName ?? ''}" has no ebs settings`);
   const { volumeSize, iops, throughput } = ebs;
   return {
-    ...given('DeviceName', deviceName),
+    ...defined({ DeviceName: deviceName }),
     Ebs: {
-      ...given('DeleteOnTermination', ebs.deleteOnTermination),
-      ...given('Encrypted', ebs.encrypted),
-      ...given('VolumeType', ebs.volumeType),
-      ...given('Iops', iops === 0 ? undefined : iops),
-      ...given('Throughput', throughput === 0 ? undefined : throughput),
-      ...given('KmsKeyId', ebs.kmsKeyID),
-      ...given('SnapshotId', ebs.snapshotID),
-      ...given('VolumeInitializationRate', ebs.volumeInitializationRate),
-      ...given('VolumeSize', volumeSize === undefined ? undefined : Math.ceil(parseQuantity(volumeSize) / GIB)),
+      ...defined({
+        DeleteOnTermination: ebs.deleteOnTermination,
+        Encrypted: ebs.encrypted,
+        VolumeType: ebs.volumeType,
+        Iops: iops === 0 ? undefined : iops,
+        Throughput: throughput === 0 ? undefined : throughput,
+        KmsKeyId: ebs.kmsKeyID,
+        SnapshotId: ebs.snapshotID,
+        VolumeInitializationRate: ebs.volumeInitializationRate,
+        VolumeSize: volumeSize === undefined ? undefined : Math.ceil(parseQuantity(volumeSize) / GIB),
+      }),
     },
   };
 }
@@ -86,17 +86,21 @@ function trafficSettings({ nodeClass, dnsIp }: TemplateInput): Interface {
   const { associatePublicIPAddress, ipPrefixCount, connectionTracking: tracking } = nodeClass.spec;
   const ipv6 = isIpv6(dnsIp);
   return {
-    ...given('AssociatePublicIpAddress', associatePublicIPAddress),
+    ...defined({ AssociatePublicIpAddress: associatePublicIPAddress }),
     ...(ipv6 ? { PrimaryIpv6: true, Ipv6AddressCount: 1 } : {}),
-    ...given(ipv6 ? 'Ipv6PrefixCount' : 'Ipv4PrefixCount', ipPrefixCount),
-    ...given(
-      'ConnectionTrackingSpecification',
-      tracking && {
-        ...given('TcpEstablishedTimeout', tracking.tcpEstablishedTimeout),
-        ...given('UdpStreamTimeout', tracking.udpStreamTimeout),
-        ...given('UdpTimeout', tracking.udpTimeout),
-      },
-    ),
+    ...defined({
+      Ipv6PrefixCount: ipv6 ? ipPrefixCount : undefined,
+      Ipv4PrefixCount: ipv6 ? undefined : ipPrefixCount,
+    }),
+    ...defined({
+      ConnectionTrackingSpecification:
+        tracking &&
+        defined({
+          TcpEstablishedTimeout: tracking.tcpEstablishedTimeout,
+          UdpStreamTimeout: tracking.udpStreamTimeout,
+          UdpTimeout: tracking.udpTimeout,
+        }),
+    }),
   };
 }
 
@@ -129,10 +133,12 @@ function metadataOptions({ nodeClass, dnsIp, region }: TemplateInput): RequestLa
   const options = nodeClass.spec.metadataOptions;
   const protocol = options === undefined ? (isIpv6(dnsIp) ? 'enabled' : 'disabled') : options.httpProtocolIPv6;
   return {
-    ...given('HttpEndpoint', options === undefined ? 'disabled' : options.httpEndpoint),
-    ...given('HttpProtocolIpv6', WITHOUT_IPV6_METADATA.has(region) ? undefined : protocol),
-    ...given('HttpPutResponseHopLimit', options === undefined ? 2 : options.httpPutResponseHopLimit),
-    ...given('HttpTokens', options === undefined ? 'required' : options.httpTokens),
+    ...defined({
+      HttpEndpoint: options === undefined ? 'disabled' : options.httpEndpoint,
+      HttpProtocolIpv6: WITHOUT_IPV6_METADATA.has(region) ? undefined : protocol,
+      HttpPutResponseHopLimit: options === undefined ? 2 : options.httpPutResponseHopLimit,
+      HttpTokens: options === undefined ? 'required' : options.httpTokens,
+    }),
     InstanceMetadataTags: 'disabled',
   };
 }
@@ -141,7 +147,7 @@ function reservationMembers({ reservation, reservedCapacity }: TemplateInput): R
   if (!reservedCapacity) return {};
   // Without a reservation of ours, open ones of others are left alone.
   if (reservation === undefined) return { CapacityReservationSpecification: { CapacityReservationPreference: 'none' } };
-  const market =
+  const market: MarketType | undefined =
     reservation.type === 'capacity-block'
       ? 'capacity-block'
       : reservation.interruptible
@@ -152,7 +158,7 @@ function reservationMembers({ reservation, reservedCapacity }: TemplateInput): R
       CapacityReservationPreference: 'capacity-reservations-only',
       CapacityReservationTarget: { CapacityReservationId: reservation.id },
     },
-    ...(market === undefined ? {} : { InstanceMarketOptions: { MarketType: market } }),
+    ...defined({ InstanceMarketOptions: market && { MarketType: market } }),
   };
 }
 
@@ -164,18 +170,17 @@ export function templateData(input: TemplateInput): RequestLaunchTemplateData {
   return {
     ImageId: input.imageId,
     UserData: Buffer.from(input.userData).toString('base64'),
-    IamInstanceProfile: { ...given('Name', nodeClass.status?.instanceProfile) },
-    ...given('BlockDeviceMappings', blockDevices(input)),
+    IamInstanceProfile: defined({ Name: nodeClass.status?.instanceProfile }),
+    ...defined({ BlockDeviceMappings: blockDevices(input) }),
     NetworkInterfaces: networkInterfaces(input),
     Monitoring: { Enabled: nodeClass.spec.detailedMonitoring ?? false },
     Placement: {
       Tenancy: input.tenancy,
-      ...given('GroupId', placement?.groupId),
-      ...given('PartitionNumber', placement?.partition),
+      ...defined({ GroupId: placement?.groupId, PartitionNumber: placement?.partition }),
     },
     MetadataOptions: metadataOptions(input),
     EnclaveOptions: { Enabled: input.nitroSandbox },
-    ...(nested === undefined ? {} : { CpuOptions: { NestedVirtualization: nested } }),
+    ...defined({ CpuOptions: nested && { NestedVirtualization: nested } }),
     ...reservationMembers(input),
     TagSpecifications: taggedResources.map((ResourceType) => ({
       ResourceType: ResourceType as 'network-interface' | 'spot-instances-request',

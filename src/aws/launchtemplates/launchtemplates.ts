@@ -8,6 +8,7 @@ import {
   type RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL } from '../../api/labels.ts';
 import type { Clock } from '../../kube/clock.ts';
@@ -86,7 +87,7 @@ export class LaunchTemplates {
       return found[0]?.LaunchTemplateId;
     } catch (error) {
       if (isNotFound(error)) return undefined;
-      throw new Error(`describing launch templates, ${(error as Error).message}`, { cause: error });
+      throw new Error(`describing launch templates, ${messageOf(error)}`, { cause: error });
     }
   }
 
@@ -108,7 +109,7 @@ export class LaunchTemplates {
       log.debug('created launch template', { id });
       return id;
     } catch (error) {
-      throw new Error(`creating launch template, ${(error as Error).message}`, { cause: error });
+      throw new Error(`creating launch template, ${messageOf(error)}`, { cause: error });
     }
   }
 

@@ -1,6 +1,7 @@
 /** The steps that look up what a NodeClass's selectors match. */
 import { type ConditionUpdate, getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import { causeOf } from '../../cloud/errors.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { type Amis, amiStatus } from '../amis/amis.ts';
@@ -65,7 +66,7 @@ const selectorStep =
   };
 
 const failedLookup = (what: string, error: unknown): Error =>
-  new Error(`getting ${what}, ${(error as Error).message}`, { cause: error });
+  new Error(`getting ${what}, ${messageOf(error)}`, { cause: error });
 
 const ready = (type: string): ConditionUpdate => ({ type, status: 'True', message: '' });
 

@@ -1,6 +1,8 @@
 /** Gives a NodeClass its instance profile: the one it names, or one made for its role. */
 import { randomUUID } from 'node:crypto';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import { quoted } from '../../api/quoted.ts';
 import { causeOf } from '../../cloud/errors.ts';
 import type { Clock } from '../../kube/clock.ts';
@@ -18,13 +20,13 @@ export function instanceProfileStep(tools: StepTools, profiles: InstanceProfiles
 
   async function make(nodeClass: EC2NodeClass, role: string): Promise<string> {
     const name = profileName(scope, nodeClass.metadata.name, randomUUID());
-    const path = classPath(scope, nodeClass.metadata.uid ?? '');
+    const path = classPath(scope, uidOf(nodeClass));
     try {
       await profiles.create(name, role, path, profileTags(scope, nodeClass));
     } catch (error) {
       // Best effort: what is left behind has no user and is collected later.
       await profiles.delete(name).catch(() => undefined);
-      throw new Error(`creating instance profile, ${(error as Error).message}`, { cause: error });
+      throw new Error(`creating instance profile, ${messageOf(error)}`, { cause: error });
     }
     made.set(`${role}/${nodeClass.metadata.uid}`, name);
     profiles.protect(name);

@@ -2,6 +2,7 @@
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import type { Informers, KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { writeChanges } from '../../kube/patch.ts';
@@ -45,7 +46,7 @@ export async function terminate(nodeClass: EC2NodeClass, options: TerminationOpt
     return after(WAIT_MS);
   }
   if (!isolatedVpc) {
-    for (const name of await profiles.list(classPath(scope, nodeClass.metadata.uid ?? ''))) await profiles.delete(name);
+    for (const name of await profiles.list(classPath(scope, uidOf(nodeClass)))) await profiles.delete(name);
     const legacy = profileName(scope, nodeClass.metadata.name);
     if (isValidProfileName(legacy)) await profiles.delete(legacy);
   }

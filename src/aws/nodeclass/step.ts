@@ -28,7 +28,7 @@ export interface StepTools {
   readonly setCondition: (nodeClass: EC2NodeClass, update: ConditionUpdate) => EC2NodeClass;
 }
 
-/** Reason of a condition that is Unknown because AWS refuses to tell. */
+/** Reason of a condition that is Unknown because AWS refuses to answer. */
 const REFUSED = 'ResolutionFailed';
 
 /**

@@ -1,7 +1,9 @@
 /** The last step of a NodeClass: is it sound, and may the controller launch it? */
 import type { EC2Client } from '@aws-sdk/client-ec2';
 import { getCondition } from '../../api/conditions.ts';
+import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -196,7 +198,7 @@ class Validation {
       if (isServerFault(error)) return { nodeClass, againMs: 0 };
       if (isUnanswered(error)) return { nodeClass, error };
       const message = 'Failed to detect the cluster CIDR';
-      const cause = new Error(`failed to detect the cluster CIDR, ${(error as Error).message}`, { cause: error });
+      const cause = new Error(`failed to detect the cluster CIDR, ${messageOf(error)}`, { cause: error });
       return this.#fail(nodeClass, { reason: 'ClusterCIDRResolutionFailed', message, error: cause });
     }
   }
@@ -255,8 +257,7 @@ class Validation {
         reason: failure.reason,
         message: failure.message,
       }),
-      ...(failure.againMs === undefined ? {} : { againMs: failure.againMs }),
-      ...(failure.error === undefined ? {} : { error: failure.error }),
+      ...defined({ againMs: failure.againMs, error: failure.error }),
       ...(failure.terminal === true ? { terminal: true } : {}),
     };
   }

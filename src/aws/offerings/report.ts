@@ -1,7 +1,9 @@
 /** Which offerings of the NodePools cannot be bought now, why, and until when: what `/debug/offerings` serves. */
 import { setImmediate } from 'node:timers/promises';
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
+import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -50,7 +52,7 @@ function outOffering(instanceType: string, { offering }: Entry, obstacle: Obstac
     zone: requirements.get(ZONE_LABEL).any(),
     capacityType: requirements.get(CAPACITY_TYPE_LABEL).any(),
     code,
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ reason }),
     ...(untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() }),
     ...(reservation.values.size === 0 ? {} : { reservation: reservation.any() }),
   };
@@ -103,7 +105,7 @@ async function poolOfferings(nodePool: NodePool, informers: Informers, survey: S
   try {
     return { ...common, ...offeringsOf(await survey(nodeClass), poolRequirements(nodePool)) };
   } catch (error) {
-    return { ...common, available: 0, out: [], problem: (error as Error).message };
+    return { ...common, available: 0, out: [], problem: messageOf(error) };
   }
 }
 

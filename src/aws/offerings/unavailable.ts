@@ -1,4 +1,5 @@
 /** Offerings that were found to be out of capacity a short while ago. */
+import { defined } from '../../api/defined.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { TtlCache } from '../ttl-cache.ts';
@@ -88,9 +89,7 @@ export class UnavailableOfferings {
       zone: offering.zone,
       'capacity-type': offering.capacityType,
       ttl: '3m0s',
-      ...(id === undefined ? {} : { 'placement-group-id': id }),
-      ...(partition === undefined ? {} : { 'placement-group-partition': partition }),
-      ...(fleetId === undefined ? {} : { 'fleet-id': fleetId }),
+      ...defined({ 'placement-group-id': id, 'placement-group-partition': partition, 'fleet-id': fleetId }),
     });
   }
 

@@ -1,6 +1,7 @@
 /** The placement group that a NodeClass selects. */
 import { DescribePlacementGroupsCommand, type EC2Client } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { isNotFound } from '../errors.ts';
 import { LoadingCache, TtlCache } from '../ttl-cache.ts';
@@ -55,7 +56,7 @@ export class PlacementGroups {
     } catch (error) {
       const known = this.remembered(nodeClass);
       if (known !== undefined) return known;
-      throw new Error(`getting the placement group, ${(error as Error).message}`, { cause: error });
+      throw new Error(`getting the placement group, ${messageOf(error)}`, { cause: error });
     }
   }
 

@@ -6,6 +6,7 @@ import {
   type EC2Client,
   paginateDescribeCapacityReservations,
 } from '@aws-sdk/client-ec2';
+import { defined } from '../../api/defined.ts';
 import type { CapacityReservationStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -53,7 +54,7 @@ export function reservationStatus(described: Described, nowMs: number): Capacity
     reservationType: type,
     state: expiring ? 'expiring' : 'active',
     interruptible: described.Interruptible === true,
-    ...(end === undefined ? {} : { endTime: end.toISOString() }),
+    ...defined({ endTime: end?.toISOString() }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Image ids kept in SSM parameters. */
 import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm';
+import { messageOf } from '../../api/error-message.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { UnusableAnswer } from '../answers/unusable.ts';
@@ -41,7 +42,7 @@ export class Parameters {
       // of an image that cannot be, EC2 would say that there is none
       if (!parameter.custom && !IMAGE_ID.test(value)) throw new UnusableAnswer(CALL, 'the value is no image id');
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = messageOf(error);
       throw new Error(`getting ssm parameter, ${text} (parameter=${parameter.name})`, { cause: error });
     }
     this.#cache.set(parameter.name, { parameter, value }, parameter.custom ? CUSTOM_TTL_MS : ALIAS_TTL_MS);

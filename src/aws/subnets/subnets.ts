@@ -1,5 +1,6 @@
 /** The subnets that a NodeClass selects, and how many addresses each has left. */
 import { type EC2Client, paginateDescribeSubnets, type Subnet } from '@aws-sdk/client-ec2';
+import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass, SubnetSelectorTerm, SubnetStatus } from '../../api/ec2-nodeclass.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { compatibleOfferings } from '../../engine/instance-types.ts';
@@ -59,7 +60,7 @@ export class Subnets {
       .map((subnet) => ({
         id: subnet.SubnetId ?? '',
         zone: subnet.AvailabilityZone ?? '',
-        ...(subnet.AvailabilityZoneId === undefined ? {} : { zoneID: subnet.AvailabilityZoneId }),
+        ...defined({ zoneID: subnet.AvailabilityZoneId }),
       }));
   }
 

@@ -1,4 +1,5 @@
 /** User data of AL2: EKS's bootstrap script, after the user's own scripts. */
+import { messageOf } from '../../api/error-message.ts';
 import { isIpv6 } from '../cluster.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { kubeletArguments } from './kubeletargs.ts';
@@ -15,7 +16,7 @@ function customParts(custom: string | undefined): readonly Part[] {
   try {
     return parseMime(custom);
   } catch (error) {
-    throw new InvalidUserData(`parsing custom user data input, ${(error as Error).message}`, { cause: error });
+    throw new InvalidUserData(`parsing custom user data input, ${messageOf(error)}`, { cause: error });
   }
 }
 

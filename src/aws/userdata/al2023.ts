@@ -1,5 +1,6 @@
 /** User data of AL2023: a NodeConfig for nodeadm, after the user's own documents. The last one wins on the node. */
 import { Document, isMap, isScalar, parseAllDocuments, parseDocument, type Scalar, visit } from 'yaml';
+import { messageOf } from '../../api/error-message.ts';
 import { NodeClassNotReady } from '../../cloud/errors.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { labelArgument } from './kubeletargs.ts';
@@ -32,7 +33,7 @@ function customParts(custom: string | undefined): readonly Part[] {
     if (!isMime(custom)) return [part(isYamlDocument(custom) ? NODE_CONFIG : SHELL_SCRIPT, custom)];
     return parseMime(custom).map((each) => part(contentType(each) ?? SHELL_SCRIPT, each.content));
   } catch (error) {
-    throw new InvalidUserData(`parsing custom UserData, ${(error as Error).message}`, { cause: error });
+    throw new InvalidUserData(`parsing custom UserData, ${messageOf(error)}`, { cause: error });
   }
 }
 

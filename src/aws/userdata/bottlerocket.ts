@@ -1,6 +1,7 @@
 /** User data of Bottlerocket: its settings as TOML, the user's merged with ours. */
 
 import { parse, TomlError, type TomlTable } from 'smol-toml';
+import { defined } from '../../api/defined.ts';
 import { own } from '../../api/own.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
@@ -114,7 +115,7 @@ function kubernetesSettings(user: TomlTable, bootstrap: Bootstrap, log: Logger):
     ...kubeletSettings(bootstrap),
     'api-server': cluster.endpoint,
     'cluster-name': cluster.name,
-    ...(cluster.caBundle === undefined ? {} : { 'cluster-certificate': cluster.caBundle }),
+    ...defined({ 'cluster-certificate': cluster.caBundle }),
     ...(typeof kubelet.maxPods === 'number' ? { 'max-pods': kubelet.maxPods } : {}),
     'node-labels': { ...table(known['node-labels']), ...labels },
     'node-taints': Object.fromEntries(

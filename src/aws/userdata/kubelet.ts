@@ -1,5 +1,6 @@
 /** The kubelet settings that a launch template carries. */
 
+import { messageOf } from '../../api/error-message.ts';
 import { type Kubelet, parseKubelet, type RawKubelet } from '../kubelet/block.ts';
 import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
 import { canonicalDurations } from './kubeletargs.ts';
@@ -22,7 +23,7 @@ export function effectiveKubelet(
   try {
     kubelet = parseKubelet(raw);
   } catch (error) {
-    throw new Error(`parsing kubelet configuration, ${(error as Error).message}`, { cause: error });
+    throw new Error(`parsing kubelet configuration, ${messageOf(error)}`, { cause: error });
   }
   const { pods, dnsIp, reserved = resolveReserved(kubelet) } = context;
   const completed: {

@@ -1,5 +1,6 @@
 /** The cluster's Kubernetes version, which image aliases depend on. */
 import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
+import { messageOf } from '../../api/error-message.ts';
 import { quoted } from '../../api/quoted.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -52,7 +53,7 @@ export class ClusterVersion {
     try {
       return (await apiServerVersion()).replace(/\+$/, '');
     } catch (error) {
-      throw new Error(`getting kubernetes version from the kubernetes API, ${(error as Error).message}`, {
+      throw new Error(`getting kubernetes version from the kubernetes API, ${messageOf(error)}`, {
         cause: error,
       });
     }

@@ -23,11 +23,13 @@ export function withDisruptionConditions(claim: NodeClaim, context: DriftContext
   const pool = context.pools.get(claim.metadata.labels?.[NODEPOOL_LABEL] ?? '');
   if (pool === undefined || claim.metadata.deletionTimestamp !== undefined) return claim;
   const { nowMs, nodeClasses } = context;
-  const { nodePool, given, instanceTypes } = pool;
+  const { nodePool, given, isChanged, instanceTypes } = pool;
   const own = adopted(claim, given);
   const nodeClass = nodeClasses.get(nodePool.spec.template.spec.nodeClassRef.name);
   const reason = driftOf(own, { nodePool, instanceTypes, nodeClass, nowMs });
-  return withConsolidatable(withDrifted(own, reason, nowMs), nodePool, nowMs);
+  const drifted = withDrifted(own, reason, nowMs);
+  // the operator has said whether the claim is consolidatable by the NodePool as it is
+  return isChanged ? withConsolidatable(drifted, nodePool, nowMs) : drifted;
 }
 
 function withDrifted(claim: NodeClaim, reason: string | undefined, nowMs: number): NodeClaim {

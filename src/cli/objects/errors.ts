@@ -6,5 +6,4 @@ export class InputError extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export { messageOf } from '../../api/error-message.ts';

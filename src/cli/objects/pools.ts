@@ -16,6 +16,8 @@ export interface ReadPool {
   readonly nodePool: NodePool;
   /** As it was read: without a hash of this version, if it has none. */
   readonly given: NodePool;
+  /** Whether a what-if file replaces the one of the cluster. */
+  readonly isChanged: boolean;
 }
 
 export interface ReadPools {
@@ -35,7 +37,8 @@ export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClass
     try {
       const given = stored<NodePool>(manifest);
       const foreign = foreignTo(given);
-      if (foreign === undefined) pools.push({ given, nodePool: judged(given, nodeClasses, nowMs) });
+      if (foreign === undefined)
+        pools.push({ given, nodePool: judged(given, nodeClasses, nowMs), isChanged: manifest.replaced !== undefined });
       else notes.push(`${manifest.where}: ${foreign}; the operator ignores it, and so it is left out here`);
     } catch (error) {
       if (!(error instanceof InputError && isFromCluster(manifest))) throw error;

@@ -1,7 +1,8 @@
 /** Conditions of capacity buffers: plain ones, none of which sums up the others. */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
-import { type ConditionUpdate, conditionMessage, getCondition, timestamp } from '../../api/conditions.ts';
+import { type ConditionUpdate, conditionMessage, getCondition } from '../../api/conditions.ts';
 import type { Condition } from '../../api/kubernetes.ts';
+import { timestamp } from '../../api/times.ts';
 
 /** The time of transition moves with the status only. */
 export function withCondition(buffer: CapacityBuffer, update: ConditionUpdate, nowMs: number): CapacityBuffer {

@@ -1,9 +1,18 @@
 /** Keeps the virtual pods of each capacity buffer up to date, and says in its status what room it asks for. */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
+import { messageOf } from '../../api/error-message.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
 import type { PodTemplate } from '../../api/kubernetes.ts';
-import { type BufferProblem, type BufferTarget, isProblem } from '../../engine/buffer-target.ts';
+import {
+  type BufferProblem,
+  type BufferTarget,
+  bufferSource,
+  isProblem,
+  notFound,
+  templateTarget,
+  workloadTarget,
+} from '../../engine/buffer-target.ts';
 import {
   ACTIVE_CAPACITY,
   bufferKey,
@@ -13,13 +22,12 @@ import {
   READY_FOR_PROVISIONING,
   virtualPods,
 } from '../../engine/capacity-buffers.ts';
-import type { Store } from '../../kube/client.ts';
+import type { KubeClient, Store } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
 import type { Deps } from '../deps.ts';
 import { withCondition } from './conditions.ts';
-import { findTarget } from './target.ts';
 
 const REVIEW_MS = 30_000;
 
@@ -94,7 +102,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     } catch (error) {
       await this.#fail(buffer, {
         reason: 'ResolutionFailed',
-        message: error instanceof Error ? error.message : String(error),
+        message: messageOf(error),
       });
       throw error;
     } finally {
@@ -146,6 +154,20 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   }
 }
 
+/** What kind of pods a capacity buffer keeps room for. @throws what the API server answers, except that something does not exist */
+async function findTarget(client: KubeClient, buffer: CapacityBuffer): Promise<BufferTarget | BufferProblem> {
+  const source = bufferSource(buffer);
+  if (isProblem(source)) return source;
+  const { namespace } = buffer.metadata;
+  const ref = { name: source.name, namespace };
+  if (source.of === 'template') {
+    const found = await client.find(source.kind, ref);
+    return found === undefined ? notFound(source, namespace) : templateTarget(found);
+  }
+  const found = await client.find(source.kind, ref);
+  return found === undefined ? notFound(source, namespace) : workloadTarget(found);
+}
+
 /** How many pods room is kept for, or why that is not known. */
 function replicasOf(
   { spec }: CapacityBuffer,
@@ -157,7 +179,7 @@ function replicasOf(
     expectRoomBeside(others, replicas);
     return replicas;
   } catch (error) {
-    return { reason: 'ResolutionFailed', message: error instanceof Error ? error.message : String(error) };
+    return { reason: 'ResolutionFailed', message: messageOf(error) };
   }
 }
 

@@ -1,9 +1,10 @@
 /** Events of voluntary disruption. */
-import { timestamp } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { timestamp } from '../../api/times.ts';
 import type { Allowance } from '../../engine/disruption/budgets/budgets.ts';
 import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
 import type { DisruptionEvent } from '../../engine/disruption/method.ts';
@@ -35,8 +36,6 @@ const BY_KIND: Readonly<Record<DisruptionEvent['kind'], KeyedEvent>> = {
   ConsolidationApproved: CONSOLIDATION_APPROVED,
   ConsolidationRejected: CONSOLIDATION_REJECTED,
 };
-
-const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
 
 /** The same event on a node's Node and NodeClaim, as far as they exist. */
 const onBoth = (

@@ -1,8 +1,7 @@
 /** Errors of steps that are taken side by side. */
+import { messageOf } from '../../api/error-message.ts';
 import { isConflict } from '../../kube/client.ts';
 import { Requeue } from '../../kube/reconciler.ts';
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The error under the name of the step in which it happened. */
 export const during = (step: string, error: unknown): Error =>

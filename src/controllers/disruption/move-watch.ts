@@ -1,7 +1,8 @@
 /** Follows what becomes of moves: who is gone, what was bought, whether it lasted, and what it saved. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
+import { timeOf } from '../../api/times.ts';
 import { workloadOf } from '../../engine/disruption/pricing/churn.ts';
 import type { Given } from '../../engine/disruption/pricing/savings.ts';
 import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
@@ -87,7 +88,7 @@ export class MoveWatch implements Singleton {
 
   async #priceOf(claim: NodeClaim): Promise<number> {
     const { nodePools } = this.#deps.cluster.stores;
-    const pool = nodePools.get({ name: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '' });
+    const pool = nodePools.get({ name: poolNameOf(claim) });
     if (pool === undefined) return 0;
     try {
       return await this.#prices.usdPerHour(pool, [claim]);
@@ -150,6 +151,6 @@ function plannedWorkloads({ podTimings, stores }: ClusterState): ReadonlyMap<str
   return planned;
 }
 
-const bornMs = ({ metadata }: NodeClaim): number => Date.parse(metadata.creationTimestamp ?? '');
+const bornMs = ({ metadata }: NodeClaim): number => timeOf(metadata.creationTimestamp);
 
 const isStaying = ({ metadata }: NodeClaim): boolean => metadata.deletionTimestamp === undefined;

@@ -5,8 +5,8 @@
  *   watched ──30 minutes──▶ kept
  *      └──capacity bought again for its pods, or a replacement gone──▶ undone
  */
-import { timestamp } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { timestamp } from '../../api/times.ts';
 import { type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
 import { repeated, type Undone, workloadsOf } from '../../engine/disruption/pricing/churn.ts';
 import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/disruption/pricing/savings.ts';

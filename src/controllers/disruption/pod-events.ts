@@ -1,6 +1,7 @@
 /** Events on pods about their own do-not-disrupt annotation. */
-import { timestamp } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { timestamp } from '../../api/times.ts';
 import { protectionOf } from '../../engine/disruption/candidates/protection.ts';
 import { isActive } from '../../engine/pods.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
@@ -17,7 +18,7 @@ export function publishProtection(events: EventRecorder, pods: readonly Pod[], n
 
 function eventFor(pod: Pod, nowMs: number): EventNote | undefined {
   const protection = protectionOf(pod, nowMs);
-  const uid = pod.metadata.uid ?? '';
+  const uid = uidOf(pod);
   switch (protection.kind) {
     case 'invalid':
       return eventOf(INVALID_DO_NOT_DISRUPT_ANNOTATION, pod, {

@@ -1,5 +1,6 @@
 /** What can be said about a change of an object's conditions. Pure. */
 import type { Condition } from '../../api/kubernetes.ts';
+import { timeOf } from '../../api/times.ts';
 
 export interface Transition {
   readonly condition: Condition;
@@ -25,6 +26,6 @@ export function transitionText({ condition, from }: Transition): string {
 
 /** Seconds that the earlier status lasted; undefined when a time is missing. */
 export function lastedSeconds({ condition, from }: Transition): number | undefined {
-  const ms = Date.parse(condition.lastTransitionTime ?? '') - Date.parse(from?.lastTransitionTime ?? '');
+  const ms = timeOf(condition.lastTransitionTime) - timeOf(from?.lastTransitionTime);
   return Number.isNaN(ms) ? undefined : Math.max(0, ms) / 1_000;
 }

@@ -3,6 +3,7 @@
 import type { Gauge } from 'prom-client';
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import { own } from '../../api/own.ts';
+import { timeOf } from '../../api/times.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
 import {
@@ -125,7 +126,7 @@ export class NodeMetrics implements Singleton {
   }
 
   #measureLifetime({ node, labels }: Measured): void {
-    const bornMs = Date.parse(node.node?.metadata.creationTimestamp ?? '');
+    const bornMs = timeOf(node.node?.metadata.creationTimestamp);
     const value = Math.max(0, this.#clock.now() - bornMs) / 1_000;
     this.#lifetime.set(node.providerId, Number.isNaN(bornMs) ? [] : [{ labels, value }]);
   }

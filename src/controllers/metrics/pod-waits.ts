@@ -4,6 +4,7 @@
  */
 import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
+import { timeOf } from '../../api/times.ts';
 import { isTerminal, podKey } from '../../engine/pods.ts';
 import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
 import {
@@ -90,11 +91,11 @@ export class PodWaits {
 
   #observeStartup(pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void {
     if (observed.isStarted) return;
-    const createdMs = timeOf(pod.metadata.creationTimestamp);
+    const createdMs = knownTimeOf(pod.metadata.creationTimestamp);
     const ready = getCondition(pod, 'Ready');
     if (pod.status?.phase !== 'Pending' && ready?.status === 'True') {
       observed.isStarted = true;
-      const readyMs = timeOf(ready.lastTransitionTime) ?? nowMs;
+      const readyMs = knownTimeOf(ready.lastTransitionTime) ?? nowMs;
       end(this.#startup, pod, createdMs, readyMs);
       end(this.#provisioningStartup, pod, schedulableMs, readyMs);
     } else if (isTerminal(pod)) {
@@ -108,7 +109,7 @@ export class PodWaits {
 
   #observeBinding(pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void {
     if (observed.isBound) return;
-    const createdMs = timeOf(pod.metadata.creationTimestamp);
+    const createdMs = knownTimeOf(pod.metadata.creationTimestamp);
     const scheduled = getCondition(pod, 'PodScheduled');
     if (scheduled?.status !== 'True') {
       last(this.#bound, pod, createdMs, nowMs);
@@ -118,7 +119,7 @@ export class PodWaits {
     for (const { lasting } of [this.#bound, this.#provisioningBound]) lasting.remove(podKey(pod));
     if (pod.status?.phase === 'Pending') return;
     observed.isBound = true;
-    const boundMs = timeOf(scheduled.lastTransitionTime) ?? nowMs;
+    const boundMs = knownTimeOf(scheduled.lastTransitionTime) ?? nowMs;
     end(this.#bound, pod, createdMs, boundMs);
     end(this.#provisioningBound, pod, schedulableMs, boundMs);
   }
@@ -140,7 +141,7 @@ const sample = ({ metadata }: Pod, ms: number) => ({
   value: Math.max(0, ms) / 1_000,
 });
 
-function timeOf(text: string | undefined): number | undefined {
-  const ms = Date.parse(text ?? '');
+function knownTimeOf(text: string | undefined): number | undefined {
+  const ms = timeOf(text);
   return Number.isNaN(ms) ? undefined : ms;
 }

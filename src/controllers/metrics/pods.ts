@@ -3,6 +3,7 @@ import { getCondition } from '../../api/conditions.ts';
 import { POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { nodeNameOf } from '../../api/object-fields.ts';
 import { isTerminal, podKey } from '../../engine/pods.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { PODS_STATE } from '../../observe/metrics/pods.ts';
@@ -39,7 +40,7 @@ export function podMetrics({ clock, cluster, metrics }: Deps): Reconciler<Pod> {
 function stateLabels(pod: Pod, { stores }: ClusterState): Labels {
   const { name, namespace = '', ownerReferences = [] } = pod.metadata;
   const [owner] = ownerReferences;
-  const nodeName = pod.spec.nodeName ?? '';
+  const nodeName = nodeNameOf(pod);
   const labels = (nodeName === '' ? undefined : stores.nodes.get({ name: nodeName }))?.metadata.labels ?? {};
   return {
     name,

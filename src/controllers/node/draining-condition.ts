@@ -1,6 +1,7 @@
 /** First step of a node's end: its pods leave. */
 import { getCondition } from '../../api/conditions.ts';
 import type { Condition } from '../../api/kubernetes.ts';
+import { timeOf } from '../../api/times.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { planDrain } from './drain.ts';
@@ -33,6 +34,6 @@ export function draining({ clock, cluster, events }: Deps, evictions: Evictions)
 
 /** Whether the drain has only just begun. One that begins in the future has not: the clock was put back since. */
 function isYoung(drained: Condition | undefined, nowMs: number): boolean {
-  const ageMs = nowMs - Date.parse(drained?.lastTransitionTime ?? '');
+  const ageMs = nowMs - timeOf(drained?.lastTransitionTime);
   return drained?.status === 'Unknown' && ageMs >= 0 && ageMs < SHORTEST_DRAIN_MS;
 }

@@ -1,8 +1,10 @@
 /** Gets pods off draining nodes: through the Eviction API, which keeps to PodDisruptionBudgets, or by force in the end. */
 import type { Counter } from 'prom-client';
-import { getCondition, timestamp } from '../../api/conditions.ts';
+import { getCondition } from '../../api/conditions.ts';
 import { POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
+import { nodeNameOf } from '../../api/object-fields.ts';
+import { timestamp } from '../../api/times.ts';
 import { isActive, isEvictable, podKey } from '../../engine/pods.ts';
 import { ApiError, isConflict, isNotFound } from '../../kube/client.ts';
 import {
@@ -95,7 +97,7 @@ export class EvictionQueue implements KeyedWorker {
     }
     const obstacle = answer === 'budget' ? 'evicting pod violates a PDB' : 'eviction does not support multiple PDBs';
     const text = `${obstacle} (Pod=${podKey(pod)})`;
-    const node = this.#deps.cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
+    const node = this.#deps.cluster.stores.nodes.get({ name: nodeNameOf(pod) });
     if (node) this.#deps.events.publish(failedDraining(node, 'budget', text));
     throw new Requeue(text);
   }
@@ -155,7 +157,7 @@ export class EvictionQueue implements KeyedWorker {
   /** Why the pod's node goes away; empty when the node or its one claim is not known. */
   #reasonFor(pod: Pod): string {
     const { cluster } = this.#deps;
-    const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
+    const node = cluster.stores.nodes.get({ name: nodeNameOf(pod) });
     const [claim, ...others] = node ? cluster.claimsOfNode(node) : [];
     if (claim === undefined || others.length > 0) return '';
     const condition = getCondition(claim, 'DisruptionReason');

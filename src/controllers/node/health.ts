@@ -1,10 +1,11 @@
 /** Replaces nodes that stay broken, unless so many are broken that replacing them would make things worse. */
 import type { Counter } from 'prom-client';
-import { timestamp } from '../../api/conditions.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Condition, Node } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { labelOf, poolNameOf, uidOf } from '../../api/object-fields.ts';
+import { timestamp } from '../../api/times.ts';
 import { deleteExactly, unlessGone } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
@@ -74,7 +75,7 @@ export class NodeHealth implements Reconciler<Node> {
     const all = cluster.stores.nodes.list();
     const own = pool === undefined ? all : all.filter(({ metadata }) => metadata.labels?.[NODEPOOL_LABEL] === pool);
     if (!isRepairBlocked(own, cloud.repairPolicies)) return undefined;
-    const keys = [node.metadata.uid ?? '', claim.metadata.uid ?? ''];
+    const keys = [uidOf(node), uidOf(claim)];
     if (pool === undefined) return { message: 'more then 20% nodes are unhealthy in the cluster', keys };
     const poolUid = cluster.stores.nodePools.get({ name: pool })?.metadata.uid;
     return {
@@ -111,8 +112,8 @@ export class NodeHealth implements Reconciler<Node> {
     countDisrupted(metrics, claim, { reason: 'unhealthy', pods });
     this.#repaired.inc({
       condition: snakeCase(type),
-      nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
-      capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
+      nodepool: poolNameOf(claim),
+      capacity_type: labelOf(claim, CAPACITY_TYPE_LABEL),
       image_id: claim.status?.imageID ?? '',
     });
   }

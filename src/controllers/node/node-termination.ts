@@ -1,5 +1,6 @@
 /** Ends deleted Nodes: taint, drain, detach volumes, terminate the instance, and only then let the Node go. */
 import { isTrue } from '../../api/conditions.ts';
+import { defined } from '../../api/defined.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import {
@@ -10,7 +11,10 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
+import { own } from '../../api/own.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
+import type { CloudProvider } from '../../cloud/provider.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import {
   after,
@@ -24,11 +28,11 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
+import { nodeClassLabel } from '../node-classes.ts';
 import { OwnWrites } from '../own-writes.ts';
 import { deadlineOf } from './deadline.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './draining-condition.ts';
-import { isManagedNode } from './managed.ts';
 import type { Evictions } from './pending-evictions.ts';
 import type { Leaving, Progress, Step } from './step.ts';
 import { withDisruptedTaint } from './taint.ts';
@@ -134,7 +138,7 @@ export class NodeTermination implements Reconciler<Node> {
     const versions = { before, after: changed };
     this.#writes.wrote(await writeChanges(this.#deps.client, NODE_CLAIM, versions, { part: 'status', lock: true }));
     if (!isTrue(before, 'Drained') && isTrue(changed, 'Drained')) {
-      this.#meter.drained(changed.metadata.labels?.[NODEPOOL_LABEL] ?? '');
+      this.#meter.drained(poolNameOf(changed));
     }
   }
 
@@ -176,5 +180,9 @@ async function inOrder(
 
 const names = (node: Node, claim: NodeClaim | undefined): Readonly<Record<string, unknown>> => ({
   Node: { name: node.metadata.name },
-  ...(claim && { NodeClaim: { name: claim.metadata.name } }),
+  ...defined({ NodeClaim: claim && { name: claim.metadata.name } }),
 });
+
+/** Whether a Node is ours: labelled with a NodeClass of a kind that the provider serves. */
+const isManagedNode = ({ metadata }: Node, { nodeClassKinds }: CloudProvider): boolean =>
+  nodeClassKinds.some((kind) => own(metadata.labels, nodeClassLabel(kind)) !== undefined);

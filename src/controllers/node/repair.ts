@@ -1,6 +1,7 @@
 /** When a node counts as broken. Pure. */
 import { getCondition } from '../../api/conditions.ts';
 import type { Condition, Node } from '../../api/kubernetes.ts';
+import { timeOf } from '../../api/times.ts';
 import type { RepairPolicy } from '../../cloud/provider.ts';
 
 export interface Ailment {
@@ -16,7 +17,7 @@ export function ailmentOf(node: Node, policies: readonly RepairPolicy[]): Ailmen
     if (condition === undefined || condition.status !== policy.conditionStatus) return [];
     // a condition that does not say since when is as old as its node
     const since = condition.lastTransitionTime ?? node.metadata.creationTimestamp;
-    return [{ condition, dueMs: Date.parse(since ?? '') + policy.tolerationMs }];
+    return [{ condition, dueMs: timeOf(since) + policy.tolerationMs }];
   });
   return ailments.sort((left, right) => left.dueMs - right.dueMs)[0];
 }

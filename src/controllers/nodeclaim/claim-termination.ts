@@ -1,15 +1,16 @@
 /** Ends a deleted claim: its Nodes first, which drains them, then its instance, then the finalizer. */
-import { getCondition, isTrue, timestamp } from '../../api/conditions.ts';
+import { getCondition, isTrue } from '../../api/conditions.ts';
 import { readDurationOrNever } from '../../api/duration.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import {
   CAPACITY_TYPE_LABEL,
-  NODEPOOL_LABEL,
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { labelOf, poolNameOf } from '../../api/object-fields.ts';
+import { timeOf, timestamp } from '../../api/times.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
@@ -71,7 +72,7 @@ export class ClaimTermination {
       this.#unreadable.report(claim, { field: 'terminationGracePeriod', consequence }, log);
       return claim;
     }
-    const deadline = timestamp(Date.parse(deletionTimestamp ?? '') + graceMs);
+    const deadline = timestamp(timeOf(deletionTimestamp) + graceMs);
     const stored = await this.#write(claim, withDeadline(claim, deadline), 'object');
     if (stored === undefined) return undefined;
     log.info('annotated nodeclaim', { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline });
@@ -119,12 +120,12 @@ export class ClaimTermination {
 
   #measureReleased(claim: NodeClaim): void {
     const { clock, metrics } = this.#deps;
-    const seconds = Math.max(0, clock.now() - Date.parse(claim.metadata.deletionTimestamp ?? '')) / 1000;
-    metrics.histogram(NODECLAIMS_TERMINATION_DURATION_SECONDS).observe({ nodepool: poolOf(claim) }, seconds);
+    const seconds = Math.max(0, clock.now() - timeOf(claim.metadata.deletionTimestamp)) / 1000;
+    metrics.histogram(NODECLAIMS_TERMINATION_DURATION_SECONDS).observe({ nodepool: poolNameOf(claim) }, seconds);
     metrics.counter(NODECLAIMS_TERMINATED).inc({
-      nodepool: poolOf(claim),
-      capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL] ?? '',
-      zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
+      nodepool: poolNameOf(claim),
+      capacity_type: labelOf(claim, CAPACITY_TYPE_LABEL),
+      zone: labelOf(claim, ZONE_LABEL),
     });
   }
 
@@ -134,7 +135,7 @@ export class ClaimTermination {
     if (since === undefined) return;
     metrics
       .histogram(NODECLAIMS_INSTANCE_TERMINATION_DURATION_SECONDS)
-      .observe({ nodepool: poolOf(claim) }, Math.max(0, clock.now() - Date.parse(since)) / 1000);
+      .observe({ nodepool: poolNameOf(claim) }, Math.max(0, clock.now() - Date.parse(since)) / 1000);
   }
 
   async #write(before: NodeClaim, changed: NodeClaim, part: 'object' | 'status'): Promise<NodeClaim | undefined> {
@@ -144,8 +145,6 @@ export class ClaimTermination {
     return stored;
   }
 }
-
-const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[NODEPOOL_LABEL] ?? '';
 
 function withDeadline(claim: NodeClaim, deadline: string): NodeClaim {
   const annotations = { ...claim.metadata.annotations, [TERMINATION_TIMESTAMP_ANNOTATION]: deadline };

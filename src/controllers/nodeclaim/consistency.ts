@@ -3,6 +3,7 @@ import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import { amountIn, quantityList, readableResources } from '../../engine/resources.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { writeChanges } from '../../kube/patch.ts';
@@ -40,7 +41,7 @@ export function consistency(deps: Deps): Reconciler<NodeClaim> {
       const issues = shapeIssues(claim, node);
       for (const message of issues) {
         log.info('failed consistency check', { issue: message });
-        const dedupe = [claim.metadata.uid ?? '', message];
+        const dedupe = [uidOf(claim), message];
         events.publish(eventOf(FAILED_CONSISTENCY_CHECK, claim, { message, dedupe }));
       }
       const update =

@@ -2,6 +2,8 @@
 import { isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { timeOf } from '../../api/times.ts';
 import { lostItsType, poolDrift, TYPE_CHECK_AGE_MS } from '../../engine/drift.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import type { Deps } from '../deps.ts';
@@ -16,8 +18,8 @@ export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Dri
   const verifiedMs = new Map<string, number>();
 
   async function hasLostItsType(claim: NodeClaim, pool: NodePool): Promise<boolean> {
-    const uid = claim.metadata.uid ?? '';
-    const ageMs = clock.now() - Date.parse(claim.metadata.creationTimestamp ?? '');
+    const uid = uidOf(claim);
+    const ageMs = clock.now() - timeOf(claim.metadata.creationTimestamp);
     const checkedMs = monotonicMs(clock);
     const sinceMs = checkedMs - (verifiedMs.get(uid) ?? Number.NEGATIVE_INFINITY);
     if (ageMs < TYPE_CHECK_AGE_MS || sinceMs < TYPE_CHECK_INTERVAL_MS) return false;

@@ -2,6 +2,7 @@
 import { readDurationOrNever } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { timeOf } from '../../api/times.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { EXPIRED } from '../../observe/events/nodeclaims.ts';
@@ -34,7 +35,7 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
       if (lifeMs === Number.POSITIVE_INFINITY || claim.metadata.deletionTimestamp || writes.isBehind(claim)) {
         return settled;
       }
-      const waitMs = Date.parse(claim.metadata.creationTimestamp ?? '') + lifeMs - clock.now();
+      const waitMs = timeOf(claim.metadata.creationTimestamp) + lifeMs - clock.now();
       if (waitMs > 0) return after(waitMs);
       const pods = reschedulablePods(deps, claim);
       log.debug('deleting expired nodeclaim');

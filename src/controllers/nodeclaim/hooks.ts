@@ -1,7 +1,8 @@
 /** Asks the provider's registration hooks whether a node that has joined may be declared registered. */
+import { defined } from '../../api/defined.ts';
+import { messageOf } from '../../api/error-message.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
-import { messageOf } from './step.ts';
 
 export interface HookResults {
   /** The claim with the labels that hooks found out. */
@@ -35,9 +36,7 @@ export async function askHooks({ registrationHooks = [] }: CloudProvider, claim:
   const [first, ...more] = errors;
   return {
     claim:
-      labels === claim.metadata.labels
-        ? claim
-        : { ...claim, metadata: { ...claim.metadata, ...(labels && { labels }) } },
+      labels === claim.metadata.labels ? claim : { ...claim, metadata: { ...claim.metadata, ...defined({ labels }) } },
     pending,
     waitMs: waits.length === 0 ? undefined : Math.min(...waits),
     error: more.length === 0 ? first : new AggregateError(errors, errors.map(messageOf).join('; ')),

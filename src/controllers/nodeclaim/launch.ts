@@ -1,8 +1,11 @@
 /** Buys the claim's instance. */
 import { isTrue } from '../../api/conditions.ts';
+import { defined } from '../../api/defined.ts';
+import { messageOf } from '../../api/error-message.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, settled } from '../../kube/reconciler.ts';
@@ -13,7 +16,7 @@ import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import type { LaunchRetries } from './launch-retries.ts';
 import type { LaunchedInstances } from './launched.ts';
-import { done, messageOf, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
+import { done, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
 
 export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): Step {
   const { client, cloud, clock, events, metrics } = deps;
@@ -28,7 +31,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
   async function failed(claim: NodeClaim, error: unknown, log: Logger): Promise<StepResult> {
     if (causeOf(error, InsufficientCapacity)) {
       const message = INSUFFICIENT_CAPACITY_ERROR.message(claim.metadata.name, shortened(messageOf(error)));
-      events.publish(eventOf(INSUFFICIENT_CAPACITY_ERROR, claim, { message, dedupe: [claim.metadata.uid ?? ''] }));
+      events.publish(eventOf(INSUFFICIENT_CAPACITY_ERROR, claim, { message, dedupe: [uidOf(claim)] }));
       return giveUp(claim, error, 'insufficient_capacity', log);
     }
     if (causeOf(error, NodeClassNotReady)) return giveUp(claim, error, 'nodeclass_not_ready', log);
@@ -85,10 +88,7 @@ function withInstance(claim: NodeClaim, created: NodeClaim, nowMs: number): Node
     },
     status: {
       ...claim.status,
-      ...(providerID === undefined ? {} : { providerID }),
-      ...(imageID === undefined ? {} : { imageID }),
-      ...(allocatable === undefined ? {} : { allocatable }),
-      ...(capacity === undefined ? {} : { capacity }),
+      ...defined({ providerID, imageID, allocatable, capacity }),
     },
   };
   return withCondition(launched, { type: 'Launched', status: 'True' }, nowMs);

@@ -3,6 +3,7 @@
  * write is to write again, not to buy again.
  */
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
 const KEEP_MS = 60 * 60_000;
@@ -16,17 +17,17 @@ export class LaunchedInstances {
   }
 
   get(claim: NodeClaim): NodeClaim | undefined {
-    const known = this.#byUid.get(claim.metadata.uid ?? '');
+    const known = this.#byUid.get(uidOf(claim));
     return known && monotonicMs(this.#clock) - known.sinceMs <= KEEP_MS ? known.created : undefined;
   }
 
   remember(claim: NodeClaim, created: NodeClaim): void {
     const nowMs = monotonicMs(this.#clock);
     for (const [uid, { sinceMs }] of this.#byUid) if (nowMs - sinceMs > KEEP_MS) this.#byUid.delete(uid);
-    this.#byUid.set(claim.metadata.uid ?? '', { created, sinceMs: nowMs });
+    this.#byUid.set(uidOf(claim), { created, sinceMs: nowMs });
   }
 
   forget(claim: NodeClaim): void {
-    this.#byUid.delete(claim.metadata.uid ?? '');
+    this.#byUid.delete(uidOf(claim));
   }
 }

@@ -1,6 +1,8 @@
 /** Orders the steps of a NodeClaim's life: launch, registration, initialization, liveness; and its end. */
 
 import { initConditions, NODECLAIM_CONDITIONS } from '../../api/conditions.ts';
+import { defined } from '../../api/defined.ts';
+import { messageOf } from '../../api/error-message.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import { TERMINATION_FINALIZER } from '../../api/labels.ts';
@@ -28,7 +30,7 @@ import { LaunchRetries } from './launch-retries.ts';
 import { LaunchedInstances } from './launched.ts';
 import { liveness } from './liveness.ts';
 import { registration } from './registration.ts';
-import { messageOf, type Step, type StepResult } from './step.ts';
+import type { Step, StepResult } from './step.ts';
 
 const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
 const RANGE = { min: 1000, max: 5000 };
@@ -111,7 +113,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
     const { client } = this.#deps;
     const object = await writeChanges(client, NODE_CLAIM, { before, after }, { part: 'object', lock: true });
     if (object === undefined) return false;
-    const versions = { before: object, after: { ...object, ...(after.status && { status: after.status }) } };
+    const versions = { before: object, after: { ...object, ...defined({ status: after.status }) } };
     const status = await writeChanges(client, NODE_CLAIM, versions, { part: 'status', lock: true });
     this.#writes.wrote(status);
     return status !== undefined;

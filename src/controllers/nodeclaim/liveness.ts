@@ -3,6 +3,7 @@ import { getCondition, isTrue } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { timeOf } from '../../api/times.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, Requeue } from '../../kube/reconciler.ts';
 import { LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
@@ -70,5 +71,5 @@ export function liveness(deps: Deps): Step {
 /** Since when the condition is as it is, which for one that never changed is the claim's creation. */
 function sinceMs(claim: NodeClaim, type: string): number {
   const since = getCondition(claim, type)?.lastTransitionTime ?? claim.metadata.creationTimestamp;
-  return Date.parse(since ?? '') || 0;
+  return timeOf(since) || 0;
 }

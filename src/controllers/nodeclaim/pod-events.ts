@@ -1,8 +1,9 @@
 /** Records on a claim when pods last came to its node or left it, for `consolidateAfter`. */
-import { timestamp } from '../../api/conditions.ts';
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { nodeNameOf, uidOf } from '../../api/object-fields.ts';
+import { timeOf, timestamp } from '../../api/times.ts';
 import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating } from '../../engine/pods.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { unlessGone } from '../../kube/patch.ts';
@@ -16,7 +17,7 @@ export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
   /** When this process wrote, which the store may not show yet, by claim UID, in `monotonicMs`. */
   const written = new Map<string, number>();
   cluster.stores.nodeClaims.subscribe((event, claim) => {
-    if (event === 'deleted') written.delete(claim.metadata.uid ?? '');
+    if (event === 'deleted') written.delete(uidOf(claim));
   });
 
   return {
@@ -27,10 +28,10 @@ export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
 
     async reconcile(pod) {
       if (!isScheduled(pod) || isOwnedByDaemonSet(pod)) return settled;
-      const node = cluster.stores.nodes.get({ name: pod.spec.nodeName ?? '' });
+      const node = cluster.stores.nodes.get({ name: nodeNameOf(pod) });
       const [claim, ...others] = node ? cluster.claimsOfNode(node) : [];
       if (claim === undefined || others.length > 0) return settled;
-      const uid = claim.metadata.uid ?? '';
+      const uid = uidOf(claim);
       const writtenMs = monotonicMs(clock);
       if (writtenMs - (written.get(uid) ?? Number.NEGATIVE_INFINITY) < RESOLUTION_MS) return settled;
       const nowMs = clock.now();
@@ -45,7 +46,7 @@ export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
 
 /** A time in the future was recorded by a clock that was ahead, and is recorded anew. */
 function isRecent({ status }: NodeClaim, nowMs: number): boolean {
-  const agoMs = nowMs - Date.parse(status?.lastPodEventTime ?? '');
+  const agoMs = nowMs - timeOf(status?.lastPodEventTime);
   return agoMs >= 0 && agoMs < RESOLUTION_MS;
 }
 

@@ -5,13 +5,13 @@ import type { Node, Taint } from '../../api/kubernetes.ts';
 import {
   aliasLabels,
   DO_NOT_SYNC_TAINTS_LABEL,
-  NODEPOOL_LABEL,
   REGISTERED_LABEL,
   TERMINATION_FINALIZER,
   UNREGISTERED_TAINT,
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { labelOf, poolNameOf, uidOf } from '../../api/object-fields.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type ReconcileContext, settled } from '../../kube/reconciler.ts';
@@ -76,8 +76,8 @@ class Registration {
       Node: { name: node.metadata.name },
     });
     this.#deps.metrics.counter(NODES_CREATED).inc({
-      nodepool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
-      zone: claim.metadata.labels?.[ZONE_LABEL] ?? '',
+      nodepool: poolNameOf(claim),
+      zone: labelOf(claim, ZONE_LABEL),
     });
   }
 
@@ -88,7 +88,7 @@ class Registration {
     log.error('missing taint prevents registration-related race conditions on Karpenter-managed nodes', {
       Node: { name: node.metadata.name },
     });
-    const dedupe = [claim.metadata.uid ?? ''];
+    const dedupe = [uidOf(claim)];
     this.#deps.events.publish(eventOf(UNREGISTERED_TAINT_MISSING, claim, { message, dedupe }));
   }
 
@@ -143,7 +143,7 @@ function synced(node: Node, claim: NodeClaim): Node {
     apiVersion,
     kind: NODE_CLAIM.kind,
     name: claim.metadata.name,
-    uid: claim.metadata.uid ?? '',
+    uid: uidOf(claim),
     blockOwnerDeletion: true,
   };
   const finalizers = metadata.finalizers ?? [];

@@ -34,5 +34,3 @@ const MESSAGE_LIMIT = 300;
 /** Errors of the cloud can be long; conditions and events show their beginning. */
 export const shortened = (text: string): string =>
   text.length > MESSAGE_LIMIT ? `${text.slice(0, MESSAGE_LIMIT)}...` : text;
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

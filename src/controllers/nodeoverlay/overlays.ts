@@ -1,10 +1,11 @@
 /** The NodeOverlays in force, and the cloud as it looks under them. */
 
+import { defined } from '../../api/defined.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
 import type { AdjustTypes, CloudProvider } from '../../cloud/provider.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { overlaid } from '../../engine/overlays.ts';
@@ -64,14 +65,14 @@ const isSameVersion = (a: KubeObject, b: KubeObject | undefined): boolean =>
 /** The cloud under the overlays in force: what it offers, and by which prices it launches. */
 export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: Store<NodePool>): CloudProvider {
   const adjustFor = ({ metadata }: NodeClaim): AdjustTypes | undefined => {
-    const pool = pools.get({ name: metadata.labels?.[NODEPOOL_LABEL] ?? '' });
+    const pool = pools.get({ name: poolNameOf({ metadata }) });
     return pool && ((types) => overlays.apply(pool, types));
   };
   return {
     name: cloud.name,
     nodeClassKinds: cloud.nodeClassKinds,
     repairPolicies: cloud.repairPolicies,
-    ...(cloud.registrationHooks && { registrationHooks: cloud.registrationHooks }),
+    ...defined({ registrationHooks: cloud.registrationHooks }),
     instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
     create: (claim) => cloud.create(claim, adjustFor(claim)),
     delete: (claim) => cloud.delete(claim),

@@ -1,5 +1,6 @@
 /** Keeps held pods out of provisioning runs, and says so. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { nodeNameOf } from '../../api/object-fields.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
 import { type PodHold, type PodHolds, timeOf } from '../../engine-worker/pod-holds.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
@@ -23,7 +24,7 @@ export function heldPods(
   cluster.stores.pods.subscribe((event, pod, before) => {
     if (holds.size === 0 || event === 'deleted' || !isScheduled(pod) || (before && isScheduled(before))) return;
     // that a node of somebody else takes such pods says nothing of those that are bought for them
-    const isManaged = cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim !== undefined;
+    const isManaged = cluster.nodeByName(nodeNameOf(pod))?.nodeClaim !== undefined;
     if (isManaged || holds.heldNow(pod)?.code !== 'not-bound') holds.release(pod);
   });
 

@@ -1,6 +1,7 @@
 /** Reports that a pod is not bound to a node that is initialized: on the pod, and on the NodePool that bought the node. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { likenessOf } from '../../engine-worker/pod-likeness.ts';
@@ -22,6 +23,6 @@ export function publishBoughtInVain(
   const pool = cluster.stores.nodePools.get({ name: nodeClaim?.metadata.labels?.[NODEPOOL_LABEL] ?? '' });
   if (pool === undefined) return;
   const message = NOT_BOUND_OF_NODEPOOL.message(podKey(pod), name, text);
-  const dedupe = [pool.metadata.uid ?? '', likenessOf(pod)];
+  const dedupe = [uidOf(pool), likenessOf(pod)];
   events.publish(eventOf(NOT_BOUND_OF_NODEPOOL, pool, { message, dedupe }));
 }

@@ -1,6 +1,7 @@
 /** The loop that buys nodes for pending pods. */
 
 import { formatDuration } from '../../api/duration.ts';
+import { messageOf } from '../../api/error-message.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
@@ -164,7 +165,7 @@ export class Provisioner implements Singleton {
     try {
       await withBoundedConcurrency(claims, claims.length, (planned) => this.#create(planned, solved.pods, context));
     } catch (error) {
-      throw new Error(`creating node claim, ${error instanceof Error ? error.message : error}`, { cause: error });
+      throw new Error(`creating node claim, ${messageOf(error)}`, { cause: error });
     }
   }
 

@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { isTrue } from '../../api/conditions.ts';
 import type { KubeObject, Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { nodeNameOf } from '../../api/object-fields.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
 import type { Volumes } from '../../engine/volumes.ts';
@@ -116,7 +117,7 @@ export class Purchases {
 
   #bound(pod: Pod): void {
     if (this.#inVain.size === 0) return;
-    if (this.#deps.cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim === undefined) return;
+    if (this.#deps.cluster.nodeByName(nodeNameOf(pod))?.nodeClaim === undefined) return;
     this.#inVain.delete(likenessOf(pod));
   }
 

@@ -2,6 +2,7 @@
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
@@ -41,7 +42,7 @@ export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refus
   const text = shown(refusal);
   if (text === undefined) return;
   const message = FAILED_SCHEDULING.message(text);
-  events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [pod.metadata.uid ?? ''] }));
+  events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [uidOf(pod)] }));
 }
 
 function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
@@ -84,7 +85,7 @@ function recordEmptyPools({ cluster, events }: Deps, plan: Plan, log: Logger): v
     if (pool === undefined) continue;
     log.info('skipping, nodepool requirements filtered out all instance types', { NodePool: { name: nodePool } });
     const message = NO_COMPATIBLE_INSTANCE_TYPES.message(dueToMinValues);
-    events.publish(eventOf(NO_COMPATIBLE_INSTANCE_TYPES, pool, { message, dedupe: [pool.metadata.uid ?? ''] }));
+    events.publish(eventOf(NO_COMPATIBLE_INSTANCE_TYPES, pool, { message, dedupe: [uidOf(pool)] }));
   }
 }
 

@@ -1,6 +1,7 @@
 /** Logs that the operator does not act on static NodePools while their feature gate is off. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { STATIC_CAPACITY_DISABLED } from '../../observe/events/nodepools.ts';
@@ -17,7 +18,7 @@ export function staticHint(deps: Deps): Reconciler<NodePool> {
     async reconcile(pool, { log }) {
       const message = STATIC_CAPACITY_DISABLED.message();
       log.info('ignoring static nodepool', { error: message });
-      const dedupe = [pool.metadata.uid ?? ''];
+      const dedupe = [uidOf(pool)];
       deps.events.publish(eventOf(STATIC_CAPACITY_DISABLED, pool, { message, dedupe }));
       return settled;
     },

@@ -1,6 +1,6 @@
 /** Wakes a static NodePool when its claims come, go or change. */
 import { NODE_CLAIM } from '../../api/kinds.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
 import type { Trigger } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 
@@ -8,7 +8,7 @@ export const claimsOfStaticPools = ({ cluster }: Pick<Deps, 'cluster'>): readonl
   {
     kind: NODE_CLAIM,
     keysFor: ({ metadata }) => {
-      const name = metadata.labels?.[NODEPOOL_LABEL] ?? '';
+      const name = poolNameOf({ metadata });
       return cluster.stores.nodePools.get({ name })?.spec.replicas === undefined ? [] : [{ name }];
     },
   },

@@ -1,4 +1,5 @@
 /** "Why not?": one verdict per node on whether it goes, and if not, what stands in the way and how near it came. */
+import { defined } from '../../api/defined.ts';
 import { formatDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
 import type { StateNode } from '../model.ts';
@@ -138,8 +139,7 @@ function verdictOn(node: StateNode, reviews: readonly Indexed[], nowMs: number):
   const pool = node.labels[NODEPOOL_LABEL];
   return {
     node: node.name,
-    ...(node.nodeClaim === undefined ? {} : { nodeClaim: node.nodeClaim.metadata.name }),
-    ...(pool === undefined ? {} : { nodePool: pool }),
+    ...defined({ nodeClaim: node.nodeClaim?.metadata.name, nodePool: pool }),
     ...reason,
     ...(chosen && command ? { command: described(chosen.method, command) } : {}),
     methods,

@@ -40,7 +40,7 @@ export const misfitText = (misfit: Misfit): string =>
 
 const NO_TEMPLATES = 'nodepool requirements filtered out all available instance types';
 
-/** Why a pod fits nowhere, as events tell it: NodePools that were tried speak for themselves, idle ones by their names. */
+/** Why a pod fits nowhere, as events say it: NodePools that were tried speak for themselves, idle ones by their names. */
 export function refusalText(tried: readonly { readonly misfit: Misfit }[], idle: readonly IdlePool[]): string {
   const texts = tried.length === 0 ? [NO_TEMPLATES] : tried.map(({ misfit }) => misfitText(misfit));
   return [...texts, ...idle.map(idleText)].join('; ');

@@ -1,5 +1,7 @@
 /** The order in which pods are tried. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { timeOf } from '../../api/times.ts';
 import { compareText } from '../instance-types.ts';
 import type { Resources } from '../model.ts';
 
@@ -8,7 +10,7 @@ export interface QueuedPod {
   readonly requests: Resources;
 }
 
-const createdAt = ({ pod }: QueuedPod): number => Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
+const createdAt = ({ pod }: QueuedPod): number => timeOf(pod.metadata.creationTimestamp) || 0;
 
 /** Large pods first: by CPU, then memory; then the older, then by UID. */
 export function sortPods<T extends QueuedPod>(pods: readonly T[]): readonly T[] {
@@ -18,7 +20,7 @@ export function sortPods<T extends QueuedPod>(pods: readonly T[]): readonly T[] 
       cpu: pod.requests.cpu ?? 0,
       memory: pod.requests.memory ?? 0,
       created: createdAt(pod),
-      uid: pod.pod.metadata.uid ?? '',
+      uid: uidOf(pod.pod),
     }))
     .sort((a, b) => b.cpu - a.cpu || b.memory - a.memory || a.created - b.created || compareText(a.uid, b.uid))
     .map(({ pod }) => pod);

@@ -2,6 +2,7 @@
  * How an event is declared: its reason and type, the kinds of objects it is about, what it means, and when a repetition is
  * dropped. `eventOf` makes an event of it. Constants are called as the reason.
  */
+import { defined } from '../../api/defined.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 
 export interface EventNote {
@@ -62,8 +63,6 @@ export function eventOf<T extends Fields>(
     type,
     reason,
     message,
-    ...(dedupe !== undefined && { dedupe }),
-    ...(windowMs !== undefined && { windowMs }),
-    ...(limit !== undefined && { limit }),
+    ...defined({ dedupe, windowMs, limit }),
   };
 }

@@ -7,6 +7,7 @@ import {
   ZONE_LABEL,
 } from '../../../src/api/labels.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound } from '../../../src/cloud/errors.ts';
+import { present } from '../../support/present.ts';
 import { Account, only } from './support/account.ts';
 
 let account: Account;
@@ -217,7 +218,7 @@ describe('the rest of an instance life', () => {
       [INSTANCE_TYPE_LABEL]: 'm5.large',
       'kubernetes.io/arch': 'amd64',
     });
-    const got = await account.provider.get(claim.status?.providerID ?? '');
+    const got = await account.provider.get(present(claim.status?.providerID));
     expect(got.status?.allocatable).toEqual(claim.status?.allocatable);
     await expect(account.provider.get('aws:///us-west-2a/i-0123456789abcdef0')).rejects.toThrow('nodeclaim not found');
     await expect(account.provider.get('nonsense')).rejects.toThrow('provider id does not match known format');

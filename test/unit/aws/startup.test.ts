@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS } from '../../../src/api/kinds.ts';
 import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
+import { present } from '../../support/present.ts';
 import { Account } from './support/account.ts';
 
 let account: Account;
@@ -71,8 +72,8 @@ describe('validation', () => {
 describe('an instance that ends', () => {
   it('is asked for once a second by all who wait for it, and no more once it is gone', async () => {
     const claim = account.write(await account.provider.create(account.claim()));
-    const providerId = claim.status?.providerID ?? '';
-    await account.started(providerId.split('/').at(-1) ?? '');
+    const providerId = present(claim.status?.providerID);
+    await account.started(present(providerId.split('/').at(-1)));
     account.aws.calls.clear();
     // It runs, then it ends, and the third who asks is told what the second has seen.
     for (let n = 0; n < 3; n++) await account.provider.delete(claim);

@@ -20,8 +20,8 @@ import { parseSettings } from '../../../src/observe/settings.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { type Line, recordingLog } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
-import { FakeCloud } from './fakecloud.ts';
-import { MemoryKube } from './memorykube.ts';
+import { FakeCloud } from './fake-cloud.ts';
+import { MemoryKube } from './memory-kube.ts';
 
 interface Operator {
   readonly stop: AbortController;

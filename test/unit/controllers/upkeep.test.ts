@@ -120,7 +120,7 @@ describe('OwnWrites', () => {
   });
 });
 
-describe('inBatches', () => {
+describe('withBoundedConcurrency', () => {
   it('works on so many at once, on all of them, and throws what went wrong', async () => {
     let atWork = 0;
     let most = 0;

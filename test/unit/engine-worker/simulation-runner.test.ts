@@ -16,7 +16,8 @@ import {
   type SimulationRunner,
 } from '../../../src/engine-worker/simulation-runner.ts';
 import { workerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
-import { type Cluster, type ClusterShape, clusterOf, NOW_MS } from '../../support/clusters.ts';
+import { NOW_MS } from '../../support/cluster-objects.ts';
+import { type Cluster, type ClusterShape, clusterOf } from '../../support/clusters.ts';
 
 const SHAPE: ClusterShape = {
   seed: 7,

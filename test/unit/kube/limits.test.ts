@@ -6,6 +6,7 @@ import { ApiError, type KubeClient, type Ref } from '../../../src/kube/client.ts
 import type { EventNote } from '../../../src/kube/events.ts';
 import { limiter } from '../../../src/kube/limiter.ts';
 import { eventRecorder } from '../../../src/kube/recorder.ts';
+import { present } from '../../support/present.ts';
 import { settableClock, virtualClock } from '../virtualclock.ts';
 import { recordingLog, widget } from './fakes.ts';
 
@@ -118,7 +119,7 @@ describe('eventRecorder', () => {
     const { clock, events, posted } = recorder();
     events.publish({ ...note, object: widget(`${'a.'.repeat(126)}b`, 1) });
     await clock.settle();
-    const name = posted[0]?.metadata.name ?? '';
+    const name = present(posted[0]?.metadata.name);
     expect(name.length).toBeLessThanOrEqual(253);
     expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
   });

@@ -1,8 +1,10 @@
 /** NodePools' disruption budgets: how many of their nodes may be away at a time. */
-import { isTrue, timestamp } from '../../../api/conditions.ts';
+import { isTrue } from '../../../api/conditions.ts';
 import { parseDuration } from '../../../api/duration.ts';
+import { messageOf } from '../../../api/error-message.ts';
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
+import { timestamp } from '../../../api/times.ts';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
 import { nextHitMs } from './hits.ts';
@@ -85,7 +87,7 @@ export function budgetRemark(pool: NodePool, request: Parameters<typeof allowedD
     const endMs = budgets[position] && windowEndMs(budgets[position], nowMs);
     return endMs === undefined ? '' : `by budgets[${position}] until ${timestamp(endMs)}`;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 
@@ -140,7 +142,7 @@ export function budgetErrors(pools: readonly NodePool[], nowMs: number): readonl
       allowedDisruptions(pool, { reason: 'Empty', total: 100, nowMs });
       return [];
     } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
+      const detail = messageOf(error);
       return [`invalid disruption budgets in nodepool ${pool.metadata.name}, ${detail}`];
     }
   });

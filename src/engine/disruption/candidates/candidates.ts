@@ -1,4 +1,5 @@
 /** Which nodes may be disrupted, and what is known about them. */
+import { messageOf } from '../../../api/error-message.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
@@ -10,7 +11,6 @@ import {
 } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
-import { messageOf } from '../../left-out.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../model.ts';
 import { isReschedulable } from '../../pods.ts';
 import { PricedTypes } from '../price-table.ts';

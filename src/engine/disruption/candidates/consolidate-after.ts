@@ -3,6 +3,7 @@ import { getCondition } from '../../../api/conditions.ts';
 import { readDurationOrNever } from '../../../api/duration.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
+import { timeOf } from '../../../api/times.ts';
 
 /**
  * Milliseconds until the claim may be consolidated, 0 when it may be now, undefined when time alone will not help:
@@ -12,7 +13,7 @@ export function consolidatableIn(claim: NodeClaim, pool: NodePool, nowMs: number
   const windowMs = readDurationOrNever(pool.spec.disruption?.consolidateAfter ?? '0s') ?? Number.POSITIVE_INFINITY;
   const initialized = getCondition(claim, 'Initialized');
   if (windowMs === Number.POSITIVE_INFINITY || initialized?.status !== 'True') return undefined;
-  const quietSince = Date.parse(claim.status?.lastPodEventTime ?? initialized.lastTransitionTime ?? '') || 0;
+  const quietSince = timeOf(claim.status?.lastPodEventTime ?? initialized.lastTransitionTime) || 0;
   return windowMs <= 0 ? 0 : Math.max(0, quietSince + windowMs - nowMs);
 }
 

@@ -5,6 +5,7 @@ import type { Pod } from '../../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import { own } from '../../../api/own.ts';
+import { timeOf } from '../../../api/times.ts';
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType, StateNode } from '../../model.ts';
 import { evictionCost } from '../../pods.ts';
@@ -17,7 +18,7 @@ export function lifetimeRemaining(claim: NodeClaim, nowMs: number): number {
   const lifeMs = readDurationOrNever(claim.spec.expireAfter) ?? Number.POSITIVE_INFINITY;
   if (lifeMs === Number.POSITIVE_INFINITY) return 1;
   if (lifeMs <= 0) return 0;
-  const ageMs = nowMs - (Date.parse(claim.metadata.creationTimestamp ?? '') || nowMs);
+  const ageMs = nowMs - (timeOf(claim.metadata.creationTimestamp) || nowMs);
   return Math.min(1, Math.max(0, (lifeMs - ageMs) / lifeMs));
 }
 

@@ -1,5 +1,6 @@
 /** Replaces nodes that are no longer what their NodePool or NodeClass asks for, one at a time. */
 import { getCondition, isTrue } from '../../../api/conditions.ts';
+import { timeOf } from '../../../api/times.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import {
   type DisruptionEvent,
@@ -28,7 +29,7 @@ export const drift: Method = {
 };
 
 const driftedMs = ({ nodeClaim }: Candidate): number =>
-  Date.parse(getCondition(nodeClaim, 'Drifted')?.lastTransitionTime ?? '') || 0;
+  timeOf(getCondition(nodeClaim, 'Drifted')?.lastTransitionTime) || 0;
 
 /** Nodes without pods to move go first, then those that drifted first. */
 function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {

@@ -1,5 +1,6 @@
 /** Removes or replaces one node at a time. */
 
+import { messageOf } from '../../../api/error-message.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsText, shortText } from '../command.ts';
 import {
@@ -89,7 +90,7 @@ async function attempt(candidate: Candidate, input: MethodInput, failures: Failu
   try {
     return await consolidate([candidate], input);
   } catch (error) {
-    failures.push({ node: candidate.name, error: error instanceof Error ? error.message : String(error) });
+    failures.push({ node: candidate.name, error: messageOf(error) });
     return { reason: { code: 'failed', text: 'deciding about it failed; the log has the error' }, events: [] };
   }
 }

@@ -3,9 +3,6 @@ import type { Clock } from '../../../kube/clock.ts';
 import type { Registry } from './resources/registry.ts';
 import type { ObjectStore } from './storage/store.ts';
 
-/** Who every client of this server is. */
-export const USER = { username: 'admin', uid: 'admin', groups: ['system:masters', 'system:authenticated'] };
-
 export interface Core {
   readonly clock: Clock;
   readonly store: ObjectStore;

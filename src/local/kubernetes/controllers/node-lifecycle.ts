@@ -1,8 +1,9 @@
 /** Nodes whose kubelet is silent become Unknown; taints follow the Ready condition; NoExecute taints evict pods. */
 
-import { getCondition, timestamp } from '../../../api/conditions.ts';
+import { getCondition } from '../../../api/conditions.ts';
 import { LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Condition, Lease, Node, Pod, Taint } from '../../../api/kubernetes.ts';
+import { timestamp } from '../../../api/times.ts';
 import type { Clock } from '../../../kube/clock.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
 import type { Cache } from '../../cache.ts';

@@ -1,7 +1,7 @@
 /** Deletes pods that nothing will finish: their node is gone, or they were never assigned and are being deleted. */
-import { timestamp } from '../../../api/conditions.ts';
 import { NODE, POD } from '../../../api/kinds.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
+import { timestamp } from '../../../api/times.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
 import { isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';

@@ -1,7 +1,8 @@
 /** One machine's kubelet: registers the node, keeps it alive, runs and stops its pods. */
-import { getCondition, timestamp } from '../../../api/conditions.ts';
+import { getCondition } from '../../../api/conditions.ts';
 import { CSI_NODE, LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
+import { timestamp } from '../../../api/times.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import { ApiError, isConflict, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';

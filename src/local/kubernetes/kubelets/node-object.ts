@@ -1,5 +1,4 @@
 /** The Node object that a kubelet registers. */
-import { timestamp } from '../../../api/conditions.ts';
 import type { Condition, CSINode, Node, Taint } from '../../../api/kubernetes.ts';
 import {
   ARCH_LABEL,
@@ -10,6 +9,7 @@ import {
   ZONE_ID_LABEL,
   ZONE_LABEL,
 } from '../../../api/labels.ts';
+import { timestamp } from '../../../api/times.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import type { Resources } from './capacity.ts';
 import type { KubeletConfig } from './userdata/index.ts';

@@ -1,6 +1,6 @@
 /** A scheduler with kube-scheduler's filters, scores, queue and words; it does not preempt. */
 
-import { getCondition, timestamp } from '../../../api/conditions.ts';
+import { getCondition } from '../../../api/conditions.ts';
 import {
   CSI_NODE,
   NAMESPACE,
@@ -11,6 +11,7 @@ import {
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
+import { timestamp } from '../../../api/times.ts';
 import type { Clock } from '../../../kube/clock.ts';
 import type { Caches } from '../../cache.ts';
 import { ApiError, isGone, type KubeApi } from '../../client.ts';

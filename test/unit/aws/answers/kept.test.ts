@@ -7,6 +7,7 @@ import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogu
 import { standardZones } from '../../../../src/local/aws/open-account.ts';
 import { type ProxiedRequest, type RewritingProxy, startRewritingProxy } from '../../../hostile/rewriting-proxy.ts';
 import { operationOf } from '../../../hostile/spoilt-answers.ts';
+import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 
 let account: Account;
@@ -96,7 +97,7 @@ describe('answers that cannot be used', () => {
     ]) {
       change('DescribeInstances', alter);
       await expect(account.provider.list()).rejects.toThrow('to DescribeInstances cannot be used');
-      await expect(account.provider.get(claim.status?.providerID ?? '')).rejects.toThrow('cannot be used');
+      await expect(account.provider.get(present(claim.status?.providerID))).rejects.toThrow('cannot be used');
     }
     proxy.mend();
     expect(await account.provider.list()).toHaveLength(1);

@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
+import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 
 const PATIENCE_MS = 3 * 60_000;
@@ -19,7 +21,7 @@ afterEach(() => account.close());
 
 async function buy(): Promise<Bought> {
   const claim = account.write(await account.provider.create(account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'))));
-  const id = claim.status?.providerID?.split('/').at(-1) ?? '';
+  const id = present(instanceIdOfClaim(claim));
   // EC2 checks the status of running instances only.
   await account.started(id);
   return { name: claim.metadata.name, id };

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
+import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 
 let account: Account;
@@ -12,7 +14,7 @@ beforeEach(async () => {
   account = await Account.open();
   const wanted = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'), only(CAPACITY_TYPE_LABEL, 'spot'));
   claim = account.write(await account.provider.create(wanted));
-  id = claim.status?.providerID?.split('/').at(-1) ?? '';
+  id = present(instanceIdOfClaim(claim));
   account.events.length = 0;
 });
 afterEach(() => account.close());

@@ -5,6 +5,8 @@ import { getCondition } from '../../../../src/api/conditions.ts';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, SERVICE } from '../../../../src/api/kinds.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
+import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
+import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 import type { Json } from '../support/json.ts';
 
@@ -66,7 +68,7 @@ async function launch(
     metadata: { ...wanted.metadata, labels: { ...wanted.metadata.labels, run: wanted.metadata.name } },
     spec: { ...wanted.spec, resources: { requests: { ...wanted.spec.resources?.requests, ...requests } } },
   });
-  const id = claim.status?.providerID?.split('/').at(-1) ?? '';
+  const id = present(instanceIdOfClaim(claim));
   const { Reservations = [] } = await ec2.send(new DescribeInstancesCommand({ InstanceIds: [id] }));
   const instance = Reservations[0]?.Instances?.[0];
   if (instance === undefined) throw new Error(`no instance ${id}`);
@@ -86,7 +88,7 @@ const tagsOf = (tags: Instance['Tags']) =>
 describe('what is selected', () => {
   it('subnets, by id', async () => {
     const [, second] = account.nodeClass().status?.subnets ?? [];
-    await apply({ subnetSelectorTerms: [{ id: second?.id ?? '' }] });
+    await apply({ subnetSelectorTerms: [{ id: present(second?.id) }] });
     const { instance, claim } = await launch();
     expect(instance.SubnetId).toBe(second?.id);
     expect(claim.metadata.labels).toMatchObject({
@@ -98,7 +100,7 @@ describe('what is selected', () => {
   it('security groups, by name and by id', async () => {
     const other = account.aws.seed.securityGroup({ name: 'other' });
     const [own] = account.nodeClass().status?.securityGroups ?? [];
-    await apply({ securityGroupSelectorTerms: [{ name: 'other' }, { id: own?.id ?? '' }] });
+    await apply({ securityGroupSelectorTerms: [{ name: 'other' }, { id: present(own?.id) }] });
     const { instance } = await launch();
     expect(instance.SecurityGroups?.map(({ GroupId }) => GroupId).sort()).toEqual([other, own?.id].sort());
   });

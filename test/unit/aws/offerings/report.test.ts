@@ -5,6 +5,7 @@ import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { ObstacleCode } from '../../../../src/aws/offerings/offerings.ts';
 import type { OutOffering } from '../../../../src/aws/offerings/report.ts';
 import { outText } from '../../../../src/aws/offerings/watch.ts';
+import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 
 let account: Account;
@@ -62,8 +63,8 @@ describe('the offerings of a NodePool', () => {
         },
       ],
     });
-    expect(Date.parse(report?.out[0]?.until ?? '')).toBeGreaterThan(until - 60_000);
-    expect(Date.parse(report?.out[0]?.until ?? '')).toBeLessThanOrEqual(until);
+    expect(Date.parse(present(report?.out[0]?.until))).toBeGreaterThan(until - 60_000);
+    expect(Date.parse(present(report?.out[0]?.until))).toBeLessThanOrEqual(until);
   });
 
   it('are told of on the NodePool when none is left, and when some are back', async () => {

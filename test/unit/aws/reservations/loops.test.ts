@@ -7,6 +7,7 @@ import {
   REGISTERED_LABEL,
 } from '../../../../src/api/labels.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
+import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 
 let account: Account;
@@ -104,7 +105,7 @@ describe('capacity type', () => {
     const bought = await account.provider.create(account.claim(only(CAPACITY_TYPE_LABEL, 'on-demand')));
     const reserved = { ...labels, [CAPACITY_RESERVATION_TYPE_LABEL]: 'default', team: 'a' };
     const claim = account.write({ ...bought, metadata: { ...bought.metadata, labels: reserved } });
-    const providerID = claim.status?.providerID ?? '';
+    const providerID = present(claim.status?.providerID);
     node(providerID, { ...labels, [REGISTERED_LABEL]: 'true' });
     node(providerID, labels);
     await capacityType();

@@ -3,7 +3,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
 import { ZonalShifts } from '../../../../src/aws/zonalshift/zonalshift.ts';
+import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 
 const TYPE = only('node.kubernetes.io/instance-type', 'm5.large');
@@ -64,7 +66,7 @@ describe('an operator that heeds zonal shifts', () => {
   });
 
   it('asks for those of its cluster, in a signed request', () => {
-    expect(decodeURIComponent(asked[0]?.path ?? '')).toMatch(
+    expect(decodeURIComponent(present(asked[0]?.path))).toMatch(
       /^\/managedresources\/arn:aws:eks:us-west-2:\d+:cluster\/test$/,
     );
     expect(asked[0]?.authorization).toMatch(
@@ -74,7 +76,7 @@ describe('an operator that heeds zonal shifts', () => {
 
   it('buys nothing there, leaves what runs there alone, and tells the NodePools', async () => {
     const claim = account.write(await account.provider.create(account.claim(TYPE, ON_DEMAND)));
-    const id = claim.status?.providerID?.split('/').at(-1) ?? '';
+    const id = present(instanceIdOfClaim(claim));
     await account.started(id);
     await account.provider.list();
     const zone = claim.metadata.labels?.['topology.kubernetes.io/zone'];
@@ -101,7 +103,7 @@ describe('an operator that heeds zonal shifts', () => {
     await expect(account.provider.delete(claim)).rejects.toThrow(
       `instance ${id} is in zonally shifted availability zone ${zone} (${zoneId}), skipping termination`,
     );
-    expect((await account.provider.get(claim.status?.providerID ?? '')).status?.providerID).toBe(
+    expect((await account.provider.get(present(claim.status?.providerID))).status?.providerID).toBe(
       claim.status?.providerID,
     );
     const named = account.kube.put(NODE_CLAIM, { ...claim, status: { ...claim.status, nodeName: 'node' } });

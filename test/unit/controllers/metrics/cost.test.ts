@@ -5,7 +5,7 @@ import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { CostTracker } from '../../../../src/controllers/metrics/cost.ts';
 import { nodePool } from '../../engine/build.ts';
 import { virtualClock } from '../../virtualclock.ts';
-import { FakeCloud, instanceType } from '../fakecloud.ts';
+import { FakeCloud, instanceType } from '../fake-cloud.ts';
 
 const clock = virtualClock();
 const POOL: NodePool = nodePool('default');

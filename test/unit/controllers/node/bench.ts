@@ -1,7 +1,12 @@
 /** The node controllers around stores that act like an API server, with answers of the cloud and evictions at will. */
 import { EC2_NODE_CLASS, type Kind, NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { Condition, KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
-import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../../../src/api/labels.ts';
+import {
+  EC2_NODECLASS_LABEL,
+  NODEPOOL_LABEL,
+  TERMINATION_FINALIZER,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+} from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
 import type { CloudProvider } from '../../../../src/cloud/provider.ts';
@@ -257,4 +262,11 @@ export function failing(b: Bench, operation: string, error: Error, times = 1): v
     left -= 1;
     return error;
   };
+}
+
+/** Has the node and its claim deleted, with the deadline that the claim carries. */
+export function leaving(b: Bench, deadline?: string, ready: 'True' | 'False' = 'True'): void {
+  const annotations = deadline === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline };
+  b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time(), annotations }));
+  b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }, ready));
 }

@@ -1,7 +1,7 @@
 /** Deployments: one ReplicaSet per pod template, replaced step by step within maxSurge and maxUnavailable. */
 
-import { timestamp } from '../../../../api/conditions.ts';
 import type { Condition } from '../../../../api/kubernetes.ts';
+import { timestamp } from '../../../../api/times.ts';
 import type { Clock } from '../../../../kube/clock.ts';
 import { keyOf, refOf } from '../../../../kube/store.ts';
 import type { Cache } from '../../../cache.ts';

@@ -1,8 +1,9 @@
 /** Jobs: pods until enough of them have succeeded or too many have failed. */
 
-import { isTrue, timestamp } from '../../../../api/conditions.ts';
+import { isTrue } from '../../../../api/conditions.ts';
 import { POD } from '../../../../api/kinds.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
+import { timestamp } from '../../../../api/times.ts';
 import type { Clock } from '../../../../kube/clock.ts';
 import { keyOf, refOf } from '../../../../kube/store.ts';
 import type { Cache, Caches } from '../../../cache.ts';

@@ -11,17 +11,9 @@ import type { PlannedClaim, SolveOptions } from '../../../../../src/engine/model
 import { isOwnedByDaemonSet, podKey } from '../../../../../src/engine/pods.ts';
 import { Requirements } from '../../../../../src/engine/requirements.ts';
 import { solve } from '../../../../../src/engine/solve.ts';
-import {
-  after,
-  type Cluster,
-  type ClusterShape,
-  clusterOf,
-  costOf,
-  type PoolShape,
-  type Step,
-  sceneIn,
-  untilAtRest,
-} from '../../../../support/clusters.ts';
+import { after, costOf, type Step, sceneIn, untilAtRest } from '../../../../support/cluster-course.ts';
+import type { PoolShape } from '../../../../support/cluster-objects.ts';
+import { type Cluster, type ClusterShape, clusterOf } from '../../../../support/clusters.ts';
 
 const part = fc.double({ min: 0.1, max: 1, noNaN: true });
 

@@ -14,7 +14,7 @@ import {
 import type { Node, Pod } from '../../../../../src/api/kubernetes.ts';
 import { startNodeLifecycle } from '../../../../../src/local/kubernetes/controllers/node-lifecycle.ts';
 import { type Kubelets, startKubelets } from '../../../../../src/local/kubernetes/kubelets/index.ts';
-import { startCluster, type TestCluster, template } from '../../world/cluster.ts';
+import { startCluster, type TestCluster, template } from '../../world-cluster.ts';
 import { hardware, instance, instanceBoard } from './fixtures.ts';
 
 const NAME = instance().privateDnsName;

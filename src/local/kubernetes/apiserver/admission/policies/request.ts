@@ -1,8 +1,9 @@
 /** A request as admission looks at it. */
 import { celValue } from '../../../../../api/schema/cel.ts';
-import { type Core, USER } from '../../core.ts';
+import type { Core } from '../../core.ts';
 import type { ApiObject, Json } from '../../json.ts';
 import type { Resource } from '../../resources/registry.ts';
+import { USER } from '../../user.ts';
 
 /** A write that policies may refuse. Objects are in the version of the resource. */
 export interface AdmissionRequest {

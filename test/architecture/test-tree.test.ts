@@ -1,0 +1,39 @@
+/** The tree of test/unit mirrors src: what tests a folder of src lies in the folder of that name. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { SRC } from './import-graph.ts';
+
+const UNIT = resolve(import.meta.dirname, '../unit');
+
+/** Folders of tests of what is not in src. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  bench: 'test/bench, whose programs are not run by tests otherwise',
+  charts: 'the Helm charts',
+  examples: 'the manifests and policies for users',
+  image: 'the Dockerfile',
+  scripts: 'the programs that renew tables of data',
+};
+
+const folders = new Set(
+  readdirSync(UNIT, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts'))
+    .map((entry) => relative(UNIT, entry.parentPath)),
+);
+
+describe('folders of unit tests', () => {
+  it('are there', () => {
+    expect(folders.size).toBeGreaterThan(30);
+  });
+
+  it('have the name of a folder of src', () => {
+    const strangers = [...folders].filter(
+      (folder) => !Object.hasOwn(ELSEWHERE, folder) && !existsSync(join(SRC, folder)),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  it('are otherwise those that are listed, each with what it is about', () => {
+    expect(Object.keys(ELSEWHERE).filter((folder) => !folders.has(folder))).toEqual([]);
+  });
+});

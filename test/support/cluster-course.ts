@@ -1,0 +1,111 @@
+/** What becomes of a cluster when the disruption methods act on it until they have nothing more to do. */
+import type { Pod } from '../../src/api/kubernetes.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
+import type { Command } from '../../src/engine/disruption/command.ts';
+import { type ClusterSnapshot, methodsOf, review } from '../../src/engine/disruption/review.ts';
+import { Simulator } from '../../src/engine/disruption/simulations/simulator.ts';
+import { cheapestOffering } from '../../src/engine/instance-types.ts';
+import type { PlannedClaim, StateNode } from '../../src/engine/model.ts';
+import { podKey } from '../../src/engine/pods.ts';
+import { Requirements } from '../../src/engine/requirements.ts';
+import { daemonPod, nodeNameOf, nodeOf, priceOf } from './cluster-objects.ts';
+import type { Cluster } from './clusters.ts';
+
+/** The cluster as the disruption methods look at it. */
+export const sceneIn = ({ snapshot, pools }: Cluster, more: Partial<ClusterSnapshot> = {}): ClusterSnapshot => ({
+  snapshot,
+  pools,
+  inProgress: new Set(),
+  spotToSpot: true,
+  staticCapacity: true,
+  consolidation: 'thorough',
+  simulator: new Simulator(snapshot, {
+    nodePools: [...pools.values()].map(({ nodePool }) => nodePool),
+    solve: {
+      preferencePolicy: 'Respect',
+      minValuesPolicy: 'Strict',
+      reservedMode: 'fallback',
+      ignoreDraRequests: true,
+    },
+  }),
+  elapsedMs: () => 0,
+  ...more,
+});
+
+export const costOf = ({ snapshot, pools }: Cluster): number =>
+  snapshot.nodes.reduce((sum, { labels }) => {
+    const types = pools.get(labels[NODEPOOL_LABEL] ?? '')?.instanceTypes ?? [];
+    const type = types.find(({ name }) => name === labels[INSTANCE_TYPE_LABEL]);
+    const place = { zone: labels[ZONE_LABEL] ?? '', capacityType: labels[CAPACITY_TYPE_LABEL] ?? '' };
+    return sum + (type === undefined ? 0 : priceOf(type, place));
+  }, 0);
+
+/** The node that a claim would become: of its cheapest type, in the cheapest place. */
+function bought(claim: PlannedClaim, index: number, { pools }: Cluster, pods: readonly Pod[]): StateNode {
+  const pool = pools.get(claim.nodePool);
+  const type = pool?.instanceTypes.find(({ name }) => name === claim.cheapest);
+  const requirements = Requirements.fromRequirements(claim.requirements);
+  const offering = type && cheapestOffering(type, requirements);
+  if (pool === undefined || type === undefined || offering === undefined)
+    throw new Error(`Cannot buy ${claim.cheapest} for NodePool ${claim.nodePool}: it is not for sale`);
+  const valueFor = (key: string): string => offering.requirements.find((each) => each.key === key)?.values?.[0] ?? '';
+  const place = { zone: valueFor(ZONE_LABEL), capacityType: valueFor(CAPACITY_TYPE_LABEL) };
+  return nodeOf({ index, type, pool: pool.nodePool, ...place, pods, isQuiet: false });
+}
+
+/** The cluster after a command has been carried out and everything has come to rest. */
+export function after(cluster: Cluster, { candidates, replacements, plan }: Command): Cluster {
+  const gone = new Set(candidates.map(({ providerId }) => providerId));
+  const moving = new Map(
+    candidates.flatMap(({ reschedulablePods }) => reschedulablePods).map((pod) => [podKey(pod), pod]),
+  );
+  const arriving = new Map(plan?.placements.map(({ providerId, pods }) => [providerId, pods]));
+  const boundTo = (keys: readonly string[], nodeName: string): readonly Pod[] =>
+    keys.map((key) => {
+      const pod = moving.get(key);
+      if (pod === undefined) throw new Error(`Pod ${key} is put somewhere, but does not move`);
+      moving.delete(key);
+      return { ...pod, spec: { ...pod.spec, nodeName } };
+    });
+  const stayed = cluster.snapshot.nodes
+    .filter(({ providerId }) => !gone.has(providerId))
+    .map((node) => {
+      const more = boundTo(arriving.get(node.providerId) ?? [], node.name);
+      return more.length === 0 ? node : { ...node, pods: [...node.pods, ...more] };
+    });
+  const names = cluster.snapshot.nodes.map(({ name }) => Number(name.slice('node-'.length)));
+  const firstFree = Math.max(0, ...names) + 1;
+  const fresh = replacements.map((claim, at) => {
+    const name = nodeNameOf(firstFree + at);
+    return bought(claim, firstFree + at, cluster, [daemonPod(name), ...boundTo(claim.pods, name)]);
+  });
+  if (moving.size > 0) throw new Error(`Pods without a place: ${[...moving.keys()].join(', ')}`);
+  return { ...cluster, snapshot: { ...cluster.snapshot, nodes: [...stayed, ...fresh] } };
+}
+
+/** One command of a course of events. */
+export interface Step {
+  readonly method: string;
+  readonly command: Command;
+  readonly before: Cluster;
+  readonly after: Cluster;
+}
+
+/** Asks the methods again and again, and does what they say, until they have nothing more to say. */
+export async function* untilAtRest(cluster: Cluster, more: Partial<ClusterSnapshot> = {}): AsyncGenerator<Step> {
+  for (let now = cluster; ; ) {
+    const step = await nextStep(now, more);
+    if (step === undefined) return;
+    now = step.after;
+    yield step;
+  }
+}
+
+async function nextStep(cluster: Cluster, more: Partial<ClusterSnapshot>): Promise<Step | undefined> {
+  const scene = sceneIn(cluster, more);
+  for (const method of methodsOf(scene.consolidation)) {
+    const [command] = (await review(method, scene)).result.commands;
+    if (command !== undefined) return { method: method.name, command, before: cluster, after: after(cluster, command) };
+  }
+  return undefined;
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { defined } from '../../../src/api/defined.ts';
+import { messageOf } from '../../../src/api/error-message.ts';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
+import { labelOf, nodeNameOf, poolNameOf, uidOf } from '../../../src/api/object-fields.ts';
+import { timeOf, timestamp } from '../../../src/api/times.ts';
+
+describe('defined', () => {
+  it('leaves out what is undefined, and nothing else, in the order given', () => {
+    const fields = defined({ b: undefined, d: 0, a: '', c: false, e: null });
+    expect(JSON.stringify(fields)).toBe('{"d":0,"a":"","c":false,"e":null}');
+    expect(Object.keys(fields)).toEqual(['d', 'a', 'c', 'e']);
+  });
+});
+
+describe('fields of objects', () => {
+  const claim = { metadata: { name: 'a', uid: 'u', labels: { [NODEPOOL_LABEL]: 'default', zone: 'b' } } };
+
+  it('are read where they are', () => {
+    expect([poolNameOf(claim), labelOf(claim, 'zone'), uidOf(claim)]).toEqual(['default', 'b', 'u']);
+    expect(nodeNameOf({ spec: { nodeName: 'n' } })).toBe('n');
+  });
+
+  it('are empty where they are absent, whatever their name', () => {
+    const bare: Pick<KubeObject, 'metadata'> = { metadata: { name: 'a' } };
+    expect([poolNameOf(bare), labelOf(claim, 'constructor'), uidOf(bare), nodeNameOf({ spec: {} })]).toEqual([
+      '',
+      '',
+      '',
+      '',
+    ]);
+  });
+});
+
+describe('times', () => {
+  it('are written with whole seconds, and read', () => {
+    expect(timestamp(1_700_000_000_999)).toBe('2023-11-14T22:13:20Z');
+    expect(timeOf('2023-11-14T22:13:20Z')).toBe(1_700_000_000_000);
+    expect([timeOf(undefined), timeOf('soon')]).toEqual([Number.NaN, Number.NaN]);
+  });
+});
+
+it.each([
+  [new TypeError('no'), 'no'],
+  ['text', 'text'],
+  [undefined, 'undefined'],
+])('the message of %p is %p', (thrown, text) => {
+  expect(messageOf(thrown)).toBe(text);
+});

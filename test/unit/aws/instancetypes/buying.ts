@@ -1,0 +1,165 @@
+/** Buys a node for each of some pods as the operator does, and answers the Nodes as they are when pods may be bound. */
+import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TENANCY_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { instanceLabels } from '../../../../src/aws/instances/claim.ts';
+import type { Instance } from '../../../../src/aws/instances/instance.ts';
+import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
+import { nodeClaimOf } from '../../../../src/controllers/claims.ts';
+import type { Deps } from '../../../../src/controllers/deps.ts';
+import { registration } from '../../../../src/controllers/nodeclaim/registration.ts';
+import { OwnWrites } from '../../../../src/controllers/own-writes.ts';
+import { compatibleOfferings, requirementsOf } from '../../../../src/engine/instance-types.ts';
+import type { PlannedClaim, Snapshot } from '../../../../src/engine/model.ts';
+import { podKey } from '../../../../src/engine/pods.ts';
+import { Requirements } from '../../../../src/engine/requirements.ts';
+import { solve } from '../../../../src/engine/solve.ts';
+import { decodeUserData } from '../../../../src/local/kubernetes/kubelets/userdata/index.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { present } from '../../../support/present.ts';
+import type { Account } from '../support/account.ts';
+
+export interface Bought {
+  readonly pod: Pod;
+  readonly claim: NodeClaim;
+  readonly node: Node;
+}
+
+/** A pod that no other such pod can share a node with. */
+export const podThat = (name: string, spec: Partial<Pod['spec']>): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default', uid: name },
+  spec: {
+    containers: [
+      { name: 'main', resources: { requests: { cpu: '10m' } }, ports: [{ containerPort: 80, hostPort: 80 }] },
+    ],
+    tolerations: [{ operator: 'Exists' }],
+    ...spec,
+  },
+});
+
+async function planFor(account: Account, pool: NodePool, pods: readonly Pod[]): Promise<readonly PlannedClaim[]> {
+  const snapshot: Snapshot = {
+    nowMs: account.clock.now(),
+    pools: [{ nodePool: pool, instanceTypes: await account.provider.instanceTypes(pool) }],
+    nodes: [],
+    pendingPods: pods,
+    daemonPods: [],
+    namespaces: [],
+    podDisruptionBudgets: [],
+    persistentVolumeClaims: [],
+    persistentVolumes: [],
+    storageClasses: [],
+  };
+  return solve(snapshot, {
+    preferencePolicy: 'Respect',
+    minValuesPolicy: 'Strict',
+    reservedMode: 'strict',
+    ignoreDraRequests: true,
+    packing: 'compatible',
+  }).claims;
+}
+
+/** What the kubelet alone says of its node: nothing of a cloud controller's labels. */
+function joined(account: Account, claim: NodeClaim): Node {
+  const { name } = claim.metadata;
+  const instance = account.aws.instances.get(present(instanceIdOfClaim(claim)));
+  if (instance === undefined) throw new Error(`no instance for ${claim.metadata.name}`);
+  const { labels, taints } = decodeUserData(instance.userData);
+  const own = kubeletLabels(name, instance.architecture === 'arm64' ? 'arm64' : 'amd64', instance.platform);
+  return account.kube.put(NODE, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { ...labels, ...own } },
+    spec: { providerID: present(claim.status?.providerID), taints },
+  });
+}
+
+async function registered(account: Account, claim: NodeClaim, node: Node): Promise<Node> {
+  const step = registration(
+    {
+      client: account.kube.client,
+      clock: account.clock,
+      cloud: account.provider,
+      cluster: { nodesOfClaim: () => [node], stores: { nodePools: { get: () => undefined } } },
+      events: { publish: () => undefined },
+      metrics: createMetrics(),
+    } as unknown as Deps,
+    new OwnWrites(),
+  );
+  const { error, claim: after } = await step(claim, { log: silent, signal: new AbortController().signal } as never);
+  const known = (after.status?.conditions ?? []).find(({ type }) => type === 'Registered');
+  if (error !== undefined || known?.status !== 'True')
+    throw new Error(`node ${node.metadata.name} is not registered: ${error ?? JSON.stringify(known)}`);
+  const found = account.kube.find(NODE, node.metadata.name);
+  if (found === undefined) throw new Error('no node');
+  return found;
+}
+
+const claimFor = (plan: PlannedClaim, pool: NodePool): NodeClaim => {
+  const { metadata, ...rest } = nodeClaimOf(plan, pool);
+  return { ...rest, metadata: { ...metadata, name: `claim-${plan.pods[0]?.split('/')[1]}` } };
+};
+
+/** What a kubelet says of its node by itself. */
+const kubeletLabels = (name: string, arch: string, os: string): Record<string, string> => ({
+  'kubernetes.io/hostname': name,
+  'kubernetes.io/arch': arch,
+  'kubernetes.io/os': os,
+  'beta.kubernetes.io/arch': arch,
+  'beta.kubernetes.io/os': os,
+});
+
+/** Every instance that a launch could answer with for each of the pods, as the Node that it would be. Buys nothing. */
+export async function alternatives(account: Account, pool: NodePool, pods: readonly Pod[]): Promise<readonly Bought[]> {
+  const types = new Map((await account.provider.instanceTypes(pool)).map((type) => [type.name, type]));
+  const byKey = new Map(pods.map((pod) => [podKey(pod), pod]));
+  const zoneIds = new Map((account.nodeClass().status?.subnets ?? []).map(({ zone, zoneID }) => [zone, zoneID]));
+  return (await planFor(account, pool, pods)).flatMap((plan) => {
+    const wanted = claimFor(plan, pool);
+    const requirements = Requirements.fromRequirements(plan.requirements);
+    return plan.instanceTypes.flatMap((typeName) => {
+      const type = types.get(typeName);
+      if (type === undefined) throw new Error(`no type ${typeName}`);
+      return compatibleOfferings(type, requirements).flatMap((offering) => {
+        const of = (key: string): string => requirementsOf(offering).get(key).any();
+        const instance = { type: typeName, zone: of(ZONE_LABEL), capacityType: of(CAPACITY_TYPE_LABEL), tags: {} };
+        const tenancies = requirements.get(INSTANCE_TENANCY_LABEL);
+        const tenancy = tenancies.has('default') ? 'default' : 'dedicated';
+        const given = instanceLabels({ ...instance, tenancy } as Instance, {
+          type,
+          zoneId: zoneIds.get(instance.zone),
+          nowMs: 0,
+        });
+        const claim = { ...wanted, metadata: { ...wanted.metadata, labels: { ...given, ...wanted.metadata.labels } } };
+        const { name, labels } = claim.metadata;
+        const own = kubeletLabels(name, given['kubernetes.io/arch'] ?? '', given['kubernetes.io/os'] ?? '');
+        const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { ...own, ...labels } } };
+        return plan.pods.map((key) => ({ pod: byKey.get(key) as Pod, claim, node }));
+      });
+    });
+  });
+}
+
+/** Buys for each of the pods; those that are refused a node are left out. */
+export async function buy(account: Account, pool: NodePool, pods: readonly Pod[]): Promise<readonly Bought[]> {
+  account.kube.put(NODE_POOL, pool);
+  const byKey = new Map(pods.map((pod) => [podKey(pod), pod]));
+  const planned = await planFor(account, pool, pods);
+  const bought = planned.map(async (plan): Promise<readonly Bought[]> => {
+    const wanted = account.kube.put(NODE_CLAIM, claimFor(plan, pool));
+    const claim = await account.provider.create(wanted).catch((cause: unknown) => {
+      throw new Error(`nothing can be launched for ${JSON.stringify(plan.requirements)}`, { cause });
+    });
+    const node = await registered(account, claim, joined(account, claim));
+    return plan.pods.flatMap((key) => {
+      const pod = byKey.get(key);
+      return pod === undefined ? [] : [{ pod, claim, node }];
+    });
+  });
+  return (await Promise.all(bought)).flat();
+}

@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { MoveHistory, type MoveView } from '../../../../src/controllers/disruption/moves.ts';
+import { VerdictHistory } from '../../../../src/controllers/disruption/verdict-history.ts';
+import { World } from '../harness.ts';
+
+/** USD per hour of the only type, in spot capacity. */
+const PRICE = 0.16;
+/** Consolidation looks again after five minutes at the latest. */
+const REVIEW = 400;
+
+let world: World;
+let moves: MoveHistory;
+let verdicts: VerdictHistory;
+beforeEach(() => {
+  world = new World();
+  moves = new MoveHistory();
+  verdicts = new VerdictHistory();
+});
+afterEach(() => world.kill());
+
+const views = (): readonly MoveView[] => moves.views(world.clock.now());
+const events = (wanted: string): readonly string[] =>
+  world.events.filter(({ reason }) => reason === wanted).map(({ message }) => message);
+const codes = (): readonly string[] =>
+  verdicts.verdicts(world.cluster.nodes(), world.clock.now()).map(({ code }) => code);
+
+/** Two nodes with seven pods each, of which pods go until all that are left fit on one. */
+async function packed(...args: readonly string[]): Promise<void> {
+  world.cloud.types = world.cloud.types.filter(({ name }) => name === 'm.2xlarge');
+  world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
+  world.start(args, verdicts, moves);
+  await world.pass(2);
+  world.deploy('a', 7);
+  await world.pass(20);
+  world.deploy('b', 7);
+  await world.pass(20);
+  world.deploy('a', 3);
+  world.deploy('b', 2);
+  await world.pass(REVIEW);
+  expect(world.nodes).toHaveLength(1);
+}
+
+/** The node that is left has to stay, or its pods would move in place of those that have moved already. */
+function keepTheOther(): void {
+  const annotations = { 'karpenter.sh/do-not-disrupt': 'true' };
+  world.kube.patch(NODE, world.nodes[0]?.metadata ?? { name: '' }, { metadata: { annotations } });
+}
+
+/** The pods come back, with a new node for them, and most leave again a little later. */
+async function comeAndGo(): Promise<void> {
+  const [stays] = world.nodes;
+  world.deploy('b', 9);
+  await world.pass(40);
+  expect(world.nodes).toHaveLength(2);
+  const own = world.pods.filter(({ metadata }) => metadata.labels?.app === 'b');
+  const fresh = own.filter(({ spec }) => spec.nodeName !== stays?.metadata.name);
+  world.removePods(...own.filter((pod) => !fresh.includes(pod)), ...fresh.slice(2));
+  world.deploy('b', 2);
+  await world.pass(REVIEW);
+}
+
+describe('a consolidation', () => {
+  it('that lasts is worth what was predicted, less the time that it took', async () => {
+    await packed();
+    const [begun] = views();
+    expect(begun).toMatchObject({ decision: 'delete', state: 'watched', nodePools: ['default'], undoneBefore: 0 });
+    expect(begun?.command).toMatch(/^delete: \[node-\d+\]$/);
+    expect(begun?.predictedUsdPerHour).toBeCloseTo(PRICE, 10);
+
+    await world.pass(31 * 60);
+    const [kept, ...others] = views();
+    expect(others).toEqual([]);
+    expect(kept).toMatchObject({ state: 'kept' });
+    expect(kept?.predictedUsd).toBeCloseTo(PRICE / 2, 10);
+    expect(kept?.realisedUsd).toBeLessThan(PRICE / 2);
+    expect(kept?.realisedUsd).toBeGreaterThan(PRICE / 2 - PRICE / 30);
+    expect(events('DisruptionSavings')).toEqual([
+      expect.stringMatching(/^Saved \$0\.07\d+ in 30m0s of \$0\.0800 predicted: delete: \[node-\d+\]$/),
+    ]);
+    const metrics = await world.metrics.text();
+    expect(metrics).toMatch(
+      /voluntary_disruption_moves_total\{decision="delete",reason="underutilized",outcome="kept"\} 1/,
+    );
+    expect(metrics).toMatch(/voluntary_disruption_savings_usd\{kind="predicted",reason="underutilized"\} 0\.08/);
+    expect(metrics).toMatch(/voluntary_disruption_savings_usd\{kind="realised",reason="underutilized"\} 0\.07/);
+    expect(events('DisruptionUndone')).toEqual([]);
+  });
+
+  it('that is undone again and again is repeated only while it is worth more and more', async () => {
+    await packed();
+    keepTheOther();
+    await comeAndGo();
+    expect(events('DisruptionUndone')).toEqual([
+      expect.stringMatching(
+        /^Undone after .*: delete: \[.*\], NodeClaim default-\w+ was bought again for its pods; until .* worth more$/,
+      ),
+    ]);
+    // Once undone, the move is repeated where its share of the savings is larger than that of the disruption.
+    expect(world.nodes).toHaveLength(1);
+    expect(views().map(({ state, undoneBefore }) => [state, undoneBefore])).toEqual([
+      ['watched', 1],
+      ['undone', 0],
+    ]);
+
+    // Undone twice, it is not any more.
+    await comeAndGo();
+    expect(views()[0]).toMatchObject({ state: 'undone', undoneBefore: 1 });
+    expect(world.nodes).toHaveLength(2);
+    expect(codes()).toContain('churn');
+
+    // All is forgotten after an hour.
+    await world.pass(3600 + REVIEW);
+    expect(world.nodes).toHaveLength(1);
+    expect(world.errors()).toEqual([]);
+  });
+
+  it('is repeated as ever when consolidation is to be compatible', async () => {
+    await packed('--consolidation=compatible');
+    keepTheOther();
+    await comeAndGo();
+    await comeAndGo();
+    expect(world.nodes).toHaveLength(1);
+    expect(views().map(({ state }) => state)).toEqual(['watched', 'undone', 'undone']);
+    expect(codes()).not.toContain('churn');
+  });
+
+  it('pays for no more nodes than it gave: what is beyond is growth', async () => {
+    await packed();
+    world.deploy('b', 5 * 7);
+    await world.pass(60);
+    expect(world.nodes.length).toBeGreaterThan(3);
+    const [undone] = views();
+    expect(undone).toMatchObject({ state: 'undone' });
+    await world.pass(31 * 60);
+    // One node was given back and bought again: hardly anything was saved, and hardly anything was spent.
+    expect(Math.abs(views().at(-1)?.realisedUsd ?? 1)).toBeLessThan(PRICE / 20);
+  });
+
+  it('is not undone by a node that is replaced for another reason', async () => {
+    await packed();
+    world.cloud.drifted = 'AMIDrift';
+    await world.pass(340);
+    world.cloud.drifted = undefined;
+    await world.pass(120);
+    expect(world.lines.map(({ fields }) => fields.command)).toContainEqual(expect.stringMatching(/^Drifted/));
+    expect(views().map(({ state }) => state)).toEqual(['watched']);
+    // One that expires is bought for anew without a command.
+    const [claim] = world.claims;
+    world.kube.delete(NODE_CLAIM, claim?.metadata ?? { name: '' });
+    await world.pass(60);
+    expect(world.claims.map(({ metadata }) => metadata.name)).not.toContain(claim?.metadata.name);
+    expect(world.nodes).toHaveLength(1);
+    expect(views().map(({ state }) => state)).toEqual(['watched']);
+  });
+
+  it.each([
+    ['is undone when its replacement goes', 'undone'],
+    ['is not undone when its replacement is given back because its pods have left', 'watched'],
+  ])('%s', async (_, state) => {
+    const seed = world.nodePool('seed');
+    world.kube.delete(NODE_POOL, seed.metadata);
+    const requirements = [{ key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] }];
+    world.nodePool('default', {
+      template: { spec: { ...seed.spec.template.spec, requirements } },
+      disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] },
+    });
+    world.start([], verdicts, moves);
+    await world.pass(2);
+    world.deploy('a', 7);
+    await world.pass(20);
+    world.deploy('a', 1);
+    await world.pass(REVIEW);
+    const move = (): MoveView | undefined => views().find(({ decision }) => decision === 'replace');
+    expect(move()).toMatchObject({ state: 'watched', workloads: ['default/ReplicaSet/a'] });
+    expect(world.nodes).toHaveLength(1);
+    const [replacement] = world.claims;
+
+    if (state === 'undone') world.kube.delete(NODE_CLAIM, replacement?.metadata ?? { name: '' });
+    else world.deploy('a', 0);
+    await world.pass(REVIEW);
+    expect(world.claims.map(({ metadata }) => metadata.name)).not.toContain(replacement?.metadata.name);
+    expect(move()?.state).toBe(state);
+    if (state === 'watched') return;
+    expect(move()?.undone).toMatchObject({ because: 'replacement-gone', nodeClaim: replacement?.metadata.name });
+    expect(events('DisruptionUndone')).toEqual([expect.stringMatching(/ was its replacement and is gone; until /)]);
+  });
+
+  it('that only took empty nodes may be repeated at any time', async () => {
+    world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
+    world.start([], verdicts, moves);
+    await world.pass(2);
+    for (const _ of [1, 2, 3]) {
+      world.deploy('a', 7);
+      await world.pass(20);
+      world.deploy('a', 0);
+      await world.pass(100);
+      expect(world.nodes).toEqual([]);
+    }
+    expect(views().map(({ state, method }) => `${method} ${state}`)).toEqual(
+      Array.from({ length: 3 }, () => 'emptiness watched'),
+    );
+  });
+});

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { verdictEvents } from '../../../../src/controllers/disruption/verdict-events.ts';
+import { VerdictHistory } from '../../../../src/controllers/disruption/verdict-history.ts';
+import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
+import type { StateNode } from '../../../../src/engine/model.ts';
+import type { EventNote } from '../../../../src/kube/events.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { present } from '../../../support/present.ts';
+import { virtualClock } from '../../virtualclock.ts';
+import { World } from '../harness.ts';
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+afterEach(() => world.kill());
+
+describe('the history of verdicts', () => {
+  it('follows the reasons of every pass', async () => {
+    const history = new VerdictHistory();
+    const only = (): Verdict | undefined => history.verdicts(world.cluster.nodes(), world.clock.now())[0];
+    world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0' }] } });
+    world.start([], history);
+    await world.pass(2);
+    world.pending(1, '7');
+    await world.pass(60);
+    expect(only()).toMatchObject({ nodePool: 'default', code: 'budget' });
+
+    world.removePods(...world.pods);
+    await world.pass(40);
+    expect(only()).toMatchObject({ code: 'budget', object: { kind: 'NodePool', name: 'default' } });
+    expect(only()?.methods.find(({ method }) => method === 'single-node consolidation')?.code).toBe('empty');
+
+    world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption: { budgets: [{ nodes: '100%' }] } } });
+    await world.pass(15);
+    expect(only()).toMatchObject({ code: 'chosen', command: { method: 'emptiness', decision: 'delete' } });
+    await world.pass(90);
+    expect(world.nodes).toEqual([]);
+    expect(only()).toBeUndefined();
+  });
+});
+
+describe('the verdict on a Node', () => {
+  const told = (): readonly string[] =>
+    world.events.filter(({ reason }) => reason === 'DisruptionVerdict').map(({ message }) => message);
+
+  it('is told when its reason has settled, and again only when there is another reason', async () => {
+    world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0' }] } });
+    world.start();
+    await world.pass(2);
+    world.pending(1, '7');
+    await world.pass(60);
+    const [node] = world.nodes;
+    const first = told();
+    expect(first.at(-1)).toMatch(
+      /^The budgets of its NodePool let no more nodes go .* \(0 of 1 nodes .*\) \[budget\]$/,
+    );
+    expect(world.events.findLast(({ reason }) => reason === 'DisruptionVerdict')?.object).toMatchObject({
+      kind: 'Node',
+      metadata: { name: node?.metadata.name },
+    });
+
+    await world.pass(300);
+    expect(told()).toEqual(first);
+
+    world.kube.patch(
+      NODE,
+      { name: present(node?.metadata.name) },
+      {
+        metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+      },
+    );
+    await world.pass(40);
+    expect(told().slice(first.length)).toEqual([expect.stringMatching(/\[do-not-disrupt\]$/)]);
+  });
+
+  it('is told of many nodes bit by bit', async () => {
+    const history = new VerdictHistory();
+    const asked = Array.from({ length: 150 }, (_, at) => `node-${at}`);
+    jest.spyOn(history, 'verdicts').mockImplementation((nodes) =>
+      nodes.map(({ name }) => ({
+        node: name,
+        code: 'budget',
+        text: 'no',
+        methods: [{ method: 'drift', code: 'budget', text: 'no' }],
+      })),
+    );
+    const clock = virtualClock();
+    const events: EventNote[] = [];
+    const nodes = asked.map((name) => ({ name, node: { metadata: { name } } }) as StateNode);
+    const tell = verdictEvents(
+      {
+        clock,
+        cluster: { nodes: () => nodes },
+        events: { publish: (...notes) => void events.push(...notes) },
+      },
+      history,
+    );
+    const counts: number[] = [];
+    for (let look = 0; look < 4; look += 1) {
+      await tell.reconcile({ log: silent, signal: new AbortController().signal });
+      counts.push(events.length);
+      await clock.advance(10_000);
+    }
+    expect(counts).toEqual([0, 100, 150, 150]);
+  });
+});

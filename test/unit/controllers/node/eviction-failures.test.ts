@@ -1,0 +1,205 @@
+/** Evictions that do not go smoothly: refused, doubled, late. */
+import { describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
+import { canEndSooner } from '../../../../src/controllers/node/force-delete.ts';
+import { Evictions } from '../../../../src/controllers/node/pending-evictions.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
+import { virtualClock } from '../../virtualclock.ts';
+import { type Bench, bench, claimOf, count, errors, failing, leaving, nodeOf, podOf } from './bench.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const broken = new ApiError(500, 'InternalError', 'the API server has a bad day');
+
+describe('eviction', () => {
+  it('is given up for a pod that somebody else deletes', async () => {
+    const b = bench();
+    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a disruption budget');
+    b.put(POD, podOf('web'));
+    leaving(b);
+    await b.clock.advance(2 * SECOND);
+    b.put(POD, podOf('web', {}, { deletionTimestamp: b.time(10 * MINUTE) }));
+    await b.clock.advance(11 * SECOND);
+    const requeues = async (): Promise<string | undefined> =>
+      /reconcile_total\{controller="eviction-queue",result="requeue"\} (\d+)/.exec(await b.metrics.text())?.[1];
+    const before = await requeues();
+    await b.clock.advance(MINUTE);
+    expect(await requeues()).toBe(before);
+  });
+
+  it('is asked for anew for a pod of the same name', async () => {
+    const b = bench();
+    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a disruption budget');
+    b.put(POD, podOf('db-0'));
+    leaving(b);
+    await b.clock.advance(2 * SECOND);
+    b.gone('db-0');
+    b.put(POD, podOf('db-0', {}, { uid: 'successor' }));
+    b.world.refuse = () => undefined;
+    await b.clock.advance(11 * SECOND);
+    expect(count(b, 'evicted db-0')).toBe(1);
+    expect(errors(b)).toEqual([]);
+  });
+
+  it('is tried again after an answer that says nothing, and counted by its code', async () => {
+    const b = bench();
+    let left = 3;
+    b.world.refuse = () => (left-- > 0 ? broken : undefined);
+    b.put(POD, podOf('web'));
+    leaving(b);
+    await b.clock.advance(5 * SECOND);
+    expect(count(b, 'evicted web')).toBe(1);
+    expect(errors(b)).toEqual(Array(3).fill('ApiError: the API server has a bad day'));
+    const text = await b.metrics.text();
+    expect(text).toContain('karpenter_pods_eviction_requests_total{code="500"} 3');
+    expect(text).toContain('karpenter_pods_eviction_requests_total{code="200"} 1');
+    expect(text).toContain('karpenter_pods_drained_total{reason="Forceful Termination"} 1');
+  });
+
+  it('waits for a pod that must not be disrupted until its time has come', async () => {
+    const b = bench();
+    const annotations = { 'karpenter.sh/do-not-disrupt': '30s' };
+    b.put(POD, { ...podOf('batch', {}, { annotations }), status: { phase: 'Running', startTime: b.time() } });
+    leaving(b);
+    await b.clock.advance(29 * SECOND);
+    expect(b.calls).toEqual([]);
+    await b.clock.advance(11 * SECOND);
+    expect(b.calls).toEqual(['evicted batch']);
+  });
+
+  it('says why: the reason of a voluntary disruption, or nothing when the claim is not known', async () => {
+    const reasonOf = async (more: (b: Bench) => unknown): Promise<string> => {
+      const b = bench();
+      b.put(POD, podOf('web'));
+      more(b);
+      b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }));
+      await b.clock.advance(SECOND);
+      return /pods_drained_total\{reason="([^"]*)"\} 1/.exec(await b.metrics.text())?.[1] ?? 'not drained';
+    };
+    const withReason = (status: 'True' | 'False') => (b: Bench) => {
+      const claim = claimOf('claim', { deletionTimestamp: b.time() });
+      const conditions = [{ type: 'DisruptionReason', status, reason: 'Underutilized' }];
+      b.put(NODE_CLAIM, { ...claim, status: { ...claim.status, conditions } });
+    };
+    expect(await reasonOf(withReason('True'))).toBe('Underutilized');
+    expect(await reasonOf(withReason('False'))).toBe('Forceful Termination');
+    expect(await reasonOf(() => undefined)).toBe('');
+    expect(await reasonOf((b) => ['one', 'two'].map((name) => b.put(NODE_CLAIM, claimOf(name))))).toBe('');
+  });
+});
+
+describe('a pod beyond the deadline', () => {
+  it('that does not end is deleted once, and counted once', async () => {
+    const b = bench();
+    b.put(POD, podOf('stubborn'));
+    leaving(b, b.time(-MINUTE));
+    await b.clock.advance(50 * SECOND);
+    expect(count(b, 'delete Pod stubborn 1s')).toBe(1);
+    expect(await b.metrics.text()).toContain('karpenter_pods_drained_total{reason="Forceful Termination"} 1');
+    await b.clock.advance(30 * SECOND);
+    expect(b.node('node')).toBeUndefined();
+  });
+
+  it('that ends too late is given less time', async () => {
+    const b = bench();
+    b.put(POD, podOf('slow', { terminationGracePeriodSeconds: 600 }, { deletionTimestamp: b.time(10 * MINUTE) }));
+    leaving(b, b.time(60 * SECOND));
+    await b.clock.advance(3 * SECOND);
+    expect(b.calls).toEqual(['delete Pod slow 60s']);
+  });
+
+  it('is hurried although it was evicted before there was a deadline', async () => {
+    const b = bench();
+    b.put(POD, podOf('slow', { terminationGracePeriodSeconds: 600 }));
+    leaving(b);
+    await b.clock.advance(10 * SECOND);
+    const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: b.time() };
+    b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time(), annotations }));
+    await b.clock.advance(10 * SECOND);
+    expect(b.calls).toEqual(['evicted slow', 'delete Pod slow 1s']);
+  });
+
+  it.each([
+    { code: 404, reason: 'NotFound' },
+    { code: 409, reason: 'Conflict' },
+  ])('is taken for gone when its deletion answers $code', async ({ code, reason }) => {
+    const b = bench();
+    failing(b, 'delete Pod', new ApiError(code, reason, 'whatever'));
+    b.put(POD, podOf('web'));
+    leaving(b, b.time());
+    await b.clock.advance(500);
+    expect(errors(b)).toEqual([]);
+    expect(await b.metrics.text()).not.toContain('pods_drained_total{');
+  });
+
+  it('is deleted again when the first deletion failed', async () => {
+    const b = bench();
+    failing(b, 'delete Pod', broken, 2);
+    b.put(POD, podOf('web'));
+    leaving(b, b.time());
+    await b.clock.advance(3 * SECOND);
+    expect(count(b, 'delete Pod web 1s')).toBe(1);
+    expect(await b.metrics.text()).toContain('karpenter_pods_drained_total{reason="Forceful Termination"} 1');
+  });
+
+  const NOW = Date.UTC(2026, 0, 1);
+  it.each([
+    { when: 'it is not ending', endsIn: undefined, deadlineIn: -60, is: true },
+    { when: 'it ends after what it would be granted', endsIn: 11, deadlineIn: 10, is: true },
+    { when: 'it ends by then', endsIn: 10, deadlineIn: 10, is: false },
+    { when: 'the deadline is over and it has a second left', endsIn: 1, deadlineIn: -60, is: false },
+    { when: 'the deadline is over and it has longer', endsIn: 2, deadlineIn: -60, is: true },
+  ])('can end sooner ($is) when $when', ({ endsIn, deadlineIn, is }) => {
+    const ending = endsIn === undefined ? {} : { deletionTimestamp: new Date(NOW + endsIn * SECOND).toISOString() };
+    expect(canEndSooner(podOf('a', {}, ending), NOW + deadlineIn * SECOND, NOW)).toBe(is);
+  });
+});
+
+describe('Evictions', () => {
+  const key = 'default/web/uid-web';
+  it('keeps the earlier deadline, and hands a pod on once', () => {
+    const evictions = new Evictions(virtualClock());
+    const told: string[] = [];
+    evictions.bind((each) => told.push(each));
+    const deadlines: (number | undefined)[] = [];
+    for (const deadlineMs of [Number.POSITIVE_INFINITY, 500, 700, Number.POSITIVE_INFINITY]) {
+      evictions.add([podOf('web')], deadlineMs);
+      deadlines.push(evictions.get(key)?.deadlineMs);
+    }
+    expect(deadlines).toEqual([Number.POSITIVE_INFINITY, 500, 500, 500]);
+    expect(told).toEqual([key]);
+    evictions.drop(key);
+    evictions.add([podOf('web')], 900);
+    expect(evictions.get(key)?.deadlineMs).toBe(900);
+    expect(told).toEqual([key, key]);
+  });
+
+  it('does not hand on a pod again before the cache shows the end that was granted, or half a minute has passed', async () => {
+    const clock = virtualClock();
+    const evictions = new Evictions(clock);
+    const told: string[] = [];
+    evictions.bind((each) => told.push(each));
+    const timesToldOf = (pod: Pod): number => {
+      told.length = 0;
+      evictions.add([pod], 500);
+      evictions.drop(key);
+      return told.length;
+    };
+    const endingAt = (deletionTimestamp: string): Pod => podOf('web', {}, { deletionTimestamp });
+    evictions.granted(podOf('web'));
+    expect(timesToldOf(podOf('web'))).toBe(0);
+    expect(timesToldOf(podOf('other'))).toBe(1);
+    expect(timesToldOf(podOf('web', {}, { uid: 'successor' }))).toBe(1);
+    expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(1);
+    // that it ends sooner is granted
+    evictions.granted(endingAt('2026-01-01T00:10:00Z'));
+    expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(0);
+    expect(timesToldOf(endingAt('2026-01-01T00:05:00Z'))).toBe(1);
+    await clock.advance(29 * SECOND);
+    expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(0);
+    await clock.advance(SECOND);
+    expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(1);
+  });
+});

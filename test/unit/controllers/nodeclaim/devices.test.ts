@@ -1,0 +1,133 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
+import type { ResourceSlice } from '../../../../src/api/kubernetes.ts';
+import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../../src/api/labels.ts';
+import { deviceDrivers } from '../../../../src/controllers/nodeclaim/devices.ts';
+import { present } from '../../../support/present.ts';
+import { handFed } from '../../kube/fakes.ts';
+import { conditionOf, World } from '../harness.ts';
+import { claimOf, nodeOf } from '../node/bench.ts';
+
+describe('devices', () => {
+  const slice = (
+    name: string,
+    pool: object,
+    more: Partial<ResourceSlice['spec']> = {},
+    owner?: string,
+  ): ResourceSlice => ({
+    apiVersion: 'resource.k8s.io/v1',
+    kind: 'ResourceSlice',
+    metadata: {
+      name,
+      ...(owner !== undefined && { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: owner, uid: 'n' }] }),
+    },
+    spec: {
+      driver: 'gpu',
+      nodeName: 'node',
+      pool: { name: 'p', generation: 1, resourceSliceCount: 1, ...pool },
+      devices: [],
+      ...more,
+    } as ResourceSlice['spec'],
+  });
+  const lack = (drivers: string, ...slices: readonly ResourceSlice[]): string | undefined => {
+    const { informers, store } = handFed();
+    for (const each of slices) store(RESOURCE_SLICE).put(each);
+    const annotations = { [REQUESTED_DRA_DRIVERS_ANNOTATION]: drivers };
+    return deviceDrivers(informers).lack(claimOf('claim', { annotations }), nodeOf('node'))?.message;
+  };
+  const missing = (driver: string): string => `DRA driver "${driver}" has not published a complete resource pool`;
+
+  it.each([
+    { when: 'nothing is asked for', drivers: ' , ', slices: [], is: undefined },
+    { when: 'the pool is complete', drivers: 'gpu', slices: [slice('a', {})], is: undefined },
+    {
+      when: 'the pool says that it has no slices',
+      drivers: 'gpu',
+      slices: [slice('a', { resourceSliceCount: 0 })],
+      is: missing('gpu'),
+    },
+    { when: 'a slice is missing', drivers: 'gpu', slices: [slice('a', { resourceSliceCount: 2 })], is: missing('gpu') },
+    {
+      when: 'only an older generation is complete',
+      drivers: 'gpu',
+      slices: [slice('a', {}), slice('b', { generation: 2, resourceSliceCount: 2 })],
+      is: missing('gpu'),
+    },
+    {
+      when: 'one of two pools is complete',
+      drivers: 'gpu',
+      slices: [slice('a', { resourceSliceCount: 2 }), slice('b', { name: 'q' })],
+      is: undefined,
+    },
+    {
+      when: 'the Node owns the slice',
+      drivers: 'gpu',
+      slices: [slice('a', {}, { nodeName: undefined as never }, 'node')],
+      is: undefined,
+    },
+    {
+      when: 'the slice is of another node',
+      drivers: 'gpu',
+      slices: [slice('a', {}, { nodeName: 'other' })],
+      is: missing('gpu'),
+    },
+    { when: 'a second driver is missing', drivers: 'gpu, nic', slices: [slice('a', {})], is: missing('nic') },
+  ])('lack $is when $when', ({ drivers, slices, is }) => {
+    expect(lack(drivers, ...slices)).toBe(is);
+  });
+});
+
+describe('devices that a node was bought for', () => {
+  let world: World;
+  beforeEach(() => {
+    world = new World();
+  });
+  afterEach(() => world.kill());
+  const DRIVER = 'gpu.example.com';
+  const slice = (name: string, node: string, pool: object) => {
+    world.kube.create(RESOURCE_SLICE, {
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceSlice',
+      metadata: { name },
+      spec: { driver: DRIVER, nodeName: node, pool: { name: 'gpus', generation: 1, resourceSliceCount: 2, ...pool } },
+    });
+  };
+
+  async function joined(...args: readonly string[]): Promise<string> {
+    world.joining = false;
+    world.nodePool();
+    world.start(args);
+    await world.pass(2);
+    world.pending(1);
+    await world.pass(5);
+    const annotations = { 'karpenter.sh/requested-dra-drivers': `${DRIVER}, ` };
+    world.kube.patch(NODE_CLAIM, world.claims[0]?.metadata ?? { name: '' }, { metadata: { annotations } });
+    world.joinInstances();
+    await world.pass(5);
+    return present(world.nodes[0]?.metadata.name);
+  }
+
+  it('are waited for until their driver has published a complete pool', async () => {
+    const node = await joined('--ignore-dra-requests=false');
+    const waits = 'Unknown/DRADriverPoolsNotPublished';
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe(waits);
+    expect(world.claims[0]?.status?.conditions?.find(({ type }) => type === 'Initialized')?.message).toBe(
+      `DRA driver "${DRIVER}" has not published a complete resource pool`,
+    );
+    slice('old-1', node, { generation: 1 });
+    slice('old-2', 'another', { generation: 1 });
+    await world.pass(2);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe(waits);
+    slice('new-1', node, { generation: 2 });
+    await world.pass(2);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe(waits);
+    slice('new-2', node, { generation: 2 });
+    await world.pass(2);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+  });
+
+  it('are none of our business by default', async () => {
+    await joined();
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+  });
+});

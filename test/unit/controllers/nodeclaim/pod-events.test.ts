@@ -1,0 +1,106 @@
+import { describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { podEvents } from '../../../../src/controllers/nodeclaim/pod-events.ts';
+import { bench, daemonOf, nodeOf, podOf, settledClaim } from '../node/bench.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+type Bench = ReturnType<typeof bench>;
+
+describe('pod events', () => {
+  const start = (): Bench => bench([], (deps) => [podEvents(deps)]);
+  const last = (b: Bench): number =>
+    (Date.parse(b.claim('claim')?.status?.lastPodEventTime ?? '') - b.clock.now()) / SECOND;
+  const pod = podOf('web');
+  const unbound: Pod = { ...pod, spec: { containers: [] } };
+  const ended: Pod = { ...pod, status: { phase: 'Succeeded' } };
+  const ending: Pod = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:01:00Z' } };
+  const annotated: Pod = { ...pod, metadata: { ...pod.metadata, annotations: { note: 'x' } } };
+
+  it.each<{ when: string; before?: Pod; now?: Pod; noted: boolean }>([
+    { when: 'comes bound', now: pod, noted: true },
+    { when: 'comes unbound', now: unbound, noted: false },
+    { when: 'is bound', before: unbound, now: pod, noted: true },
+    { when: 'ends', before: pod, now: ended, noted: true },
+    { when: 'begins to end', before: pod, now: ending, noted: true },
+    { when: 'changes otherwise', before: pod, now: annotated, noted: false },
+    {
+      when: 'ends before it was bound',
+      before: unbound,
+      now: { ...unbound, status: { phase: 'Failed' } },
+      noted: false,
+    },
+    {
+      when: 'begins to end before it was bound',
+      before: unbound,
+      now: { ...ending, spec: unbound.spec },
+      noted: false,
+    },
+    {
+      when: 'ended long ago and changes',
+      before: ended,
+      now: { ...ended, metadata: annotated.metadata },
+      noted: false,
+    },
+    { when: 'is removed', before: pod, noted: false },
+    { when: 'of a DaemonSet comes', now: daemonOf('daemon'), noted: false },
+    { when: 'comes to an unknown Node', now: podOf('web', { nodeName: 'elsewhere' }), noted: false },
+  ])('when a pod $when: $noted', async ({ before, now, noted }) => {
+    const b = start();
+    b.put(NODE, nodeOf('node'));
+    b.put(NODE_CLAIM, settledClaim('claim'));
+    if (before) b.put(POD, before);
+    await b.clock.advance(MINUTE);
+    const known = b.writesTo('NodeClaim');
+    if (now) b.put(POD, now);
+    else if (before) b.remove(POD, before);
+    await b.clock.advance(SECOND);
+    expect(b.writesTo('NodeClaim') - known).toBe(noted ? 1 : 0);
+    if (noted) expect(last(b)).toBe(-1);
+  });
+
+  it('are noted ten seconds apart', async () => {
+    const b = start();
+    b.put(NODE, nodeOf('node'));
+    b.put(NODE_CLAIM, settledClaim('claim', { lastPodEventTime: b.time(-9 * SECOND) }));
+    b.put(POD, podOf('a'));
+    await b.clock.advance(SECOND);
+    expect(b.writesTo('NodeClaim')).toBe(0);
+    b.put(POD, podOf('b'));
+    b.put(POD, podOf('c'));
+    await b.clock.advance(9 * SECOND);
+    b.put(POD, podOf('d'));
+    await b.clock.settle();
+    expect(b.writesTo('NodeClaim')).toBe(1);
+    await b.clock.advance(SECOND);
+    b.put(POD, podOf('e'));
+    await b.clock.settle();
+    expect(b.writesTo('NodeClaim')).toBe(2);
+  });
+
+  it('are noted again when the time is put back, over the time that is yet to come', async () => {
+    const b = start();
+    b.put(NODE, nodeOf('node'));
+    b.put(NODE_CLAIM, settledClaim('claim'));
+    b.put(POD, podOf('a'));
+    await b.clock.advance(SECOND);
+    b.clock.put(-60 * MINUTE);
+    b.put(POD, podOf('b'));
+    await b.clock.advance(9 * SECOND);
+    expect(b.writesTo('NodeClaim')).toBe(1);
+    b.put(POD, podOf('c'));
+    await b.clock.advance(SECOND);
+    expect(b.writesTo('NodeClaim')).toBe(2);
+    expect(last(b)).toBe(-1);
+  });
+
+  it('are not noted on claims that share a Node', async () => {
+    const b = start();
+    b.put(NODE, nodeOf('node'));
+    for (const name of ['one', 'two']) b.put(NODE_CLAIM, settledClaim(name));
+    b.put(POD, pod);
+    await b.clock.advance(SECOND);
+    expect(b.writesTo('NodeClaim')).toBe(0);
+  });
+});

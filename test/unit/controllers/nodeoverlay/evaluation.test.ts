@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { getCondition, isTrue } from '../../../../src/api/conditions.ts';
+import { EC2_NODE_CLASS, NODE_OVERLAY, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodeOverlaySpec } from '../../../../src/api/nodeoverlay.ts';
+import { World } from '../harness.ts';
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+afterEach(() => world.kill());
+
+const overlay = (name: string, spec: Partial<NodeOverlaySpec>): unknown =>
+  world.kube.create(NODE_OVERLAY, {
+    apiVersion: 'karpenter.sh/v1alpha1',
+    kind: 'NodeOverlay',
+    metadata: { name },
+    spec: { requirements: [], ...spec },
+  });
+const about = (type: string): Pick<NodeOverlaySpec, 'requirements'> => ({
+  requirements: [{ key: INSTANCE_TYPE_LABEL, operator: 'In', values: [type] }],
+});
+const begin = async (gates = 'NodeOverlay=true'): Promise<void> => {
+  world.nodePool();
+  world.start([`--feature-gates=${gates}`]);
+  await world.pass(2);
+};
+const boughtTypes = (): readonly (string | undefined)[] =>
+  world.claims.map(({ metadata }) => metadata.labels?.[INSTANCE_TYPE_LABEL]);
+const verdict = (name: string): string => {
+  const found = world.kube.find(NODE_OVERLAY, { name });
+  const condition = found && getCondition(found, 'ValidationSucceeded');
+  return `${condition?.status}/${condition?.reason}/${found && isTrue(found, 'Ready')}`;
+};
+
+describe('NodeOverlays', () => {
+  it('steer what is bought, and the claim says that they did', async () => {
+    overlay('dear', { ...about('m.large'), price: '5' });
+    await begin();
+    world.pending(1);
+    await world.pass(15);
+
+    expect(boughtTypes()).toEqual(['m.xlarge']);
+    expect(world.claims[0]?.metadata.annotations).toMatchObject({ 'karpenter.sh/price-overlay-applied': 'true' });
+    expect(verdict('dear')).toBe('True/ValidationSucceeded/true');
+    expect(world.errors()).toEqual([]);
+  });
+
+  it.each<[string, Partial<NodeOverlaySpec>]>([
+    ['price', { price: '9'.repeat(400) }],
+    ['adjustment', { priceAdjustment: `+${'9'.repeat(400)}` }],
+    ['capacity', { capacity: { 'example.com/device': '1e1.5' } }],
+  ])('that cannot be read are left out alone (%s)', async (_, spec) => {
+    overlay('broken', spec);
+    await begin();
+    world.pending(1);
+    await world.pass(15);
+    expect(boughtTypes()).toEqual(['m.large']);
+    expect(verdict('broken')).toBe('False/RuntimeValidation/false');
+  });
+
+  it('do nothing while the gate is closed', async () => {
+    overlay('dear', { ...about('m.large'), price: '5' });
+    await begin('NodeOverlay=false');
+    world.pending(1);
+    await world.pass(15);
+    expect(boughtTypes()).toEqual(['m.large']);
+    expect(world.kube.find(NODE_OVERLAY, { name: 'dear' })?.status).toBeUndefined();
+  });
+
+  it('count from when they are created until they are deleted', async () => {
+    await begin();
+    overlay('dear', { ...about('m.large'), price: '5' });
+    await world.pass(2);
+    world.pending(1, '1500m');
+    await world.pass(10);
+    world.kube.delete(NODE_OVERLAY, { name: 'dear' });
+    await world.pass(2);
+    world.pending(1, '1500m', 'later');
+    world.pending(1, '1500m', 'later');
+    await world.pass(10);
+    expect(boughtTypes()).toContain('m.xlarge');
+    expect(boughtTypes()).toContain('m.large');
+  });
+
+  it('make room for resources that only they know of, on nodes that join as well', async () => {
+    overlay('dongle', { ...about('m.2xlarge'), capacity: { 'example.com/dongle': '1' } });
+    await begin();
+    const [pod] = world.pending(1);
+    world.kube.patch(
+      { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true },
+      pod?.metadata ?? { name: '' },
+      { spec: { containers: [{ name: 'main', resources: { requests: { cpu: '1', 'example.com/dongle': '1' } } }] } },
+    );
+    await world.pass(15);
+    expect(boughtTypes()).toEqual(['m.2xlarge']);
+    expect(world.claims[0]?.status?.capacity).toMatchObject({ 'example.com/dongle': '1' });
+    expect(world.claims[0]?.metadata.annotations).toMatchObject({ 'karpenter.sh/capacity-overlay-applied': 'true' });
+  });
+
+  it('are told when they are in conflict or invalid, and when they no longer are', async () => {
+    overlay('a', { ...about('m.large'), price: '1' });
+    overlay('b', { ...about('m.large'), price: '2' });
+    overlay('c', { requirements: [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['x'] }] });
+    await begin();
+    expect(verdict('a')).toBe('False/Conflict/false');
+    expect(verdict('b')).toBe('True/ValidationSucceeded/true');
+    expect(verdict('c')).toBe('False/RuntimeValidation/false');
+
+    world.kube.delete(NODE_OVERLAY, { name: 'b' });
+    await world.pass(2);
+    expect(verdict('a')).toBe('True/ValidationSucceeded/true');
+  });
+
+  it('keep a NodePool from buying until they are evaluated for it', async () => {
+    world.nodePool();
+    const types = world.cloud.types;
+    world.cloud.types = []; // as with a NodeClass that has not been resolved
+    world.start(['--feature-gates=NodeOverlay=true']);
+    await world.pass(2);
+    world.pending(1);
+    await world.pass(3);
+    expect(world.claims).toEqual([]);
+    expect(world.lines.map(({ message }) => message)).toContain('skipping, node overlays are not applied');
+
+    world.cloud.types = types;
+    world.kube.patch(EC2_NODE_CLASS, { name: 'default' }, { spec: { changed: true } });
+    await world.pass(6);
+    expect(world.claims).toHaveLength(1);
+  });
+
+  it('let consolidation see the prices that they set', async () => {
+    const requirements = [{ key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] }];
+    const { template } = world.nodePool('model').spec;
+    world.kube.delete(NODE_POOL, { name: 'model' });
+    world.nodePool('default', { template: { spec: { ...template.spec, requirements } } });
+    world.start(['--feature-gates=NodeOverlay=true']);
+    await world.pass(2);
+    world.deploy('web', 1, '1500m');
+    await world.pass(60);
+    expect(boughtTypes()).toEqual(['m.large']);
+    overlay('bargain', { ...about('m.xlarge'), price: '0.001' });
+    await world.pass(120);
+    expect(boughtTypes()).toEqual(['m.xlarge']);
+  });
+});

@@ -1,0 +1,62 @@
+import { describe, expect, it } from '@jest/globals';
+import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodeOverlay } from '../../../../src/api/nodeoverlay.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { Overlays, OverlaysNotEvaluated } from '../../../../src/controllers/nodeoverlay/overlays.ts';
+import { instanceType, nodePool, oneOf } from '../../engine/build.ts';
+
+const types = [instanceType('small'), instanceType('large')];
+const overlay = (name: string, requirements: NodeOverlay['spec']['requirements'], generation = 1): NodeOverlay => ({
+  apiVersion: 'karpenter.sh/v1alpha1',
+  kind: 'NodeOverlay',
+  metadata: { name, uid: name, generation },
+  spec: { requirements, price: '7' },
+});
+const version = (pool: NodePool, uid: string, generation: number): NodePool => ({
+  ...pool,
+  metadata: { ...pool.metadata, uid, generation },
+});
+const blue = (uid: string, team: string, generation = 1): NodePool =>
+  version(nodePool('default', { labels: { team } }), uid, generation);
+const FOR_BLUE = overlay('blue', [oneOf('team', 'blue')]);
+const IN_DEFAULT = new Set(['default']);
+
+describe('overlays in force', () => {
+  it('are not known for a NodePool before they are evaluated for it', () => {
+    const overlays = new Overlays();
+    expect(() => overlays.apply(blue('a', 'blue'), types)).toThrow(OverlaysNotEvaluated);
+    overlays.replace([], new Set(['other']));
+    expect(() => overlays.apply(blue('a', 'blue'), types)).toThrow(/"default"/);
+    overlays.replace([], IN_DEFAULT);
+    expect(overlays.apply(blue('a', 'blue'), types)).toBe(types);
+  });
+
+  it('give the same list for the same list, as long as nothing changes', () => {
+    const overlays = new Overlays();
+    overlays.replace([FOR_BLUE], IN_DEFAULT);
+    const first = overlays.apply(blue('a', 'blue'), types);
+    expect(first).not.toBe(types);
+    expect(overlays.apply(blue('a', 'blue'), types)).toBe(first);
+    expect(overlays.apply(blue('a', 'blue'), [...types])).toBe(first);
+    expect(overlays.apply(blue('a', 'blue'), types.slice(0, 1))).not.toBe(first);
+  });
+
+  it('are looked at again for a NodePool that was edited, or that came in place of another', () => {
+    const overlays = new Overlays();
+    overlays.replace([FOR_BLUE], IN_DEFAULT);
+    overlays.apply(blue('a', 'blue'), types);
+    expect(overlays.apply(blue('a', 'red', 2), types)).toBe(types);
+    overlays.apply(blue('b', 'blue'), types);
+    expect(overlays.apply(blue('c', 'red'), types)).toBe(types);
+  });
+
+  it('tell whether an evaluation changes anything', () => {
+    const overlays = new Overlays();
+    const large = overlay('large', [oneOf(INSTANCE_TYPE_LABEL, 'large')]);
+    expect(overlays.replace([FOR_BLUE, large], IN_DEFAULT)).toBe(true);
+    expect(overlays.replace([FOR_BLUE, large], IN_DEFAULT)).toBe(false);
+    expect(overlays.replace([FOR_BLUE, overlay('large', [], 2)], IN_DEFAULT)).toBe(true);
+    expect(overlays.replace([FOR_BLUE], IN_DEFAULT)).toBe(true);
+    expect(overlays.replace([FOR_BLUE], new Set(['default', 'other']))).toBe(true);
+  });
+});

@@ -1,0 +1,377 @@
+/** The controllers that look after NodePools, one at a time. */
+import { describe, expect, it } from '@jest/globals';
+import { nodePoolHash } from '../../../../src/api/hash.ts';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import type { Condition } from '../../../../src/api/kubernetes.ts';
+import {
+  INITIALIZED_LABEL,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  NODEPOOL_LABEL,
+} from '../../../../src/api/labels.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import type { Deps } from '../../../../src/controllers/deps.ts';
+import { recordRegistration } from '../../../../src/controllers/nodeclaim/pool-health.ts';
+import { counter } from '../../../../src/controllers/nodepool/counter.ts';
+import { hash } from '../../../../src/controllers/nodepool/hash.ts';
+import { readiness } from '../../../../src/controllers/nodepool/readiness.ts';
+import { registrationHealth } from '../../../../src/controllers/nodepool/registration-health.ts';
+import { validation } from '../../../../src/controllers/nodepool/validation.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
+import type { Controller } from '../../../../src/kube/reconciler.ts';
+import { bench, claimOf, condition, nodeOf, settledClaim } from '../node/bench.ts';
+
+const SECOND = 1_000;
+const REF = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
+type Bench = ReturnType<typeof bench>;
+
+/** Runs one controller, and answers what it runs on. */
+function running(build: (deps: Deps) => Controller): { readonly b: Bench; readonly deps: Deps } {
+  const known: { deps?: Deps } = {};
+  const b = bench([], (deps) => {
+    known.deps = deps;
+    return [build(deps)];
+  });
+  if (known.deps === undefined) throw new Error('the bench did not build its controllers');
+  return { b, deps: known.deps };
+}
+
+const poolOf = (more: Partial<NodePool['metadata']> = {}, status: NodePool['status'] = {}): NodePool => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name: 'default', uid: 'pool', generation: 1, creationTimestamp: '2025-12-31T00:00:00Z', ...more },
+  spec: { template: { spec: { nodeClassRef: REF, requirements: [] } } },
+  status,
+});
+const foreign = (pool: NodePool): NodePool => {
+  const nodeClassRef = { group: 'example.com', kind: 'MachineClass', name: 'default' };
+  return { ...pool, spec: { template: { spec: { ...pool.spec.template.spec, nodeClassRef } } } };
+};
+const nodeClass = (
+  generation: number,
+  ready?: Partial<Condition>,
+  metadata: object = {},
+  others: readonly Condition[] = [],
+) =>
+  ({
+    apiVersion: 'karpenter.k8s.aws/v1',
+    kind: 'EC2NodeClass',
+    metadata: { name: 'default', uid: 'class', generation, ...metadata },
+    spec: {},
+    status: { conditions: ready === undefined ? [] : [...others, condition('Ready', ready)] },
+  }) as never;
+const found = (deps: Deps): NodePool | undefined => deps.cluster.stores.nodePools.get({ name: 'default' });
+const shown = (deps: Deps, type: string): string | undefined => {
+  const { status, reason, message } = found(deps)?.status?.conditions?.find((each) => each.type === type) ?? {};
+  return status && `${status}/${reason}/${message}`;
+};
+
+describe('nodepool.counter', () => {
+  const node = (name: string, cpu: string) => ({
+    ...nodeOf(name, { labels: { [NODEPOOL_LABEL]: 'default', [INITIALIZED_LABEL]: 'true' } }),
+    spec: { providerID: name },
+    status: { capacity: { cpu, memory: '1Gi' } },
+  });
+
+  it('sums the nodes that stay, every five seconds', async () => {
+    const { b, deps } = running(counter);
+    for (const name of ['a', 'b', 'c']) b.put(NODE, node(name, '2'));
+    deps.cluster.markForDeletion('c');
+    b.put(NODE_POOL, poolOf());
+    synced(deps);
+    await b.clock.advance(SECOND);
+    expect(found(deps)?.status).toMatchObject({
+      resources: { cpu: '4', memory: '2Gi', pods: '0', 'ephemeral-storage': '0', nodes: '2' },
+      nodes: 2,
+    });
+    b.put(NODE, node('b', '8'));
+    await b.clock.advance(4 * SECOND - 1);
+    expect(found(deps)?.status?.resources?.cpu).toBe('4');
+    await b.clock.advance(SECOND);
+    expect(found(deps)?.status?.resources?.cpu).toBe('10');
+  });
+
+  it('is not hurried by changes of the pool', async () => {
+    const { b, deps } = running(counter);
+    synced(deps);
+    b.put(NODE_POOL, poolOf());
+    await b.clock.advance(SECOND);
+    b.put(NODE, node('a', '2'));
+    b.put(NODE_POOL, poolOf({ labels: { touched: 'yes' } }));
+    await b.clock.advance(3 * SECOND);
+    expect(b.writesTo('NodePool')).toBe(1);
+    await b.clock.advance(SECOND);
+    expect(b.writesTo('NodePool')).toBe(2);
+  });
+
+  it('waits for state to be known, a second at a time', async () => {
+    const { b, deps } = running(counter);
+    b.put(NODE_POOL, poolOf());
+    await b.clock.advance(3 * SECOND);
+    expect(b.writesTo('NodePool')).toBe(0);
+    synced(deps);
+    await b.clock.advance(SECOND);
+    expect(b.writesTo('NodePool')).toBe(1);
+  });
+
+  /** Completes the first lists. */
+  function synced({ cluster, informers }: Deps): void {
+    const { pods, nodes, nodeClaims, nodePools, daemonSets } = cluster.stores;
+    for (const { kind } of [pods, nodes, nodeClaims, nodePools, daemonSets]) {
+      const store = informers.store(kind as never) as unknown as { replace(all: readonly unknown[]): void };
+      store.replace(informers.store(kind as never).list());
+    }
+  }
+});
+
+describe('nodepool.readiness', () => {
+  it.each<[string, unknown, string]>([
+    ['does not exist', undefined, 'False/NodeClassNotFound/NodeClass not found on cluster'],
+    ['has no condition', nodeClass(1), 'False/NodeClassReadinessUnknown/Node Class Readiness Unknown'],
+    [
+      'is Unknown',
+      nodeClass(1, { status: 'Unknown', reason: 'AwaitingReconciliation', message: 'wait' }),
+      'False/NodeClassReadinessUnknown/Node Class Readiness Unknown',
+    ],
+    [
+      'is not Ready',
+      nodeClass(1, { status: 'False', reason: 'SubnetsNotFound', message: 'none matched' }),
+      'False/SubnetsNotFound/none matched',
+    ],
+    [
+      'is not Ready for a reason that another condition has',
+      nodeClass(1, { status: 'False', reason: 'UnhealthyDependents', message: 'B=False, A=False' }, {}, [
+        condition('A', { status: 'False', reason: 'AMINotFound', message: 'alias x names no image' }),
+        condition('B', { status: 'False', reason: 'DependenciesNotReady', message: 'wait' }),
+        condition('C', { status: 'True', reason: 'C', message: '' }),
+      ]),
+      'False/UnhealthyDependents/B=False, A=False (AMINotFound: alias x names no image)',
+    ],
+    [
+      'is Unknown since AWS refuses to tell',
+      nodeClass(1, { status: 'Unknown', reason: 'ReconcilingDependents', message: 'A=Unknown' }, {}, [
+        condition('A', { status: 'Unknown', reason: 'ResolutionFailed', message: 'denied' }),
+      ]),
+      'False/NodeClassReadinessUnknown/Node Class Readiness Unknown (ResolutionFailed: denied)',
+    ],
+    ['is Ready', nodeClass(1, {}), 'True/NodeClassReady/'],
+    [
+      'is going',
+      nodeClass(1, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      'False/NodeClassTerminating/NodeClass is Terminating',
+    ],
+  ])('of a pool whose NodeClass %s', async (_, object, is) => {
+    const { b, deps } = running(readiness);
+    b.put(NODE_POOL, poolOf());
+    await b.clock.advance(10);
+    if (object) b.put(EC2_NODE_CLASS, object as never);
+    await b.clock.advance(10);
+    expect(shown(deps, 'NodeClassReady')).toBe(is);
+  });
+
+  it.each(
+    [readiness, validation, hash, counter, registrationHealth].map((build) => [build.name, build] as const),
+  )('%s leaves pools of other providers alone', async (_, build) => {
+    const { b } = running(build as (deps: Deps) => Controller);
+    b.put(NODE_POOL, foreign(poolOf()));
+    b.put(EC2_NODE_CLASS, nodeClass(1, {}));
+    await b.clock.advance(10 * SECOND);
+    expect(b.writesTo('NodePool')).toBe(0);
+  });
+});
+
+describe('nodepool.validation', () => {
+  it('says what is wrong, and that it is right again', async () => {
+    const { b, deps } = running(validation);
+    const pool = poolOf();
+    const { spec } = pool.spec.template;
+    const broken = {
+      ...spec,
+      startupTaints: [{ key: '???', effect: 'NoSchedule' as const }],
+      requirements: [{ key: 'karpenter.sh/foo', operator: 'In' as const, values: ['x'] }],
+    };
+    b.put(NODE_POOL, { ...pool, spec: { template: { spec: broken } } });
+    await b.clock.advance(10);
+    expect(shown(deps, 'ValidationSucceeded')).toMatch(
+      /^False\/NodePoolValidationFailed\/invalid value: name part must consist.* in startupTaints; .*karpenter\.sh\/foo/,
+    );
+    b.put(NODE_POOL, { ...pool, status: found(deps)?.status ?? {} });
+    await b.clock.advance(10);
+    expect(shown(deps, 'ValidationSucceeded')).toBe('True/ValidationSucceeded/');
+  });
+});
+
+describe('nodepool.hash', () => {
+  const versioned = (hashed: string, version: string) => ({
+    [NODEPOOL_HASH_ANNOTATION]: hashed,
+    [NODEPOOL_HASH_VERSION_ANNOTATION]: version,
+  });
+
+  it.each([
+    { of: 'an older version', pool: 'v2', claim: 'v2', drifted: false, becomes: 'new' },
+    { of: 'an older version that has drifted', pool: 'v2', claim: 'v2', drifted: true, becomes: 'old' },
+    { of: 'the present version', pool: 'v2', claim: 'v3', drifted: false, becomes: 'old' },
+    { of: 'an older version, whose pool is done', pool: 'v3', claim: 'v2', drifted: false, becomes: 'old' },
+  ])('makes the hash of a claim of $of $becomes', async ({ pool: version, claim: own, drifted, becomes }) => {
+    const { b, deps } = running(hash);
+    const claim = settledClaim('claim', { conditions: drifted ? [condition('Drifted', { status: 'False' })] : [] });
+    b.put(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, annotations: versioned('old', own) } });
+    const pool = poolOf({ annotations: versioned('old', version) });
+    b.put(NODE_POOL, pool);
+    await b.clock.advance(10);
+    const wanted = becomes === 'new' ? nodePoolHash(pool) : 'old';
+    expect(b.claim('claim')?.metadata.annotations).toEqual(versioned(wanted, version === 'v3' ? own : 'v3'));
+    expect(found(deps)?.metadata.annotations).toEqual(versioned(nodePoolHash(pool), 'v3'));
+  });
+});
+
+describe('nodepool.registrationhealth', () => {
+  const HEALTHY = 'NodeRegistrationHealthy';
+  const known = (status: Condition['status'] | undefined, more: Partial<Condition> = {}, observed = 1): NodePool =>
+    poolOf(
+      {},
+      {
+        nodeClassObservedGeneration: observed,
+        conditions: status === undefined ? [] : [condition(HEALTHY, { status, ...more })],
+      },
+    );
+
+  it.each([
+    { when: 'it was healthy', pool: known('True'), is: 'healthy', shows: 'True' },
+    { when: 'it was not', pool: known('False'), is: 'unhealthy', shows: 'False' },
+    { when: 'nobody knew', pool: known('Unknown'), is: 'unknown', shows: 'Unknown' },
+    { when: 'nothing is said', pool: known(undefined), is: 'unknown', shows: 'Unknown' },
+    { when: 'it was edited', pool: known('True', { observedGeneration: 0 }), is: 'unknown', shows: 'Unknown' },
+    { when: 'its NodeClass was edited', pool: known('False', {}, 0), is: 'unknown', shows: 'Unknown' },
+  ])('after a restart, when $when: $is', async ({ pool, is, shows }) => {
+    const { b, deps } = running(registrationHealth);
+    b.put(EC2_NODE_CLASS, nodeClass(1));
+    b.put(NODE_POOL, pool);
+    await b.clock.advance(10);
+    expect(deps.cluster.registrationHealth.status('pool')).toBe(is);
+    expect(shown(deps, HEALTHY)).toMatch(new RegExp(`^${shows}/`));
+    expect(found(deps)?.status?.nodeClassObservedGeneration).toBe(1);
+  });
+
+  it('forgets when the NodeClass changes, and does not seed twice', async () => {
+    const { b, deps } = running(registrationHealth);
+    const { registrationHealth: health } = deps.cluster;
+    b.put(EC2_NODE_CLASS, nodeClass(1));
+    b.put(NODE_POOL, known('False'));
+    await b.clock.advance(10);
+    for (const success of [true, true, true]) health.record('pool', success);
+    b.put(NODE_POOL, { ...known('False'), metadata: { ...known('False').metadata, labels: { touched: 'yes' } } });
+    await b.clock.advance(10);
+    expect(health.status('pool')).toBe('healthy');
+    b.put(EC2_NODE_CLASS, nodeClass(2));
+    await b.clock.advance(10);
+    expect(health.status('pool')).toBe('unknown');
+    expect(found(deps)?.status?.nodeClassObservedGeneration).toBe(2);
+  });
+
+  it('keeps what it knows while the change cannot be written', async () => {
+    const { b, deps } = running(registrationHealth);
+    deps.cluster.registrationHealth.record('pool', true);
+    b.world.failure = () => new ApiError(409, 'Conflict', 'modified');
+    b.put(EC2_NODE_CLASS, nodeClass(2));
+    b.put(NODE_POOL, known('True'));
+    await b.clock.advance(10);
+    expect(deps.cluster.registrationHealth.status('pool')).toBe('healthy');
+  });
+
+  const owned = (launched: Partial<Condition>, uid = 'pool', kind = 'NodePool') => {
+    const ownerReferences = [{ apiVersion: 'karpenter.sh/v1', kind, name: 'default', uid }];
+    const claim = settledClaim('claim', { conditions: [condition('Launched', launched)] });
+    return { ...claim, metadata: { ...claim.metadata, ownerReferences } };
+  };
+  const unknown = { status: 'Unknown', reason: 'NoCapacity', message: 'sold out' } as const;
+
+  it.each([
+    { of: 'one success', before: known('Unknown'), outcomes: [true], shows: 'True/NodeRegistrationHealthy/' },
+    { of: 'one failure', before: known('True'), outcomes: [false], shows: 'True/NodeRegistrationHealthy/' },
+    {
+      of: 'two failures',
+      before: known('True'),
+      outcomes: [false, false],
+      shows: 'False/RegistrationFailed/Failed to register node',
+    },
+    {
+      of: 'two failures to launch',
+      before: known('True'),
+      outcomes: [false, false],
+      launched: unknown,
+      shows: 'False/NoCapacity/sold out',
+    },
+    {
+      of: 'a success among failures',
+      before: known('False', { reason: 'Old' }),
+      outcomes: [false, false, true],
+      shows: 'False/Old/',
+    },
+    {
+      of: 'more failures',
+      before: known('False', { reason: 'Old' }),
+      outcomes: [false, false, false],
+      shows: 'False/Old/',
+    },
+    {
+      of: 'enough successes',
+      before: known('False'),
+      outcomes: [false, false, true, true, true],
+      shows: 'True/NodeRegistrationHealthy/',
+    },
+    {
+      of: 'outcomes of claims of another pool',
+      before: known('True'),
+      outcomes: [false, false],
+      uid: 'other',
+      shows: 'True/NodeRegistrationHealthy/',
+    },
+    {
+      of: 'outcomes of claims that something else owns',
+      before: known('True'),
+      outcomes: [false, false],
+      kind: 'Other',
+      shows: 'True/NodeRegistrationHealthy/',
+    },
+  ])('after $of shows $shows', async ({ before, outcomes, launched = {}, uid, kind, shows }) => {
+    const { b, deps } = running(registrationHealth);
+    b.put(NODE_POOL, before);
+    await b.clock.settle();
+    for (const [index, success] of outcomes.entries()) {
+      const claim = owned(launched, uid, kind);
+      const own = { ...claim, metadata: { ...claim.metadata, uid: `claim-${index}` } };
+      await recordRegistration(deps, own, success);
+    }
+    expect(shown(deps, HEALTHY)).toBe(shows);
+  });
+
+  it.each([
+    { whom: 'the pool as somebody else left it', uid: 'pool', shows: 'True/NodeRegistrationHealthy/' },
+    { whom: 'no successor of the pool', uid: 'successor', shows: 'Unknown/NodeRegistrationHealthy/' },
+  ])('is written to $whom when a write conflicts', async ({ uid, shows }) => {
+    const { b, deps } = running(registrationHealth);
+    b.put(NODE_POOL, known('Unknown'));
+    await b.clock.settle();
+    b.world.failure = () => {
+      b.world.failure = () => undefined;
+      const { metadata, ...rest } = known('Unknown');
+      b.put(NODE_POOL, { ...rest, metadata: { ...metadata, uid, labels: { touched: 'yes' } } });
+      return new ApiError(409, 'Conflict', 'modified');
+    };
+    const recorded = recordRegistration(deps, owned({}), true);
+    await b.clock.advance(SECOND);
+    await recorded;
+    expect(shown(deps, HEALTHY)).toBe(shows);
+    expect(found(deps)?.metadata.labels).toEqual({ touched: 'yes' });
+  });
+
+  it('is not written for a claim without its pool', async () => {
+    const { b, deps } = running(registrationHealth);
+    await recordRegistration(deps, owned({}), false);
+    b.put(NODE_POOL, poolOf());
+    await recordRegistration(deps, claimOf('claim'), true);
+    expect(deps.cluster.registrationHealth.status('pool')).toBe('unknown');
+    expect(b.writesTo('NodePool')).toBe(0);
+  });
+});

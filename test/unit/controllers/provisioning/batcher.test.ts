@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals';
+import { Batcher } from '../../../../src/controllers/provisioning/batcher.ts';
+import { settableClock } from '../../virtualclock.ts';
+
+/** A batcher with its answers in the order of time. */
+function batching() {
+  const clock = settableClock(0);
+  const batcher = new Batcher(clock, { idleMs: 1000, maxMs: 10_000 });
+  const stop = new AbortController();
+  const answers: { readonly atMs: number; readonly triggered: boolean }[] = [];
+  const wait = (): Promise<void> =>
+    batcher.wait(stop.signal).then((triggered) => void answers.push({ atMs: clock.now(), triggered }));
+  return { clock, batcher, stop, answers, wait };
+}
+
+describe('Batcher', () => {
+  it('closes a window after a second of silence', async () => {
+    const { clock, batcher, answers, wait } = batching();
+    const waiting = wait();
+    await clock.advance(300);
+    batcher.trigger('a');
+    await clock.advance(600);
+    batcher.trigger('b');
+    await clock.advance(2000);
+    await waiting;
+    expect(answers).toEqual([{ atMs: 1900, triggered: true }]);
+  });
+
+  it('closes a window that never falls silent after ten seconds', async () => {
+    const { clock, batcher, answers, wait } = batching();
+    const waiting = wait();
+    for (let pod = 0; pod < 40; pod += 1) {
+      batcher.trigger(`pod-${pod}`);
+      await clock.advance(500);
+    }
+    await waiting;
+    expect(answers).toEqual([{ atMs: 10_000, triggered: true }]);
+  });
+
+  it.each([
+    ['back', -3_600_000],
+    ['forward', 3_600_000],
+  ])('closes it then, too, when the time is put %s meanwhile', async (_, ms) => {
+    const { clock, batcher, answers, wait } = batching();
+    const waiting = wait();
+    for (let pod = 0; pod < 40; pod += 1) {
+      batcher.trigger(`pod-${pod}`);
+      await clock.advance(500);
+      if (pod === 5) clock.put(ms);
+    }
+    await waiting;
+    expect(answers).toEqual([{ atMs: 10_000 + ms, triggered: true }]);
+  });
+
+  it('is not kept waiting by the same pod over and over', async () => {
+    const { clock, batcher, answers, wait } = batching();
+    const waiting = wait();
+    for (let again = 0; again < 10; again += 1) {
+      batcher.trigger('a');
+      await clock.advance(300);
+    }
+    await waiting;
+    expect(answers).toEqual([{ atMs: 1000, triggered: true }]);
+  });
+
+  it('answers no after a second without triggers', async () => {
+    const { clock, answers, wait } = batching();
+    const waiting = wait();
+    await clock.advance(1500);
+    await waiting;
+    expect(answers).toEqual([{ atMs: 1000, triggered: false }]);
+  });
+
+  it('opens the next window at once for what came between two waits', async () => {
+    const { clock, batcher, answers, wait } = batching();
+    batcher.trigger('a');
+    const waiting = wait();
+    await clock.advance(1000);
+    await waiting;
+    batcher.trigger('a');
+    const again = wait();
+    await clock.advance(1000);
+    await again;
+    expect(answers).toEqual([
+      { atMs: 1000, triggered: true },
+      { atMs: 2000, triggered: true },
+    ]);
+  });
+
+  it('answers no at once when the process stops', async () => {
+    const { clock, batcher, stop, answers, wait } = batching();
+    batcher.trigger('a');
+    const waiting = wait();
+    await clock.advance(100);
+    stop.abort();
+    await waiting;
+    expect(answers).toEqual([{ atMs: 100, triggered: false }]);
+  });
+});

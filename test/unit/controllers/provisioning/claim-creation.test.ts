@@ -1,0 +1,175 @@
+/** What a provisioning run makes of a plan: which NodePools take part, what is created, and what is told. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import { DISRUPTED_TAINT, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { createClaim } from '../../../../src/controllers/claims.ts';
+import { templateClaim } from '../../../../src/engine/static-pools.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { present } from '../../../support/present.ts';
+import { World } from '../harness.ts';
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+afterEach(() => world.kill());
+
+const begin = async (): Promise<void> => {
+  world.start();
+  await world.pass(2);
+};
+const requiring = (base: NodePool, requirements: NodePool['spec']['template']['spec']['requirements']) => ({
+  template: { ...base.spec.template, spec: { ...base.spec.template.spec, requirements } },
+});
+const about = (reason: string) => world.events.filter((event) => event.reason === reason);
+
+describe('a NodePool', () => {
+  it('that is being deleted buys nothing more', async () => {
+    world.nodePool();
+    world.kube.patch(NODE_POOL, { name: 'default' }, { metadata: { finalizers: ['example.com/hold'] } });
+    world.kube.delete(NODE_POOL, { name: 'default' });
+    await begin();
+    world.pending(1);
+    await world.pass(15);
+    expect(world.claims).toEqual([]);
+    expect(world.lines.map(({ message }) => message)).toContain('no dynamic nodepools found');
+  });
+
+  it('whose instance types cannot be found out does not keep others from buying', async () => {
+    const heavy = world.nodePool('heavy', { weight: 10 });
+    world.nodePool('light');
+    const types = world.cloud.types;
+    world.cloud.instanceTypes = async (pool?: NodePool) => {
+      if (pool?.metadata.name === heavy.metadata.name) throw new Error('throttled');
+      return types;
+    };
+    await begin();
+    world.pending(1);
+    await world.pass(15);
+    expect(world.claims.map(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'])).toEqual(['light']);
+    expect(world.lines.map(({ message }) => message)).toContain('skipping, unable to resolve instance types');
+  });
+
+  it.each([
+    { minValues: undefined, values: ['gone.large'], suffix: '' },
+    { minValues: 9, values: undefined, suffix: ' due to minValues incompatibility' },
+  ])('without any instance type left says so$suffix', async ({ minValues, values, suffix }) => {
+    const base = world.nodePool('model');
+    world.kube.delete(NODE_POOL, { name: 'model' });
+    const requirement = {
+      key: INSTANCE_TYPE_LABEL,
+      operator: values ? ('In' as const) : ('Exists' as const),
+      ...(values && { values }),
+      ...(minValues && { minValues }),
+    };
+    world.nodePool('default', requiring(base, [requirement]));
+    await begin();
+    world.pending(1);
+    await world.pass(5);
+    expect(about('NoCompatibleInstanceTypes')[0]).toMatchObject({
+      type: 'Warning',
+      windowMs: 60_000,
+      message: `NodePool requirements filtered out all compatible available instance types${suffix}`,
+    });
+  });
+});
+
+describe('a claim that is created', () => {
+  it('belongs to its NodePool, and carries what drift is found by', async () => {
+    const pool = world.nodePool();
+    await begin();
+    world.pending(1);
+    await world.pass(5);
+    const [claim] = world.claims;
+    expect(claim?.metadata.name).toMatch(/^default-/);
+    expect(claim?.metadata.ownerReferences).toEqual([
+      {
+        apiVersion: 'karpenter.sh/v1',
+        kind: 'NodePool',
+        name: 'default',
+        uid: pool.metadata.uid,
+        blockOwnerDeletion: true,
+      },
+    ]);
+    expect(claim?.metadata.annotations).toMatchObject({
+      'karpenter.sh/nodepool-hash': expect.stringMatching(/^\d+$/),
+      'karpenter.sh/nodepool-hash-version': 'v3',
+    });
+    expect(claim?.metadata.labels).toMatchObject({ 'karpenter.k8s.aws/ec2nodeclass': 'default' });
+    expect(claim?.spec).toMatchObject({ expireAfter: '720h', nodeClassRef: { name: 'default' } });
+  });
+
+  it('is announced on each of its pods', async () => {
+    world.joining = false;
+    world.nodePool();
+    await begin();
+    world.pending(2, '500m');
+    await world.pass(5);
+    const [claim] = world.claims;
+    expect(about('Nominated').map(({ message }) => message)).toEqual(
+      Array.from({ length: 2 }, () => `Pod should schedule on: nodeclaim/${claim?.metadata.name}`),
+    );
+  });
+
+  it('is not created once usage is above a limit, while usage of just that much passes', async () => {
+    world.nodePool('default', { limits: { cpu: '2' } });
+    await begin();
+    world.pending(1);
+    await world.pass(20);
+    expect(world.cluster.poolTotals('default').cpu).toBe(2000);
+    const [pool] = world.kube.all(NODE_POOL);
+    if (pool === undefined) throw new Error('no pool');
+    const create = (): Promise<unknown> =>
+      createClaim(
+        {
+          client: world.kube.client(new AbortController().signal),
+          clock: world.clock,
+          cluster: world.cluster,
+          metrics: createMetrics(),
+        },
+        templateClaim(pool),
+        { reason: 'provisioned', log: silent, signal: new AbortController().signal },
+      );
+    await create();
+    world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { limits: { cpu: '1900m' } } });
+    await expect(create()).rejects.toThrow('resource usage exceeds limit (limit=1900m, resource-name=cpu, usage=2)');
+  });
+});
+
+describe('a provisioning run', () => {
+  it('is made again when a claim cannot be created, and buys once', async () => {
+    let failures = 0;
+    world.kube.beforeWrite = (operation) => {
+      if (operation === 'create nodeclaims' && failures++ < 2)
+        throw new ApiError(403, 'Forbidden', 'a webhook says no');
+    };
+    world.nodePool();
+    await begin();
+    world.pending(3, '500m');
+    await world.pass(30);
+    expect(world.claims).toHaveLength(1);
+    expect(world.errors().some((text) => text.includes('creating node claim, '))).toBe(true);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('starts for a node that is being disrupted, whose pods will need a place', async () => {
+    world.nodePool();
+    await begin();
+    world.pending(1, '1500m');
+    await world.pass(15);
+    const [claim] = world.claims;
+    world.kube.beforeWrite = (operation) => {
+      if (operation === 'delete pods') throw new Error('not yet'); // so that the next place is prepared before
+    };
+    world.kube.delete(NODE_CLAIM, { name: present(claim?.metadata.name) });
+    await world.pass(15);
+    expect(world.disruptedNodes()[0]?.spec?.taints).toContainEqual(
+      expect.objectContaining({ key: DISRUPTED_TAINT.key }),
+    );
+    expect(world.claims.length).toBeGreaterThan(1);
+    expect(world.kube.all(POD)).toHaveLength(1);
+  });
+});

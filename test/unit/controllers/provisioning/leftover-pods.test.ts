@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import type { Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
+import { podKey } from '../../../../src/engine/pods.ts';
+import { solve } from '../../../../src/engine/solve.ts';
+import { World } from '../harness.ts';
+
+describe('pods that a solve had no time for', () => {
+  it('go first in the next one, whatever their size', () => {
+    const world = new World();
+    world.nodePool();
+    const large = world.pending(3, '2');
+    const [small] = world.pending(1, '100m', 'small');
+    const snapshot: Snapshot = {
+      nowMs: world.clock.now(),
+      pools: world.kube.all(NODE_POOL).map((nodePool) => ({ nodePool, instanceTypes: world.cloud.types })),
+      nodes: [],
+      pendingPods: world.kube.all(POD),
+      daemonPods: [],
+      namespaces: [],
+      podDisruptionBudgets: [],
+      persistentVolumeClaims: [],
+      persistentVolumes: [],
+      storageClasses: [],
+    };
+    const options: SolveOptions = {
+      preferencePolicy: 'Respect',
+      minValuesPolicy: 'Strict',
+      reservedMode: 'off',
+      ignoreDraRequests: true,
+      deadlineMs: 10,
+    };
+    /** Time for one pod. */
+    const solveOne = (first: readonly string[]) => {
+      let elapsed = 0;
+      return solve(snapshot, { ...options, first, elapsedMs: () => (elapsed += 6) });
+    };
+    const key = (pod: Pod | undefined): string => (pod ? podKey(pod) : '');
+
+    const once = solveOne([]);
+    expect(once.claims[0]?.pods).toEqual([key(large[0])]);
+    expect(once.notEvaluated).toContain(key(small));
+    const again = solveOne([key(small)]);
+    expect(again.claims[0]?.pods).toEqual([key(small)]);
+  });
+});

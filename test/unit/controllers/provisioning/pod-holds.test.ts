@@ -1,0 +1,78 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { FIRST_HOLD_MS, LONGEST_HOLD_MS, PodHolds } from '../../../../src/engine-worker/pod-holds.ts';
+
+const pod = (selected: string, uid = 'a'): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: `web-${uid}`, namespace: 'shop', uid },
+  spec: { containers: [], nodeSelector: { team: selected } },
+});
+const FIRST = FIRST_HOLD_MS['not-bound'];
+const CAUSE = { code: 'not-bound', text: 'nodes lack label "team"' } as const;
+
+describe('PodHolds', () => {
+  it('leaves a pod out for twice as long each time, up to an hour', () => {
+    let nowMs = 0;
+    const holds = new PodHolds({ now: () => nowMs });
+    const lengths: number[] = [];
+    for (let n = 0; n < 6; n++) {
+      lengths.push(holds.hold(pod('a'), CAUSE).untilMs - nowMs);
+      nowMs += LONGEST_HOLD_MS;
+      expect(holds.heldNow(pod('a'))).toBeUndefined();
+    }
+    expect(lengths.map((ms) => ms / FIRST)).toEqual([1, 2, 4, 6, 6, 6]);
+  });
+
+  it('says why a pod is left out, until the very end of the hold', () => {
+    let nowMs = 0;
+    const holds = new PodHolds({ now: () => nowMs });
+    holds.hold(pod('a'), CAUSE);
+    nowMs = FIRST - 1;
+    expect(holds.heldNow(pod('a'))).toMatchObject({ ...CAUSE, times: 1 });
+    nowMs = FIRST;
+    expect(holds.heldNow(pod('a'))).toBeUndefined();
+  });
+
+  it('begins anew when nothing was held for as long as the longest hold', () => {
+    let nowMs = 0;
+    const holds = new PodHolds({ now: () => nowMs });
+    holds.hold(pod('a'), CAUSE);
+    nowMs = FIRST + LONGEST_HOLD_MS + 1;
+    expect(holds.hold(pod('a'), CAUSE).times).toBe(1);
+  });
+
+  it('holds pods that are alike, also those that are created later, and no others', () => {
+    const holds = new PodHolds({ now: () => 0 });
+    holds.hold(pod('a'), CAUSE);
+    expect(holds.heldNow(pod('a', 'created-anew'))).toBeDefined();
+    expect(holds.heldNow(pod('b'))).toBeUndefined();
+    expect(holds.heldNow({ ...pod('a'), metadata: { ...pod('a').metadata, namespace: 'other' } })).toBeUndefined();
+  });
+
+  it('ends holds of one code early, and counts them for the next', () => {
+    const holds = new PodHolds({ now: () => 0 });
+    holds.hold(pod('a'), CAUSE);
+    holds.hold(pod('b'), { ...CAUSE, code: 'solver-stuck' });
+    holds.end('not-bound');
+    expect(holds.heldNow(pod('a'))).toBeUndefined();
+    expect(holds.heldNow(pod('b'))).toBeDefined();
+    expect(holds.hold(pod('a'), CAUSE).times).toBe(2);
+  });
+
+  it('forgets a pod that is released', () => {
+    const holds = new PodHolds({ now: () => 0 });
+    holds.hold(pod('a'), CAUSE);
+    holds.release(pod('a'));
+    expect(holds.size).toBe(0);
+    expect(holds.hold(pod('a'), CAUSE).times).toBe(1);
+  });
+
+  it('remembers at most 10,000 holds', () => {
+    const holds = new PodHolds({ now: () => 0 });
+    for (let n = 0; n < 10_001; n++) holds.hold(pod(`${n}`), CAUSE);
+    expect(holds.size).toBe(10_000);
+    expect(holds.heldNow(pod('0'))).toBeUndefined();
+    expect(holds.heldNow(pod('10000'))).toBeDefined();
+  });
+});

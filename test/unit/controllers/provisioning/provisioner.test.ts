@@ -1,0 +1,351 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import { localSolver } from '../../../../src/engine-worker/solver.ts';
+import { present } from '../../../support/present.ts';
+import { World } from '../harness.ts';
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+afterEach(() => world.kill());
+
+const messages = (text: string): number => world.lines.filter(({ message }) => message === text).length;
+
+describe('provisioning', () => {
+  it('buys for a burst of pods once, not pod by pod', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    world.pending(6);
+    await world.pass(20);
+
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+    expect(messages('found provisionable pod(s)')).toBe(1);
+    expect(world.claims).toHaveLength(1);
+    expect(await world.metrics.text()).toMatch(
+      /nodeclaims_created_total\{reason="provisioned",nodepool="default".*\} 1/,
+    );
+  });
+
+  it('puts pods on a node that is still on its way instead of buying another', async () => {
+    world.joining = false;
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    world.pending(1, '600m');
+    await world.pass(5);
+    world.pending(1, '600m');
+    await world.pass(30);
+
+    expect(world.claims).toHaveLength(1);
+    expect(messages('computed unready node(s) will fit pod(s)')).toBeGreaterThan(0);
+    world.joining = true;
+    await world.pass(10);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  /** Launches take as long as the test likes. */
+  function slowLaunches(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { create } = world.cloud;
+    world.cloud.create = async (...args) => {
+      await promise;
+      return create.apply(world.cloud, args);
+    };
+    return resolve;
+  }
+
+  it('waits with the next decision while a launch is under way, and takes it right after', async () => {
+    world.nodePool();
+    const launch = slowLaunches();
+    world.start();
+    await world.pass(2);
+    world.pending(1, '7');
+    await world.pass(4);
+    world.pending(1, '7', 'late');
+    await world.pass(4);
+    expect(world.claims).toHaveLength(1);
+
+    launch();
+    await world.pass(20);
+    expect(world.claims).toHaveLength(2);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('waits a minute for a launch, and buys for its pods no second time however long it takes', async () => {
+    world.nodePool('default', { limits: { cpu: '100' } });
+    const launch = slowLaunches();
+    world.start();
+    await world.pass(2);
+    world.pending(1, '7');
+    await world.pass(30);
+    world.pending(1, '7', 'late');
+    await world.pass(25);
+    expect(world.claims).toHaveLength(1);
+    await world.pass(30);
+    expect(world.claims).toHaveLength(2);
+    await world.pass(60);
+    expect(world.claims).toHaveLength(2);
+
+    launch();
+    await world.pass(20);
+    expect(world.claims).toHaveLength(2);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('lets a claim that cannot launch stand in the way of nobody else, and buys for its pods no second time', async () => {
+    world.nodePool('broken', { weight: 100, limits: { cpu: '8' } });
+    world.nodePool('sound');
+    world.cloud.beforeCreate = ({ metadata }) => {
+      if (metadata.name.startsWith('broken')) throw new Error('Cannot read quantity "Ti"');
+    };
+    world.start();
+    await world.pass(2);
+    world.pending(1, '7', 'first');
+    await world.pass(5);
+    expect(world.claims.map(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'])).toEqual(['broken']);
+    world.pending(3, '1', 'late');
+    await world.pass(10);
+    // the claim comes to 8 cores, and its NodePool's limit leaves no others
+    expect(world.claims.map(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'])).toEqual(['broken', 'sound']);
+    expect(world.pods.filter(({ spec }) => spec.nodeName).map(({ metadata }) => metadata.labels?.app)).toEqual([
+      'late',
+      'late',
+      'late',
+    ]);
+    await world.pass(120);
+    expect(world.claims).toHaveLength(2);
+  });
+
+  it('puts pods on a claim that cannot launch and that an earlier process made', async () => {
+    world.nodePool();
+    world.cloud.beforeCreate = () => {
+      throw new Error('throttled');
+    };
+    world.start();
+    await world.pass(2);
+    world.pending(1, '1');
+    await world.pass(5);
+    world.kill();
+    world.start();
+    await world.pass(30);
+    expect(world.claims).toHaveLength(1);
+    world.cloud.beforeCreate = () => undefined;
+    await world.pass(60);
+    expect(world.claims).toHaveLength(1);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  it('gives nodes back while a claim cannot launch', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const pods = world.pending(1, '1');
+    await world.pass(20);
+    expect(world.nodes).toHaveLength(1);
+    world.cloud.beforeCreate = () => {
+      throw new Error('Cannot read quantity "Ti"');
+    };
+    world.pending(1, '7', 'stuck');
+    await world.pass(5);
+    world.removePods(...pods);
+    await world.pass(120);
+    expect(world.nodes).toHaveLength(0);
+    expect(world.claims.filter(({ status }) => status?.providerID)).toHaveLength(0);
+  });
+
+  it('says why a pod stays pending, once in five minutes', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    world.pending(1, '100');
+    await world.pass(40);
+
+    const [refused, again] = world.events.filter(({ reason }) => reason === 'FailedScheduling');
+    expect(refused?.message).toMatch(/^Failed to schedule pod, /);
+    expect(refused).toMatchObject({ type: 'Warning', windowMs: 300_000 });
+    expect(again?.dedupe).toEqual(refused?.dedupe);
+    expect(messages('could not schedule pod')).toBeGreaterThan(0);
+    expect(await world.metrics.text()).toMatch(/scheduler_unschedulable_pods_count\{controller="provisioner"\} 1/);
+  });
+
+  it('does nothing with a NodePool that is not ready', async () => {
+    const pool = world.nodePool();
+    world.kube.delete(NODE_POOL, pool.metadata);
+    world.nodePool('broken', {
+      template: {
+        spec: { ...pool.spec.template.spec, nodeClassRef: { ...pool.spec.template.spec.nodeClassRef, name: 'gone' } },
+      },
+    });
+    world.start();
+    await world.pass(2);
+    world.pending(1);
+    await world.pass(5);
+
+    expect(world.claims).toEqual([]);
+    expect(messages('ignoring nodepool, not ready')).toBeGreaterThan(0);
+    expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
+    expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toBe(
+      'Failed to schedule pod, no dynamic nodepools found; NodePool broken takes no part (not-ready): EC2NodeClass gone: NodeClass not found on cluster',
+    );
+    const ready = world.kube
+      .get(NODE_POOL, { name: 'broken' })
+      .status?.conditions?.find(({ type }) => type === 'NodeClassReady');
+    expect(ready).toMatchObject({ status: 'False', reason: 'NodeClassNotFound' });
+  });
+
+  it('names a NodePool that is not ready to the pods that those which are do not take', async () => {
+    const pool = world.nodePool();
+    const { spec } = pool.spec.template;
+    world.nodePool('broken', {
+      template: { spec: { ...spec, nodeClassRef: { ...spec.nodeClassRef, name: 'gone' } } },
+    });
+    world.start();
+    await world.pass(2);
+    world.pending(1, '500');
+    await world.pass(5);
+    expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toMatch(
+      /^Failed to schedule pod, no instance type has enough resources, .*; NodePool broken takes no part \(not-ready\): EC2NodeClass gone: NodeClass not found on cluster$/,
+    );
+  });
+
+  it('warns once of preferences that will get in the way of consolidation', async () => {
+    world.nodePool('default', { limits: { cpu: '1' } });
+    world.start();
+    await world.pass(2);
+    const [pod] = world.pending(1);
+    const labelSelector = { matchLabels: { app: 'web' } };
+    const constraint = {
+      maxSkew: 1,
+      topologyKey: 'topology.kubernetes.io/zone',
+      whenUnsatisfiable: 'ScheduleAnyway',
+      labelSelector,
+    };
+    world.kube.patch(POD, pod?.metadata ?? { name: '' }, { spec: { topologySpreadConstraints: [constraint] } });
+    await world.pass(60);
+
+    expect(messages('pod(s) have a preferred TopologySpreadConstraint which can prevent consolidation')).toBe(1);
+    expect(messages('pod(s) have a preferred Anti-Affinity which can prevent consolidation')).toBe(0);
+  });
+
+  it('keeps to the limits of a NodePool', async () => {
+    world.nodePool('default', { limits: { cpu: '2' } });
+    world.start();
+    await world.pass(2);
+    world.pending(4, '1500m');
+    await world.pass(40);
+
+    expect(world.claims).toHaveLength(1);
+    const [pool] = world.kube.all(NODE_POOL);
+    expect(pool?.status?.resources).toMatchObject({ cpu: '2', nodes: '1' });
+    expect(pool?.status?.nodes).toBe(1);
+  });
+
+  it('prepares the next place for pods of a node that is going away', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const [pod] = world.pending(1);
+    await world.pass(15);
+    expect(world.nodes).toHaveLength(1);
+
+    // the pod refuses to be evicted until its node is gone, so that its next place is seen before it is pending again
+    world.kube.beforeWrite = (operation) => {
+      if (operation === 'delete pods') throw new Error('not yet');
+    };
+    world.cluster.markForDeletion(present(world.claims[0]?.status?.providerID));
+    world.pending(1, '100m', 'other');
+    await world.pass(15);
+    expect(world.kube.find(POD, pod?.metadata ?? { name: '' })?.spec.nodeName).toBeDefined();
+    expect(world.claims).toHaveLength(2);
+    const created = world.lines.filter(({ message }) => message === 'created nodeclaim').at(-1);
+    expect(created?.fields.requests).toMatchObject({ cpu: '1100m' });
+  });
+
+  it('measures runs and solves, what is left to do, and where pods can be', async () => {
+    const zonal = { nodeSelector: { 'topology.kubernetes.io/zone': 'zone-b' } };
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const local = localSolver();
+    world.solver = async (snapshot, options) => {
+      await held;
+      return local(snapshot, options);
+    };
+    world.joining = false; // so that the pods go on waiting
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const [pod] = world.pending(3);
+    world.kube.patch(POD, pod?.metadata ?? { name: '' }, { spec: zonal });
+    await world.pass(5);
+
+    const during = await world.metrics.text();
+    expect(during).toMatch(/karpenter_scheduler_queue_depth\{controller="provisioner",scheduling_id="[^"]+"\} 3/);
+    expect(during).toMatch(
+      /karpenter_scheduler_unfinished_work_seconds\{controller="provisioner",scheduling_id="[^"]+"\} [1-9]/,
+    );
+    release();
+    await world.pass(15);
+    const after = await world.metrics.text();
+    expect(after).not.toMatch(/karpenter_scheduler_(queue_depth|unfinished_work_seconds)\{/);
+    expect(after).toContain(
+      'karpenter_scheduler_pending_pods_by_effective_zone_count{controller="provisioner",zone="zone-b"} 1',
+    );
+    expect(after).toContain(
+      'karpenter_scheduler_pending_pods_by_effective_zone_count{controller="provisioner",zone="flexible"} 2',
+    );
+    expect(after).toMatch(/karpenter_scheduler_scheduling_duration_seconds_count\{controller="provisioner"\} [2-9]/);
+  });
+
+  it('remembers no times of pods that went away during the solve, nor gives them to others of their names', async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { promise: never } = Promise.withResolvers<void>();
+    const local = localSolver();
+    let solves = 0;
+    world.solver = async (snapshot, options) => {
+      solves += 1;
+      await (solves === 1 ? held : never);
+      return local(snapshot, options);
+    };
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const pods = [...world.pending(2), ...world.pending(2, '1000')];
+    await world.pass(3);
+    expect(solves).toBe(1);
+    world.removePods(...pods);
+    // one of each kind comes back, as those of a StatefulSet do
+    const again = [pods[0], pods[2]].flatMap((pod) => pod ?? []);
+    for (const { metadata, ...pod } of again)
+      world.kube.create(POD, { ...pod, metadata: { name: metadata.name, namespace: metadata.namespace ?? '' } });
+    await world.pass(1);
+    release();
+    await world.pass(3);
+    expect(world.claims).not.toEqual([]);
+    const timings = [...world.cluster.podTimings.entries()];
+    expect(timings.map(([key]) => key).sort()).toEqual(again.map(({ metadata }) => `default/${metadata.name}`).sort());
+    for (const [, timing] of timings) {
+      expect(timing.acknowledgedMs).toBeDefined();
+      expect(timing).not.toHaveProperty('decidedMs');
+      expect(timing).not.toHaveProperty('schedulableMs');
+    }
+  });
+
+  it('counts pods without a place only while they are there', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const pods = world.pending(2, '100');
+    await world.pass(5);
+    const unschedulable = async (): Promise<string | undefined> =>
+      /scheduler_unschedulable_pods_count\{controller="provisioner"\} (\d+)/.exec(await world.metrics.text())?.[1];
+    expect(await unschedulable()).toBe('2');
+    world.removePods(...pods.slice(1));
+    await world.pass(1);
+    expect(await unschedulable()).toBe('1');
+    world.removePods(...pods.slice(0, 1));
+    await world.pass(1);
+    expect(await unschedulable()).toBe('0');
+    expect(await world.metrics.text()).not.toMatch(/effective_zone_count\{/);
+  });
+});

@@ -1,0 +1,49 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { World } from '../harness.ts';
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+afterEach(() => world.kill());
+
+const ready = (status: 'True' | 'False') => ({
+  status: { conditions: [{ type: 'Ready', status, reason: 'Ready', message: '' }] },
+});
+
+/** Seconds until the first claim, or the limit when there is none. */
+async function secondsToClaim(limit: number): Promise<number> {
+  for (let second = 0; second < limit; second++) {
+    if (world.claims.length > 0) return second;
+    await world.pass(1);
+  }
+  return limit;
+}
+
+describe('pods that wait for a NodePool', () => {
+  it('are provided for as soon as it becomes ready, not when they ask again', async () => {
+    world.nodePool();
+    world.kube.patch(EC2_NODE_CLASS, { name: 'default' }, ready('False'), 'status');
+    world.start();
+    await world.pass(2);
+    world.pending(1);
+    await world.pass(12); // the pod has just asked for the second time; the next time is in ten seconds
+    expect(world.claims).toEqual([]);
+
+    world.kube.patch(EC2_NODE_CLASS, { name: 'default' }, ready('True'), 'status');
+    expect(await secondsToClaim(10)).toBeLessThan(4);
+  });
+
+  it('are provided for as soon as its limits are raised', async () => {
+    world.nodePool('default', { limits: { cpu: '0' } });
+    world.start();
+    await world.pass(2);
+    world.pending(1);
+    await world.pass(12);
+    expect(world.claims).toEqual([]);
+
+    world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { limits: { cpu: '10' } } });
+    expect(await secondsToClaim(10)).toBeLessThan(4);
+  });
+});

@@ -1,0 +1,232 @@
+import { describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api/labels.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
+import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';
+import type { InstanceType, PlannedClaim } from '../../../../../src/engine/model.ts';
+import { instanceType, NOW, stateNode } from '../objects.ts';
+import { asking, candidate, planned, soldAsSpot, solved } from './consolidation-input.ts';
+
+describe('single-node consolidation', () => {
+  it('deletes a node whose pods fit elsewhere', async () => {
+    const { commands } = await singleNode.decide(asking([candidate('a')], () => solved()));
+    expect(commands).toMatchObject([{ reason: 'Underutilized', replacements: [] }]);
+  });
+
+  it('replaces by cheaper types only, and by spot where spot is allowed', async () => {
+    const { commands, events } = await singleNode.decide(
+      asking([candidate('a')], () => solved([planned(['m.1', 'm.2', 'm.4', 'm.8', 'm.16'])])),
+    );
+    expect(commands[0]?.replacements[0]?.instanceTypes).toEqual(['m.1', 'm.2', 'm.4', 'm.8']);
+    expect(commands[0]?.replacements[0]?.requirements).toContainEqual({
+      key: 'karpenter.sh/capacity-type',
+      operator: 'In',
+      values: ['spot'],
+    });
+    expect(events.map(({ kind }) => kind)).toContain('ConsolidationCandidate');
+  });
+
+  const demanding = (claim: PlannedClaim, minValues: number): PlannedClaim => ({
+    ...claim,
+    requirements: claim.requirements.map((each) => (each.key === INSTANCE_TYPE_LABEL ? { ...each, minValues } : each)),
+  });
+
+  it.each([
+    { when: 'spot is sold out', spot: [], minValues: 1, thorough: ['on-demand', 'm.1', 'm.2'] },
+    { when: 'some of the types are sold as spot', spot: ['m.2'], minValues: 1, thorough: ['spot', 'm.2'] },
+    {
+      when: 'spot is too little for minValues',
+      spot: ['m.4'],
+      minValues: 2,
+      thorough: ['on-demand', 'm.1', 'm.2'],
+      compatible: ['spot', 'm.1', 'm.2', 'm.4'],
+    },
+  ])('replaces by what can be launched when $when, or by spot alone as Karpenter does', async (row) => {
+    const { spot, minValues, thorough, compatible = ['spot', 'm.1', 'm.2'] } = row;
+    const offered = soldAsSpot(spot);
+    const claim = demanding(planned(['m.1', 'm.2', 'm.4']), minValues);
+    const bought = async (consolidation: MethodInput['consolidation']) => {
+      const { commands } = await singleNode.decide(
+        asking([candidate('a')], () => solved([claim], [], offered), { consolidation }),
+      );
+      const [replacement] = commands[0]?.replacements ?? [];
+      const capacityTypes = replacement?.requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values ?? [];
+      return [...capacityTypes, ...(replacement?.instanceTypes.toSorted() ?? [])];
+    };
+    expect(await bought('thorough')).toEqual(thorough);
+    expect(await bought('compatible')).toEqual(compatible);
+  });
+
+  it('tells the price of spot that is sold, also where another type comes first', async () => {
+    const claim = planned(['m.1', 'm.2', 'm.4']);
+    const priceOf = async (spot: readonly string[]) => {
+      const input = asking([candidate('a')], () => solved([claim], [], soldAsSpot(spot)));
+      const [replacement] = (await singleNode.decide(input)).commands[0]?.replacements ?? [];
+      return [replacement?.instanceTypes[0], replacement?.cheapest, replacement?.usdPerHour];
+    };
+    expect(await priceOf(['m.2'])).toEqual(['m.2', 'm.2', expect.closeTo(0.04)]);
+    expect(await priceOf(['m.4'])).toEqual(['m.1', 'm.4', expect.closeTo(0.08)]);
+    expect(await priceOf([])).toEqual(['m.1', 'm.1', 0]);
+  });
+
+  it('leaves the node alone when neither spot nor on-demand alone is enough for minValues', async () => {
+    const claim = demanding(planned(['m.1', 'm.2', 'm.4', 'm.8']), 3);
+    const simulate = () => solved([claim], [], soldAsSpot(['m.4', 'm.8']));
+    const { commands, events } = await singleNode.decide(
+      asking([candidate('a')], simulate, { consolidation: 'thorough' }),
+    );
+    expect(commands).toEqual([]);
+    expect(events[0]?.message).toMatch(/^Filtering by price: minValues requirement is not met/);
+  });
+
+  it.each([
+    {
+      when: 'a pod would be stranded',
+      simulation: solved([], ['default/x']),
+      text: 'not all pods would schedule, default/x => no room',
+    },
+    {
+      when: 'two nodes would be needed',
+      simulation: solved([planned(['m.1']), planned(['m.1'])]),
+      text: "Can't remove without creating 2 candidates",
+    },
+    {
+      when: 'nothing is cheaper',
+      simulation: solved([planned(['m.4', 'm.8'], ['on-demand'])]),
+      text: "Can't replace with a cheaper node",
+    },
+  ])('leaves the node alone when $when', async ({ simulation, text }) => {
+    const { commands, events, exhausted } = await singleNode.decide(asking([candidate('a')], () => simulation));
+    expect(commands).toEqual([]);
+    expect(events).toMatchObject([{ kind: 'Unconsolidatable', message: text }]);
+    expect(exhausted).toBe(true);
+  });
+
+  const spotNode = (): Candidate => {
+    const labels = { ...stateNode('a', { type: 'm.4' }).labels, 'karpenter.sh/capacity-type': 'spot' };
+    return candidate('a', { state: { labels } });
+  };
+  const many: readonly InstanceType[] = Array.from({ length: 20 }, (_, at) =>
+    instanceType(`s.${at}`, 1, 0.01 + at / 1000),
+  );
+
+  it.each([
+    { count: 20, is: 15 },
+    { count: 15, is: 15 },
+    { count: 14, is: 0 },
+  ])('replaces spot by spot when $count types are cheaper: keeps $is', async ({ count, is }) => {
+    const offered = many.slice(0, count);
+    const { commands } = await singleNode.decide(
+      asking([spotNode()], () => solved([planned(offered.map(({ name }) => name))], [], offered), {
+        spotToSpot: true,
+      }),
+    );
+    expect(commands[0]?.replacements[0]?.instanceTypes.length ?? 0).toBe(is);
+  });
+
+  it('gives each NodePool its turn, those first that went short before', async () => {
+    const asked: string[] = [];
+    const candidates = ['a', 'b', 'c'].map((name) => candidate(name));
+    const other = candidate('z', { pool: 'other', type: 'm.1' });
+    const question = asking(
+      [...candidates, other],
+      ([gone]) => {
+        asked.push(gone?.name ?? '');
+        return undefined;
+      },
+      {
+        unseenPools: new Set(['other']),
+        budgets: new Map([
+          ['default', 9],
+          ['other', 9],
+        ]),
+      },
+    );
+    await singleNode.decide(question);
+    expect(asked).toEqual(['z', 'a', 'b', 'c']);
+  });
+
+  it('leaves a node alone about which it cannot decide, tells why, and looks at the others', async () => {
+    const { commands, failures, reasons, exhausted } = await singleNode.decide(
+      asking(
+        ['a', 'b', 'c'].map((name) => candidate(name)),
+        ([gone]) => {
+          if (gone?.name === 'b') return solved();
+          throw new Error(`no answer for ${gone?.name}`);
+        },
+      ),
+    );
+    expect(commands.flatMap(({ candidates }) => candidates.map(({ name }) => name))).toEqual(['b']);
+    expect(failures).toEqual([{ node: 'a', error: 'no answer for a' }]);
+    expect(reasons?.get('aws:///a')?.code).toBe('failed');
+    expect(exhausted).toBe(false);
+  });
+
+  it('stops after three minutes and tells which NodePools it has not come to', async () => {
+    let elapsed = 0;
+    const { timeout, unseenPools, exhausted } = await singleNode.decide(
+      asking(
+        [candidate('a'), candidate('z', { pool: 'other', type: 'm.1' })],
+        () => {
+          elapsed += 200_000;
+          return undefined;
+        },
+        {
+          elapsedMs: () => elapsed,
+          budgets: new Map([
+            ['default', 9],
+            ['other', 9],
+          ]),
+        },
+      ),
+    );
+    expect(timeout?.fields).toEqual({ candidates_evaluated: 1 });
+    expect([...(unseenPools ?? [])]).toEqual(['other']);
+    expect(exhausted).toBe(false);
+  });
+
+  it.each([
+    { when: 'the node is gone', later: [], category: 'churn' },
+    {
+      when: 'a pod is expected',
+      later: [candidate('a', { state: { nominatedUntilMs: 0 } })],
+      nominated: true,
+      category: 'budget',
+    },
+  ])('withdraws the command when $when', async ({ later, nominated, category }) => {
+    const command = { reason: 'Underutilized' as const, candidates: [candidate('a')], replacements: [] };
+    const candidates = later.map((found) =>
+      nominated ? { ...found, stateNode: { ...found.stateNode, nominatedUntilMs: NOW + 1 } } : found,
+    );
+    const result = await singleNode.validate?.(
+      command,
+      asking(candidates, () => solved()),
+    );
+    expect(result?.failure?.category).toBe(category);
+    expect(result?.events).toMatchObject([{ kind: 'ConsolidationRejected' }]);
+  });
+
+  it('withdraws the command when the pods would now need a node', async () => {
+    const command = { reason: 'Underutilized' as const, candidates: [candidate('a')], replacements: [] };
+    const result = await singleNode.validate?.(
+      command,
+      asking([candidate('a')], () => solved([planned(['m.1'])])),
+    );
+    expect(result?.failure?.category).toBe('scheduling');
+  });
+
+  it('stands by a replacement of which every type is still possible', async () => {
+    const command = {
+      reason: 'Underutilized' as const,
+      candidates: [candidate('a')],
+      replacements: [planned(['m.1', 'm.2'])],
+    };
+    const check = (names: readonly string[]) =>
+      singleNode.validate?.(
+        command,
+        asking([candidate('a')], () => solved([planned(names)])),
+      );
+    expect((await check(['m.1', 'm.2', 'm.4']))?.command).toBe(command);
+    expect((await check(['m.1']))?.failure?.category).toBe('scheduling');
+  });
+});

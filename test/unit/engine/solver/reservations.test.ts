@@ -1,0 +1,97 @@
+/** Reserved offerings: held pessimistically, waited for in provisioning, done without in simulations. */
+import { describe, expect, it } from '@jest/globals';
+import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import type { InstanceType, Offering, PlannedClaim } from '../../../../src/engine/model.ts';
+import { instanceType, nodePool, offering, oneOf, planOf, replicas } from '../build.ts';
+
+const reserved = (id: string, left: number, zone = 'zone-a'): Offering => ({
+  requirements: [
+    oneOf(CAPACITY_TYPE_LABEL, 'reserved'),
+    oneOf('topology.kubernetes.io/zone', zone),
+    oneOf(CAPACITY_RESERVATION_ID_LABEL, id),
+  ],
+  usdPerHour: 0.001,
+  available: true,
+  reservationCapacity: left,
+});
+
+const type = (name: string, cpu: number, ...more: readonly Offering[]): InstanceType =>
+  instanceType(name, {
+    cpu,
+    capacityTypes: ['on-demand', 'reserved'],
+    offerings: [offering('on-demand', 'zone-a', cpu / 10), ...more],
+  });
+
+const valuesOf = (claim: PlannedClaim | undefined, key: string): readonly string[] | undefined =>
+  claim?.requirements.find((requirement) => requirement.key === key)?.values;
+
+/** Pods that fill a node of 4 CPUs each. */
+const pods = (count: number) => replicas(count, 'web', { cpu: '3' });
+
+describe('reserved offerings', () => {
+  it('pin the claims that hold them to reserved capacity, at its price', () => {
+    const types = [type('medium', 4, reserved('cr-1', 2)), type('large', 8)];
+    const { claims } = planOf({ types, pendingPods: pods(1) });
+    expect(claims).toHaveLength(1);
+    expect(valuesOf(claims[0], CAPACITY_TYPE_LABEL)).toEqual(['reserved']);
+    expect(valuesOf(claims[0], CAPACITY_RESERVATION_ID_LABEL)).toEqual(['cr-1']);
+    expect(claims[0]).toMatchObject({ instanceTypes: ['medium'], cheapest: 'medium', usdPerHour: 0.001 });
+  });
+
+  it('let pods wait that could use them when none is left, without giving up preferences', () => {
+    const types = [type('medium', 4, reserved('cr-1', 2))];
+    const { claims, refusals } = planOf({ types, pendingPods: pods(3) });
+    expect(claims).toHaveLength(2);
+    expect([...refusals.values()]).toEqual([
+      {
+        code: 'reserved-capacity',
+        text: 'one or more instance types with compatible reserved offerings are available, but could not be reserved',
+      },
+    ]);
+  });
+
+  it('are not awaited by pods that cannot use them', () => {
+    const types = [type('medium', 4, reserved('cr-1', 0))];
+    const onDemand = replicas(1, 'web', { cpu: '3', nodeSelector: { [CAPACITY_TYPE_LABEL]: 'on-demand' } });
+    const { claims, refusals } = planOf({ types, pendingPods: onDemand });
+    expect(refusals.size).toBe(0);
+    expect(valuesOf(claims[0], CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);
+  });
+
+  it('bar pools of less weight for pods that wait', () => {
+    const types = [type('medium', 4, reserved('cr-1', 0))];
+    const pools = [nodePool('heavy', { weight: 10 }), nodePool('light')];
+    expect(planOf({ types, pools, pendingPods: pods(1) }).claims).toEqual([]);
+  });
+
+  it('are held one of each by every claim that could use them, and given back when it cannot any more', () => {
+    const types = [type('medium', 4, reserved('cr-1', 1)), type('large', 8, reserved('cr-2', 2))];
+    // the second pod makes the first claim too large for cr-1, which a second claim then takes
+    const { claims, refusals } = planOf({ types, pendingPods: [...pods(2), ...replicas(1, 'big', { cpu: '7' })] });
+    expect(refusals.size).toBe(0);
+    expect(claims.map((claim) => valuesOf(claim, CAPACITY_RESERVATION_ID_LABEL))).toEqual([['cr-2'], ['cr-2']]);
+  });
+
+  it('count as many as the most careful offering says', () => {
+    const types = [type('medium', 4, reserved('cr-1', 5)), type('twin', 4, reserved('cr-1', 1))];
+    expect(planOf({ types, pendingPods: pods(3) }).claims).toHaveLength(1);
+  });
+
+  it('are done without in fallback mode', () => {
+    const types = [type('medium', 4, reserved('cr-1', 1))];
+    const { claims, refusals } = planOf({ types, pendingPods: pods(3) }, { reservedMode: 'fallback' });
+    expect(refusals.size).toBe(0);
+    expect(claims.map((claim) => valuesOf(claim, CAPACITY_RESERVATION_ID_LABEL))).toEqual([
+      ['cr-1'],
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('do not exist when the gate is off', () => {
+    const types = [type('medium', 4, reserved('cr-1', 1))];
+    const { claims } = planOf({ types, pendingPods: pods(1) }, { reservedMode: 'off' });
+    expect(valuesOf(claims[0], CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);
+    expect(claims[0]?.usdPerHour).toBe(0.4);
+  });
+});

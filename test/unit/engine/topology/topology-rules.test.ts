@@ -1,0 +1,338 @@
+/** How rules between pods are grouped, what they count, and which domains they know. */
+import { describe, expect, it } from '@jest/globals';
+import type {
+  Affinity,
+  Namespace,
+  Pod,
+  PodAffinityTerm,
+  TopologySpreadConstraint,
+} from '../../../../src/api/kubernetes.ts';
+import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import type { Plan, StateNode } from '../../../../src/engine/model.ts';
+import {
+  instanceType,
+  nodePool,
+  oneOf,
+  type PodParts,
+  planOf,
+  pod,
+  refusalText,
+  replicas,
+  stateNode,
+} from '../build.ts';
+
+const WEB = { app: 'web' };
+const constraint = (extra: Partial<TopologySpreadConstraint> = {}): TopologySpreadConstraint => ({
+  maxSkew: 1,
+  topologyKey: ZONE_LABEL,
+  whenUnsatisfiable: 'DoNotSchedule',
+  labelSelector: { matchLabels: WEB },
+  ...extra,
+});
+const spread = (extra: Partial<TopologySpreadConstraint> = {}, parts: PodParts = {}): PodParts => ({
+  cpu: '100m',
+  labels: WEB,
+  ...parts,
+  topologySpreadConstraints: [constraint(extra)],
+});
+const away = (term: Partial<PodAffinityTerm> = {}): Affinity => ({
+  podAntiAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: [
+      { topologyKey: ZONE_LABEL, labelSelector: { matchLabels: WEB }, ...term },
+    ],
+  },
+});
+const towards = (term: Partial<PodAffinityTerm> = {}): Affinity => ({
+  podAffinity: away(term).podAntiAffinity ?? {},
+});
+
+const full = { allocatable: { cpu: '0' } };
+const nodeIn = (zone: string, pods: readonly Pod[] = [], parts: Parameters<typeof stateNode>[1] = {}): StateNode =>
+  stateNode(`node-${zone}`, { ...full, ...parts, labels: { [ZONE_LABEL]: `zone-${zone}`, ...parts.labels }, pods });
+const running = (name: string, parts: PodParts = {}): Pod => pod(name, { labels: WEB, nodeName: 'n', ...parts });
+const zonesOf = ({ claims }: Plan): readonly string[] =>
+  claims.flatMap(({ requirements }) => requirements.find(({ key }) => key === ZONE_LABEL)?.values ?? []).sort();
+const namespace = (name: string, labels: Record<string, string> = {}): Namespace => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name, labels },
+});
+
+describe('a selector', () => {
+  it('that is missing matches nothing: nobody is counted, everybody may go anywhere', () => {
+    const { labelSelector: _, ...open } = constraint();
+    const parts: PodParts = { cpu: '1', labels: WEB, topologySpreadConstraints: [open] };
+    const plan = planOf({ pendingPods: replicas(4, 'p', parts) });
+    expect(plan.refusals.size).toBe(0);
+    expect(new Set(zonesOf(plan)).size).toBe(1);
+  });
+
+  it('that is empty matches all pods of the namespace', () => {
+    const plan = planOf({
+      pendingPods: replicas(3, 'p', { cpu: '1', topologySpreadConstraints: [constraint({ labelSelector: {} })] }),
+    });
+    expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b', 'zone-c']);
+  });
+
+  it('grows by the values of matchLabelKeys, so that each revision is spread by itself', () => {
+    const revision = (hash: string): PodParts =>
+      spread({ matchLabelKeys: ['hash', 'absent'] }, { labels: { ...WEB, hash }, cpu: '100m' });
+    const old = ['a', 'b', 'c'].map((zone) => nodeIn(zone, [running('old', { labels: { ...WEB, hash: '1' } })]));
+    const plan = planOf({
+      nodes: [...old, nodeIn('a', replicas(9, 'more', { labels: { ...WEB, hash: '1' } }))],
+      pendingPods: replicas(3, 'new', revision('2')),
+    });
+    expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b', 'zone-c']);
+  });
+});
+
+describe('namespaces of an affinity term', () => {
+  const other = (name: string) => running('there', { namespace: name });
+  const keptOut = (term: Partial<PodAffinityTerm>, inNamespace: string): boolean => {
+    const plan = planOf({
+      nodes: [nodeIn('a', [other(inNamespace)])],
+      namespaces: [namespace('default'), namespace('blue', { team: 'blue' }), namespace('red')],
+      pendingPods: [pod('p', { cpu: '1', affinity: away(term), nodeSelector: { [ZONE_LABEL]: 'zone-a' } })],
+    });
+    return plan.claims.length === 0;
+  };
+  it.each<{ term: Partial<PodAffinityTerm>; of: string; keptOut: boolean }>([
+    { term: {}, of: 'default', keptOut: true },
+    { term: {}, of: 'blue', keptOut: false },
+    { term: { namespaces: ['red'] }, of: 'red', keptOut: true },
+    { term: { namespaces: ['red'] }, of: 'default', keptOut: false },
+    { term: { namespaceSelector: {} }, of: 'red', keptOut: true },
+    { term: { namespaceSelector: { matchLabels: { team: 'blue' } } }, of: 'blue', keptOut: true },
+    { term: { namespaceSelector: { matchLabels: { team: 'blue' } } }, of: 'default', keptOut: false },
+    { term: { namespaceSelector: { matchLabels: { team: 'blue' } }, namespaces: ['red'] }, of: 'red', keptOut: true },
+  ])('$term concern pods of $of: $keptOut', ({ term, of, keptOut: expected }) => {
+    expect(keptOut(term, of)).toBe(expected);
+  });
+});
+
+describe('groups are shared by rules that count alike', () => {
+  it('whatever their minDomains: the first one decides', () => {
+    const types = [instanceType('t', { zones: ['zone-a'] })];
+    const first = pod('first', { ...spread({ minDomains: 1 }), cpu: '2' });
+    const second = pod('second', { ...spread({ minDomains: 3 }), cpu: '1' });
+    expect(planOf({ types, pendingPods: [first, second] }).refusals.size).toBe(0);
+    const strict = pod('strict', { ...spread({ minDomains: 3 }), cpu: '2' });
+    const after = pod('after', { ...spread({ minDomains: 1 }), cpu: '1' });
+    expect([...planOf({ types, pendingPods: [strict, after] }).refusals.keys()]).toEqual(['default/after']);
+  });
+
+  it('but not by those with another skew', () => {
+    const types = [instanceType('t', { zones: ['zone-a', 'zone-b'] })];
+    const loose = replicas(3, 'loose', spread({ maxSkew: 3 }, { nodeSelector: { [ZONE_LABEL]: 'zone-a' } }));
+    const plan = planOf({ types, pendingPods: [...loose, pod('tight', spread())] });
+    expect(plan.refusals.size).toBe(0);
+    const tight = plan.claims.find(({ pods }) => pods.includes('default/tight'));
+    expect(tight?.requirements.find(({ key }) => key === ZONE_LABEL)?.values).toEqual(['zone-b']);
+  });
+});
+
+describe('what is counted of the cluster', () => {
+  /** Of zones that are alike a pod takes the first, unless something is counted there. */
+  const counted = (those: readonly Pod[], extra: Partial<TopologySpreadConstraint> = {}, node = {}): boolean =>
+    zonesOf(planOf({ nodes: [nodeIn('a', those, node)], pendingPods: [pod('p', spread(extra))] }))[0] !== 'zone-a';
+  it.each<{ what: string; pods: readonly Pod[]; is: boolean }>([
+    { what: 'a running pod', pods: [running('r')], is: true },
+    { what: 'a pod of another namespace', pods: [running('r', { namespace: 'other' })], is: false },
+    { what: 'a pod with other labels', pods: [running('r', { labels: {} })], is: false },
+    { what: 'a pod that has finished', pods: [{ ...running('r'), status: { phase: 'Succeeded' } }], is: false },
+    {
+      what: 'a pod that is going away',
+      pods: [{ ...running('r'), metadata: { ...running('r').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }],
+      is: false,
+    },
+  ])('$what: $is', ({ pods, is }) => {
+    expect(counted(pods)).toBe(is);
+  });
+
+  it('pods on nodes that the pod could not use count only when its affinity is to be ignored', () => {
+    const choosy = (nodeAffinityPolicy: 'Honor' | 'Ignore'): boolean => {
+      const plan = planOf({
+        nodes: [nodeIn('a', [running('r')], { labels: { disk: 'hdd' } })],
+        pools: [nodePool('default', { labels: { disk: 'ssd' } })],
+        pendingPods: [pod('p', spread({ nodeAffinityPolicy }, { nodeSelector: { disk: 'ssd' } }))],
+      });
+      return zonesOf(plan)[0] !== 'zone-a';
+    };
+    expect(choosy('Honor')).toBe(false);
+    expect(choosy('Ignore')).toBe(true);
+  });
+
+  it('pods on tainted nodes count unless taints are to be honoured', () => {
+    const taints = [{ key: 'special', effect: 'NoSchedule' as const }];
+    expect(counted([running('r')], {}, { taints })).toBe(true);
+    expect(counted([running('r')], { nodeTaintsPolicy: 'Honor' }, { taints })).toBe(false);
+  });
+
+  it('pods to place are never counted where they still run', () => {
+    const moving = running('moving', spread());
+    const plan = planOf({
+      nodes: [nodeIn('a', [moving], { markedForDeletion: true })],
+      pendingPods: [{ ...moving, spec: { ...moving.spec, nodeSelector: { [ZONE_LABEL]: 'zone-a' } } }],
+    });
+    expect(plan.refusals.size).toBe(0);
+  });
+
+  it('a node without the hostname label is its own domain by name', () => {
+    const bare = stateNode('bare', { pods: [running('r')], allocatable: { cpu: '4' } });
+    const { 'kubernetes.io/hostname': _, ...labels } = bare.labels;
+    const node = { ...bare, labels, ...(bare.node && { node: { ...bare.node, metadata: { name: 'bare', labels } } }) };
+    const plan = planOf({
+      nodes: [node],
+      pendingPods: [pod('p', { cpu: '1', affinity: away({ topologyKey: HOSTNAME_LABEL }) })],
+    });
+    expect(plan.placements).toEqual([]);
+    expect(plan.claims).toHaveLength(1);
+  });
+});
+
+describe('domains', () => {
+  it('are those of the NodePools and of the nodes that there are', () => {
+    const plan = planOf({
+      nodes: [nodeIn('old')],
+      types: [instanceType('t', { zones: ['zone-a', 'zone-b'] })],
+      pendingPods: replicas(3, 'p', spread()),
+    });
+    // nothing can be bought in the old zone, which stays at none: one pod more than that is all that the others may have
+    expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b']);
+    expect(plan.refusals.size).toBe(1);
+  });
+
+  it('narrowed by a NodePool are not those of its instance types', () => {
+    const pools = [nodePool('default', { requirements: [oneOf(ZONE_LABEL, 'zone-a', 'zone-b')] })];
+    const plan = planOf({ pools, pendingPods: replicas(4, 'p', spread()) });
+    expect(plan.refusals.size).toBe(0);
+    expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-a', 'zone-b']));
+  });
+
+  it('behind taints that a pod does not tolerate count for its spread unless taints are honoured', () => {
+    const taints = [{ key: 'gpu', effect: 'NoSchedule' as const }];
+    const pools = [
+      nodePool('plain', { requirements: [oneOf(ZONE_LABEL, 'zone-a')] }),
+      nodePool('gpu', { requirements: [oneOf(ZONE_LABEL, 'zone-b')], taints }),
+    ];
+    const refused = (policy: 'Honor' | 'Ignore'): number =>
+      planOf({ pools, pendingPods: replicas(3, 'p', spread({ nodeTaintsPolicy: policy })) }).refusals.size;
+    expect(refused('Ignore')).toBe(2);
+    expect(refused('Honor')).toBe(0);
+  });
+
+  it('of a key that is nowhere make spread and anti-affinity impossible, naming the rule', () => {
+    const plan = planOf({
+      pendingPods: [
+        pod('s', spread({ topologyKey: 'rack' })),
+        pod('a', { cpu: '1', affinity: away({ topologyKey: 'rack' }) }),
+      ],
+    });
+    expect(refusalText(plan, 's')).toMatch(
+      /^unsatisfiable topology constraint for topology spread, key=rack \(counts = /,
+    );
+    expect(refusalText(plan, 'a')).toMatch(/^unsatisfiable topology constraint for pod anti-affinity, key=rack \(/);
+  });
+
+  it('of a custom label of NodePools are spread over like zones', () => {
+    const pools = ['x', 'y'].map((rack) => nodePool(`pool-${rack}`, { labels: { rack } }));
+    const plan = planOf({ pools, pendingPods: replicas(4, 'p', spread({ topologyKey: 'rack' })) });
+    expect(plan.claims.map(({ nodePool: name, pods }) => [name, pods.length]).sort()).toEqual([
+      ['pool-x', 2],
+      ['pool-y', 2],
+    ]);
+  });
+});
+
+describe('what is recorded of pods that are placed', () => {
+  it('with a spread that selects them: nothing while their zone is open', () => {
+    // the open claim may land anywhere, so that it counts nowhere
+    const open = pod('open', { cpu: '3', labels: WEB });
+    const plan = planOf({ pendingPods: [open, ...replicas(3, 'p', spread())], types: [instanceType('t', { cpu: 3 })] });
+    expect(plan.refusals.size).toBe(0);
+    expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b', 'zone-c']);
+  });
+
+  it('with anti-affinity by zone: every zone that they might land in', () => {
+    const plan = planOf({
+      pendingPods: [pod('open', { cpu: '3', labels: WEB }), pod('shy', { cpu: '1', affinity: away() })],
+      types: [instanceType('t', { cpu: 3 })],
+    });
+    expect([...plan.refusals.keys()]).toEqual(['default/shy']);
+  });
+});
+
+describe('affinity', () => {
+  it('to itself starts anywhere, to others only where they are', () => {
+    const friends = planOf({ pendingPods: replicas(3, 'p', { cpu: '100m', labels: WEB, affinity: towards() }) });
+    expect(friends.refusals.size).toBe(0);
+    expect(new Set(zonesOf(friends)).size).toBe(1);
+    const lonely = planOf({ pendingPods: [pod('p', { cpu: '100m', affinity: towards() })] });
+    expect(refusalText(lonely, 'p')).toMatch(/^unsatisfiable topology constraint for pod affinity, key=topology/);
+  });
+
+  it('to itself follows those that run already', () => {
+    const plan = planOf({
+      nodes: [nodeIn('c', [running('r')])],
+      pendingPods: replicas(2, 'p', { cpu: '1', labels: WEB, affinity: towards() }),
+    });
+    expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-c']));
+  });
+
+  it('starts a second time where a pod must be, when the first place is out of its reach', () => {
+    const plan = planOf({
+      nodes: [nodeIn('c', [running('r')])],
+      pendingPods: [pod('p', { cpu: '1', labels: WEB, affinity: towards(), nodeSelector: { [ZONE_LABEL]: 'zone-a' } })],
+    });
+    expect(zonesOf(plan)).toEqual(['zone-a']);
+  });
+});
+
+describe('a hostname', () => {
+  it('is not for pods to select', () => {
+    const wanting = pod('p', { cpu: '1', nodeSelector: { [HOSTNAME_LABEL]: 'here' } });
+    const plan = planOf({ pendingPods: [wanting], nodes: [stateNode('here')] });
+    expect(plan.refusals.get('default/p')).toMatchObject({ code: 'ignored', optedOut: false });
+    expect(refusalText(plan, 'p')).toMatch(/^using label kubernetes\.io\/hostname is not allowed/);
+  });
+});
+
+describe('a rule of other pods over a label that hardly any node has', () => {
+  const ROOM = { allocatable: { cpu: '4', memory: '8Gi', pods: '100' } };
+  const everybody = away({ topologyKey: 'example.com/nowhere', labelSelector: {}, namespaceSelector: {} });
+
+  it('closes no new node while its pod waits', () => {
+    const plan = planOf({
+      pools: [nodePool('default')],
+      pendingPods: [pod('hermit', { cpu: '4', affinity: everybody }), pod('web', { cpu: '1' })],
+      namespaces: [namespace('default')],
+    });
+    expect(refusalText(plan, 'web')).toBeUndefined();
+    expect(plan.claims.flatMap(({ pods }) => pods)).toContain('default/web');
+  });
+
+  it('closes neither new nor existing nodes without the label while its pod runs', () => {
+    const hermit = pod('hermit', { nodeName: 'n', affinity: everybody });
+    for (const allocatable of [ROOM, full]) {
+      const plan = planOf({
+        pendingPods: [pod('web', { cpu: '1' })],
+        nodes: [nodeIn('a', [hermit]), nodeIn('b', [], allocatable)],
+        namespaces: [namespace('default')],
+      });
+      expect(refusalText(plan, 'web')).toBeUndefined();
+      expect(plan.placements).toHaveLength(allocatable === ROOM ? 1 : 0);
+    }
+  });
+
+  it('closes the domain in which its pod runs', () => {
+    const hermit = pod('hermit', { nodeName: 'n', affinity: everybody });
+    const here = { 'example.com/nowhere': 'here' };
+    const plan = planOf({
+      pools: [nodePool('default', { labels: here })],
+      pendingPods: [pod('web', { cpu: '1' })],
+      nodes: [nodeIn('a', [hermit], { labels: here }), nodeIn('b', [], { ...ROOM, labels: here })],
+      namespaces: [namespace('default')],
+    });
+    expect(refusalText(plan, 'web')).toMatch(/anti-affinity, key=example.com\/nowhere/);
+  });
+});

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { EVENT, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS } from '../../../../../src/api/kinds.ts';
+import type { Pod } from '../../../../../src/api/kubernetes.ts';
+import { startVolumes } from '../../../../../src/local/kubernetes/controllers/volumes.ts';
+import { startScheduler } from '../../../../../src/local/kubernetes/scheduler/index.ts';
+import { startCluster, type TestCluster, template } from '../../world-cluster.ts';
+
+let cluster: TestCluster;
+
+beforeEach(async () => {
+  cluster = await startCluster();
+  await startScheduler(cluster.parts);
+});
+afterEach(() => cluster.stop());
+
+const create = (name: string, spec: Partial<Pod['spec']> = {}, cpu = '100m'): Promise<Pod> =>
+  cluster.client.create(POD, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', labels: { app: 'web' } },
+    spec: template('web', spec, cpu).spec,
+  });
+
+const find = (name: string): Promise<Pod | undefined> => cluster.client.find(POD, { name, namespace: 'default' });
+const bound = (name: string) =>
+  cluster.until(`${name} to be bound`, async () => (await find(name))?.spec.nodeName ?? false);
+const refusal = (name: string) =>
+  cluster.until(`${name} to be refused`, async () => {
+    const condition = (await find(name))?.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+    return condition?.status === 'False' && condition;
+  });
+
+describe('the scheduler', () => {
+  it('binds a pod and says so in an event', async () => {
+    await cluster.node('a');
+    await create('web');
+    expect(await bound('web')).toBe('a');
+    const event = await cluster.until('the event', async () =>
+      (await cluster.list(EVENT)).find(({ reason }) => reason === 'Scheduled'),
+    );
+    expect(event.message).toBe('Successfully assigned default/web to a');
+  });
+
+  it('says why a pod fits nowhere, and binds it when a node comes', async () => {
+    await cluster.node('small', { allocatable: { cpu: '1' } });
+    await cluster.node('tainted', { taints: [{ key: 'team', value: 'x', effect: 'NoSchedule' }] });
+    await create('web', {}, '2');
+    expect(await refusal('web')).toMatchObject({
+      reason: 'Unschedulable',
+      message: '0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {team: x}.',
+    });
+    const event = await cluster.until('the event', async () =>
+      (await cluster.list(EVENT)).find(({ reason }) => reason === 'FailedScheduling'),
+    );
+    expect(event.type).toBe('Warning');
+    await cluster.node('large');
+    expect(await bound('web')).toBe('large');
+  });
+
+  it('never gives away more than a node has, however fast the pods come', async () => {
+    await cluster.node('a', { allocatable: { cpu: '1' } });
+    await Promise.all(Array.from({ length: 12 }, (_, index) => create(`web-${index}`, {}, '200m')));
+    await cluster.until('five pods to be bound', async () => {
+      const pods = await cluster.pods();
+      const refused = pods.filter((pod) => pod.status?.conditions?.some(({ reason }) => reason === 'Unschedulable'));
+      return refused.length === 7;
+    });
+    expect((await cluster.pods()).filter((pod) => pod.spec.nodeName === 'a')).toHaveLength(5);
+  });
+
+  it('uses the room that a deleted pod leaves', async () => {
+    await cluster.node('a', { allocatable: { cpu: '1' } });
+    await create('first', {}, '1');
+    await bound('first');
+    await create('second', {}, '1');
+    await refusal('second');
+    await cluster.client.delete(POD, { name: 'first', namespace: 'default' }, { gracePeriodSeconds: 0 });
+    expect(await bound('second')).toBe('a');
+  });
+
+  it('takes the more important pod first', async () => {
+    await cluster.client.raw('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', {
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name: 'important' },
+      value: 1000,
+    });
+    await create('low', {}, '1');
+    await create('high', { priorityClassName: 'important' }, '1');
+    await refusal('high');
+    // Until neither of them backs off any more.
+    await cluster.parts.clock.sleep(5_000);
+    await cluster.node('a', { allocatable: { cpu: '1' } });
+    expect(await bound('high')).toBe('a');
+    expect((await refusal('low')).message).toMatch(/Insufficient cpu/);
+  });
+
+  it('leaves gated pods and those of other schedulers alone', async () => {
+    await cluster.node('a');
+    await create('gated', { schedulingGates: [{ name: 'example.com/wait' }] });
+    await create('other', { schedulerName: 'mine' });
+    await create('web');
+    await bound('web');
+    expect((await refusal('gated')).reason).toBe('SchedulingGated');
+    expect((await find('other'))?.spec.nodeName).toBeUndefined();
+  });
+
+  it('notices a cordon and its end', async () => {
+    await cluster.node('a');
+    await cluster.patchNode('a', { spec: { unschedulable: true } });
+    await create('web');
+    expect((await refusal('web')).message).toBe('0/1 nodes are available: 1 node(s) were unschedulable.');
+    await cluster.patchNode('a', { spec: { unschedulable: false } });
+    expect(await bound('web')).toBe('a');
+  });
+
+  it('has a volume made in the zone of the chosen node before it binds', async () => {
+    await startVolumes(cluster.parts);
+    await cluster.client.create(STORAGE_CLASS, {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'wait' },
+      provisioner: 'ebs.csi.aws.com',
+      volumeBindingMode: 'WaitForFirstConsumer',
+      allowedTopologies: [{ matchLabelExpressions: [{ key: 'topology.kubernetes.io/zone', values: ['z-b'] }] }],
+    });
+    for (const zone of ['z-a', 'z-b'])
+      await cluster.node(`in-${zone}`, {
+        labels: { 'topology.kubernetes.io/zone': zone, 'topology.ebs.csi.aws.com/zone': zone },
+      });
+    await cluster.client.create(PERSISTENT_VOLUME_CLAIM, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'data', namespace: 'default' },
+      spec: {
+        storageClassName: 'wait',
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+      },
+    });
+    await create('web', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] });
+    expect(await bound('web')).toBe('in-z-b');
+    const [volume] = await cluster.list(PERSISTENT_VOLUME);
+    const terms = volume?.spec.nodeAffinity?.required?.nodeSelectorTerms;
+    expect(terms?.[0]?.matchExpressions?.[0]).toMatchObject({ key: 'topology.ebs.csi.aws.com/zone', values: ['z-b'] });
+  });
+});
