@@ -5,6 +5,7 @@
  */
 import { type Kind, NODE, POD } from '../api/kinds.ts';
 import type { Container, ContainerStatus, KubeObject, Pod, PodVolume } from '../api/kubernetes.ts';
+import { internStrings } from './interned-strings.ts';
 
 /** An object as it came from the API server, without what nobody here looks at. */
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
@@ -12,8 +13,8 @@ export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T
     'managedFields' in object.metadata ? { ...object, metadata: withoutManagedFields(object.metadata) } : object;
   // kinds and types of objects go together
   if (kind.plural === POD.plural) return lightPod(light as unknown as Pod) as unknown as T;
-  if (kind.plural === NODE.plural) return withoutImages(light as unknown as WithImages) as unknown as T;
-  return light;
+  if (kind.plural === NODE.plural) return internStrings(withoutImages(light as unknown as WithImages)) as unknown as T;
+  return internStrings(light);
 }
 
 function withoutManagedFields<M extends KubeObject['metadata']>(metadata: M & { managedFields?: unknown }): M {
@@ -55,6 +56,7 @@ function shared<T extends object | undefined>(part: T): T {
   return part;
 }
 
+/** What pods have in common is shared already, but for the texts of their own part. Pods are too many to look through. */
 function lightPod({ metadata, ...pod }: Pod): Pod {
   const { labels, ownerReferences, ...ownMetadata } = metadata;
   const { containers, initContainers, volumes, tolerations, affinity, topologySpreadConstraints, ...spec } = pod.spec;
@@ -66,7 +68,7 @@ function lightPod({ metadata, ...pod }: Pod): Pod {
       ...(ownerReferences === undefined ? {} : { ownerReferences: shared(ownerReferences) }),
     },
     spec: {
-      ...spec,
+      ...internStrings(spec, 'flat'),
       containers: shared(containers.map(lightContainer)),
       ...(initContainers === undefined ? {} : { initContainers: shared(initContainers.map(lightContainer)) }),
       ...(volumes === undefined ? {} : { volumes: shared(volumes.map(lightVolume)) }),
@@ -95,6 +97,7 @@ const lightVolume = ({ name, persistentVolumeClaim, ephemeral }: PodVolume): Pod
 
 function lightStatus(status: NonNullable<Pod['status']>): NonNullable<Pod['status']> {
   const { containerStatuses, initContainerStatuses, ...rest } = status;
+  for (const condition of rest.conditions ?? []) internStrings(condition, 'flat');
   return {
     ...rest,
     ...(containerStatuses === undefined

@@ -1,0 +1,40 @@
+/**
+ * One string for all equal ones in objects of the API server. A parser makes a new string for each value: the 60 instance
+ * types of a NodeClaim and the texts of a pod's conditions stand in memory again with each of thousands of objects.
+ */
+
+/** Shorter ones are shared by V8's parser; longer ones are texts that hardly ever come twice. */
+const SHORTEST = 10;
+const LONGEST = 100;
+/** Levels that are looked at: objects of Kubernetes have fewer, and others may have thousands. */
+const DEEPEST = 16;
+/** Values that no two objects have in common. */
+const UNIQUE: ReadonlySet<string> = new Set(['uid', 'resourceVersion', 'podIP', 'ip', 'containerID', 'providerID']);
+/** Started anew when there are so many: names of nodes and pods come and go. */
+const MOST = 50_000;
+
+const strings = new Map<string, string>();
+
+/** The object itself. Its strings, and those of all that it holds unless `flat`, are replaced by equal ones in place. */
+export function internStrings<T extends object>(object: T, extent: 'flat' | 'deep' = 'deep'): T {
+  intern(object as Record<string, unknown>, extent === 'flat' ? 0 : DEEPEST);
+  return object;
+}
+
+function intern(fields: Record<string, unknown>, levels: number): void {
+  for (const key in fields) {
+    const value = fields[key];
+    if (typeof value === 'string') {
+      if (value.length > SHORTEST && value.length <= LONGEST && !UNIQUE.has(key)) fields[key] = interned(value);
+    } else if (levels > 0 && typeof value === 'object' && value !== null)
+      intern(value as Record<string, unknown>, levels - 1);
+  }
+}
+
+function interned(text: string): string {
+  const known = strings.get(text);
+  if (known !== undefined) return known;
+  if (strings.size >= MOST) strings.clear();
+  strings.set(text, text);
+  return text;
+}
