@@ -32,9 +32,9 @@ export function conditionMetrics({
   const declared = statusDeclarations({ prefix, labels: [...Object.keys(fixed), ...extra], buckets });
   return {
     fixed,
-    count: new OwnedSeries(metrics.gauge(declared.count)),
-    seconds: new OwnedSeries(metrics.gauge(declared.seconds)),
-    terminating: new OwnedSeries(metrics.gauge(declared.terminating)),
+    count: new OwnedSeries(metrics, declared.count),
+    seconds: new OwnedSeries(metrics, declared.seconds),
+    terminating: new OwnedSeries(metrics, declared.terminating),
     transitions: metrics.counter(declared.transitions),
     transitionSeconds: metrics.histogram(declared.transitionSeconds),
     terminationSeconds: metrics.histogram(declared.terminationSeconds),

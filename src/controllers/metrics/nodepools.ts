@@ -19,7 +19,7 @@ import { OwnedSeries } from './series.ts';
 const INTERVAL_MS = 10_000;
 
 export function nodePoolMetrics({ clock, cloud, cluster, metrics }: Deps): Reconciler<NodePool> {
-  const series = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
+  const series = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics, declaration);
   const limit = series(NODEPOOLS_LIMIT);
   const usage = series(NODEPOOLS_USAGE);
   const cost = series(NODEPOOLS_COST);

@@ -68,7 +68,7 @@ export class NodeMetrics implements Singleton {
     const { clock, cluster, metrics } = deps;
     this.#clock = clock;
     this.#cluster = cluster;
-    const series = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
+    const series = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics, declaration);
     this.#gauges = {
       allocatable: series(NODES_ALLOCATABLE),
       podRequests: series(NODES_TOTAL_POD_REQUESTS),
@@ -117,7 +117,8 @@ export class NodeMetrics implements Singleton {
     this.#known.set(node.providerId, measured);
     for (const name of AMOUNTS) {
       const samples = Object.entries(measured.amounts[name]).map(([resource, amount]) => ({
-        labels: { ...measured.labels, resource_type: resourceType(resource) },
+        labels: measured.labels,
+        own: { resource_type: resourceType(resource) },
         value: inUnits(resource, amount),
       }));
       this.#gauges[name].set(node.providerId, samples);

@@ -43,7 +43,7 @@ export class PodWaits {
   readonly #tracked = new Map<string, Observed>();
 
   constructor(metrics: Metrics) {
-    const lasting = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics.gauge(declaration));
+    const lasting = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics, declaration);
     this.#startup = {
       lasting: lasting(PODS_UNSTARTED_TIME_SECONDS),
       ended: metrics.summary(PODS_STARTUP_DURATION_SECONDS),

@@ -15,7 +15,7 @@ import { type Labels, OwnedSeries } from './series.ts';
 const INTERVAL_MS = 30_000;
 
 export function podMetrics({ clock, cluster, metrics }: Deps): Reconciler<Pod> {
-  const state = new OwnedSeries(metrics.gauge(PODS_STATE));
+  const state = new OwnedSeries(metrics, PODS_STATE);
   const waits = new PodWaits(metrics);
 
   return {
