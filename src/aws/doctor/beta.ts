@@ -16,7 +16,7 @@ const WEBHOOKS = new Set([
   'validation.webhook.karpenter.k8s.aws',
 ]);
 
-/** Of a CRD, what tells how its objects are stored and read. */
+/** The part of a CRD that says how its objects are stored and read. */
 export interface StoredDefinition {
   readonly spec: { readonly conversion?: { readonly strategy?: string } };
   readonly status?: { readonly storedVersions?: readonly string[] };

@@ -55,7 +55,7 @@ export async function definitions(client: HttpKubeClient): Promise<readonly Find
   );
 }
 
-/** A controller in the cluster, and its settings as far as its Deployment tells. */
+/** A controller in the cluster, and its settings as far as its Deployment shows them. */
 export interface Controller {
   readonly deployment: Workload;
   readonly version: string;

@@ -126,7 +126,7 @@ function listed(objects: readonly KubeObject[], most = 3): string {
   return `${names.join(', ')}${objects.length > most ? ` and ${objects.length - most} more` : ''}`;
 }
 
-/** Drift is told by hashes that both sides carry: where they are missing it is not told, where they differ nodes go. */
+/** Hashes on both sides show drift: where they are missing nothing shows it, where they differ nodes are replaced. */
 function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]): readonly Finding[] {
   const findings: Finding[] = [];
   const unhashed = claims.filter((claim) =>
@@ -163,26 +163,26 @@ function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]):
 /** A handover in the middle of something is safe, and hard to watch. */
 function unsettled(claims: readonly NodeClaim[], nodes: readonly Node[]): readonly Finding[] {
   const findings: Finding[] = [];
-  const tell = (objects: readonly KubeObject[], kind: string, text: string): void => {
+  const addWarning = (objects: readonly KubeObject[], kind: string, text: string): void => {
     if (objects.length > 0)
       findings.push(warning(kind, `${listed(objects)} ${text}`, 'wait until they are done, or expect it to go on'));
   };
-  tell(
+  addWarning(
     claims.filter((claim) => isTrue(claim, 'Drifted')),
     'NodeClaims',
     'are drifted already: they are replaced, whoever is in charge',
   );
-  tell(
+  addWarning(
     claims.filter(({ metadata }) => metadata.deletionTimestamp !== undefined),
     'NodeClaims',
     'are being deleted',
   );
-  tell(
+  addWarning(
     claims.filter((claim) => claim.metadata.deletionTimestamp === undefined && !isTrue(claim, 'Initialized')),
     'NodeClaims',
     'are not initialized yet',
   );
-  tell(
+  addWarning(
     nodes.filter((node) => hasTaint(node, 'karpenter.sh/disrupted') && node.metadata.deletionTimestamp === undefined),
     'Nodes',
     'are tainted for a disruption that has not begun',

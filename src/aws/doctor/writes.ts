@@ -40,7 +40,7 @@ async function found<T>(look: () => Promise<T | undefined>, otherwise: T): Promi
   try {
     return (await look()) ?? otherwise;
   } catch {
-    // That it may not be looked up is told elsewhere.
+    // Another check reports that it may not be looked up.
     return otherwise;
   }
 }
