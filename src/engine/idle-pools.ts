@@ -1,7 +1,7 @@
 /** NodePools that buy nothing for pods. */
-import { type Conditioned, isTrue, READY } from '../api/conditions.ts';
+import { type Conditioned, causesOf, isFalse, isTrue, READY } from '../api/conditions.ts';
 import type { NodePool } from '../api/nodepool.ts';
-import { unreadyText } from '../api/nodepool-readiness.ts';
+import { unreadyText, VALIDATION_SUCCEEDED } from '../api/nodepool-readiness.ts';
 import type { Misfit } from './model.ts';
 
 /** Why a NodePool takes no part, by its deletion, its kind and its conditions; undefined when it does. */
@@ -10,4 +10,11 @@ export function idleMisfit(pool: NodePool, nodeClass: Conditioned | undefined): 
   if (pool.spec.replicas !== undefined)
     return { code: 'static', text: 'it keeps a fixed number of nodes (spec.replicas) and buys none for pods' };
   return isTrue(pool, READY) ? undefined : { code: 'not-ready', text: unreadyText(pool, nodeClass) };
+}
+
+/** Whether a NodePool is not Ready only because nobody has looked at it or its NodeClass yet, as after a start. */
+export function awaitsReadiness(pool: NodePool, nodeClass: Conditioned | undefined): boolean {
+  if (idleMisfit(pool, nodeClass)?.code !== 'not-ready' || isFalse(pool, VALIDATION_SUCCEEDED)) return false;
+  if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp) return false;
+  return causesOf(nodeClass).length === 0;
 }

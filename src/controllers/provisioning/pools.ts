@@ -1,7 +1,7 @@
 /** The NodePools that may buy nodes now, with what they can buy, and why the others may not. */
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { idleMisfit } from '../../engine/idle-pools.ts';
+import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
@@ -20,13 +20,22 @@ export function activePools({ cluster }: Pick<Deps, 'cluster'>, log: Logger): re
   });
 }
 
+type PoolDeps = Pick<Deps, 'cluster' | 'informers'>;
+
+const managedPools = ({ cluster }: PoolDeps): readonly NodePool[] =>
+  cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
+
+/** Whether some NodePool may be Ready in a moment: until then there is no reason to give for a pod that waits. */
+export const someAwaitReadiness = (deps: PoolDeps): boolean =>
+  managedPools(deps).some((pool) =>
+    awaitsReadiness(pool, findNodeClass(deps.informers, pool.spec.template.spec.nodeClassRef)),
+  );
+
 /** The managed NodePools that {@link activePools} leaves out, by name. */
-export function idlePools({ cluster, informers }: Pick<Deps, 'cluster' | 'informers'>): readonly IdlePool[] {
-  return cluster.stores.nodePools
-    .list()
-    .filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef))
+export function idlePools(deps: PoolDeps): readonly IdlePool[] {
+  return managedPools(deps)
     .flatMap((pool) => {
-      const misfit = idleMisfit(pool, findNodeClass(informers, pool.spec.template.spec.nodeClassRef));
+      const misfit = idleMisfit(pool, findNodeClass(deps.informers, pool.spec.template.spec.nodeClassRef));
       return misfit === undefined ? [] : [{ nodePool: pool.metadata.name, misfit }];
     })
     .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1));

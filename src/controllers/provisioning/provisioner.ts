@@ -22,7 +22,7 @@ import { firstFew } from '../text.ts';
 import type { Batcher } from './batcher.ts';
 import type { HeldPods } from './held-pods.ts';
 import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
-import { activePools, idlePools, withInstanceTypes } from './pools.ts';
+import { activePools, idlePools, someAwaitReadiness, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
 import type { Purchases } from './purchases.ts';
 import { publishRefusal, recordResults, type Solved } from './results.ts';
@@ -111,7 +111,7 @@ export class Provisioner implements Singleton {
     const active = activePools(this.#deps, log);
     if (active.length === 0) {
       log.info(NO_POOLS);
-      const idle = idlePools(this.#deps);
+      const idle = someAwaitReadiness(this.#deps) ? [] : idlePools(this.#deps);
       for (const [key, pod] of pods) {
         cluster.podTimings.refused(key, work.nowMs);
         if (idle.length > 0) publishRefusal(this.#deps, pod, noPools(idle));

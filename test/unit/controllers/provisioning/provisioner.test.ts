@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import { localSolver } from '../../../../src/engine-worker/solver.ts';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
@@ -193,6 +193,28 @@ describe('provisioning', () => {
       .get(NODE_POOL, { name: 'broken' })
       .status?.conditions?.find(({ type }) => type === 'NodeClassReady');
     expect(ready).toMatchObject({ status: 'False', reason: 'NodeClassNotFound' });
+  });
+
+  it('gives pods no reason before anybody has looked at the NodeClass, and the reason once it is known', async () => {
+    const pool = world.nodePool();
+    world.kube.delete(NODE_POOL, pool.metadata);
+    const { spec } = pool.spec.template;
+    const fresh = { ...world.kube.get(EC2_NODE_CLASS, { name: 'default' }), metadata: { name: 'fresh' }, status: {} };
+    world.kube.create(EC2_NODE_CLASS, fresh);
+    world.nodePool('new', { template: { spec: { ...spec, nodeClassRef: { ...spec.nodeClassRef, name: 'fresh' } } } });
+    world.start();
+    await world.pass(2);
+    world.pending(1);
+    await world.pass(15);
+    const refused = () => world.events.filter(({ reason }) => reason === 'FailedScheduling');
+    expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
+    expect(refused()).toEqual([]);
+
+    const message = 'alias al2023@v1 names no image in us-west-2';
+    const conditions = [{ type: 'AMIsReady', status: 'False' as const, reason: 'AMINotFound', message }];
+    world.kube.patch(EC2_NODE_CLASS, { name: 'fresh' }, { status: { conditions } }, 'status');
+    await world.pass(30);
+    expect(refused()[0]?.message).toContain(`EC2NodeClass fresh: ${message}`);
   });
 
   it('names a NodePool that is not ready to the pods that those which are do not take', async () => {
