@@ -31,7 +31,7 @@ export class OwnedSeries {
   }
 }
 
-/** The last of those with the same labels, such as of resources that differ in case: a scrape with both is refused. */
+/** The last of those with the same labels, such as of resources that differ in case: Prometheus would drop one with a warning. */
 const different = (samples: readonly Sample[]): Iterable<Sample> =>
   new Map(samples.map((sample) => [identityOf(sample), sample])).values();
 

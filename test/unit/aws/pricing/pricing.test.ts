@@ -50,21 +50,12 @@ describe('the built-in table', () => {
     expect(listed.get(type)).toBe(usd);
   });
 
-  it.each([
-    'c4',
-    'm3',
-    'm5zn',
-    'm6idn',
-    'r3',
-    'r5dn',
-    'r7iz',
-    'r8i',
-    'i7ie',
-    'r7gd',
-    'p4de',
-    'p5en',
-  ])('has %s', (family) => {
+  it.each(['c4', 'm3', 'm5zn', 'm6idn', 'r3', 'r5dn', 'r7iz', 'r8i', 'i7ie', 'r7gd'])('has %s', (family) => {
     expect([...listed.keys()].filter((type) => type.startsWith(`${family}.`))).not.toEqual([]);
+  });
+
+  it.each(['p4de.24xlarge', 'p5en.48xlarge'])('has no price of %s, and estimates it', (type) => {
+    expect([listed.get(type), fallbackPrices('us-east-1').estimate(type)]).toEqual([undefined, expect.any(Number)]);
   });
 
   it('has prices only, that grow with the size', () => {
