@@ -34,6 +34,10 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
     'say which nodes would be bought for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
   ],
+  convert: [
+    'convert manifests of older Karpenter versions to v1',
+    async () => (await import('./cli/convert.ts')).convertCommand(),
+  ],
 };
 
 const named = (): Command =>

@@ -27,7 +27,8 @@ export interface ScenarioOptions {
 /** Finds the instance types that the NodePools among some manifests see. */
 export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promise<WorldOptions['instanceTypes']>;
 
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+/** Gathers the values of an option that may be repeated. */
+export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 function time(text: string): number {
   const ms = Date.parse(text);
