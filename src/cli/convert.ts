@@ -1,6 +1,7 @@
 /** `karpenter convert`: manifests of Karpenter's alpha and beta APIs as those of v1. */
 import { Command } from 'commander';
 import { readFiles } from './convert/documents.ts';
+import { iamCommand } from './convert/iam.ts';
 import { Notes } from './convert/notes.ts';
 import {
   type InputFlags,
@@ -11,6 +12,7 @@ import {
   withOutput,
   writeFiles,
 } from './convert/output.ts';
+import { valuesCommand } from './convert/values.ts';
 
 type Flags = InputFlags & OutputFlags;
 
@@ -28,6 +30,7 @@ export function convertCommand(): Command {
     .description('Convert manifests of older Karpenter APIs to karpenter.sh/v1 and karpenter.k8s.aws/v1')
     // options after a subcommand are its own
     .enablePositionalOptions();
+  for (const subcommand of [valuesCommand(), iamCommand()]) command.addCommand(subcommand);
   return withOutput(withInput(command, 'manifests')).action((flags: Flags) => {
     if (flags.filename.length === 0)
       command.error('error: name at least one file or folder with -f, or - for standard input');
