@@ -31,7 +31,7 @@ export type Assume = (name: keyof Parameters, text: string, flag: string) => voi
 export function arnParts(text: string): readonly string[] | undefined {
   if (!text.startsWith('arn:')) return undefined;
   const parts = [''];
-  for (const [piece] of text.matchAll(/\$\{[^}]*\}|:|[^:$]+|\$/g)) {
+  for (const [piece] of text.matchAll(/\$\{[^}$]*\}|:|[^:$]+|\$/g)) {
     if (piece === ':' && parts.length < 6) parts.push('');
     else parts[parts.length - 1] += piece;
   }
