@@ -43,7 +43,9 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
 const named = (): Command =>
   new Command('karpenter')
     .description('Buys the nodes that your pending pods need, and gives back those that they no longer need.')
-    .version(VERSION);
+    .version(VERSION)
+    // options after a nested verb are its own
+    .enablePositionalOptions();
 
 function overview(): Command {
   const program = strict(named());
