@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { readFiles } from './convert/documents.ts';
 import { iamCommand } from './convert/iam.ts';
-import { Notes } from './convert/notes.ts';
+import { type ConvertOptions, convertFiles } from './convert/manifests.ts';
 import {
   type InputFlags,
   type OutputFlags,
@@ -12,16 +12,17 @@ import {
   withOutput,
   writeFiles,
 } from './convert/output.ts';
+import { onFiles } from './convert/run.ts';
 import { valuesCommand } from './convert/values.ts';
 
-type Flags = InputFlags & OutputFlags;
+type Flags = InputFlags & OutputFlags & ConvertOptions;
 
 function run(flags: Flags): void {
   const { files, errors } = readFiles(flags.filename, flags);
-  const notes = new Notes();
+  const { notes, errors: ofObjects } = convertFiles(files, flags);
   writeFiles(files, flags);
   printNotes(notes);
-  printErrors(errors);
+  printErrors([...errors, ...ofObjects]);
 }
 
 /** Conversions of other things than manifests are subcommands. */
@@ -31,9 +32,8 @@ export function convertCommand(): Command {
     // options after a subcommand are its own
     .enablePositionalOptions();
   for (const subcommand of [valuesCommand(), iamCommand()]) command.addCommand(subcommand);
-  return withOutput(withInput(command, 'manifests')).action((flags: Flags) => {
-    if (flags.filename.length === 0)
-      command.error('error: name at least one file or folder with -f, or - for standard input');
-    run(flags);
-  });
+  withOutput(withInput(command, 'manifests'))
+    .option('--role <name>', "name of the nodes' IAM role, where the input does not tell it")
+    .option('--ignore-defaults', 'leave out the requirements that Karpenter added to Provisioners without them');
+  return onFiles<Flags>(command, run);
 }

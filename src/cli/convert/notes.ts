@@ -1,5 +1,6 @@
 /** What a conversion has to say about the objects that it changed: on standard error, and as comments at the fields. */
-import { isMap, isScalar, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
+import { isCollection, isMap, isNode, isScalar, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
+import { wrapped } from '../render/wrap.ts';
 
 /**
  * `lost`: the input says something that Karpenter v1 cannot do. `assumed`: the output says something that the input left
@@ -48,11 +49,17 @@ export class Notes {
     return this.#all;
   }
 
+  /** Takes over the notes of others. */
+  add(others: Notes): void {
+    this.#all.push(...others.all);
+  }
+
   /** Notes on one object. @param root the object's map, which gets the comments; none for what takes no comments */
   on(where: string, root?: YAMLMap): TakeNote {
     return (level, field, text, at = field) => {
-      this.#all.push({ level, where, field: fieldText(field), text });
-      if (root !== undefined) placeComment(root, at, ` ${level}: ${text}`);
+      const short = shortened(text);
+      this.#all.push({ level, where, field: shortened(fieldText(field)), text: short });
+      if (root !== undefined) placeComment(root, at, commentText(`${level}: ${short}`));
     };
   }
 }
@@ -67,14 +74,32 @@ export const below =
 export const noteText = ({ level, where, field, text }: Note): string =>
   `${level}: ${where}: ${field === '' ? '' : `${field}: `}${text}`;
 
+/** Names and values of users are part of notes. */
+const MOST_CHARACTERS = 1000;
+
+const shortened = (text: string): string =>
+  text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}… (${text.length} characters)`;
+
+const MOST_COLUMNS = 100;
+
+/** In lines that can be read, each with the blank that follows the `#`. */
+const commentText = (text: string): string =>
+  wrapped(text, MOST_COLUMNS)
+    .map((line) => ` ${line}`)
+    .join('\n');
+
 /** Writes a comment above the field, or above the nearest one over it that exists. A comment is not written twice. */
 export function placeComment(root: YAMLMap, path: Path, comment: string): void {
   let place: Node = root;
   let node: unknown = root;
   for (const step of path) {
-    const found = isMap(node) ? memberOf(node, step) : isSeq(node) ? itemOf(node, step) : undefined;
+    // what is in brackets stays on its line
+    if (isCollection(node) && node.flow) break;
+    const found: Part | undefined = isMap(node) ? memberOf(node, step) : isSeq(node) ? itemOf(node, step) : undefined;
     if (found === undefined) break;
-    place = found.place ?? place;
+    // the first field of an item is on the line of its dash
+    const isOnItsLine = isMap(node) && place === node && node !== root && found.isFirst;
+    if (!isOnItsLine) place = found.place ?? place;
     node = found.value;
   }
   addComment(place, comment);
@@ -84,23 +109,27 @@ export function placeComment(root: YAMLMap, path: Path, comment: string): void {
 interface Part {
   readonly place: Node | undefined;
   readonly value: unknown;
+  readonly isFirst?: boolean;
 }
 
 function memberOf(map: YAMLMap, name: string | number): Part | undefined {
   const pair = map.items.find(({ key }) => (isScalar(key) ? key.value : key) === name);
-  return pair && { place: isScalar(pair.key) ? pair.key : undefined, value: pair.value };
+  return (
+    pair && {
+      place: isScalar(pair.key) ? pair.key : undefined,
+      value: pair.value,
+      isFirst: pair === map.items[0],
+    }
+  );
 }
 
-/** The comment of a map in a list goes above its first key, which is after the dash. */
 function itemOf(list: YAMLSeq, position: string | number): Part | undefined {
   const item: unknown = list.items[Number(position)];
-  if (item === undefined) return undefined;
-  const target = isMap(item) ? item.items[0]?.key : item;
-  return { place: isScalar(target) ? target : undefined, value: item };
+  return item === undefined ? undefined : { place: isNode(item) ? item : undefined, value: item };
 }
 
 function addComment(node: Node, comment: string): void {
-  const lines = node.commentBefore?.split('\n') ?? [];
-  if (lines.includes(comment)) return;
-  node.commentBefore = [...lines, comment].join('\n');
+  const before = node.commentBefore ?? '';
+  if (before === comment || before.endsWith(`\n${comment}`) || before.includes(`${comment}\n`)) return;
+  node.commentBefore = before === '' ? comment : `${before}\n${comment}`;
 }
