@@ -1,6 +1,7 @@
 /** `karpenter convert`: manifests of Karpenter's alpha and beta APIs as those of v1. */
 import { Command } from 'commander';
 import { readFiles } from './convert/documents.ts';
+import { groupCommands } from './convert/groups.ts';
 import { iamCommand } from './convert/iam.ts';
 import { type ConvertOptions, convertFiles } from './convert/manifests.ts';
 import {
@@ -31,7 +32,7 @@ export function convertCommand(): Command {
     .description('Convert manifests of older Karpenter APIs to karpenter.sh/v1 and karpenter.k8s.aws/v1')
     // options after a subcommand are its own
     .enablePositionalOptions();
-  for (const subcommand of [valuesCommand(), iamCommand()]) command.addCommand(subcommand);
+  for (const subcommand of [valuesCommand(), iamCommand(), ...groupCommands()]) command.addCommand(subcommand);
   withOutput(withInput(command, 'manifests'))
     .option('--role <name>', "name of the nodes' IAM role, where the input does not tell it")
     .option('--ignore-defaults', 'leave out the requirements that Karpenter added to Provisioners without them');
