@@ -1,6 +1,7 @@
 /** `karpenter convert`: manifests of Karpenter's alpha and beta APIs as those of v1. */
 import { Command } from 'commander';
 import { readFiles } from './convert/documents.ts';
+import { groupCommands } from './convert/groups.ts';
 import { iamCommand } from './convert/iam.ts';
 import { type ConvertOptions, convertFiles } from './convert/manifests.ts';
 import {
@@ -42,7 +43,7 @@ export function convertCommand(): Command {
     // options after a subcommand are its own
     .enablePositionalOptions()
     .addHelpText('after', EXAMPLES);
-  for (const subcommand of [valuesCommand(), iamCommand()]) command.addCommand(subcommand);
+  for (const subcommand of [valuesCommand(), iamCommand(), ...groupCommands()]) command.addCommand(subcommand);
   withOutput(withInput(command, 'manifests'))
     .option('--role <name>', "name of the nodes' IAM role, where the input does not name it")
     .option('--ignore-defaults', 'leave out the requirements that Karpenter added to Provisioners without them');

@@ -5,6 +5,7 @@ import { entriesOf, keyOf, nodeOf, plain, resolved } from './nodes.ts';
 import { below, type Path, type TakeNote } from './notes.ts';
 import type { FoundObject } from './objects.ts';
 import { ANNOTATIONS, GONE_LABELS, LABELS, OLD_DISRUPTION_TAINT, OLD_POOL_LABEL } from './renames.ts';
+import { addDoNotDisrupt } from './safe-to-evict.ts';
 
 /** Where the templates of pods are, by kind; any other kind with spec.template is looked at there. */
 const TEMPLATES: Readonly<Record<string, Path>> = {
@@ -37,6 +38,8 @@ class PodTemplateEdit {
 
   convert(template: YAMLMap): void {
     this.#renameKeys(this.at(template, ['metadata', 'annotations']), ['metadata', 'annotations'], ANNOTATIONS);
+    const annotations: Path = ['metadata', 'annotations'];
+    this.isChanged = addDoNotDisrupt(this.at(template, annotations), annotations, this.#note) || this.isChanged;
     this.#noteLabels(template);
     const spec = this.at(template, ['spec']);
     if (spec === undefined) return;
