@@ -31,7 +31,8 @@ const MOST_NAME = 63;
 /** Brings the blocks of pools into the classes that they refer to. Classes are those of the input, all of v1 by now. */
 export function mergeKubelets(users: readonly ClassUser[], classes: readonly FoundObject[], notes: Notes): void {
   const uses = users.map((user) => useOf(user, notes));
-  const known = [...classes];
+  // those of v1 were not looked at before, and may be anything
+  const known = classes.filter(({ map }) => isMap(map.get('spec', true)));
   const byClass = new Map<FoundObject, Use[]>();
   for (const use of uses) {
     const found = closestTo(
@@ -49,7 +50,12 @@ function useOf(user: ClassUser, notes: Notes): Use {
   const { found, kubelet, reference } = user;
   const edit = new ObjectEdit(found.map, found.where, notes.on(found.where, found.map));
   if (isMap(kubelet?.value)) dropRuntime(edit, kubelet, reference);
-  return { user, edit, className: edit.text([...reference, 'name']) ?? '', block: canonical(kubelet?.value) };
+  return {
+    user,
+    edit,
+    className: String(found.map.getIn([...reference, 'name']) ?? ''),
+    block: canonical(kubelet?.value),
+  };
 }
 
 function dropRuntime(edit: ObjectEdit, { value }: Pair, reference: Path): void {

@@ -1,0 +1,60 @@
+/** Manifests of the alpha API, converted, work: the NodePool becomes Ready and buys nodes. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { isTrue } from '../../src/api/conditions.ts';
+import { NODE_POOL } from '../../src/api/kinds.ts';
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { parseFile, renderFile } from '../../src/cli/convert/documents.ts';
+import { convertFiles } from '../../src/cli/convert/manifests.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+
+const ALPHA = `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: apps}
+spec:
+  labels: {intent: apps}
+  kubeletConfiguration: {maxPods: 58}
+  limits: {resources: {cpu: 128}}
+  ttlSecondsUntilExpired: 5184000
+  providerRef: {name: apps}
+---
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: apps}
+spec:
+  amiFamily: Bottlerocket
+  instanceProfile: converted-nodes
+  subnetSelector: {team: converted}
+  securityGroupSelector: {team: converted}
+`;
+
+describe('converted manifests', () => {
+  let scenario: Scenario;
+  beforeAll(async () => {
+    scenario = await startScenario();
+    const { seed, region } = scenario.world.aws;
+    const tags = { team: 'converted' };
+    seed.subnet({ zone: `${region}a`, cidr: '172.20.32.0/19', public: true, tags });
+    seed.securityGroup({ name: 'converted', tags });
+    seed.role('converted-nodes');
+    seed.instanceProfile({ name: 'converted-nodes', role: 'converted-nodes' });
+    const file = parseFile(ALPHA, 'alpha.yaml');
+    expect(convertFiles([file], {}).errors).toEqual([]);
+    const objects = parseAllDocuments(renderFile(file)).map((document) => document.toJS() as KubeObject);
+    await scenario.apply(...objects);
+  });
+  afterAll(async () => {
+    await scenario.stop();
+  });
+
+  it('are accepted, and the NodePool is Ready and gets nodes for pods', async () => {
+    await scenario.until('a Ready NodePool', async () => {
+      const pool = await scenario.kube.find(NODE_POOL, { name: 'apps' });
+      return pool !== undefined && isTrue(pool, 'Ready');
+    });
+    await scenario.apply(deployment('web', 2));
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 2);
+    expect(scenario.instances()[0]?.tags).toMatchObject({ 'karpenter.sh/nodepool': 'apps' });
+  });
+});
