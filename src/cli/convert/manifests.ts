@@ -15,6 +15,7 @@ import { Notes, type Path } from './notes.ts';
 import { addAfter, type FoundObject, leaveOut, objectsIn, replace, retypeList } from './objects.ts';
 import { TEMPLATE_SPEC } from './pool-template.ts';
 import { convertProvisioner, type PoolOptions, type PoolParts } from './provisioner.ts';
+import { convertRelease } from './releases.ts';
 import { AWS_V1 } from './renames.ts';
 import { noteSettings } from './settings.ts';
 import { isBeside } from './trees.ts';
@@ -136,7 +137,8 @@ class Run {
     else if (typeOf(found) === `${KARPENTER_GROUP}/v1alpha5 Machine`) this.#leaveOut(found, MACHINE_LEFT_OUT);
     else {
       noteSettings(found, this.#notes);
-      if (convertWorkload(found, this.#notes.on(found.where, found.map))) found.source.isChanged = true;
+      const note = this.#notes.on(found.where, found.map);
+      if (convertRelease(found, note) || convertWorkload(found, note)) found.source.isChanged = true;
     }
   }
 
