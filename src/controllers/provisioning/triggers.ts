@@ -9,22 +9,40 @@ import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import type { Batcher } from './batcher.ts';
+import { isUntried, replicatorOf, UnschedulableReplicators } from './untried-replicas.ts';
 
 /** A pod that a run did not help, because state was not synced or a launch failed, asks again this often. */
 const AGAIN_MS = 10_000;
 
+/**
+ * A pod that waits for a node opens a window, or keeps the open one open. Replicas count when they arrive and not again
+ * when kube-scheduler has tried them: a window shall not stay open for as long as that takes for hundreds of them.
+ */
 export function podTrigger({ clock, cluster }: Deps, batcher: Batcher): Reconciler<Pod> {
+  const unschedulable = new UnschedulableReplicators(cluster.stores.pods);
+  const isLikeUnschedulable = (pod: Pod): boolean => {
+    const replicator = replicatorOf(pod);
+    return replicator !== undefined && unschedulable.has(replicator) && isUntried(pod);
+  };
+  /** How long a place that was found a moment ago is trusted, from now on; kube-scheduler may try the pod only then. */
+  const trustedMs = (pod: Pod): number => {
+    const { schedulableMs, decidedMs = 0 } = cluster.podTimings.get(podKey(pod));
+    return schedulableMs === undefined ? 0 : decidedMs + AGAIN_MS - clock.now();
+  };
   return {
     name: 'provisioner.trigger.pod',
     watches: POD,
     concurrency: 1000,
     rateLimit: { qps: 1000, burst: 10_000 },
-    filter: (pod, event) => event !== 'deleted' && isProvisionable(pod),
+    filter: (pod, event) => event !== 'deleted' && (isProvisionable(pod) || isLikeUnschedulable(pod)),
 
     async reconcile(pod) {
-      if (!isProvisionable(pod)) return settled;
+      const isTried = isProvisionable(pod);
+      if (!isTried && !isLikeUnschedulable(pod)) return settled;
       cluster.podTimings.acknowledge(podKey(pod), clock.now());
-      batcher.trigger(pod.metadata.uid ?? podKey(pod));
+      const restMs = trustedMs(pod);
+      if (restMs > 0) return after(restMs);
+      batcher.trigger((isTried ? replicatorOf(pod) : undefined) ?? pod.metadata.uid ?? podKey(pod));
       return after(AGAIN_MS);
     },
   };
