@@ -9,6 +9,7 @@ import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import type { Batcher } from './batcher.ts';
+import { someAwaitReadiness } from './pools.ts';
 import { isUntried, replicatorOf, UnschedulableReplicators } from './untried-replicas.ts';
 
 /** A pod that a run did not help, because state was not synced or a launch failed, asks again this often. */
@@ -71,14 +72,19 @@ const mayTakeMore = (pool: NodePool, before: NodePool | undefined): boolean =>
   isTrue(pool, READY) &&
   (before === undefined || !isTrue(before, READY) || before.metadata.generation !== pool.metadata.generation);
 
-export function poolTrigger(batcher: Batcher): Reconciler<NodePool> {
+/**
+ * Runs at once when no other NodePool is about to become ready: pods that came before have waited long enough. Otherwise
+ * a run might buy from the first that is ready what another is preferred for.
+ */
+export function poolTrigger(deps: Deps, batcher: Batcher): Reconciler<NodePool> {
   return {
     name: 'provisioner.trigger.nodepool',
     watches: NODE_POOL,
     filter: (pool, event, before) => event !== 'deleted' && mayTakeMore(pool, before),
 
     async reconcile(pool) {
-      batcher.trigger(pool.metadata.uid ?? pool.metadata.name);
+      if (someAwaitReadiness(deps)) batcher.triggerUnsettled(pool.metadata.uid ?? pool.metadata.name);
+      else batcher.settled();
       return settled;
     },
   };
