@@ -5,7 +5,7 @@ import { own } from './api/own.ts';
 import { VERSION } from './version.ts';
 
 /** Each verb with a line for the help, and where its command lives. */
-const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
+export const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
   demo: [
     'run the whole product on this machine: local cluster, local AWS, the operator, a workload',
     async () => (await import('./cli/demo.ts')).demoCommand(),
@@ -47,6 +47,12 @@ function overview(): Command {
   return program;
 }
 
+/** The command line with all verbs, as reference pages and shell completion describe it. */
+export async function wholeProgram(): Promise<Command> {
+  const verbs = await Promise.all(Object.values(VERBS).map(([, load]) => load()));
+  return verbs.reduce((program, verb) => program.addCommand(verb), named());
+}
+
 /** Errors end up here as exceptions, those of nested commands too. */
 function strict(command: Command): Command {
   for (const nested of command.exitOverride().commands) strict(nested);
@@ -58,7 +64,7 @@ const withoutHelp = (args: readonly string[]): readonly string[] =>
   args[0] === 'help' ? [...args.slice(1), '--help'] : args;
 
 /** Runs one command line; answers the exit code. 2 means that it was not understood. */
-async function main(given: readonly string[]): Promise<number> {
+async function run(given: readonly string[]): Promise<number> {
   const args = withoutHelp(given);
   const [first] = args;
   const verb = own(VERBS, first ?? '');
@@ -83,10 +89,12 @@ async function main(given: readonly string[]): Promise<number> {
   }
 }
 
-// A reader such as `head` that has seen enough is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
-});
-
-process.exitCode = await main(process.argv.slice(2));
+/** Runs the command line of this process, and sets its exit code. */
+export async function main(): Promise<void> {
+  // A reader such as `head` that has seen enough is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  process.exitCode = await run(process.argv.slice(2));
+}

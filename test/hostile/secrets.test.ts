@@ -14,7 +14,7 @@ import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { kindOf } from './objects-away.ts';
 import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+const CLI = fileURLToPath(new URL('../../bin/karpenter.js', import.meta.url));
 
 /** Each short enough for an excerpt of what surrounds it to show it whole. */
 const CANARY = {
