@@ -18,6 +18,14 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'say why nodes are not given back or replaced, and why pods stay pending',
     async () => (await import('./cli/explain.ts')).explainCommand(),
   ],
+  blockers: [
+    'say what keeps nodes from being drained or disrupted now, and what the wait costs',
+    async () => (await import('./cli/blockers.ts')).blockersCommand(),
+  ],
+  budgets: [
+    'say how many nodes the disruption budgets let go, from when to when',
+    async () => (await import('./cli/budgets.ts')).budgetsCommand(),
+  ],
   moves: [
     'say what was consolidated, whether it lasted, and what it saved',
     async () => (await import('./cli/moves.ts')).movesCommand(),

@@ -8,6 +8,7 @@ import { notAmong } from './render/known.ts';
 import { outputOption, printAs } from './render/output.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
 import { type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
+import { refuseTwoSources, serverOption, sourceOf } from './source.ts';
 
 export interface ExplainFlags extends DisruptionFlags {
   /** Where an operator serves its metrics; it is asked when there are no manifests. */
@@ -33,9 +34,6 @@ async function verdictsFor(flags: ExplainFlags): Promise<readonly Verdict[]> {
   return verdicts;
 }
 
-const sourceOf = ({ filename, server = DEFAULT_SERVER }: ExplainFlags): string =>
-  filename.length === 0 ? `known to the operator at ${server}` : `in ${filename.join(', ')}`;
-
 /** By the name of the Node, of its NodeClaim, or of the Node up to the first dot. @throws Error that tells known names */
 function verdictOn(name: string, verdicts: readonly Verdict[], where: string): Verdict {
   const found =
@@ -50,17 +48,13 @@ function explainNode(): Command {
     .alias('nodeclaim')
     .description('Say of a node, or of all, whether it would be given back or replaced, and if not, why not')
     .argument('[name]', 'name of the Node or of its NodeClaim; all nodes when left out')
-    .option(
-      '--server <url>',
-      `the operator to ask when there is no -f, by its metrics port (default: "${DEFAULT_SERVER}")`,
-    );
+    .addOption(serverOption());
   return withScenario(command)
     .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
     .option('--options <file>', 'JSON file with now, featureGates and policies')
     .addOption(outputOption())
     .action(async (name: string | undefined, flags: ExplainFlags & { readonly now?: number }) => {
-      if (flags.filename.length > 0 && flags.server !== undefined)
-        command.error('error: name either manifests with -f or an operator with --server');
+      refuseTwoSources(command, flags);
       const { now } = flags;
       const verdicts = await verdictsFor({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
       const chosen = name === undefined ? verdicts : verdictOn(name, verdicts, sourceOf(flags));

@@ -35,26 +35,32 @@ function time(text: string): number {
   return ms;
 }
 
+export const filenameOption = (): Option =>
+  new Option('-f, --filename <path>', 'file or folder with manifests, or - for standard input; repeatable')
+    .argParser(collect)
+    .default([], 'none');
+
+export const instanceTypesOption = (): Option =>
+  new Option(
+    '--instance-types <source>',
+    'JSON file, or http://… of the operator to ask, in place of the built-in catalogue and prices',
+  );
+
+export const nowOption = (): Option => new Option('--now <time>', 'the time at which it plays').argParser(time);
+
 /** Adds the options of {@link ScenarioOptions} to a verb; `--now` arrives as `now`. */
 export const withScenario = (command: Command): Command =>
   command
-    .addOption(
-      new Option('-f, --filename <path>', 'file or folder with manifests, or - for standard input; repeatable')
-        .argParser(collect)
-        .default([], 'none'),
-    )
+    .addOption(filenameOption())
     .addOption(
       new Option(
         '--what-if <path>',
         'manifests that take the place of those of the same name, or join them; repeatable',
       ).argParser(collect),
     )
-    .option(
-      '--instance-types <source>',
-      'JSON file, or http://… of the operator to ask, in place of the built-in catalogue and prices',
-    )
+    .addOption(instanceTypesOption())
     .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
-    .option('--now <time>', 'the time at which it plays', time);
+    .addOption(nowOption());
 
 /** @throws InputError that names the document */
 export const manifestsOf = ({

@@ -6,7 +6,7 @@ import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
 import { conditioned, type Step } from './step.ts';
-import { pendingAttachments } from './volumes.ts';
+import { pendingAttachments } from '../../engine/drain/attachments.ts';
 
 const POLL_MS = 1_000;
 const ATTACHMENTS_BY_NODE = 'nodeName';

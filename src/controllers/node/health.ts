@@ -18,7 +18,7 @@ import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
-import { readDeadline } from './deadline.ts';
+import { readDeadline } from '../../engine/drain/deadline.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from './repair.ts';
 
 const BLOCKED_RETRY_MS = 5 * 60_000;

@@ -30,7 +30,7 @@ import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../node-classes.ts';
 import { OwnWrites } from '../own-writes.ts';
-import { deadlineOf } from './deadline.ts';
+import { deadlineOf } from '../../engine/drain/deadline.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './draining-condition.ts';
 import type { Evictions } from './pending-evictions.ts';
