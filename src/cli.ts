@@ -71,6 +71,9 @@ function strict(command: Command): Command {
 const withoutHelp = (args: readonly string[]): readonly string[] =>
   args[0] === 'help' ? [...args.slice(1), '--help'] : args;
 
+/** What a command line that is not understood ends with: with `--exit-code`, 2 says that something would change. */
+const misuse = (args: readonly string[]): number => (args.includes('--exit-code') ? 1 : 2);
+
 /** Runs one command line; answers the exit code. 2 means that it was not understood. */
 async function run(given: readonly string[]): Promise<number> {
   const args = withoutHelp(given);
@@ -91,7 +94,7 @@ async function run(given: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     // Commander has printed what was wrong; its help counts as a success.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : misuse(args);
     process.stderr.write(`karpenter ${first}: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
   }

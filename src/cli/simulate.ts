@@ -8,6 +8,7 @@ import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
 import {
+  CHANGES_EXIT_CODE,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -29,6 +30,8 @@ export interface SimulateOptions extends ScenarioOptions {
 export interface SimulateResult {
   readonly simulation: Simulation;
   readonly snapshot: Snapshot;
+  /** Pods of nodes that are going, for which a place is looked for as well. */
+  readonly leaving: readonly Pod[];
   /** Pods that wait, but for which no node is bought now. */
   readonly waiting: readonly Pod[];
   readonly notes: readonly string[];
@@ -62,6 +65,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
     }),
     snapshot,
     waiting,
+    leaving: world.leaving,
     notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...notes],
   };
 }
@@ -70,6 +74,7 @@ interface Flags extends SimulateOptions {
   readonly output: Format;
   readonly now?: number;
   readonly disruption?: boolean;
+  readonly exitCode?: boolean;
   readonly options?: string;
 }
 
@@ -119,6 +124,7 @@ export function simulateCommand(): Command {
     )
     .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
     .option('--options <file>', 'JSON file with now, featureGates and policies for --disruption')
+    .option('--exit-code', 'end with 2 when a node would be bought, replaced or given back, and with 1 for every error')
     .action(async (flags: Flags) => {
       if (flags.filename.length === 0)
         command.error('error: name at least one file or folder with -f, or - for standard input');
@@ -127,13 +133,14 @@ export function simulateCommand(): Command {
       for (const name of ['options', 'consolidation'])
         if (command.getOptionValueSource(name) === 'cli')
           command.error(`error: ${spelled(name)} goes with --disruption`);
-      const { simulation, snapshot, notes } = await simulate({
+      const { simulation, snapshot, leaving, notes } = await simulate({
         ...flags,
         ...(now === undefined ? {} : { nowMs: now }),
       });
-      writeNotes([...notes, ...noneOf('pending pod', snapshot.pendingPods)]);
+      writeNotes([...notes, ...noneOf('pending pod', [...snapshot.pendingPods, ...leaving])]);
       await printAs(flags.output, simulation, async (found) =>
         (await import('./render/simulation.ts')).simulationText(found),
       );
+      if (flags.exitCode && simulation.nodeClaims.length > 0) process.exitCode = CHANGES_EXIT_CODE;
     });
 }
