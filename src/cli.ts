@@ -2,6 +2,8 @@
 
 import { Command, CommanderError } from 'commander';
 import { own } from './api/own.ts';
+import { showExamples } from './cli/describe/tree.ts';
+import { endProgress, startProgress } from './cli/progress.ts';
 import { VERSION } from './version.ts';
 
 /** Each verb with a line for the help, and where its command lives. */
@@ -26,6 +28,10 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'say how many nodes the disruption budgets let go, from when to when',
     async () => (await import('./cli/budgets.ts')).budgetsCommand(),
   ],
+  completion: [
+    'print a script with which bash, zsh or fish completes what you type',
+    async () => (await import('./cli/completion.ts')).completionCommand(wholeProgram),
+  ],
   moves: [
     'say what was consolidated, whether it lasted, and what it saved',
     async () => (await import('./cli/moves.ts')).movesCommand(),
@@ -43,6 +49,9 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
   ],
 };
+
+/** Run until they are stopped, and say themselves what they are at. */
+const NARRATING: ReadonlySet<string> = new Set(['demo', 'local']);
 
 const named = (): Command =>
   new Command('karpenter')
@@ -81,7 +90,9 @@ async function run(given: readonly string[]): Promise<number> {
   const verb = own(VERBS, first ?? '');
   try {
     if (verb) {
-      await strict(named().addCommand(await verb[1]())).parseAsync([...args], { from: 'user' });
+      const command = strict(named().addCommand(showExamples(await verb[1]())));
+      if (!NARRATING.has(first ?? '')) startProgress(`karpenter ${first}`);
+      await command.parseAsync([...args], { from: 'user' });
       return Number(process.exitCode ?? 0);
     }
     const program = overview();
@@ -93,10 +104,13 @@ async function run(given: readonly string[]): Promise<number> {
     await program.parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
+    endProgress();
     // Commander has printed what was wrong; its help counts as a success.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : misuse(args);
     process.stderr.write(`karpenter ${first}: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
+  } finally {
+    endProgress();
   }
 }
 
