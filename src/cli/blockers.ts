@@ -4,6 +4,7 @@ import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/
 import { timeOf } from '../api/times.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
+import { type Example, withExamples } from './describe/tree.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
@@ -41,10 +42,9 @@ export async function blockersAmong(
   { types, nowMs }: { readonly types: TypesFor; readonly nowMs: number },
 ): Promise<BlockersResult> {
   const manifests = manifestsOf({ filename });
-  const others = manifests.filter(({ object }) => object.kind !== 'Event');
-  const world = worldOf(others, { instanceTypes: await types(others, nowMs), nowMs });
+  const world = worldOf(manifests, { instanceTypes: await types(manifests, nowMs), nowMs });
   const ofKind = (kind: string): readonly Manifest['object'][] =>
-    others.filter(({ object }) => object.kind === kind).map(({ object }) => object);
+    manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object);
   const volumeClaims = new Map(
     (ofKind('PersistentVolumeClaim') as readonly PersistentVolumeClaim[]).map((claim) => [
       `${claim.metadata.namespace ?? 'default'}/${claim.metadata.name}`,
@@ -90,11 +90,25 @@ async function blockersFor(flags: Flags): Promise<readonly NodeBlockers[]> {
   return nodes;
 }
 
+const EXAMPLES: readonly Example[] = [
+  { what: 'what the operator waits for now', command: 'karpenter blockers' },
+  {
+    what: 'the same over a dump; events and volumeattachments tell more',
+    command:
+      'kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,pdb,pvc,volumeattachments,events -A -o yaml | karpenter blockers -f -',
+  },
+  { what: 'what would be in the way of nodes that nobody wants to take yet', command: 'karpenter blockers --all' },
+  {
+    what: 'the PodDisruptionBudgets that hold up drains',
+    command: `karpenter blockers -o json | jq '.[] | select(.waitsFor == "drain") | .blockers[] | select(.code == "pdb") | .object'`,
+  },
+];
+
 export function blockersCommand(): Command {
   const command = new Command('blockers').description(
     'Say what keeps nodes from being drained or disrupted now, since when, and what the wait costs',
   );
-  return withSource(command)
+  return withExamples(withSource(command), EXAMPLES)
     .option('--all', 'list those nodes too that nobody wants to take')
     .addOption(instanceTypesOption())
     .addOption(nowOption())

@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../api/duration.ts';
 import { timestamp } from '../api/times.ts';
 import { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
+import { type Example, withExamples } from './describe/tree.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { calendarText } from './render/calendar.ts';
@@ -79,11 +80,23 @@ function chosen(name: string | undefined, pools: readonly PoolBudgets[], where: 
   throw new Error(notAmong('NodePool', name, { known: pools.map(({ nodePool }) => nodePool), where }));
 }
 
+const EXAMPLES: readonly Example[] = [
+  { what: 'the next week of every NodePool, as the operator knows them', command: 'karpenter budgets' },
+  {
+    what: 'a fortnight of one NodePool in local time, over a dump',
+    command: 'karpenter budgets default --next 14d --time-zone Europe/Berlin -f now.yaml',
+  },
+  {
+    what: 'when drifted nodes may go again',
+    command: `karpenter budgets -o json | jq '.nodePools[].reasons[] | select(.reason == "Drifted") | .nextOpening'`,
+  },
+];
+
 export function budgetsCommand(): Command {
   const command = new Command('budgets')
     .description("Say how many nodes the NodePools' disruption budgets let go, from when to when, for which reasons")
     .argument('[nodepool]', 'name of the NodePool; all of them when left out');
-  return withSource(command)
+  return withExamples(withSource(command), EXAMPLES)
     .addOption(
       new Option('--next <duration>', 'how far to look ahead, such as 7d or 36h')
         .argParser(period)

@@ -19,7 +19,7 @@ const [IDLE, WRITING, OVER] = [0, 1, 2];
 const PROGRAM = `
 const { writeSync } = require('node:fs');
 const { workerData: { memory, verb, patienceMs } } = require('node:worker_threads');
-const startedMs = Date.now() - patienceMs;
+const startedMs = Date.now();
 const show = () => {
   if (Atomics.compareExchange(memory, ${STATE}, ${IDLE}, ${WRITING}) !== ${IDLE}) return;
   const seconds = Math.round((Date.now() - startedMs) / 1000);
@@ -47,7 +47,11 @@ export const endProgress = (): void => end();
 export function startProgress(verb: string, outputs: readonly Terminal[] = [process.stderr, process.stdout]): void {
   if (!outputs[0]?.isTTY) return;
   const memory = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
-  const worker = new Worker(PROGRAM, { eval: true, workerData: { memory, verb, patienceMs: PATIENCE_MS } });
+  const worker = new Worker(PROGRAM, {
+    eval: true,
+    execArgv: [],
+    workerData: { memory, verb, patienceMs: PATIENCE_MS },
+  });
   // a line that cannot be shown is no reason to fail
   worker.on('error', () => undefined);
   worker.unref();

@@ -140,6 +140,10 @@ export const CHANGES_EXIT_CODE = 2;
 export const noneOf = (what: string, found: readonly unknown[]): readonly string[] =>
   found.length === 0 ? [`there is no ${what} among the manifests`] : [];
 
+/** Notes on what an answer depends on and cannot be known. */
+export const notKnown = (unknown: readonly string[]): readonly string[] =>
+  unknown.map((text) => `not known here: ${text}`);
+
 export function writeNotes(notes: readonly string[]): void {
   const width = terminalWidth(process.stderr);
   for (const note of notes) process.stderr.write(`${indented(`note: ${note}`, '  ', width)}\n`);

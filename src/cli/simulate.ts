@@ -4,6 +4,7 @@ import type { Pod } from '../api/kubernetes.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
+import { type Example, withExamples } from './describe/tree.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
@@ -94,11 +95,30 @@ async function runDisruption(command: Command, parsed: Flags): Promise<void> {
 
 const spelled = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
+const EXAMPLES: readonly Example[] = [
+  { what: 'what would be bought for these pods', command: 'karpenter simulate -f examples/ -f my-pods.yaml' },
+  {
+    what: 'a dump of a cluster, for this and other verbs',
+    command:
+      'kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,poddisruptionbudgets,daemonsets -A -o yaml > now.yaml',
+  },
+  { what: 'what would be given back', command: 'karpenter simulate --disruption -f now.yaml' },
+  {
+    what: 'what a change would lead to: another NodePool, more pods, a node less, other prices',
+    command: 'karpenter simulate -f now.yaml --what-if nodepool.yaml --what-if "scale deploy/web=50"',
+  },
+  { what: 'what a drain would buy', command: 'karpenter simulate -f now.yaml --what-if "drain ip-10-0-0-1"' },
+  {
+    what: 'whether dearer spot would move nodes, for a script: 2 says that it would',
+    command: 'karpenter simulate --disruption -f now.yaml --what-if "spot+30%" --exit-code',
+  },
+];
+
 export function simulateCommand(): Command {
   const command = new Command('simulate').description(
     'Show which nodes would be bought for the pods in some manifests, and why the rest stays pending',
   );
-  return withScenario(command)
+  return withExamples(withScenario(command), EXAMPLES)
     .addOption(outputOption())
     .option('--explain', 'add the structured reason per pod and NodePool')
     .addOption(

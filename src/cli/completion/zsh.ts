@@ -49,7 +49,8 @@ function branch({ path, options, commands, words, takesFiles }: CompletedCommand
 
 /** Any option may come again: those that may not are few, and say so themselves. */
 function optionSpec(option: OptionDescription): string {
-  const flags = flagsOf(option);
+  // -o json, --output json and --output=json
+  const flags = flagsOf(option).map((flag) => (option.value !== undefined && flag === option.long ? `${flag}=` : flag));
   const names = flags.length === 1 ? (flags[0] ?? '') : `{${flags.join(',')}}`;
   const action = option.isFile ? '_files' : option.choices.length > 0 ? `(${option.choices.join(' ')})` : ' ';
   const value = option.value === undefined ? '' : `:${escaped(option.value)}:${action}`;

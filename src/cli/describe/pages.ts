@@ -52,8 +52,18 @@ const usageOf = ({ path, options, arguments: given, commands }: CommandDescripti
     ...given.map(({ usage }) => usage),
   ].join(' ');
 
-/** Each line of the help is a paragraph's: markdown joins them. */
-const paragraphs = (text: string): readonly string[] => [...text.split('\n').map((line) => line.trim()), ''];
+/** Lines of the help as markdown, which joins the lines of a paragraph; those that are indented are commands. */
+function paragraphs(text: string): readonly string[] {
+  const lines: string[] = [];
+  let isCode = false;
+  for (const line of text.split('\n')) {
+    const isIndented = line.startsWith('  ') && line.trim() !== '';
+    if (isIndented !== isCode) lines.push(...(isIndented ? ['```sh'] : ['```', '']));
+    isCode = isIndented;
+    lines.push(isIndented ? line.replace(/^ {2}/, '') : line.trim());
+  }
+  return [...lines, ...(isCode ? ['```'] : []), ''];
+}
 
 function argumentLines({ arguments: given }: CommandDescription): readonly string[] {
   if (given.length === 0) return [];

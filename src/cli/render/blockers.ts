@@ -30,13 +30,13 @@ const WAITS: Readonly<Record<NodeBlockers['waitsFor'], string>> = {
   drain: 'is being drained',
   drift: 'is drifted, and waits to be replaced',
   consolidation: 'may be consolidated',
-  nothing: 'is wanted where it is',
+  nothing: 'could not be disrupted',
 };
 
 function nodeText(found: NodeBlockers): string {
   const { node, nodePool, waitsFor, since, endsAt, terminationGracePeriod } = found;
   const pool = nodePool === undefined ? '' : ` of NodePool ${nodePool}`;
-  const begun = since === undefined ? '' : ` since ${since}`;
+  const begun = since === undefined ? '' : waitsFor === 'nothing' ? `, first reported at ${since}` : ` since ${since}`;
   const cost = costText(found);
   const lines = [
     `Node ${node}${pool} ${WAITS[waitsFor]}${begun}${cost === '' ? '' : `, ${cost}`}`,

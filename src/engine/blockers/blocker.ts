@@ -47,11 +47,11 @@ export interface NodeBlockers {
   readonly nodeClaim?: string;
   readonly nodePool?: string;
   readonly waitsFor: WaitingFor;
-  /** RFC 3339. Since when; absent when nobody knows. */
+  /** RFC 3339. Since when it waits, or was first reported to be kept; absent when nobody knows. */
   readonly since?: string;
   /** USD per hour that the node costs; absent when its price is not known. */
   readonly usdPerHour?: number;
-  /** USD that it has cost since then. */
+  /** USD that it has cost since then; absent where nobody wants to take it. */
   readonly usdSoFar?: number;
   /** How long a drain lasts at most, as the NodeClaim says it. */
   readonly terminationGracePeriod?: string;

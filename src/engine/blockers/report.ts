@@ -81,7 +81,8 @@ function described(state: StateNode, waitsFor: WaitingFor, { context, pools }: K
   const usdPerHour = nodePrice(state, type);
   const sinceMs = beginOf(state, waitsFor, context.firstReported);
   const deadlineMs = readDeadline(nodeClaim);
-  const hours = sinceMs === undefined ? undefined : Math.max(0, context.nowMs - sinceMs) / HOUR_MS;
+  const hours =
+    sinceMs === undefined || waitsFor === 'nothing' ? undefined : Math.max(0, context.nowMs - sinceMs) / HOUR_MS;
   return {
     node: name,
     ...defined({ nodeClaim: nodeClaim?.metadata.name, nodePool }),
