@@ -112,7 +112,7 @@ function optionOf(option: Option): OptionDescription {
     defaultValueDescription,
     envVar,
   } = option;
-  const value = /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1]?.replace('...', '');
+  const value = /[<[]([^<[>\]]+)[>\]]/.exec(flags)?.[1]?.replace('...', '');
   const fallback = defaultValueDescription ?? (isShown(defaultValue) ? String(defaultValue) : undefined);
   return {
     ...(short !== undefined && { short }),
