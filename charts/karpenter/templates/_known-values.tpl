@@ -88,6 +88,7 @@ settings:
   minValuesPolicy: true
   packing: true
   consolidation: true
+  metrics: true
   featureGates:
     nodeRepair: true
     reservedCapacity: true

@@ -36,14 +36,22 @@ export const METRIC_AREAS: readonly MetricArea[] = [
       '`KIND` is `nodeclaim`, `nodepool`, `node`, `ec2nodeclass` or, with the feature gate `CapacityBuffer`, ' +
       '`capacitybuffer`. Series of NodeClaims and Nodes also carry the labels ' +
       '`karpenter_k8s_aws_ec2nodeclass` and `karpenter_sh_nodepool`, those of Nodes `karpenter_sh_initialized`. ' +
-      'Buckets of `ec2nodeclass` are those of calls to the cloud provider.',
-    metrics: Object.values(statusDeclarations({ prefix: statusPrefix('KIND'), labels: [], buckets: 'transition' })),
+      'Buckets of `ec2nodeclass` are those of calls to the cloud provider. The default view sums the gauges of NodeClaims and ' +
+      'Nodes over `name`, or takes the largest of those that are times.',
+    metrics: Object.values(
+      statusDeclarations({ prefix: statusPrefix('KIND'), labels: [], buckets: 'transition', shown: 'objects' }),
+    ),
   },
   {
     title: 'Status conditions of all kinds',
     note: 'The older form of the same. Nodes have none.',
     metrics: Object.values(
-      statusDeclarations({ prefix: SHARED_STATUS_PREFIX, labels: ['group', 'kind'], buckets: 'transition' }),
+      statusDeclarations({
+        prefix: SHARED_STATUS_PREFIX,
+        labels: ['group', 'kind'],
+        buckets: 'transition',
+        shown: 'nothing',
+      }),
     ),
   },
   { title: 'AWS', metrics: declared(aws) },
