@@ -51,13 +51,9 @@ function compressed(pieces: Pieces): Promise<Pieces> {
 /** Whether a list such as `gzip;q=1.0, identity;q=0.5` has gzip; one with quality 0 is refused. */
 export function takesGzip(header: string | readonly string[] | undefined): boolean {
   const codings = String(header ?? '')
+    .toLowerCase()
     .split(',')
-    .map((coding) =>
-      coding
-        .trim()
-        .toLowerCase()
-        .split(/\s*;\s*/),
-    );
+    .map((coding) => coding.split(';').map((part) => part.trim()));
   const qualityOf = (wanted: string): number | undefined => {
     const found = codings.find(([name]) => name === wanted);
     if (found === undefined) return undefined;

@@ -93,9 +93,6 @@ const NONE: ReadonlySet<string> = new Set();
 
 function withValues(labels: Labels, without = NONE): Labels {
   const kept: Record<string, string | number> = {};
-  for (const name in labels) {
-    const value = labels[name];
-    if (value !== undefined && value !== '' && !without.has(name)) kept[name] = value;
-  }
+  for (const [name, value] of Object.entries(labels)) if (value !== '' && !without.has(name)) kept[name] = value;
   return kept;
 }
