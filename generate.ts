@@ -1,7 +1,7 @@
 /**
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
  * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
- * of the values' schema, the names of values that the chart knows; what Kubernetes says of the fields of its own kinds.
+ * the chart's dashboards; of the values' schema, the names of values that the chart knows; what Kubernetes says of the fields of its own kinds.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { DESCRIPTIONS_FILE, kubernetesDescriptions } from './kubernetes-descriptions.ts';
+import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
+import { grafanaJson } from './scripts/dashboards/grafana.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { referencePage } from './src/api/reference.ts';
 import { eventsPage, metricsPage, settingsPage } from './src/observe/reference.ts';
@@ -21,6 +23,7 @@ const FOLDERS = {
   crdChart: 'charts/karpenter-crd/templates',
   chart: 'charts/karpenter/crds',
   reference: 'docs/reference',
+  dashboards: 'charts/karpenter/dashboards',
 } as const;
 
 const crdYaml = (crd: CustomResourceDefinition): string =>
@@ -95,6 +98,8 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set(join(FOLDERS.reference, 'events.md'), eventsPage());
   files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
   files.set('charts/karpenter/templates/_known-values.tpl', knownValuesTemplate());
+  for (const [name, dashboard] of Object.entries(DASHBOARDS))
+    files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard));
   for (const [path, text] of versioned()) files.set(path, text);
   files.set(DESCRIPTIONS_FILE, kubernetesDescriptions());
   return files;

@@ -20,6 +20,13 @@ serviceMonitor:
   metricRelabelings: true
   endpointConfig: true
   sampleLimit: true
+dashboards:
+  enabled: true
+  labels: true
+  annotations: true
+prometheusRule:
+  enabled: true
+  additionalLabels: true
 networkPolicy:
   enabled: true
   metricsFrom: true
