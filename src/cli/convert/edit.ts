@@ -130,7 +130,7 @@ export class ObjectEdit {
     const parent = this.#madeMap(path.slice(0, -1));
     const key = String(path.at(-1));
     const pair = pairOf(parent, key);
-    if (pair !== undefined) pair.value = nodeOf(value);
+    if (pair !== undefined) this.replaceValue(path, value);
     else insert(parent, new Pair(nodeOf(key), nodeOf(value)), before);
   }
 

@@ -1,5 +1,5 @@
 /** Converts all objects of some files together: NodePools and the EC2NodeClasses that they refer to belong together. */
-import { isMap, Pair } from 'yaml';
+import { isMap, Pair, type YAMLMap } from 'yaml';
 import { AWS_GROUP, KARPENTER_GROUP } from '../../api/labels.ts';
 import { InputError } from '../objects/errors.ts';
 import { checkConverted } from './checked.ts';
@@ -95,6 +95,15 @@ export function convertFiles(files: readonly SourceFile[], options: ConvertOptio
   return new Run(files, options).convert();
 }
 
+/** Fields of Karpenter's objects move, and an alias may not come before its anchor. Documents without any keep both. */
+function writeOutAliases(file: SourceFile): void {
+  const old = objectsIn(file).filter((found) => oldKindOf(found) !== undefined);
+  for (const { document } of new Set(old.map(({ source }) => source))) {
+    document.contents = document.contents && writtenOut(document.contents, document);
+    dropUnusedAnchors(document);
+  }
+}
+
 class Run {
   readonly #notes = new Notes();
   readonly #errors: InputError[] = [];
@@ -109,6 +118,7 @@ class Run {
   constructor(files: readonly SourceFile[], options: ConvertOptions) {
     this.#files = files;
     this.#options = options;
+    for (const file of files) writeOutAliases(file);
     this.#objects = files.flatMap(objectsIn);
     this.#patches = patchesIn(files);
   }
@@ -124,8 +134,6 @@ class Run {
     }
     mergeKubelets(this.#users, this.#classes, this.#notes);
     noteKustomizations(this.#files, this.#notes);
-    for (const { document, isChanged } of this.#files.flatMap(({ documents }) => documents))
-      if (isChanged) dropUnusedAnchors(document);
     for (const list of new Set(this.#objects.map((found) => found.list)))
       if (list !== undefined && list.kind !== 'List') retypeList(list);
     return { notes: this.#notes, errors: this.#errors };
@@ -156,9 +164,8 @@ class Run {
     }
     if (isTemplate(found.source.document))
       throw new InputError(found.where, 'is a template: render it and convert the result');
-    const { document } = found.source;
     const notes = new Notes();
-    const copy = writtenOut(found.map, document);
+    const copy = found.map.clone() as YAMLMap;
     const edit = new ObjectEdit(copy, found.where, notes.on(found.where, copy));
     const isCurrent = old.age === 0;
     let parts: PoolParts | undefined;

@@ -3,6 +3,7 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { ObjectEdit } from './edit.ts';
 import { cleanMetadata, renameLabels } from './metadata.ts';
 import { BETA_EXPIRY, convertBetaSpec } from './nodepool.ts';
+import { cleanClaimRequirements } from './pool-template.ts';
 import type { PoolOptions, PoolParts } from './provisioner.ts';
 import { LABELS, V1 } from './renames.ts';
 
@@ -20,6 +21,7 @@ export function convertBetaNodeClaim(edit: ObjectEdit, { isPatch }: PoolOptions)
   if (!isPatch && !edit.has(['spec'])) edit.fail(['spec'], 'is required');
   edit.dropNulls(['spec']);
   const parts = convertBetaSpec(edit, ['spec'], isPatch);
+  cleanClaimRequirements(edit, ['spec', 'requirements']);
   for (const index of edit.indexes(['spec', 'requirements'])) {
     const path = ['spec', 'requirements', index, 'key'];
     const name = LABELS.get(edit.text(path) ?? '');

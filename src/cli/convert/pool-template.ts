@@ -34,11 +34,24 @@ export function cleanPoolLabels(edit: ObjectEdit, field: Path): void {
 const reasonAgainst = (key: string): string | undefined =>
   key === OLD_POOL_LABEL || key === NODEPOOL_LABEL ? POOL_LABEL_SET : GONE_LABELS.get(key);
 
-/** Takes requirements away that v1 does not have. @param field where the input has them */
-export function cleanRequirements(edit: ObjectEdit, path: Path, field: Path): void {
+/** Takes requirements away that a NodePool of v1 may not have. @param field where the input has them */
+export const cleanRequirements = (edit: ObjectEdit, path: Path, field: Path): void =>
+  removeRequirements(edit, path, { field, reasonAgainst });
+
+/** Takes requirements away that no node of v1 meets. */
+export const cleanClaimRequirements = (edit: ObjectEdit, path: Path): void =>
+  removeRequirements(edit, path, { field: path, reasonAgainst: (key) => GONE_LABELS.get(key) });
+
+interface Removal {
+  readonly field: Path;
+  /** Why a requirement on a label goes; undefined if it stays. */
+  readonly reasonAgainst: (key: string) => string | undefined;
+}
+
+function removeRequirements(edit: ObjectEdit, path: Path, { field, reasonAgainst: against }: Removal): void {
   for (const index of [...edit.indexes(path)].reverse()) {
     const key = edit.text([...path, index, 'key']) ?? '';
-    const reason = reasonAgainst(key);
+    const reason = against(key);
     if (reason === undefined) continue;
     edit.removeItem(path, index);
     edit.note('lost', [...field, index], `requirement on ${key}: ${reason}`, path);
