@@ -1,8 +1,9 @@
 /**
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
  * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
- * of the values' schema, the names of values that the chart knows; of the CloudFormation template, the controller's policies;
- * what Kubernetes says of the fields of its own kinds.
+ * the chart's dashboards; of the values' schema, the names of values that the chart knows; of the CloudFormation template,
+ * the controller's policies; what Kubernetes says of the fields of its own kinds; of the verbs of the command line, reference
+ * pages and the schemas of what they print.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,8 +11,14 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
 import { DESCRIPTIONS_FILE, kubernetesDescriptions } from './kubernetes-descriptions.ts';
+import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
+import { grafanaJson } from './scripts/dashboards/grafana.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { referencePage } from './src/api/reference.ts';
+import { indexPage, verbPage } from './src/cli/describe/pages.ts';
+import { describe } from './src/cli/describe/tree.ts';
+import { OUTPUTS, schemaText } from './src/cli/output/catalogue.ts';
+import { VERBS, wholeProgram } from './src/cli.ts';
 import { eventsPage, metricsPage, settingsPage } from './src/observe/reference.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
@@ -22,7 +29,12 @@ const FOLDERS = {
   crdChart: 'charts/karpenter-crd/templates',
   chart: 'charts/karpenter/crds',
   reference: 'docs/reference',
+  cli: 'docs/reference/cli',
+  output: 'docs/reference/output',
+  dashboards: 'charts/karpenter/dashboards',
 } as const;
+
+const COMMAND_LINE = describe(await wholeProgram());
 
 const crdYaml = (crd: CustomResourceDefinition): string =>
   stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });
@@ -121,6 +133,18 @@ function policiesModule(): string {
   );
 }
 
+/** A page for each verb, one that lists them, and a schema for each form that they print. */
+function commandLineFiles(): readonly (readonly [path: string, text: string])[] {
+  const summaries = Object.entries(VERBS).map(([name, [summary]]) => [name, summary] as const);
+  return [
+    [join(FOLDERS.cli, 'README.md'), indexPage(summaries)],
+    ...COMMAND_LINE.commands.map(
+      (verb) => [join(FOLDERS.cli, `${verb.path.at(-1)}.md`), verbPage(verb, OUTPUTS)] as const,
+    ),
+    ...OUTPUTS.map((output) => [join(FOLDERS.output, `${output.name}.json`), schemaText(output)] as const),
+  ];
+}
+
 /** Every generated file, by its path from the root of the repository. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
@@ -139,9 +163,12 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set(join(FOLDERS.reference, 'metrics.md'), metricsPage());
   files.set(join(FOLDERS.reference, 'events.md'), eventsPage());
   files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
+  for (const [path, text] of commandLineFiles()) files.set(path, text);
   files.set('charts/karpenter/templates/_known-values.tpl', knownValuesTemplate());
   files.set('src/cli/convert/chart-values.ts', knownValuesModule());
   files.set('src/cli/convert/iam/policies-text.ts', policiesModule());
+  for (const [name, dashboard] of Object.entries(DASHBOARDS))
+    files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard));
   for (const [path, text] of versioned()) files.set(path, text);
   files.set(DESCRIPTIONS_FILE, kubernetesDescriptions());
   return files;
@@ -164,7 +191,9 @@ function leftovers(root: string, files: ReadonlyMap<string, string>): string[] {
 
 function entriesOf(folder: string): string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name);
   } catch {
     return [];
   }

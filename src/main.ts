@@ -5,15 +5,17 @@
  */
 import { pathToFileURL } from 'node:url';
 import { defined } from './api/defined.ts';
-import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
+import { NODE, NODE_POOL } from './api/kinds.ts';
 import type { NodePool } from './api/nodepool.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
 import type { CloudProvider } from './cloud/provider.ts';
 import type { Deps } from './controllers/deps.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
+import { blockerViews, budgetViews } from './controllers/disruption/wait-views.ts';
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
+import { CostTracker } from './controllers/metrics/cost.ts';
 import { type InstanceTypeReport, instanceTypeReport } from './engine/instance-type-report.ts';
 import type { InstanceType } from './engine/model.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
@@ -22,22 +24,25 @@ import type { Solver } from './engine-worker/solver.ts';
 import { Suspects } from './engine-worker/supervision.ts';
 import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from './engine-worker/worker-solver.ts';
-import { ApiError } from './kube/client.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
-import type { EventRecorder } from './kube/events.ts';
+import type { EventNote, EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
 import { startInformers } from './kube/informers.ts';
 import { electLeader } from './kube/lease.ts';
 import type { Controller } from './kube/reconciler.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
+import { crdsServed, serverVersion } from './kube/server-facts.ts';
+import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
 import { errorText } from './observe/error-text.ts';
-import { type Endpoints, serveEndpoints, Unavailable } from './observe/health.ts';
+import { type Endpoints, type Look, serveEndpoints, Unavailable } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
+import { metricPage } from './observe/metric-pages.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { watchProcess } from './observe/process-watch.ts';
 import { showBuild } from './observe/runtime-metrics.ts';
+import { reportSeries } from './observe/series-report.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
 import { sharedCheck } from './observe/shared-check.ts';
 import { ClusterState } from './state/cluster.ts';
@@ -78,7 +83,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const log = openLog(settings, clock, options);
   log.debug('discovered karpenter version', { version: VERSION });
   for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
-  const metrics = createMetrics();
+  const metrics = createMetrics({ view: settings.metrics });
   showBuild(metrics, { version: VERSION, commit: commitOf(options) });
   const client = connect({
     kubeconfig: env.KUBECONFIG,
@@ -93,7 +98,8 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const closing = new AbortController();
   const probes = probeClient(env, clock, closing.signal);
   const informers = startInformers({ client, clock, log, signal: closing.signal });
-  const debug: Debug = {};
+  metrics.watchSeries({ nodes: () => informers.store(NODE).list().length, scraped: reportSeries(log) });
+  const debug: Debug = { '/debug/metrics': { page: (query) => metricPage(metrics, query) } };
   const base = { settings, env, clock, solver, simulations, log, metrics, client, informers, debug, closing };
   const endpoints = await openEndpoints(base, probes);
   try {
@@ -146,7 +152,7 @@ function openEndpoints(parts: Omit<Parts, 'endpoints'>, probes: HttpKubeClient):
 }
 
 /** What to serve for looking inside, by path. */
-type Debug = Record<string, () => unknown>;
+type Debug = Record<string, Look>;
 
 interface Parts {
   readonly settings: Settings;
@@ -167,9 +173,11 @@ async function run(parts: Parts): Promise<Operator> {
   const { settings, clock, log, metrics, client, informers, endpoints, closing } = parts;
   // Said now rather than when everything else has started.
   if (!settings.disableLeaderElection) leaseNamespace(parts);
-  const events = eventRecorder({ client, clock, log });
+  const recorder = eventRecorder({ client, clock, log });
+  const tap = eventTap(recorder);
   const working = new AbortController();
-  const { all, leadership } = await wireControllers(parts, events, working.signal);
+  const { all, leadership, viewed } = await wireControllers(parts, tap.events, working.signal);
+  const page = await openLivePage(parts, viewed, tap);
   const work = (): Promise<void> => {
     leadership.isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
@@ -177,9 +185,10 @@ async function run(parts: Parts): Promise<Operator> {
 
   const life = settings.disableLeaderElection
     ? work().then(() => 'stopped' as const)
-    : lead(parts, events, working, work);
+    : lead(parts, tap.events, working, work);
   const done = life.finally(async () => {
-    await events.stop();
+    await recorder.stop();
+    await page?.close();
     closing.abort();
     await endpoints.close();
     client.close();
@@ -208,7 +217,7 @@ async function wireControllers(
   parts: Parts,
   events: EventRecorder,
   signal: AbortSignal,
-): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership }> {
+): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
   const aws = await startProvider(parts, events, signal);
   const cluster = new ClusterState({
@@ -222,10 +231,11 @@ async function wireControllers(
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
   const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
   const leadership: Leadership = { isLeading: false };
-  serveViews(parts, { deps, aws, leadership, ...histories });
+  const viewed = { deps, aws, leadership, ...histories };
+  serveViews(parts, viewed);
   for (const each of [solver, simulations]) each?.reportTo?.(deps);
   const all = [...controllers(deps, { ...histories, solver, simulations }), ...aws.controllers()];
-  return { all, leadership };
+  return { all, leadership, viewed };
 }
 
 function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal): Promise<AwsProvider> {
@@ -267,7 +277,54 @@ function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds
   debug['/debug/offerings'] = leading(() => aws.offerings());
   debug['/debug/instancetypes'] = leading(() => reportInstanceTypes(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
+  debug['/debug/budgets'] = leading(() => budgetViews(deps));
+  debug['/debug/blockers'] = leading(() => blockerViews(deps));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
+}
+
+/** Lets the live page read what is published. */
+interface EventTap {
+  readonly events: EventRecorder;
+  onNote: (...notes: readonly EventNote[]) => void;
+}
+
+function eventTap(recorder: EventRecorder): EventTap {
+  const tap: EventTap = {
+    onNote: () => {},
+    events: {
+      publish(...notes) {
+        recorder.publish(...notes);
+        tap.onNote(...notes);
+      },
+    },
+  };
+  return tap;
+}
+
+/** Loaded by those alone who want it. */
+async function openLivePage(
+  { settings, clock, log, metrics, closing }: Parts,
+  { deps, leadership, history }: Viewed,
+  tap: EventTap,
+): Promise<LivePage | undefined> {
+  if (settings.livePage === undefined) return undefined;
+  const { openLive } = await import('./live/index.ts');
+  const prices = new CostTracker(deps.cloud, clock);
+  const page = await openLive({
+    ...settings.livePage,
+    clusterName: settings.clusterName,
+    cluster: deps.cluster,
+    clock,
+    log,
+    metrics,
+    pricesOf: (pool, claims) => prices.pricesOf(pool, claims),
+    verdicts: () => (leadership.isLeading ? history.verdicts(deps.cluster.nodes(), clock.now()) : []),
+    isLeading: () => leadership.isLeading,
+    signal: closing.signal,
+  });
+  tap.onNote = page.note;
+  log.info('serving the live page', { url: page.url });
+  return page;
 }
 
 /** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */
@@ -335,29 +392,6 @@ function leaseNamespace({ settings, client }: Parts): string {
 
 /** How long it counts as known that the API server serves the custom resources. */
 const CRDS_SEEN_MS = 60_000;
-
-/** Asks for the list of resources, which the API server answers from its memory. */
-async function crdsServed(client: HttpKubeClient, signal: AbortSignal): Promise<void> {
-  const { group, version } = NODE_CLAIM;
-  const served = await client.raw(`/apis/${group}/${version}`, signal).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 404) return { resources: [] };
-    throw error;
-  });
-  const { resources } = (served ?? {}) as { readonly resources?: readonly { readonly name: string }[] };
-  if (!Array.isArray(resources)) throw new Error(`the API server does not say what it serves of ${group}/${version}`);
-  const missing = [NODE_POOL, NODE_CLAIM].filter(
-    ({ plural }) => !resources.some((resource) => resource?.name === plural),
-  );
-  if (missing.length === 0) return;
-  const names = missing.map(({ plural }) => `${plural}.${group}`).join(' and ');
-  throw new Error(`the API server does not serve ${names}: install the chart karpenter-crd`);
-}
-
-/** `major.minor` of the API server. */
-async function serverVersion(client: HttpKubeClient): Promise<string> {
-  const version = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
-  return `${String(version?.major)}.${String(version?.minor).replace(/\D.*/s, '')}`;
-}
 
 /** Baked in by the bundler; absent in a checkout. */
 const revision = process.env.SOURCE_REVISION;

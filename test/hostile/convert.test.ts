@@ -1,106 +1,113 @@
-/** Files for `karpenter convert` that are none, or whose objects are not what they say: an error with place, never a trace. */
-import { describe, expect, it } from '@jest/globals';
-import { parseFile } from '../../src/cli/convert/documents.ts';
-import { convertFiles } from '../../src/cli/convert/manifests.ts';
-import { InputError } from '../../src/cli/objects/errors.ts';
+/** `karpenter convert` on what its input could be: every field of realistic files, of every other type. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse, stringify } from 'yaml';
+import { runConvert } from '../unit/cli/convert/run-convert.ts';
 
-/** For a machine that is three times slower, and busy. */
-const LONGEST_MS = 60_000;
+const FIXTURES = join(import.meta.dirname, '../unit/cli/convert/fixtures');
+const ODD: readonly unknown[] = [null, '', 'x', -1, 1.5, true, [], [null], {}, { __proto__x: [{}] }, 'a'.repeat(5000)];
 
-const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
-const multiplied = [...'abcdefghi']
-  .map(
-    (name, at, all) =>
-      `${name}: &${name} [${Array.from({ length: 9 }, () => (at === 0 ? 'x' : `*${all[at - 1]}`)).join(',')}]\n`,
-  )
-  .join('');
+/** Copies of a value, each with one part of it replaced, in turn by every odd value. */
+function* spoilt(value: unknown, odd: Generator<unknown>): Generator<unknown> {
+  yield odd.next().value;
+  if (typeof value !== 'object' || value === null) return;
+  for (const key of Object.keys(value)) {
+    const part = (value as Record<string, unknown>)[key];
+    for (const each of spoilt(part, odd)) {
+      const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string, unknown>;
+      copy[key] = each;
+      yield copy;
+    }
+  }
+}
 
-const NO_TEXTS: Readonly<Record<string, readonly [string, RegExp]>> = {
-  'aliases that multiply': [multiplied, /grows beyond measure by its aliases/],
-  'an anchor that holds itself': ['a: &a {b: *a}\n', /holds itself by an alias/],
-  'an unknown anchor': ['a: *nobody\n', /Unresolved alias|without an anchor/],
-  'deep flow': [`a: ${nested(2000)}`, /deep|not valid YAML/],
-  'a deep JSON': [`{"a":${nested(5000)}}`, /deep/],
-  'quotes without end': ['a: "b\n', /line \d+: not valid YAML/],
-  'a template of Helm': ['kind: A\n{{- if .x }}\na: b\n{{- end }}\n', /line \d+: not valid YAML: .*render it/],
-};
+function* endlessly(): Generator<unknown> {
+  for (;;) yield* ODD;
+}
 
-const KINDS = [
-  ['karpenter.sh/v1alpha5', 'Provisioner'],
-  ['karpenter.k8s.aws/v1alpha1', 'AWSNodeTemplate'],
-  ['karpenter.sh/v1beta1', 'NodePool'],
-  ['karpenter.sh/v1beta1', 'NodeClaim'],
-  ['karpenter.k8s.aws/v1beta1', 'EC2NodeClass'],
-  ['karpenter.sh/v1', 'NodePool'],
-  ['v1', 'Pod'],
-  ['apps/v1', 'Deployment'],
-  ['v1', 'ConfigMap'],
-  ['helm.toolkit.fluxcd.io/v2', 'HelmRelease'],
-  ['argoproj.io/v1alpha1', 'Application'],
-  ['kustomize.config.k8s.io/v1beta1', 'Kustomization'],
-  ['v1', 'List'],
-] as const;
-const ODD = ['null', '7', '"x"', '[]', '[null]', '{}', '[[1]]', '{a: {b: [1]}}', 'true'];
-const FIELDS = [
-  'spec: ODD',
-  'metadata: ODD',
-  'items: ODD',
-  'patches: ODD',
-  'data: ODD',
-  ...[
-    'template',
-    'provider',
-    'providerRef',
-    'requirements',
-    'limits',
-    'consolidation',
-    'kubeletConfiguration',
-    'labels',
-  ].map((field) => `spec: {${field}: ODD}`),
-  ...['subnetSelector', 'amiSelector', 'amiFamily', 'blockDeviceMappings', 'tags', 'metadataOptions', 'role'].map(
-    (field) =>
-      `spec: {subnetSelector: {a: b}, securityGroupSelector: {a: b}, ${field}: ODD}`.replace(
-        /subnetSelector: \{a: b\}, (.*subnetSelector)/,
-        '$1',
-      ),
-  ),
-  ...['metadata', 'spec', 'spec: {tolerations', 'spec: {affinity', 'spec: {kubelet', 'spec: {nodeClassRef'].map(
-    (field) => `spec: {template: {${field}: ODD}}${'}'.repeat((field.match(/\{/g) ?? []).length)}`,
-  ),
-  'spec: {disruption: ODD, template: {spec: {nodeClassRef: {name: c}}}}',
-  'metadata: {name: a, annotations: {compatibility.karpenter.sh/v1beta1-kubelet-conversion: ODD}}',
+const CASES: readonly (readonly [verb: string, file: string, beside: readonly string[]])[] = [
+  ['iam', 'iam/alpha.json', []],
+  ['eksctl', 'groups/cluster.yaml', []],
+  ['managed-node-groups', 'groups/nodegroup.json', []],
+  ['managed-node-groups', 'groups/launch-template.json', ['groups/nodegroup-template.json']],
+  ['auto-scaling-groups', 'groups/auto-scaling-groups.json', ['groups/launch-template.json']],
+  [
+    'cluster-autoscaler',
+    'groups/cluster-autoscaler.yaml',
+    ['groups/auto-scaling-groups.json', 'groups/launch-template.json'],
+  ],
 ];
 
-describe('texts that are no manifests', () => {
-  it.each(Object.entries(NO_TEXTS))('%s', (_, [text, message]) => {
-    const startedMs = performance.now();
-    const parsed = (): unknown => parseFile(text, 'in.yaml');
-    expect(parsed).toThrow(InputError);
-    expect(parsed).toThrow(message);
-    expect(parsed).toThrow(/^in\.yaml/);
-    expect(performance.now() - startedMs).toBeLessThan(LONGEST_MS);
+describe('karpenter convert', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'hostile-convert-'));
   });
-});
+  afterAll(() => rmSync(folder, { recursive: true }));
 
-describe('objects that are not what they say', () => {
-  it.each(
-    KINDS,
-  )('%s %s with values of any type are converted, left alone, or an error that names them', (apiVersion, kind) => {
-    for (const field of FIELDS)
-      for (const odd of ODD) {
-        const base = { metadata: 'metadata: {name: a}\n' };
-        const text = `apiVersion: ${apiVersion}\nkind: ${kind}\n${field.startsWith('metadata') ? '' : base.metadata}${field.replace('ODD', odd)}\n`;
-        const { errors } = convertFiles([parseFile(text, 'in.yaml')], {});
-        for (const { message } of errors) expect(message).toMatch(/^in\.yaml, document 1/);
-      }
+  it.each(CASES)('%s survives every field of %s being something else', async (verb, file, beside) => {
+    const path = join(folder, 'input.json');
+    const others = beside.flatMap((name) => ['-f', join(FIXTURES, name)]);
+    let count = 0;
+    for (const value of spoilt(parse(readFileSync(join(FIXTURES, file), 'utf8')), endlessly())) {
+      writeFileSync(path, JSON.stringify(value) ?? 'null');
+      const { errors, code } = await runConvert(verb, '-f', path, ...others);
+      expect([0, 1]).toContain(code);
+      expect(errors).not.toMatch(/^\s+at |TypeError|\[object Object\]|undefined/m);
+      if (code === 1) expect(errors).toMatch(/^karpenter convert: ([^:]*input\.json|converted)/m);
+      count++;
+    }
+    expect(count).toBeGreaterThan(20);
   });
 
-  it('are converted in bounded time when there are many', () => {
-    const one =
-      '- {apiVersion: karpenter.sh/v1beta1, kind: NodePool, metadata: {name: N}, spec: {template: {spec: {nodeClassRef: {name: c}, requirements: []}}}}\n';
-    const items = Array.from({ length: 500 }, (_, at) => one.replace('name: N', `name: n${at}`)).join('');
-    const startedMs = performance.now();
-    expect(convertFiles([parseFile(`apiVersion: v1\nkind: List\nitems:\n${items}`, 'in.yaml')], {}).errors).toEqual([]);
-    expect(performance.now() - startedMs).toBeLessThan(LONGEST_MS);
+  it('values survives every value being something else', async () => {
+    const values = {
+      settings: {
+        aws: { clusterName: 'a', tags: { a: 'b' } },
+        featureGates: { driftEnabled: true },
+        clusterEndpoint: 'b',
+      },
+      controller: {
+        image: { repository: 'public.ecr.aws/karpenter/controller' },
+        nodeSelector: { a: 'b' },
+        metrics: { port: 8000 },
+      },
+      logConfig: { logLevel: { controller: 'warn', webhook: 'error' }, outputPaths: ['stdout'] },
+      webhook: { enabled: true },
+      karpenter: { settings: { aws: { clusterName: 'c' } } },
+    };
+    const path = join(folder, 'values.yaml');
+    for (const value of spoilt(values, endlessly())) {
+      writeFileSync(path, stringify(value));
+      const { errors, code } = await runConvert('values', '-f', path);
+      expect([0, 1]).toContain(code);
+      expect(errors).not.toMatch(/^\s+at |TypeError|\[object Object\]|undefined/m);
+    }
+  });
+
+  it.each([
+    ['deeply nested', `${'['.repeat(20_000)}${']'.repeat(20_000)}`],
+    [
+      'full of aliases',
+      `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 12 }, (_, i) => `${'bcdefghijklm'[i]}: &${'bcdefghijklm'[i]} [${Array(9).fill(`*${'abcdefghijkl'[i]}`)}]`).join('\n')}`,
+    ],
+    ['binary', '\u0000\u0001'],
+  ])('refuses input that is %s', async (_, text) => {
+    const path = join(folder, 'wrong.yaml');
+    writeFileSync(path, text);
+    for (const verb of [
+      'values',
+      'iam',
+      'eksctl',
+      'managed-node-groups',
+      'auto-scaling-groups',
+      'cluster-autoscaler',
+    ]) {
+      const { errors, code } = await runConvert(verb, '-f', path);
+      if (verb !== 'values' || code !== 0) expect(errors).toContain(path);
+      expect(errors).not.toMatch(/^\s+at /m);
+    }
   });
 });

@@ -29,6 +29,15 @@ export const KNOWN_VALUES = `
     "endpointConfig": true,
     "sampleLimit": true
   },
+  "dashboards": {
+    "enabled": true,
+    "labels": true,
+    "annotations": true
+  },
+  "prometheusRule": {
+    "enabled": true,
+    "additionalLabels": true
+  },
   "networkPolicy": {
     "enabled": true,
     "metricsFrom": true
@@ -129,6 +138,11 @@ export const KNOWN_VALUES = `
     "consolidation": [
       "thorough",
       "compatible",
+      ""
+    ],
+    "metrics": [
+      "budget",
+      "karpenter",
       ""
     ],
     "featureGates": {

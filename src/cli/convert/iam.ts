@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
+import { type Example, withExamples } from '../describe/tree.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';
 import { readFiles } from './documents.ts';
@@ -82,11 +83,18 @@ function run(flags: Flags): void {
   printNotes(notes);
 }
 
-const EXAMPLES = `
-Examples:
-  aws iam get-policy-version --policy-arn "$ARN" --version-id v3 | karpenter convert iam -f - -o policies/
-  karpenter convert iam -f policy.json --node-role KarpenterNodeRole-mine --diff
-  karpenter convert iam -f cloudformation.yaml --cluster-name mine > policies.json`;
+const EXAMPLES: readonly Example[] = [
+  {
+    what: 'Write a file per policy',
+    command: 'aws iam get-policy-version --policy-arn "$ARN" --version-id v3 | karpenter convert iam -f - -o policies/',
+  },
+  { what: 'Show what differs, and why', command: 'karpenter convert iam -f policy.json --diff' },
+  {
+    what: 'Name what the policy does not name',
+    command:
+      'karpenter convert iam -f policy.json --cluster-name mine --node-role KarpenterNodeRole-mine > policies.json',
+  },
+];
 
 export function iamCommand(): Command {
   const command = new Command('iam').description(
@@ -103,7 +111,7 @@ export function iamCommand(): Command {
     .option('--account-id <id>', 'account of the cluster')
     .option('--partition <partition>', 'partition of the region, such as aws-cn')
     .option('--node-role <name>', 'name or ARN of the role of the nodes')
-    .option('--interruption-queue <name>', 'name or ARN of the queue of interruption messages')
-    .addHelpText('after', EXAMPLES);
+    .option('--interruption-queue <name>', 'name or ARN of the queue of interruption messages');
+  withExamples(command, EXAMPLES);
   return onFiles<Flags>(command, run);
 }

@@ -1,6 +1,7 @@
 /** `karpenter convert values`: values of Karpenter's chart, of any release, as this chart takes them. */
 import { Command } from 'commander';
 import { isMap, type YAMLMap } from 'yaml';
+import { type Example, withExamples } from '../describe/tree.ts';
 import { InputError } from '../objects/errors.ts';
 import { readFiles, type SourceDocument } from './documents.ts';
 import { convertValues } from './helm-values.ts';
@@ -42,16 +43,19 @@ function run(flags: Flags): void {
   printErrors(wrong);
 }
 
-const EXAMPLES = `
-Examples:
-  karpenter convert values -f values.yaml --diff
-  karpenter convert values -f values.yaml --in-place
-  helm get values karpenter -n karpenter -o yaml | karpenter convert values -f - -o values.yaml`;
+const EXAMPLES: readonly Example[] = [
+  { what: 'Show what would change', command: 'karpenter convert values -f values.yaml --diff' },
+  { what: 'Change the file', command: 'karpenter convert values -f values.yaml --in-place' },
+  {
+    what: 'Convert the values of the installed release',
+    command: 'helm get values karpenter -n karpenter -o yaml | karpenter convert values -f - -o values.yaml',
+  },
+];
 
 export function valuesCommand(): Command {
   const command = new Command('values').description(
     "Convert Helm values of Karpenter's chart, of any release, to those of today",
   );
-  withOutput(withInput(command, 'values')).addHelpText('after', EXAMPLES);
+  withExamples(withOutput(withInput(command, 'values')), EXAMPLES);
   return onFiles<Flags>(command, run);
 }

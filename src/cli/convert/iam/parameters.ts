@@ -1,5 +1,5 @@
 /** What a policy of the controller says of its cluster: name, place, node role and queue. */
-import { conditionsOf, resourcesOf, type Statement, valuesOf } from './statements.ts';
+import { actionsOf, conditionsOf, resourcesOf, type Statement, valuesOf } from './statements.ts';
 
 export interface Parameters {
   readonly clusterName: string;
@@ -96,8 +96,8 @@ function chosen({ name, given, found, placeholder, flag }: Choice, assume: Assum
 /** Every role or queue that the policy allows by its name. */
 function arnsFor(statements: readonly Statement[], action: string): readonly string[] {
   const allowing = statements.filter(
-    ({ Effect, Action = [] }) =>
-      Effect === 'Allow' && [Action].flat().some((each) => String(each).toLowerCase() === action.toLowerCase()),
+    (statement) =>
+      statement.Effect === 'Allow' && actionsOf(statement).some((each) => each.toLowerCase() === action.toLowerCase()),
   );
   // a name with a wildcard is kept: it may stand for roles of several stacks
   const named = allowing.flatMap(resourcesOf).filter((text) => text !== '*' && !/:(role\/)?\*$/.test(text));
@@ -167,7 +167,7 @@ function rolesOf(statements: readonly Statement[], place: Where, { given, assume
   if (found.some((arn) => arn.endsWith('$KARPENTER_NODE_ROLE')))
     assume('nodeRoles', '$KARPENTER_NODE_ROLE stands for a name that is not known', '--node-role');
   if (found.length > 0) return found;
-  const any = statements.some(({ Action = [] }) => [Action].flat().includes('iam:PassRole'));
+  const any = statements.some((statement) => actionsOf(statement).includes('iam:PassRole'));
   const what = any ? 'allows to pass any role' : 'names no role of nodes';
   assume(
     'nodeRoles',

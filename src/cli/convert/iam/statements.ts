@@ -28,8 +28,9 @@ export interface SourceStatement {
   readonly where: string;
 }
 
-export const listOf = (value: OneOrMore | undefined): readonly string[] =>
-  value === undefined ? [] : typeof value === 'string' ? [value] : value;
+/** IAM takes numbers and truth values in conditions as the texts that they are. */
+export const listOf = (value: OneOrMore | undefined | null): readonly string[] =>
+  value === undefined || value === null ? [] : [value].flat().map(String);
 
 export const actionsOf = ({ Action }: Statement): readonly string[] => listOf(Action);
 export const resourcesOf = ({ Resource }: Statement): readonly string[] => listOf(Resource);
@@ -65,16 +66,21 @@ function checkStatement(field: Field): void {
   const condition = field.at('Condition').object();
   for (const operator of Object.keys((condition.value as object | undefined) ?? {})) {
     const keys = condition.at(operator).required().object();
-    for (const key of Object.keys(keys.value as object)) checkTexts(keys.at(key));
+    for (const key of Object.keys(keys.value as object)) checkValues(keys.at(key));
   }
 }
 
-/** IAM takes numbers and truth values in conditions as the texts that they are. */
+/** A text, or a list of them. */
 function checkTexts(field: Field): void {
   for (const item of Array.isArray(field.value) ? field.items() : [field]) {
-    if (typeof item.value === 'number' || typeof item.value === 'boolean') continue;
+    if (item !== field) item.required();
     item.text();
   }
+}
+
+function checkValues(field: Field): void {
+  for (const item of Array.isArray(field.value) ? field.items() : [field])
+    if (typeof item.value !== 'number' && typeof item.value !== 'boolean') item.required().text();
 }
 
 /** Whether a pattern of an action, a resource or a condition's value, with `*` and `?`, covers a text or another pattern. */
