@@ -30,6 +30,10 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
     'check an AWS account and a cluster for what the operator needs',
     async () => (await import('./cli/doctor.ts')).doctorCommand(VERSION),
   ],
+  migrate: [
+    'say where a cluster is on its way from older versions or other autoscalers, and what the way is',
+    async () => (await import('./cli/migrate.ts')).migrateCommand(VERSION),
+  ],
   snapshot: [
     'write the objects of a live cluster as one file for the verbs that take -f, without secrets',
     async () => (await import('./cli/snapshot.ts')).snapshotCommand(VERSION),

@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import type { NotRead, SnapshotInfo } from './objects/snapshot-info.ts';
 import { progressOn } from './render/progress.ts';
-import { counted } from './render/table.ts';
+import { counted, pluralOf } from './render/table.ts';
 import { writeNotes } from './scenario.ts';
 import { READ_KINDS } from './snapshot/kinds.ts';
 import { type Taken, takeSnapshot } from './snapshot/take.ts';
@@ -49,7 +49,8 @@ Examples:
   karpenter snapshot -o json > now.json       read several times faster: for clusters of thousands of pods
   karpenter snapshot --context staging -n web -n jobs > part.yaml`;
 
-const gapNote = ({ kind, why, effect }: NotRead): string => `${kind}s are not in the snapshot (${why}): ${effect}`;
+const gapNote = ({ kind, why, effect }: NotRead): string =>
+  `${pluralOf(kind)} are not in the snapshot (${why}): ${effect}`;
 
 export function snapshotNotes({
   info,

@@ -1,5 +1,6 @@
 /** The object by which a snapshot tells of itself: when it was taken, and what is not in it although the cluster may have it. */
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { pluralOf } from '../render/table.ts';
 import type { Manifest } from './read.ts';
 
 export const SNAPSHOT_INFO = { apiVersion: 'karpenter-ts/v1', kind: 'SnapshotInfo' } as const;
@@ -38,7 +39,9 @@ export const snapshotInfos = (manifests: readonly Manifest[]): readonly Snapshot
 /** What answers over a snapshot cannot know, for the user. */
 export const notInSnapshot = (manifests: readonly Manifest[]): readonly string[] =>
   snapshotInfos(manifests).flatMap(({ notRead = [], namespaces }) => [
-    ...notRead.map(({ kind, why, effect }) => `${kind}s, which the snapshot could not read (${why}): ${effect}`),
+    ...notRead.map(
+      ({ kind, why, effect }) => `${pluralOf(kind)}, which the snapshot could not read (${why}): ${effect}`,
+    ),
     ...(namespaces === undefined
       ? []
       : [

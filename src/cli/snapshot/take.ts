@@ -5,6 +5,7 @@ import type { HttpKubeClient } from '../../kube/http.ts';
 import { withoutManagedFields } from '../../kube/trimmed-object.ts';
 import { SNAPSHOT_INFO, type SnapshotInfo } from '../objects/snapshot-info.ts';
 import type { Progress } from '../render/progress.ts';
+import { pluralOf } from '../render/table.ts';
 import { type Gaps, readCluster } from './read.ts';
 import { Redactor } from './redact.ts';
 import { type ListFormat, ListWriter } from './write.ts';
@@ -42,7 +43,7 @@ export async function takeSnapshot(
   const counts = new Map<string, number>();
   for await (const { kind, objects } of readCluster(client, { namespaces }, gaps)) {
     counts.set(kind, (counts.get(kind) ?? 0) + objects.length);
-    progress.at(`reading ${kind}s: ${counts.get(kind)}`);
+    progress.at(`reading ${pluralOf(kind)}: ${counts.get(kind)}`);
     await writer.add(objects.map((object) => (redact ? redactor.redacted(object) : light(object))));
   }
   const refused = new Map(gaps.notRead.map(({ kind, why }) => [kind, why]));
