@@ -68,7 +68,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
-    poolTrigger(batcher),
+    poolTrigger(deps, batcher),
     new Provisioner(deps, { batcher, solver, held, purchases }),
     purchases.judge,
     new NodeClaimLifecycle(deps),

@@ -7,7 +7,7 @@ import { takeSnapshot } from '../../state/snapshot.ts';
 import type { Deps } from '../deps.ts';
 import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
 import type { Purchases } from '../provisioning/purchases.ts';
-import { pendingPods, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
+import { podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
 
 /** Longest time for one simulation. What is not placed by then counts as not placeable. */
 const DEADLINE_MS = 60_000;
@@ -32,7 +32,7 @@ export function sessions(
   async function inputNow(): Promise<SimulationInput> {
     const nodes = cluster.nodes();
     const overdue = cluster.unlaunched.overdue();
-    const pending = taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
+    const pending = taking(withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster)));
     const pods = [...pending, ...withoutPodsOfOverdueClaims(cluster, cluster.virtualPods.list())];
     // Simulations come by the hundred; what is wrong with pools is reported where decisions are made.
     const pools = await withInstanceTypes(deps, activePools(deps, silent), silent);

@@ -15,6 +15,10 @@ export class Batcher {
   readonly #clock: Clock;
   readonly #window: BatchWindow;
   readonly #seen = new Set<string>();
+  /** When the last trigger came that others may follow; monotonic. */
+  #noiseMs = Number.NEGATIVE_INFINITY;
+  /** The same of triggers that {@link settled} makes up for. */
+  #unsettledMs = Number.NEGATIVE_INFINITY;
   #armed = false;
   #wake: (() => void) | undefined;
 
@@ -25,22 +29,44 @@ export class Batcher {
 
   /** Opens a window, or keeps the open one open. The same id counts once per window. */
   trigger(id: string): void {
-    if (this.#seen.has(id)) return;
-    this.#seen.add(id);
-    this.#armed = true;
-    this.#wake?.();
+    if (this.#isNew(id)) this.#noiseMs = this.#arm();
+  }
+
+  /** The same for what others of its kind may follow in a moment, until {@link settled} says that none will. */
+  triggerUnsettled(id: string): void {
+    if (this.#isNew(id)) this.#unsettledMs = this.#arm();
+  }
+
+  /** Opens a window that waits for nobody but those who still arrive: what a run depends on is known now. */
+  settled(): void {
+    this.#unsettledMs = Number.NEGATIVE_INFINITY;
+    this.#arm();
   }
 
   /** Answers true once a window has closed, false when nothing arrived for a while or the process stops. */
   async wait(signal: AbortSignal): Promise<boolean> {
     const opened = await this.#signalled(LOOKOUT_MS, signal);
     const closesMs = monotonicMs(this.#clock) + this.#window.maxMs;
-    let extended = opened;
-    while (extended && monotonicMs(this.#clock) < closesMs) {
-      extended = await this.#signalled(Math.min(this.#window.idleMs, closesMs - monotonicMs(this.#clock)), signal);
+    while (opened && !signal.aborted) {
+      const quietMs = Math.max(this.#noiseMs, this.#unsettledMs) + this.#window.idleMs;
+      const restMs = Math.min(quietMs, closesMs) - monotonicMs(this.#clock);
+      if (restMs <= 0) break;
+      await this.#signalled(restMs, signal);
     }
     this.#seen.clear();
     return opened && !signal.aborted;
+  }
+
+  #isNew(id: string): boolean {
+    const isNew = !this.#seen.has(id);
+    this.#seen.add(id);
+    return isNew;
+  }
+
+  #arm(): number {
+    this.#armed = true;
+    this.#wake?.();
+    return monotonicMs(this.#clock);
   }
 
   /** Waits for a trigger; one that came before the call counts. */

@@ -27,7 +27,7 @@ import { preferenceWarnings } from './preferences.ts';
 import type { Purchases } from './purchases.ts';
 import { publishRefusal, recordResults, type Solved } from './results.ts';
 import { UnboundPods } from './unbound-pods.ts';
-import { pendingPods, withoutPodsOfOverdueClaims } from './workload.ts';
+import { podsToPlace, withoutPodsOfOverdueClaims } from './workload.ts';
 
 /** Longest time that one solve may take; what it has then is used, the rest goes first in the next run. */
 const DEADLINE_MS = 60_000;
@@ -129,7 +129,7 @@ export class Provisioner implements Singleton {
     const nodes = cluster.nodes();
     const overdue = cluster.unlaunched.overdue();
     const nowMs = clock.now();
-    const pending = this.#purchases.taking(withoutPodsOfOverdueClaims(cluster, pendingPods(cluster)));
+    const pending = this.#purchases.taking(withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster)));
     const budgets = cluster.stores.podDisruptionBudgets.list();
     const deleting = withoutPodsOfOverdueClaims(cluster, podsOfLeavingNodes(nodes, budgets, nowMs));
     const all = [...pending, ...deleting, ...withoutPodsOfOverdueClaims(cluster, virtual)];

@@ -9,22 +9,41 @@ import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import type { Batcher } from './batcher.ts';
+import { someAwaitReadiness } from './pools.ts';
+import { isUntried, replicatorOf, UnschedulableReplicators } from './untried-replicas.ts';
 
 /** A pod that a run did not help, because state was not synced or a launch failed, asks again this often. */
 const AGAIN_MS = 10_000;
 
+/**
+ * A pod that waits for a node opens a window, or keeps the open one open. Replicas count when they arrive and not again
+ * when kube-scheduler has tried them: a window shall not stay open for as long as that takes for hundreds of them.
+ */
 export function podTrigger({ clock, cluster }: Deps, batcher: Batcher): Reconciler<Pod> {
+  const unschedulable = new UnschedulableReplicators(cluster.stores.pods);
+  const isLikeUnschedulable = (pod: Pod): boolean => {
+    const replicator = replicatorOf(pod);
+    return replicator !== undefined && unschedulable.has(replicator) && isUntried(pod);
+  };
+  /** How long a place that was found a moment ago is trusted, from now on; kube-scheduler may try the pod only then. */
+  const trustedMs = (pod: Pod): number => {
+    const { schedulableMs, decidedMs = 0 } = cluster.podTimings.get(podKey(pod));
+    return schedulableMs === undefined ? 0 : decidedMs + AGAIN_MS - clock.now();
+  };
   return {
     name: 'provisioner.trigger.pod',
     watches: POD,
     concurrency: 1000,
     rateLimit: { qps: 1000, burst: 10_000 },
-    filter: (pod, event) => event !== 'deleted' && isProvisionable(pod),
+    filter: (pod, event) => event !== 'deleted' && (isProvisionable(pod) || isLikeUnschedulable(pod)),
 
     async reconcile(pod) {
-      if (!isProvisionable(pod)) return settled;
+      const isTried = isProvisionable(pod);
+      if (!isTried && !isLikeUnschedulable(pod)) return settled;
       cluster.podTimings.acknowledge(podKey(pod), clock.now());
-      batcher.trigger(pod.metadata.uid ?? podKey(pod));
+      const restMs = trustedMs(pod);
+      if (restMs > 0) return after(restMs);
+      batcher.trigger((isTried ? replicatorOf(pod) : undefined) ?? pod.metadata.uid ?? podKey(pod));
       return after(AGAIN_MS);
     },
   };
@@ -53,14 +72,19 @@ const mayTakeMore = (pool: NodePool, before: NodePool | undefined): boolean =>
   isTrue(pool, READY) &&
   (before === undefined || !isTrue(before, READY) || before.metadata.generation !== pool.metadata.generation);
 
-export function poolTrigger(batcher: Batcher): Reconciler<NodePool> {
+/**
+ * Runs at once when no other NodePool is about to become ready: pods that came before have waited long enough. Otherwise
+ * a run might buy from the first that is ready what another is preferred for.
+ */
+export function poolTrigger(deps: Deps, batcher: Batcher): Reconciler<NodePool> {
   return {
     name: 'provisioner.trigger.nodepool',
     watches: NODE_POOL,
     filter: (pool, event, before) => event !== 'deleted' && mayTakeMore(pool, before),
 
     async reconcile(pool) {
-      batcher.trigger(pool.metadata.uid ?? pool.metadata.name);
+      if (someAwaitReadiness(deps)) batcher.triggerUnsettled(pool.metadata.uid ?? pool.metadata.name);
+      else batcher.settled();
       return settled;
     },
   };

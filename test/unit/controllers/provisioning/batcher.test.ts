@@ -87,6 +87,53 @@ describe('Batcher', () => {
     ]);
   });
 
+  it('counts the silence from the last arrival, that before the wait included', async () => {
+    const { clock, batcher, answers, wait } = batching();
+    batcher.trigger('a');
+    await clock.advance(700);
+    const waiting = wait();
+    await clock.advance(300);
+    await waiting;
+    expect(answers).toEqual([{ atMs: 1000, triggered: true }]);
+  });
+
+  it('runs at once when what it depends on is settled, and everybody has arrived long ago', async () => {
+    const { clock, batcher, answers, wait } = batching();
+    batcher.trigger('a');
+    const waiting = wait();
+    await clock.advance(1000);
+    await waiting;
+    const again = wait();
+    await clock.advance(200);
+    batcher.triggerUnsettled('pool-a');
+    await clock.advance(50);
+    batcher.settled();
+    await clock.advance(1);
+    await again;
+    expect(answers.at(-1)).toEqual({ atMs: 1250, triggered: true });
+  });
+
+  it('waits for those who still arrive when all else is settled', async () => {
+    const { clock, batcher, answers, wait } = batching();
+    const waiting = wait();
+    batcher.trigger('a');
+    await clock.advance(600);
+    batcher.settled();
+    await clock.advance(2000);
+    await waiting;
+    expect(answers).toEqual([{ atMs: 1000, triggered: true }]);
+  });
+
+  it('waits a second for what is not settled', async () => {
+    const { clock, batcher, answers, wait } = batching();
+    const waiting = wait();
+    await clock.advance(500);
+    batcher.triggerUnsettled('pool-a');
+    await clock.advance(2000);
+    await waiting;
+    expect(answers).toEqual([{ atMs: 1500, triggered: true }]);
+  });
+
   it('answers no at once when the process stops', async () => {
     const { clock, batcher, stop, answers, wait } = batching();
     batcher.trigger('a');

@@ -1,0 +1,94 @@
+/** The operator as its image runs it, measured from outside. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Cluster, ROOT } from '../../cluster/harness/cluster.ts';
+import { freePorts, type Process, startProcess } from '../../cluster/harness/processes.ts';
+import { imageEnv, imageOptionsFor } from '../../support/image.ts';
+
+/** As the chart's example has it. */
+const LIMIT_BYTES = 2 ** 30;
+/** Linux counts the CPU time of processes in hundredths of a second. */
+const TICKS_A_SECOND = 100;
+/** Between two looks at the memory. */
+const SAMPLE_MS = 100;
+
+export interface MeasuredOperator {
+  readonly healthUrl: string;
+  /** User and system, of all threads since the start. */
+  cpuSeconds(): number;
+  /** The highest resident size since the last call, MiB. */
+  highestMib(): number;
+  stop(): Promise<void>;
+}
+
+/** The program of the image, from the sources as they are. */
+export function bundle(folder: string): string {
+  execFileSync(process.execPath, ['build.ts', folder], { cwd: ROOT });
+  return join(folder, 'operator/main.js');
+}
+
+export async function startMeasured(cluster: Cluster, program: string): Promise<MeasuredOperator> {
+  const [port = 0] = await freePorts(1);
+  const operator = await startProcess({
+    name: `operator-${port}`,
+    path: process.execPath,
+    argv: [...imageOptionsFor(LIMIT_BYTES), program],
+    folder: cluster.plane.folder,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      ...imageEnv(),
+      ...(await cluster.operatorEnv()),
+      MEMORY_LIMIT: String(LIMIT_BYTES),
+      DISABLE_LEADER_ELECTION: 'true',
+      HEALTH_PROBE_PORT: String(port),
+    },
+  });
+  let highest = 0;
+  const look = (): void => {
+    highest = Math.max(highest, rssMib(operator));
+  };
+  const sampling = setInterval(look, SAMPLE_MS);
+  return {
+    healthUrl: `http://127.0.0.1:${port}`,
+    cpuSeconds: () => cpuSecondsOf(operator),
+    highestMib() {
+      look();
+      const most = highest;
+      highest = 0;
+      return Math.round(most);
+    },
+    async stop() {
+      clearInterval(sampling);
+      await operator.stop();
+    },
+  };
+}
+
+const proc = ({ pid, exit, name, log }: Process, file: string): string => {
+  if (exit !== undefined) throw new Error(`${name}: ${exit}\n${log().split('\n').slice(-20).join('\n')}`);
+  return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+};
+
+const rssMib = (operator: Process): number => {
+  if (operator.exit !== undefined) return 0;
+  return Number(/VmRSS:\s*(\d+) kB/.exec(proc(operator, 'status'))?.[1] ?? 0) / 1_024;
+};
+
+function cpuSecondsOf(operator: Process): number {
+  const fields = proc(operator, 'stat').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
+}
+
+/** Seconds until the operator says that it is ready. @throws Error after a minute */
+export async function secondsUntilReady({ healthUrl }: MeasuredOperator): Promise<number> {
+  const startedMs = performance.now();
+  while (performance.now() - startedMs < 60_000) {
+    const answer = await fetch(`${healthUrl}/readyz`).catch(() => undefined);
+    if (answer?.ok) return (performance.now() - startedMs) / 1_000;
+    await pause(20);
+  }
+  throw new Error('the operator does not become ready');
+}

@@ -1,0 +1,168 @@
+/**
+ * `npm run bench:cluster [-- SCENARIO…]`: load on a real control plane with the local AWS, whose machines join at once.
+ * One JSON line for each scenario: seconds until all pods are bound, nodes, USD per hour, CPU seconds and resident
+ * memory of the operator. The scenarios share one operator: it starts with pods waiting (`start`), and between two
+ * scenarios everything is given back (`…-zero`). Names are beginnings: `plain-20`, `plain`, `mixed`, `interruption`.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DEPLOYMENT, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
+import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { realClock } from '../../../src/kube/clock.ts';
+import { type Cache, startCaches } from '../../../src/local/cache.ts';
+import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
+import { pool } from '../../operator/pools.ts';
+import { bundle, type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
+import { mixed, plain, type Workload } from './workloads.ts';
+
+/** Machines that are nodes as soon as they run: what is left is the operator's and the control plane's time. */
+const AT_ONCE = {
+  instances: { startDelayMs: 0, stopDelayMs: 100 },
+  kubelets: { bootMs: 0, readyMs: 0, podStartMs: [0, 10], podStopMs: 10 },
+} as const;
+const SIZES = [4, 8, 16, 32, 48, 64, 96, 128, 192];
+const LIMIT_MS = 300_000;
+
+const wanted = process.argv.slice(2);
+const isWanted = (name: string): boolean => wanted.length === 0 || wanted.some((one) => name.startsWith(one));
+const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+
+class Bench {
+  readonly #cluster: Cluster;
+  readonly #pods: Cache<Pod>;
+  readonly #claims: Cache<NodeClaim>;
+  readonly #program: string;
+  #operator: MeasuredOperator | undefined;
+
+  constructor(cluster: Cluster, program: string, signal: AbortSignal) {
+    this.#cluster = cluster;
+    this.#program = program;
+    const caches = startCaches({ client: cluster.kube, clock: realClock(), signal, log: () => {} });
+    this.#pods = caches.of<Pod>(POD);
+    this.#claims = caches.of<NodeClaim>(NODE_CLAIM);
+  }
+
+  /** With pods waiting from the start: until the operator is ready, and until the first NodeClaim. */
+  async start(workload: Workload): Promise<void> {
+    await this.#pods.synced;
+    await this.#create(workload);
+    await this.#until('unschedulable pods', () => this.#waiting().filter(isUnschedulable).length === workload.pods);
+    const startedMs = performance.now();
+    this.#operator = await startMeasured(this.#cluster, this.#program);
+    const ready = secondsUntilReady(this.#operator);
+    const first = this.#until('a NodeClaim', () => this.#claims.list().length > 0).then(() => since(startedMs));
+    const [readyS, firstClaimS] = await Promise.all([ready, first]);
+    await this.#bound(workload);
+    print({ workload: 'start', readyS: rounded(readyS), firstClaimS, boundS: since(startedMs), ...this.#measures(0) });
+    await this.#zero(workload);
+  }
+
+  async load(workload: Workload): Promise<void> {
+    const cpuS = this.#running.cpuSeconds();
+    this.#running.highestMib();
+    const startedMs = performance.now();
+    await this.#create(workload);
+    await this.#bound(workload);
+    print({ workload: workload.name, pods: workload.pods, boundS: since(startedMs), ...this.#measures(cpuS) });
+    await this.#zero(workload);
+  }
+
+  /** One of the spot nodes is taken back: until as many pods are bound to other nodes. */
+  async interruption(workload: Workload): Promise<void> {
+    await this.#create(workload);
+    await this.#bound(workload);
+    const { instances, faults } = this.#cluster.world.aws;
+    const victim = instances.list().find(({ capacityType, state }) => capacityType === 'spot' && state === 'running');
+    if (victim === undefined) throw new Error('there is no spot instance');
+    const cpuS = this.#running.cpuSeconds();
+    const claim = this.#claims.list().find(({ status }) => status?.providerID?.endsWith(victim.id));
+    const left = claim?.status?.nodeName ?? '';
+    const startedMs = performance.now();
+    faults.interrupt(victim.id);
+    await this.#until('pods bound again', () => {
+      const bound = this.#waiting().filter(isBound);
+      return bound.length >= workload.pods && bound.every(({ spec }) => spec.nodeName !== left);
+    });
+    print({ workload: 'interruption', boundS: since(startedMs), ...this.#measures(cpuS) });
+    await this.#zero(workload);
+  }
+
+  async stop(): Promise<void> {
+    await this.#operator?.stop();
+  }
+
+  /** The chart's own pods aside. */
+  #waiting(): readonly Pod[] {
+    return this.#pods.list().filter(({ metadata }) => metadata.namespace === 'default');
+  }
+
+  get #running(): MeasuredOperator {
+    if (this.#operator === undefined) throw new Error('Cannot happen: the first scenario starts the operator');
+    return this.#operator;
+  }
+
+  #measures(cpuS: number): object {
+    const { aws } = this.#cluster.world;
+    const nodes = aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running');
+    return {
+      nodes: nodes.length,
+      usdPerHour: rounded(aws.spending.usdPerHour()),
+      cpuS: rounded(this.#running.cpuSeconds() - cpuS),
+      rssMib: this.#running.highestMib(),
+    };
+  }
+
+  async #create({ objects }: Workload): Promise<void> {
+    for (const object of objects) await this.#cluster.kube.create(DEPLOYMENT, object);
+  }
+
+  #bound = ({ pods }: Workload): Promise<void> =>
+    this.#until('all pods bound', () => this.#waiting().filter(isBound).length >= pods);
+
+  /** Everything is given back. */
+  async #zero({ name, objects }: Workload): Promise<void> {
+    const cpuS = this.#running.cpuSeconds();
+    const startedMs = performance.now();
+    for (const { metadata } of objects) await this.#cluster.kube.delete(DEPLOYMENT, metadata);
+    await this.#until('all nodes given back', () => this.#waiting().length === 0 && this.#claims.list().length === 0);
+    print({ workload: `${name}-zero`, goneS: since(startedMs), ...this.#measures(cpuS) });
+  }
+
+  async #until(what: string, probe: () => boolean): Promise<void> {
+    for (const startedMs = performance.now(); !probe(); ) {
+      if (performance.now() - startedMs > LIMIT_MS)
+        throw new Error(`${what}: not within ${LIMIT_MS / 1_000} s\n${this.#cluster.plane.tails()}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+const isBound = ({ spec }: Pod): boolean => Boolean(spec.nodeName);
+const isUnschedulable = ({ status }: Pod): boolean =>
+  (status?.conditions ?? []).some(({ reason }) => reason === 'Unschedulable');
+const rounded = (value: number): number => Number(value.toFixed(2));
+const since = (startedMs: number): number => rounded((performance.now() - startedMs) / 1_000);
+
+const folder = await mkdtemp(join(tmpdir(), 'karpenter-bench-'));
+const closing = new AbortController();
+const cluster = await startCluster({ world: AT_ONCE });
+const bench = new Bench(cluster, bundle(join(folder, 'dist')), closing.signal);
+try {
+  await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
+  await applyText(cluster, JSON.stringify(pool({ cpus: SIZES, capacityTypes: ['on-demand'] })));
+  await bench.start({ ...plain(20), name: 'start' });
+  for (const workload of [plain(20), plain(500), mixed('us-west-2a'), plain(2_000)])
+    if (isWanted(workload.name)) await bench.load(workload);
+  if (isWanted('interruption')) {
+    await applyText(cluster, JSON.stringify(pool({ cpus: SIZES, capacityTypes: ['spot'] })));
+    await bench.interruption({ ...plain(20), name: 'interruption' });
+  }
+} finally {
+  await bench.stop();
+  closing.abort();
+  await cluster.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+process.exit(); // watches of the benchmark's own cache may still be open
