@@ -1,12 +1,20 @@
 /** `karpenter migrate`: where a cluster is on its way here, and what the way is. Neither changes anything. */
 import { Command, Option } from 'commander';
+import { messageOf } from '../api/error-message.ts';
+import type { Node } from '../api/kubernetes.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type AccountFlags, accountItems, accountOfFile } from './migrate/account.ts';
-import { factsOfCluster, factsOfManifests } from './migrate/facts.ts';
+import { type Facts, factsOfCluster, factsOfManifests } from './migrate/facts.ts';
+import { instanceIdOf, originOf } from './migrate/origins.ts';
+import { planMarkdown } from './migrate/plan/markdown.ts';
+import { planOf } from './migrate/plan/plan.ts';
+import { type Plan, SOURCES, type Source } from './migrate/plan/step.ts';
 import { isDone, type Status, statusOf, statusText } from './migrate/status.ts';
 import { readManifests } from './objects/read.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { progressOn } from './render/progress.ts';
+import { terminalWidth } from './render/wrap.ts';
+import { writeNotes } from './scenario.ts';
 
 /** Something is left to do, or is not known: not a failure, and not the end. */
 const LEFT = 2;
@@ -73,8 +81,69 @@ const statusCommand = (version: string): Command =>
       if (!isDone(found)) process.exitCode = LEFT;
     });
 
+interface PlanFlags extends ClusterFlags, AccountFlags {
+  readonly filename: readonly string[];
+  readonly from?: Source;
+  readonly output: 'markdown' | 'json';
+}
+
+/** Names of Auto Scaling groups by instance. No label tells them; without AWS the plan leaves a blank. */
+async function groupNames(facts: Facts): Promise<ReadonlyMap<string, string>> {
+  const nodes = facts.of<Node>('Node').filter((node) => originOf(node).kind === 'auto-scaling-group');
+  try {
+    const { autoScalingGroups } = await import('../aws/doctor/upgrade.ts');
+    return await autoScalingGroups(nodes.flatMap((node) => instanceIdOf(node) ?? []));
+  } catch (error) {
+    writeNotes([`the Auto Scaling groups of ${nodes.length} nodes are not known: ${messageOf(error)}`]);
+    return new Map();
+  }
+}
+
+async function plan(flags: PlanFlags, version: string): Promise<Plan> {
+  const { clusterName, from, filename } = flags;
+  if (filename.length > 0)
+    return planOf(factsOfManifests(readManifests(filename)), { from, clusterName, groups: new Map() });
+  const progress = progressOn();
+  try {
+    return await reading(flags, `karpenter-migrate/${version}`, async (client) => {
+      const facts = await factsOfCluster(client, progress);
+      progress.at('asking AWS');
+      return planOf(facts, { from, clusterName, groups: await groupNames(facts) });
+    });
+  } finally {
+    progress.done();
+  }
+}
+
+const PLAN_HELP = `
+The names in it are those of the cluster: node groups, Provisioners, NodePools, nodes, namespaces. Nothing is changed.
+Without --from it says which way it has guessed, and why.
+
+Examples:
+  karpenter migrate plan
+  karpenter migrate plan --from cluster-autoscaler > plan.md
+  karpenter migrate plan -f now.yaml -o json`;
+
+const planCommand = (version: string): Command =>
+  withSource(
+    new Command('plan').description(
+      'Write the runbook of a migration for this very cluster: steps, what to look at, how to go back',
+    ),
+  )
+    .addOption(
+      new Option('--from <source>', 'where the cluster comes from; default: by what is found').choices(SOURCES),
+    )
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['markdown', 'json']).default('markdown'))
+    .addHelpText('after', PLAN_HELP)
+    .action(async (flags: PlanFlags) => {
+      const found = await plan(flags, version);
+      const format = flags.output === 'json' ? 'json' : 'table';
+      await printAs(format, found, (each) => planMarkdown(each, terminalWidth()));
+    });
+
 /** `version`: of the product. */
 export const migrateCommand = (version: string): Command =>
   new Command('migrate')
     .description('Say where a cluster is on its way to this operator, and what the way is; nothing is changed')
-    .addCommand(statusCommand(version));
+    .addCommand(statusCommand(version))
+    .addCommand(planCommand(version));
