@@ -1,4 +1,5 @@
 /** Where a cluster is on its way to Karpenter v1 and this operator. */
+import { commandOrText } from '../render/shell.ts';
 import { counted } from '../render/table.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';
 import { installationItems, stageIn } from './checks/installation.ts';
@@ -77,12 +78,8 @@ const STAGES: Readonly<Record<Stage, string>> = {
 
 function itemLines({ state, subject, message, next }: Item, width: number): readonly string[] {
   const line = indented(`${MARKS[state]}  ${subject}: ${message}`, INDENT, width);
-  return next === undefined ? [line] : [line, `${INDENT}${nextText(next, INDENT, width)}`];
+  return next === undefined ? [line] : [line, `${INDENT}${commandOrText(next, INDENT, width - INDENT.length)}`];
 }
-
-/** A command is on one line, so that it can be copied. */
-export const nextText = (next: string, indent: string, width: number): string =>
-  /^(?:kubectl|karpenter|helm|aws) /.test(next) ? next : indented(next, indent, width - indent.length);
 
 /** What is left comes first in each part. */
 export function statusText(status: Status, width: number = terminalWidth()): string {
@@ -95,6 +92,6 @@ export function statusText(status: Status, width: number = terminalWidth()): str
   const totals = `${todo} to do, ${blocked} blocked by others, ${unknown} not known, ${ok} ok`;
   const stage = status.stage === null ? 'no Karpenter of a known version runs' : STAGES[status.stage];
   const where = `${stage}; ${counted(status.controllers.length, 'controller')}`;
-  const next = status.next === null ? 'Nothing is left to do.' : `next: ${nextText(status.next, '      ', width)}`;
+  const next = status.next === null ? 'Nothing is left to do.' : `next: ${commandOrText(status.next, '      ', width)}`;
   return `${[where, ...parts, `${totals}\n${next}`].join('\n\n')}\n`;
 }

@@ -109,31 +109,40 @@ function storage(facts: Facts, { metadata: { name }, spec, status }: Definition)
   ];
 }
 
-/** The chart of the CRDs takes over only what is labelled as its own. */
-function ownership(facts: Facts): readonly Item[] {
-  const present = [
+/** Karpenter's CRDs, and those of them that no release of the chart karpenter-crd owns. */
+export function ownedDefinitions(facts: Facts): { readonly all: number; readonly foreign: readonly string[] } {
+  const names = [
     ...customResourceDefinitions().map(({ metadata }) => metadata.name),
     ...ALPHA_KINDS.map(([name]) => name),
-  ]
-    .map((name) => definitionIn(facts, name))
-    .filter((found) => found !== undefined);
+  ];
+  const present = names.map((name) => definitionIn(facts, name)).filter((found) => found !== undefined);
   const foreign = present.filter(
     ({ metadata }) =>
       own(metadata.labels, 'app.kubernetes.io/managed-by') !== 'Helm' ||
       own(metadata.annotations, 'meta.helm.sh/release-name') !== RELEASE,
   );
-  if (present.length === 0) return [];
+  return { all: present.length, foreign: foreign.map(({ metadata }) => metadata.name) };
+}
+
+/** What makes CRDs those of the chart's release. */
+export const adoptionCommands = (names: readonly string[], namespace: string): readonly string[] => [
+  `kubectl label crd ${names.join(' ')} app.kubernetes.io/managed-by=Helm --overwrite`,
+  `kubectl annotate crd ${names.join(' ')} meta.helm.sh/release-name=${RELEASE} meta.helm.sh/release-namespace=${namespace} --overwrite`,
+];
+
+/** The chart of the CRDs takes over only what is labelled as its own. */
+function ownership(facts: Facts): readonly Item[] {
+  const { all, foreign } = ownedDefinitions(facts);
+  if (all === 0) return [];
   if (foreign.length === 0) return [ok(AREA, 'ownership of CRDs', `all are of the Helm release ${RELEASE}`)];
-  const names = foreign.map(({ metadata }) => metadata.name).join(' ');
   const namespace = facts.controllers[0]?.deployment.metadata.namespace ?? 'kube-system';
   return [
     todo(
       AREA,
       'ownership of CRDs',
-      `${foreign.length} of ${present.length} are not of the Helm release ${RELEASE}, which refuses to upgrade them then. ` +
+      `${foreign.length} of ${all} are not of the Helm release ${RELEASE}, which refuses to upgrade them then. ` +
         'Never delete a CRD for that: its objects, and their nodes, go with it',
-      `kubectl label crd ${names} app.kubernetes.io/managed-by=Helm --overwrite && kubectl annotate crd ${names} ` +
-        `meta.helm.sh/release-name=${RELEASE} meta.helm.sh/release-namespace=${namespace} --overwrite`,
+      adoptionCommands(foreign, namespace).join(' && '),
     ),
   ];
 }

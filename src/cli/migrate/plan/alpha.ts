@@ -1,6 +1,7 @@
 /** From Provisioners to NodePools: version 0.32 alone knows both. */
 
 import { quoted } from '../../render/shell.ts';
+import { counted } from '../../render/table.ts';
 import { LEGACY_TAINT } from '../checks/nodes.ts';
 import type { Found } from './found.ts';
 import type { Step } from './step.ts';
@@ -77,9 +78,9 @@ function replace({ oldNodes }: Found): Step {
   return {
     title: 'Replace the old nodes',
     text: [
-      `${oldNodes.length} nodes are of Provisioners${oldNodes.length > 0 ? `: ${oldNodes.join(', ')}` : ''}.`,
-      'With the feature gate Drift on this happens by itself, one after the other. Without it, or when it stops:',
-      'Machines become no NodeClaims: they end with their nodes.',
+      `Of Provisioners: ${counted(oldNodes.length, 'node')}${oldNodes.length > 0 ? `, ${oldNodes.join(', ')}` : ''}.`,
+      'Their Machines become no NodeClaims: they end with the nodes.',
+      'With the feature gate Drift this happens by itself, one after the other. Without it, or for what is left:',
     ],
     commands: oldNodes.flatMap((name) => [
       `kubectl drain ${name} --ignore-daemonsets --delete-emptydir-data && kubectl delete node ${name}`,

@@ -1,7 +1,7 @@
 /** From groups of nodes, with or without cluster-autoscaler, to NodePools. */
 
 import { quoted } from '../../render/shell.ts';
-import { inShort } from '../../render/table.ts';
+import { counted, inShort } from '../../render/table.ts';
 import type { Found, Group } from './found.ts';
 import type { Source, Step } from './step.ts';
 
@@ -62,6 +62,11 @@ const keep = (found: Found, leaving: readonly Group[]): Step => ({
       ? []
       : [
           `kubectl get deployment ${found.autoscaler.deployment.metadata.name} -n ${found.autoscaler.deployment.metadata.namespace} -o yaml > cluster-autoscaler.yaml`,
+          ...(hasPriorities(found)
+            ? [
+                `kubectl get configmap ${PRIORITIES} -n ${found.autoscaler.deployment.metadata.namespace} -o yaml > priorities.yaml`,
+              ]
+            : []),
         ]),
   ],
   check: ['each file has its group: minSize, maxSize and desiredSize are what the way back needs'],
@@ -76,27 +81,43 @@ const crds = ({ namespace }: Found): Step => ({
   back: [`helm uninstall karpenter-crd -n ${namespace}, as long as there is no NodeClaim`],
 });
 
-const account = ({ clusterName }: Found): Step => ({
+/** Of examples/aws/cloudformation.yaml. */
+const POLICIES = [
+  'NodeLifecycle',
+  'IAMIntegration',
+  'EKSIntegration',
+  'Interruption',
+  'ZonalShift',
+  'ResourceDiscovery',
+];
+
+const account = ({ clusterName, namespace }: Found): Step => ({
   title: 'Rights, role, queue and tags in AWS',
   text: [
     'A role for the controller, a role for nodes that the cluster knows, a queue for interruptions, and tags by which subnets and security groups are found.',
-    'The role of a managed node group can be shared: the cluster knows it already. Another needs an access entry of type EC2_LINUX.',
+    'The role of a managed node group can be shared by the NodeClasses: the cluster knows it already. That of the stack needs an access entry of type EC2_LINUX.',
   ],
   commands: [
-    `aws cloudformation deploy --stack-name Karpenter-${quotedName(clusterName)} --capabilities CAPABILITY_NAMED_IAM --template-file examples/aws/cloudformation.yaml --parameter-overrides ClusterName=${quotedName(clusterName)}`,
-    `aws eks create-access-entry --cluster-name ${quotedName(clusterName)} --principal-arn "$NODE_ROLE_ARN" --type EC2_LINUX`,
+    `aws cloudformation deploy --stack-name "Karpenter-${clusterName}" --capabilities CAPABILITY_NAMED_IAM --template-file examples/aws/cloudformation.yaml --parameter-overrides ClusterName=${quotedName(clusterName)}`,
+    `aws eks create-addon --cluster-name ${quotedName(clusterName)} --addon-name eks-pod-identity-agent   # fails when it is there, which is fine`,
+    'export ACCOUNT=$(aws sts get-caller-identity --query Account --output text)',
+    `eksctl create podidentityassociation --cluster ${quotedName(clusterName)} --namespace ${namespace} --service-account-name karpenter --role-name "${clusterName}-karpenter" --permission-policy-arns ${POLICIES.map((name) => `"arn:aws:iam::$ACCOUNT:policy/KarpenterController${name}Policy-${clusterName}"`).join(',')}`,
+    `aws eks create-access-entry --cluster-name ${quotedName(clusterName)} --principal-arn "arn:aws:iam::$ACCOUNT:role/KarpenterNodeRole-${clusterName}" --type EC2_LINUX`,
     'aws iam create-service-linked-role --aws-service-name spot.amazonaws.com   # if spot is used; fails when it exists, which is fine',
     `aws ec2 create-tags --tags Key=karpenter.sh/discovery,Value=${quotedName(clusterName)} --resources SUBNETS SECURITY_GROUPS`,
   ],
   check: [`karpenter doctor --cluster-name ${quotedName(clusterName)}, after the next step: no error`],
-  back: [`aws cloudformation delete-stack --stack-name Karpenter-${quotedName(clusterName)}`],
+  back: [
+    `eksctl delete podidentityassociation --cluster ${quotedName(clusterName)} --namespace ${namespace} --service-account-name karpenter`,
+    `aws cloudformation delete-stack --stack-name "Karpenter-${clusterName}"`,
+  ],
 });
 
 function chart({ namespace, clusterName }: Found, host: Group | undefined): Step {
   const hostText =
     host === undefined
       ? 'No group is left for it: keep one with two nodes in two zones, or use Fargate.'
-      : `The group ${nameOf(host)} (${host.nodes.length} nodes in ${host.zones.join(', ')}) stays for it and for other pods of the system; choose another if that is wrong.`;
+      : `The group ${nameOf(host)} (${counted(host.nodes.length, 'node')} in ${host.zones.join(', ')}) stays for it and for other pods of the system; choose another if that is wrong.`;
   const label =
     host?.kind === 'managed-node-group' ? ` --set 'nodeSelector.eks\\.amazonaws\\.com/nodegroup=${nameOf(host)}'` : '';
   return {
@@ -113,32 +134,46 @@ function chart({ namespace, clusterName }: Found, host: Group | undefined): Step
   };
 }
 
-function pools({ facts }: Found, leaving: readonly Group[], from: GroupSource): Step {
-  const files = leaving.map((group) => `-f ${fileOf(group)}`).join(' ');
-  const isScaled = from === 'cluster-autoscaler' && facts.autoscalers.length > 0;
-  const scaling = leaving.some(({ kind }) => kind === 'auto-scaling-group');
-  const convert = isScaled
-    ? `karpenter convert cluster-autoscaler -f cluster-autoscaler.yaml ${files}`
-    : `karpenter convert ${scaling ? 'auto-scaling-groups' : 'managed-node-groups'} ${files}`;
+const PRIORITIES = 'cluster-autoscaler-priority-expander';
+const hasPriorities = ({ autoscaler }: Found): boolean =>
+  autoscaler?.flags?.some((flag) => /^--expander=.*priority/.test(flag)) ?? false;
+
+/** What makes the NodePools: by the flags of cluster-autoscaler, or by each kind of group alone. */
+function conversions(found: Found, leaving: readonly Group[], from: GroupSource): readonly string[] {
+  const filesOf = (groups: readonly Group[]): string => groups.map((group) => ` -f ${fileOf(group)}`).join('');
+  if (from === 'cluster-autoscaler' && found.autoscaler !== undefined) {
+    const priorities = hasPriorities(found) ? ' -f priorities.yaml' : '';
+    return [`karpenter convert cluster-autoscaler -f cluster-autoscaler.yaml${priorities}${filesOf(leaving)}`];
+  }
+  const kinds = { 'managed-node-groups': 'managed-node-group', 'auto-scaling-groups': 'auto-scaling-group' } as const;
+  return Object.entries(kinds).flatMap(([verb, kind]) => {
+    const own = leaving.filter((group) => group.kind === kind);
+    return own.length === 0 ? [] : [`karpenter convert ${verb}${filesOf(own)}`];
+  });
+}
+
+function pools(found: Found, leaving: readonly Group[], from: GroupSource): Step {
+  const [first, second] = conversions(found, leaving, from);
   return {
     title: 'NodePools and EC2NodeClasses for the groups',
     text: [
       `Groups that go: ${leaving.map(nameOf).join(', ') || 'none'}. Every assumption is a comment in the result: read it.`,
-      'The second command says whether the present pods fit, and what the nodes cost before and after; it ends with 2 if one does not fit.',
+      'With --pods it says whether the present pods fit, and what the nodes cost before and after, and ends with 2 if one does not fit.',
+      'A launch template that it asks for comes from aws ec2 describe-launch-template-versions, as one more -f.',
       'Nothing is bought for pods that run: NodePools get work when groups are drained, or new pods come.',
-      'cluster-autoscaler.kubernetes.io/safe-to-evict: "false" becomes karpenter.sh/do-not-disrupt: "true" in your manifests.',
+      'cluster-autoscaler.kubernetes.io/safe-to-evict: "false" becomes karpenter.sh/do-not-disrupt: "true" in manifests, your folder of workloads.',
     ],
     commands: [
-      `${convert} > nodepools.yaml`,
-      `${convert} --pods now.yaml > /dev/null`,
-      'karpenter convert -f manifests -R --diff   # annotations of workloads; --in-place writes them',
+      ...(first === undefined ? [] : [`${first} --pods now.yaml > nodepools.yaml`]),
+      ...(second === undefined ? [] : [`echo --- >> nodepools.yaml && ${second} --pods now.yaml >> nodepools.yaml`]),
+      'karpenter convert -f manifests -R --diff   # --in-place writes what it shows',
       'kubectl apply -f nodepools.yaml',
     ],
     check: [
       'kubectl get nodepools,ec2nodeclasses: all READY',
       'spec.limits of each NodePool is as large as its groups could grow',
     ],
-    back: ['kubectl delete -f nodepools.yaml: nodes that they have made drain and end'],
+    back: ['uncordon the groups, then kubectl delete -f nodepools.yaml: nodes that they have made drain and end'],
   };
 }
 
@@ -168,7 +203,7 @@ function drain(group: Group): Step {
   return {
     title: `Drain ${nameOf(group)}`,
     text: [
-      `${group.nodes.length} nodes: ${group.nodes.join(', ')}.`,
+      `${counted(group.nodes.length, 'node')}: ${group.nodes.join(', ')}.`,
       'Cordon all of them first, so that no pod moves from one to the next. Then one after the other: the operator buys nodes for what becomes pending.',
       'A PodDisruptionBudget may hold a drain up: that is its purpose. karpenter migrate status names those that let none go.',
     ],
@@ -197,7 +232,7 @@ function scaleDown({ clusterName }: Found, group: Group): Step {
     title: `Scale ${nameOf(group)} down`,
     text: ['Its nodes are empty but for DaemonSets. The group itself stays, at no cost, as the way back.'],
     commands: [scale],
-    check: [`kubectl get nodes: ${inShort(group.nodes)} are gone`],
+    check: [`kubectl get nodes: none of ${inShort(group.nodes)}`],
     back: [`${back}, as ${fileOf(group)} has them`],
   };
 }

@@ -1,4 +1,7 @@
 /** From any version of Karpenter: one version after the other, then this operator. */
+
+import { isOldWebhook } from '../../../aws/doctor/beta.ts';
+import { ALPHA_KINDS, adoptionCommands, ownedDefinitions } from '../checks/kinds.ts';
 import type { Facts } from '../facts.ts';
 import { type Hop, parseVersion, pathFrom, type Stage, stageOf } from '../versions.ts';
 import { alphaSteps } from './alpha.ts';
@@ -23,8 +26,8 @@ export function karpenterSteps(found: Found): readonly Step[] {
   const steps = [keepStep(found, isAlpha), lookStep()];
   let before: Stage = stageOf(start);
   if (before === 'both') steps.push(...alphaSteps(found));
-  for (const hop of hops) {
-    steps.push(...hopSteps(found, hop, before));
+  for (const [at, hop] of hops.entries()) {
+    steps.push(...hopSteps(found, hop, { before, isFirst: at === 0 }));
     if (hop.stage === 'both') steps.push(...alphaSteps(found));
     if (hop.stage === 'conversion') steps.push(manifestStep(found));
     before = hop.stage;
@@ -91,14 +94,25 @@ const RIGHTS: Readonly<Record<Stage, readonly string[]>> = {
 
 const isConverting = (stage: Stage): boolean => stage === 'beta' || stage === 'conversion';
 
-function hopSteps(found: Found, hop: Hop, before: Stage): readonly Step[] {
-  const [crds, iam, chart] = [crdStep(found, hop, before), iamStep(found, hop), chartStep(found, hop)];
+interface Place {
+  /** What runs before. */
+  readonly before: Stage;
+  readonly isFirst: boolean;
+}
+
+function hopSteps(found: Found, hop: Hop, place: Place): readonly Step[] {
+  const [crds, iam, chart] = [crdStep(found, hop, place), iamStep(found, hop), chartStep(found, hop, place)];
   // reads fail between CRDs without conversion and a controller that expects it
   return hop.stage === 'v1' ? [iam, crds, chart] : [crds, iam, chart];
 }
 
-function crdStep({ facts, namespace }: Found, { version, chart, stage }: Hop, before: Stage): Step {
-  const names = facts.of('CustomResourceDefinition').map(({ metadata }) => metadata.name);
+const CRD_STATE =
+  "kubectl get crd nodepools.karpenter.sh nodeclaims.karpenter.sh ec2nodeclasses.karpenter.k8s.aws -o jsonpath='{.items[*].STATE}'";
+const STORED = CRD_STATE.replace('STATE', 'status.storedVersions');
+
+function crdStep({ facts, namespace }: Found, { version, chart, stage }: Hop, { before, isFirst }: Place): Step {
+  const isAlpha = (name: string): boolean => ALPHA_KINDS.some(([alpha]) => alpha === name);
+  const foreign = ownedDefinitions(facts).foreign.filter((name) => stage === 'both' || !isAlpha(name));
   const webhook = ` --set webhook.enabled=true --set webhook.serviceName=karpenter --set webhook.serviceNamespace=${namespace} --set webhook.port=8443`;
   const warnings = [
     'Never delete a CRD to let a chart own it: all of its objects are deleted with it, and their nodes end at once.',
@@ -109,7 +123,7 @@ function crdStep({ facts, namespace }: Found, { version, chart, stage }: Hop, be
       : []),
     ...(stage === 'v1'
       ? [
-          'The CRDs of this version convert nothing: status.storedVersions of all three is ["v1"] before, and the chart follows at once.',
+          'The CRDs of this version convert nothing: the first command shows ["v1"] three times before you go on, and the chart follows at once.',
         ]
       : []),
   ];
@@ -118,19 +132,13 @@ function crdStep({ facts, namespace }: Found, { version, chart, stage }: Hop, be
     text: ['Helm never upgrades the CRDs of the main chart; the chart karpenter-crd does, once it owns them.'],
     warnings,
     commands: [
-      ...(names.length === 0 || isConverting(before)
-        ? []
-        : [
-            `kubectl label crd ${names.join(' ')} app.kubernetes.io/managed-by=Helm --overwrite`,
-            `kubectl annotate crd ${names.join(' ')} meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace=${namespace} --overwrite`,
-          ]),
+      ...(stage === 'v1' ? [STORED] : []),
+      ...(isFirst && foreign.length > 0 ? adoptionCommands(foreign, namespace) : []),
       `helm upgrade --install karpenter-crd ${REPOSITORY}/karpenter-crd --version '${chart}' -n ${namespace}${isConverting(stage) ? webhook : ''}`,
     ],
     check: [
       'kubectl get crd nodepools.karpenter.sh ec2nodeclasses.karpenter.k8s.aws nodeclaims.karpenter.sh',
-      ...(stage === 'v1'
-        ? [`kubectl get crd nodepools.karpenter.sh -o jsonpath='{.spec.conversion.strategy}': None`]
-        : []),
+      ...(stage === 'v1' ? [`${CRD_STATE.replace('STATE', 'spec.conversion.strategy')}: None, three times`] : []),
     ],
     back: [
       stage === 'v1'
@@ -147,8 +155,12 @@ function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Ste
     title: `Karpenter ${version}: rights in AWS`,
     text: [
       `The role of the controller gets the rights of this version beside those that it has: ${RIGHTS[stage].join('; ')}.`,
-      'Attach the policy of that version as one more; the old ones go at the very end, so that every step back finds its rights.',
-      ...(stage === 'v1' ? ['karpenter convert iam writes the policies of today from the one that you have.'] : []),
+      'Attach the policy of that version, from its own guide or CloudFormation template, as one more; the old ones go at the very end, so that every step back finds its rights.',
+      ...(stage === 'v1'
+        ? [
+            'karpenter convert iam writes the policies of today from the one that you have: policy.json is what aws iam get-policy-version or get-role-policy prints of it.',
+          ]
+        : []),
     ],
     commands: [
       `kubectl get serviceaccount ${account ?? 'karpenter'} -n ${namespace} -o jsonpath='{.metadata.annotations.eks\\.amazonaws\\.com/role-arn}'`,
@@ -159,77 +171,89 @@ function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Ste
           ]
         : []),
     ],
-    check: ['karpenter doctor names no right of this version as missing'],
+    check: ['the policy is attached: aws iam list-attached-role-policies --role-name ROLE'],
     back: ['detach the policy that was added, when the version is gone'],
   };
 }
 
-function chartStep({ release, namespace, facts }: Found, { version, chart, stage }: Hop): Step {
-  const isSettled = stage === 'beta' || stage === 'v1';
+/** What to know of a version before its chart is installed. */
+const NEWS: Readonly<Record<Stage, readonly string[]>> = {
+  alpha: [],
+  both: [
+    'settings.aws.* work for the last time.',
+    'The feature gate Drift, closed by default in this version, replaces the old nodes one by one.',
+  ],
+  beta: [],
+  conversion: [
+    'v1 is stored from now on, and v1beta1 converted. Expiration drains at once, and waits for no replacement. Two replicas need nodes in two zones.',
+  ],
+  v1: ['The webhooks are gone; the metrics port is 8080.'],
+};
+
+const BACK: Readonly<Record<Stage, readonly string[]>> = {
+  alpha: [],
+  both: ['of the versions before, only 0.31.4 bears with beta objects: go back to that'],
+  beta: [],
+  conversion: [
+    'only to the last patch of a beta version (0.33.12, 0.34.13, 0.35.12, 0.36.9, 0.37.7), with webhooks, the controller first, then the CRDs; what only v1 has is lost',
+  ],
+  v1: ['to 1.0, the controller first, then its CRDs: v1 objects are readable there'],
+};
+
+function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFirst }: Place): Step {
+  const { release, namespace } = found;
+  const makesValues = stage !== 'both' && (isFirst || before === 'both');
   const flags = isConverting(stage) ? ' --set webhook.enabled=true' : '';
-  const settings = facts.of('ConfigMap').filter(({ metadata }) => metadata.name === 'karpenter-global-settings');
+  const drift = stage === 'both' ? ' --set settings.featureGates.drift=true' : '';
+  const values = stage === 'both' ? 'values.yaml' : 'values-new.yaml';
   return {
     title: `Karpenter ${version}: chart`,
     text: [
-      ...(stage === 'both'
+      ...NEWS[stage],
+      ...(makesValues
         ? [
-            'settings.aws.* work for the last time.',
-            'The feature gate Drift is closed by default; it replaces old nodes one by one.',
+            'karpenter convert values says which values have got other names, and which have gone: read it before you go on.',
           ]
         : []),
-      ...(stage === 'beta'
-        ? [
-            'settings.aws.* are settings.* now, and some have gone: compare values.yaml with what karpenter convert values makes of it (the names of this version and of today are the same for those).',
-          ]
-        : []),
-      ...(stage === 'conversion'
-        ? ['v1 is stored from now on, and v1beta1 converted. Expiration drains at once, and waits for no replacement.']
-        : []),
-      ...(stage === 'v1' ? ['The webhooks are gone; the metrics port is 8080.'] : []),
     ],
     commands: [
-      ...(isSettled ? ['karpenter convert values -f values.yaml -o values-new.yaml'] : []),
-      `helm upgrade ${release} ${REPOSITORY}/karpenter --version '${chart}' -n ${namespace} --reset-values -f ${isSettled ? 'values-new.yaml' : 'values.yaml'} --skip-crds${flags}${stage === 'both' ? ' --set settings.featureGates.drift=true' : ''}`,
+      ...(makesValues ? ['karpenter convert values -f values.yaml -o values-new.yaml'] : []),
+      `helm upgrade ${release} ${REPOSITORY}/karpenter --version '${chart}' -n ${namespace} --reset-values -f ${values} --skip-crds${flags}${drift}`,
       `kubectl rollout status deployment/${release} -n ${namespace} --timeout=180s`,
-      ...(stage === 'beta'
-        ? settings.map(({ metadata }) => `kubectl delete configmap ${metadata.name} -n ${metadata.namespace}`)
-        : []),
-      ...(stage === 'v1'
-        ? facts
-            .of('MutatingWebhookConfiguration')
-            .concat(facts.of('ValidatingWebhookConfiguration'))
-            .map(({ kind, metadata }) => `kubectl delete ${kind.toLowerCase()} ${metadata.name}`)
-        : []),
+      ...leftovers(found, stage),
     ],
     check: [
-      `kubectl logs -n ${namespace} -l app.kubernetes.io/name=karpenter --tail=50: no errors`,
+      `kubectl logs -n ${namespace} -l app.kubernetes.io/name=karpenter --tail=200: no errors, no UnauthorizedOperation, no AccessDenied`,
       stage === 'both'
         ? 'kubectl get machines: the same as before'
         : 'kubectl get nodeclaims: the same as before, none newly drifted',
-      ...(stage === 'conversion'
-        ? [
-            `kubectl get crd nodepools.karpenter.sh -o jsonpath='{.status.storedVersions}': v1, after the controller has rewritten the objects`,
-          ]
-        : []),
+      ...(stage === 'conversion' ? [`${STORED}: v1 alone, after the controller has rewritten the objects`] : []),
     ],
-    back: [
-      `helm rollback ${release} -n ${namespace}`,
-      ...(stage === 'both' ? ['of the versions before, only 0.31.4 bears with beta objects: go back to that'] : []),
-      ...(stage === 'conversion'
-        ? [
-            'to the last patch of the version before alone (0.33.12, 0.34.13, 0.35.12, 0.36.9, 0.37.7), with webhooks; fields that only v1 has are lost',
-          ]
-        : []),
-      ...(stage === 'v1' ? ['to 1.0, the controller first, then its CRDs: v1 objects are readable there'] : []),
-    ],
+    back: [`helm rollback ${release} -n ${namespace}`, ...BACK[stage]],
   };
+}
+
+/** What the version before has left behind. */
+function leftovers({ facts }: Found, stage: Stage): readonly string[] {
+  if (stage === 'beta')
+    return facts
+      .of('ConfigMap')
+      .filter(({ metadata }) => metadata.name === 'karpenter-global-settings')
+      .map(({ metadata }) => `kubectl delete configmap ${metadata.name} -n ${metadata.namespace}`);
+  if (stage !== 'v1') return [];
+  return ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'].flatMap((kind) =>
+    facts
+      .of(kind)
+      .filter(({ metadata }) => isOldWebhook(metadata.name))
+      .map(({ metadata }) => `kubectl delete ${kind.toLowerCase()} ${metadata.name}`),
+  );
 }
 
 /** Once 1.0 serves v1 and stores it. */
 const manifestStep = ({ pools, nodeClasses }: Found): Step => ({
   title: 'Manifests of v1',
   text: [
-    'Every manifest becomes v1, in the repository that it comes from as well, workloads among them: annotations, tolerations, selectors.',
+    'manifests stands for the folder or repository that yours come from. All of them become v1, and workloads get the annotations, tolerations and selectors of v1.',
     ...(pools.length > 0
       ? [`NodePools: ${pools.join(', ')}; EC2NodeClasses: ${nodeClasses.join(', ') || 'none'}.`]
       : []),

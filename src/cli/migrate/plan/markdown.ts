@@ -1,4 +1,5 @@
 /** A plan as Markdown, on lines that fit a terminal; commands are on one line each, so that they can be copied. */
+import { commandOrText } from '../../render/shell.ts';
 import { indented } from '../../render/wrap.ts';
 import type { Plan, Source, Step } from './step.ts';
 
@@ -14,7 +15,7 @@ const TITLES: Readonly<Record<Source, string>> = {
 
 export function planMarkdown(plan: Plan, columns: number): string {
   const width = Number.isFinite(columns) ? columns : WIDTH;
-  const item = (text: string): string => indented(`- ${text}`, '  ', width);
+  const item = (text: string): string => `- ${commandOrText(text, '  ', width - 2)}`;
   const head = [
     `# ${plan.cluster.replace('$CLUSTER_NAME', 'A cluster')}: ${TITLES[plan.from]} to this operator`,
     ...(plan.guessed === null

@@ -51,7 +51,8 @@ describe('a plan as Markdown', () => {
     let isCode = false;
     for (const line of lines) {
       if (line.startsWith('```')) isCode = !isCode;
-      else if (!isCode && !line.startsWith('# ')) expect(line.length).toBeLessThanOrEqual(80);
+      else if (!isCode && !/^(?:# |- (?:kubectl|helm|aws|karpenter) )/.test(line))
+        expect(line.length).toBeLessThanOrEqual(80);
     }
     expect(lines.filter((line) => line.startsWith('helm upgrade')).length).toBeGreaterThan(5);
   });
@@ -196,13 +197,15 @@ describe('the way from groups', () => {
       'Scale workers down',
       'Clean up',
     ]);
-    expect(step(found, 'The operator').text[1]).toMatch(/^The group system \(1 nodes in us-east-1a\) stays/);
+    expect(step(found, 'The operator').text[1]).toMatch(/^The group system \(1 node in us-east-1a\) stays/);
     expect(step(found, 'Drain workers').commands).toEqual([
       'kubectl cordon ip-10-1-2-1 ip-10-1-2-2',
       'kubectl drain ip-10-1-2-1 --ignore-daemonsets --delete-emptydir-data',
       'kubectl drain ip-10-1-2-2 --ignore-daemonsets --delete-emptydir-data',
     ]);
-    expect(commands(found)).toContain('karpenter convert managed-node-groups -f workers.json > nodepools.yaml');
+    expect(commands(found)).toContain(
+      'karpenter convert managed-node-groups -f workers.json --pods now.yaml > nodepools.yaml',
+    );
   });
 
   it('names Auto Scaling groups as AWS does, or as cluster-autoscaler is told', () => {
@@ -239,8 +242,20 @@ describe('the way from groups', () => {
     expect(stop).toBeLessThan(drain ?? 0);
     expect(step(found, 'Stop cluster-autoscaler').back?.[0]).toContain('--replicas 1');
     expect(commands(found)).toContainEqual(
-      expect.stringMatching(/^karpenter convert cluster-autoscaler -f cluster-autoscaler.yaml -f/),
+      expect.stringMatching(
+        /^karpenter convert cluster-autoscaler -f cluster-autoscaler.yaml -f priorities.yaml -f shop-workers.json --pods/,
+      ),
     );
+  });
+
+  it('converts groups of both kinds by the verb of each, without a cluster-autoscaler', () => {
+    const found = plan([...MANAGED, node('own-1', {})], 'cluster-autoscaler', new Map());
+    expect(
+      commands(found).filter((command) => command.includes('karpenter convert') && command.includes('--pods')),
+    ).toEqual([
+      'karpenter convert managed-node-groups -f workers.json --pods now.yaml > nodepools.yaml',
+      'echo --- >> nodepools.yaml && karpenter convert auto-scaling-groups -f GROUP.json --pods now.yaml >> nodepools.yaml',
+    ]);
   });
 
   it('says when no group is left for the controller', () => {
