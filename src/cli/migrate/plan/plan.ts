@@ -14,7 +14,19 @@ export interface PlanOptions {
 }
 
 /** @throws Error when the way cannot be guessed, or does not begin in this cluster */
-export function planOf(facts: Facts, { from: said, clusterName, groups }: PlanOptions): Plan {
+export function planOf(facts: Facts, options: PlanOptions): Plan {
+  try {
+    return planFor(facts, options);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new Error(
+      `an object has not the form of its kind (${error.message}); take a snapshot of the cluster with karpenter snapshot`,
+      { cause: error },
+    );
+  }
+}
+
+function planFor(facts: Facts, { from: said, clusterName, groups }: PlanOptions): Plan {
   if (said !== undefined) expectSource(facts, said);
   const { from, why } = said === undefined ? guessSource(facts) : { from: said, why: null };
   const found = { ...foundIn(facts, groups), ...(clusterName === undefined ? {} : { clusterName }) };

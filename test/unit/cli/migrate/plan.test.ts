@@ -264,6 +264,15 @@ describe('the way from groups', () => {
   });
 });
 
+describe('a plan of odd objects', () => {
+  it('is refused with what to do', () => {
+    const odd = { ...provisioner('x'), spec: { taints: 7 } };
+    expect(() => plan([karpenter('v0.31.0'), odd as never])).toThrow(
+      /has not the form of its kind .* karpenter snapshot/,
+    );
+  });
+});
+
 describe('what is open', () => {
   it('is what could not be read, the name of the cluster and the image', () => {
     const found = planOf(factsOf(MANAGED, { notRead: [{ kind: 'Deployment', why: 'forbidden', effect: '' }] }), {

@@ -100,6 +100,47 @@ describe('the end', () => {
   });
 });
 
+describe('a file with objects of odd form', () => {
+  it.each([
+    { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'x' } },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'x' },
+      spec: { template: { spec: { containers: 5 } } },
+    },
+  ])('names the document', (object) => {
+    expect(() => factsOf([object])).toThrow(/^fixture: has not the form of a Deployment: /);
+  });
+
+  it.each([
+    [
+      'kinds',
+      {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: 'nodepools.karpenter.sh' },
+      },
+    ],
+    ['nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'x' }, spec: { taints: 7 } }],
+    [
+      'objects',
+      {
+        apiVersion: 'karpenter.sh/v1',
+        kind: 'NodePool',
+        metadata: { name: 'x' },
+        spec: { template: { spec: { nodeClassRef: 3 } } },
+      },
+    ],
+    ['workloads', { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' }, spec: { tolerations: 4 } }],
+  ])('is not known in the part %s, and never ok', (area, object) => {
+    const { items } = statusOf(liveFactsOf([object as never]), []);
+    expect(items.filter((item) => item.area === area)).toContainEqual(
+      expect.objectContaining({ state: 'unknown', message: expect.stringContaining('has not the form of its kind') }),
+    );
+  });
+});
+
 describe('the installation', () => {
   it.each([
     ['v0.27.5', '0.32.9 → 0.37.7 → 1.0.x → 1.14.1'],
@@ -130,6 +171,17 @@ describe('the installation', () => {
     expect(about([karpenter('1.14.1'), autoscaler(0)], 'autoscalers')).toHaveLength(0);
     expect(about([karpenter('1.14.1'), autoscaler(0)], /^cluster-autoscaler/)).toMatchObject([
       { message: 'is scaled to 0, and still installed' },
+    ]);
+  });
+
+  it('whose chart and image differ is told', () => {
+    const labelled = (chart: string) => {
+      const made = karpenter('0.37.7');
+      return { ...made, metadata: { ...made.metadata, labels: { ...made.metadata.labels, 'helm.sh/chart': chart } } };
+    };
+    expect(about([labelled('karpenter-0.37.6')], /^chart of/)).toEqual([]);
+    expect(about([labelled('karpenter-v0.33.2')], /^chart of/)).toMatchObject([
+      { state: 'todo', message: 'is of version v0.33.2, and the image of 0.37.7' },
     ]);
   });
 
@@ -248,6 +300,17 @@ describe('custom resources', () => {
     expect(about([broken], 'NodePool default')).toMatchObject([
       { state: 'todo', message: 'is not Ready: no such class' },
     ]);
+  });
+
+  it('with one hop to the metadata are told before 1.1', () => {
+    const short = nodeClass('v1', { metadataOptions: { httpPutResponseHopLimit: 1 } });
+    expect(about([karpenter('1.0.8'), short], 'EC2NodeClasses default')).toMatchObject([{ state: 'todo' }]);
+    expect(about([karpenter('1.1.0'), short], 'EC2NodeClasses default')).toEqual([]);
+  });
+
+  it('of others that share a name are left alone', () => {
+    const machine = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine', metadata: { name: 'm' } };
+    expect(about([machine], 'Machines')).toEqual([]);
   });
 
   it('of AMI family Custom have to register the taint of v1', () => {
