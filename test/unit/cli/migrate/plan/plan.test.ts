@@ -1,8 +1,8 @@
 /** `karpenter migrate plan` over clusters at each point of the way. */
 import { describe, expect, it } from '@jest/globals';
-import { planMarkdown } from '../../../../src/cli/migrate/plan/markdown.ts';
-import { planOf } from '../../../../src/cli/migrate/plan/plan.ts';
-import type { Plan, Source, Step } from '../../../../src/cli/migrate/plan/step.ts';
+import { planMarkdown } from '../../../../../src/cli/migrate/plan/markdown.ts';
+import { planOf } from '../../../../../src/cli/migrate/plan/plan.ts';
+import type { Plan, Source, Step } from '../../../../../src/cli/migrate/plan/step.ts';
 import {
   ALPHA,
   AUTOSCALED,
@@ -20,7 +20,7 @@ import {
   type Parts,
   provisioner,
   V1,
-} from './clusters.ts';
+} from '../clusters.ts';
 
 const NONE = new Map<string, string>();
 const plan = (parts: Parts, from?: Source, groups: ReadonlyMap<string, string> = NONE): Plan =>
