@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import { messageOf } from '../api/error-message.ts';
 import type { Node } from '../api/kubernetes.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
+import { type Example, withExamples } from './describe/tree.ts';
 import { type AccountFlags, accountItems, accountOfFile } from './migrate/account.ts';
 import { type Facts, factsOfCluster, factsOfManifests } from './migrate/facts.ts';
 import { instanceIdOf, originOf } from './migrate/origins.ts';
@@ -12,9 +13,8 @@ import { type Plan, SOURCES, type Source } from './migrate/plan/step.ts';
 import { isDone, type Status, statusOf, statusText } from './migrate/status.ts';
 import { readManifests } from './objects/read.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
-import { progressOn } from './render/progress.ts';
 import { terminalWidth } from './render/wrap.ts';
-import { writeNotes } from './scenario.ts';
+import { filenameOption, writeNotes } from './scenario.ts';
 
 /** Something is left to do, or is not known: not a failure, and not the end. */
 const LEFT = 2;
@@ -24,49 +24,45 @@ interface StatusFlags extends ClusterFlags, AccountFlags {
   readonly output: Format;
 }
 
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
-
-const withSource = (command: Command): Command =>
+/** A live cluster, or with -f a snapshot of one. */
+const withClusterOrFile = (command: Command): Command =>
   withCluster(command)
-    .addOption(
-      new Option('-f, --filename <path>', 'a snapshot, or manifests, in place of a live cluster; repeatable')
-        .argParser(collect)
-        .default([], 'none'),
-    )
+    .addOption(filenameOption())
     .addOption(
       new Option('--cluster-name <name>', 'default: that of the installation in the cluster').env('CLUSTER_NAME'),
     );
 
 async function status(flags: StatusFlags, version: string): Promise<Status> {
   if (flags.filename.length > 0) return statusOf(factsOfManifests(readManifests(flags.filename)), accountOfFile());
-  const progress = progressOn();
-  try {
-    return await reading(flags, `karpenter-migrate/${version}`, async (client) => {
-      const facts = await factsOfCluster(client, progress);
-      progress.at('asking AWS');
-      return statusOf(facts, await accountItems(client, facts, flags));
-    });
-  } finally {
-    progress.done();
-  }
+  return reading(flags, `karpenter-migrate/${version}`, async (client) => {
+    const facts = await factsOfCluster(client);
+    return statusOf(facts, await accountItems(client, facts, flags));
+  });
 }
 
 const STATUS_HELP = `
 Reads with GETs, and asks AWS with reads and dry runs, as karpenter doctor does. Every finding is ok, to do, blocked (by
 something that comes before it) or not known, with the command to type next. What could not be asked is never ok.
 
-Ends with 0 when nothing is left, 2 while something is to do, blocked or not known, 1 on errors.
+Ends with 0 when nothing is left, 2 while something is to do, blocked or not known, 1 on errors.`;
 
-Examples:
-  karpenter migrate status
-  karpenter migrate status -f now.yaml         of a snapshot, as far as it shows it
-  karpenter migrate status -o json | jq '.items[] | select(.state == "todo")'`;
+const STATUS_EXAMPLES: readonly Example[] = [
+  { what: 'where the cluster of the kubeconfig is', command: 'karpenter migrate status' },
+  { what: 'of a snapshot, as far as it shows it', command: 'karpenter migrate status -f now.yaml' },
+  {
+    what: 'what can be done now',
+    command: `karpenter migrate status -o json | jq '.items[] | select(.state == "todo")'`,
+  },
+];
 
 const statusCommand = (version: string): Command =>
-  withSource(
-    new Command('status').description(
-      'Say where a cluster is on its way from older versions or other autoscalers, and what comes next',
+  withExamples(
+    withClusterOrFile(
+      new Command('status').description(
+        'Say where a cluster is on its way from older versions or other autoscalers, and what comes next',
+      ),
     ),
+    STATUS_EXAMPLES,
   )
     .addOption(
       new Option('--interruption-queue <name>', 'default: that of the installation in the cluster').env(
@@ -103,32 +99,30 @@ async function plan(flags: PlanFlags, version: string): Promise<Plan> {
   const { clusterName, from, filename } = flags;
   if (filename.length > 0)
     return planOf(factsOfManifests(readManifests(filename)), { from, clusterName, groups: new Map() });
-  const progress = progressOn();
-  try {
-    return await reading(flags, `karpenter-migrate/${version}`, async (client) => {
-      const facts = await factsOfCluster(client, progress);
-      progress.at('asking AWS');
-      return planOf(facts, { from, clusterName, groups: await groupNames(facts) });
-    });
-  } finally {
-    progress.done();
-  }
+  return reading(flags, `karpenter-migrate/${version}`, async (client) => {
+    const facts = await factsOfCluster(client);
+    return planOf(facts, { from, clusterName, groups: await groupNames(facts) });
+  });
 }
 
 const PLAN_HELP = `
 The names in it are those of the cluster: node groups, Provisioners, NodePools, nodes, namespaces. Nothing is changed.
-Without --from it says which way it has guessed, and why.
+Without --from it says which way it has guessed, and why.`;
 
-Examples:
-  karpenter migrate plan
-  karpenter migrate plan --from cluster-autoscaler > plan.md
-  karpenter migrate plan -f now.yaml -o json`;
+const PLAN_EXAMPLES: readonly Example[] = [
+  { what: 'the way of this cluster, by what is found in it', command: 'karpenter migrate plan' },
+  { what: 'a runbook to read and to keep', command: 'karpenter migrate plan --from cluster-autoscaler > plan.md' },
+  { what: 'of a snapshot, as data', command: 'karpenter migrate plan -f now.yaml -o json' },
+];
 
 const planCommand = (version: string): Command =>
-  withSource(
-    new Command('plan').description(
-      'Write the runbook of a migration for this very cluster: steps, what to look at, how to go back',
+  withExamples(
+    withClusterOrFile(
+      new Command('plan').description(
+        'Write the runbook of a migration for this very cluster: steps, what to look at, how to go back',
+      ),
     ),
+    PLAN_EXAMPLES,
   )
     .addOption(
       new Option('--from <source>', 'where the cluster comes from; default: by what is found').choices(SOURCES),

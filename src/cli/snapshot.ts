@@ -1,11 +1,12 @@
 /** `karpenter snapshot`: the objects of a live cluster, without its secrets, as one file for every verb that takes `-f`. */
 import { Command, Option } from 'commander';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
+import { type Example, withExamples } from './describe/tree.ts';
 import type { NotRead, SnapshotInfo } from './objects/snapshot-info.ts';
-import { progressOn } from './render/progress.ts';
 import { counted, pluralOf } from './render/table.ts';
 import { writeNotes } from './scenario.ts';
 import { READ_KINDS } from './snapshot/kinds.ts';
+import { progressOn } from './snapshot/progress.ts';
 import { type Taken, takeSnapshot } from './snapshot/take.ts';
 import type { ListFormat } from './snapshot/write.ts';
 
@@ -39,15 +40,16 @@ of NodeClasses stay. Annotations of NodePool templates and user data are replace
 drift hash is hashed anew, so that the answers over the file are those over the cluster.
 
 Rights that it needs (list, in all namespaces). What is forbidden is told, in the file as well, and the rest is read:
-${rights().join('\n')}
+${rights().join('\n')}`;
 
-Examples:
-  karpenter snapshot > now.yaml
-  karpenter simulate --disruption -f now.yaml
-  karpenter explain node -f now.yaml
-  karpenter migrate status -f now.yaml
-  karpenter snapshot -o json > now.json       read fifty times faster: for thousands of pods
-  karpenter snapshot --context staging -n web -n jobs > part.yaml`;
+const EXAMPLES: readonly Example[] = [
+  { what: 'the cluster of the kubeconfig', command: 'karpenter snapshot > now.yaml' },
+  { what: 'read fifty times faster: for thousands of pods', command: 'karpenter snapshot -o json > now.json' },
+  {
+    what: 'pods of two namespaces alone; answers over it say that others are missing',
+    command: 'karpenter snapshot --context staging -n web -n jobs > part.yaml',
+  },
+];
 
 const gapNote = ({ kind, why, effect }: NotRead): string =>
   `${pluralOf(kind)} are not in the snapshot (${why}): ${effect}`;
@@ -75,10 +77,13 @@ const collect = (value: string, before: readonly string[] = []): readonly string
 
 /** `version`: of the product. */
 export const snapshotCommand = (version: string): Command =>
-  withCluster(
-    new Command('snapshot').description(
-      'Write the objects of a live cluster that the other verbs look at as one List, without secrets',
+  withExamples(
+    withCluster(
+      new Command('snapshot').description(
+        'Write the objects of a live cluster that the other verbs look at as one List, without secrets',
+      ),
     ),
+    EXAMPLES,
   )
     .addOption(
       new Option(

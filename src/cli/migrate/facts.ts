@@ -6,8 +6,6 @@ import type { HttpKubeClient } from '../../kube/http.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 import { snapshotInfos } from '../objects/snapshot-info.ts';
-import type { Progress } from '../render/progress.ts';
-import { pluralOf } from '../render/table.ts';
 import { CUSTOM_GROUPS, READ_KINDS } from '../snapshot/kinds.ts';
 import { type Gaps, readCluster } from '../snapshot/read.ts';
 import { Redactor } from '../snapshot/redact.ts';
@@ -35,7 +33,14 @@ export interface Autoscaler {
 const AUTOSCALER_IMAGE = /(?:^|\/)cluster-autoscaler(?:-\w+)?(?:[:@]|$)/;
 const GLOBAL_SETTINGS = 'karpenter-global-settings';
 /** Kinds that say nothing of a migration. */
-const BESIDE_THE_POINT = new Set(['CSINode', 'StorageClass', 'PersistentVolume', 'PersistentVolumeClaim', 'Service']);
+const BESIDE_THE_POINT = new Set([
+  'CSINode',
+  'StorageClass',
+  'PersistentVolume',
+  'PersistentVolumeClaim',
+  'Service',
+  'Event',
+]);
 
 /** Kinds of Karpenter whose names others have as well, such as the Machines of Cluster API. */
 const OWN_KINDS = new Set(
@@ -92,14 +97,12 @@ class Gathered {
 }
 
 /** @throws Error when the API server cannot be reached */
-export async function factsOfCluster(client: HttpKubeClient, progress: Progress): Promise<Facts> {
+export async function factsOfCluster(client: HttpKubeClient): Promise<Facts> {
   const gathered = new Gathered();
   const gaps: Gaps = { notServed: [], notRead: [] };
   const kinds = READ_KINDS.filter(({ versions: [{ kind }] }) => !BESIDE_THE_POINT.has(kind));
-  for await (const { kind, objects } of readCluster(client, { kinds }, gaps)) {
-    progress.at(`reading ${pluralOf(kind)}`);
+  for await (const { objects } of readCluster(client, { kinds }, gaps))
     for (const object of objects) gathered.add(object);
-  }
   const why = new Map(gaps.notRead.map((each) => [each.kind, each.why]));
   for (const object of await globalSettings(client, gathered.controllers, why)) gathered.add(object);
   return factsOf('cluster', gathered, (kind) => why.get(kind));

@@ -7,6 +7,7 @@ import type {
   Container,
   ContainerStatus,
   CSINode,
+  KubeEvent,
   KubeObject,
   Node,
   ObjectMeta,
@@ -225,6 +226,19 @@ const BUDGET: Parts<PodDisruptionBudget> = {
   status: { disruptionsAllowed: true, currentHealthy: true, desiredHealthy: true, expectedPods: true },
 };
 
+/** Without messages, which name pods and may quote. */
+const EVENT: Parts<KubeEvent> = {
+  involvedObject: { apiVersion: true, kind: true, name: true, namespace: true, uid: true },
+  reason: true,
+  message: false,
+  type: true,
+  count: true,
+  firstTimestamp: true,
+  lastTimestamp: true,
+  source: { component: true },
+  reportingComponent: true,
+};
+
 const DEFINITION: Keep = {
   spec: {
     group: true,
@@ -255,6 +269,7 @@ export const KEPT: Readonly<Record<string, Keep>> = {
   VolumeAttachment: VOLUME_ATTACHMENT,
   PodDisruptionBudget: BUDGET,
   Service: { spec: { selector: true } },
+  Event: EVENT,
   ReplicationController: { spec: { replicas: true, selector: true } },
   CustomResourceDefinition: DEFINITION,
 };

@@ -5,6 +5,7 @@ import {
   DAEMON_SET,
   DEPLOYMENT,
   EC2_NODE_CLASS,
+  EVENT,
   type Kind,
   NAMESPACE,
   NODE,
@@ -30,6 +31,8 @@ export interface ReadKind {
   readonly versions: readonly [Kind, ...Kind[]];
   /** What answers cannot know when it may not be read. */
   readonly effect: string;
+  /** Objects that are read; all when undefined. */
+  readonly fieldSelector?: string;
 }
 
 const kind = (group: string, version: string, name: string, namespaced = false): Kind => ({
@@ -84,6 +87,7 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(STATEFUL_SET, WORKLOADS),
   only(REPLICA_SET, WORKLOADS),
   only(JOB, WORKLOADS),
+  { ...only(EVENT, 'since when something blocks a node cannot be said'), fieldSelector: 'source=karpenter' },
   only(POD, 'nodes seem empty, and nothing seems to wait'),
 ];
 

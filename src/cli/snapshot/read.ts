@@ -1,5 +1,5 @@
 /** Reads a cluster page by page, with GETs alone. What may not be read, or is not served, is told, and the rest goes on. */
-import { apiVersionOf, type Kind } from '../../api/kinds.ts';
+import { apiVersionOf, EVENT, type Kind } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { ApiError, isNotFound, type ListOptions } from '../../kube/client.ts';
 import type { HttpKubeClient } from '../../kube/http.ts';
@@ -44,10 +44,11 @@ export const REFUSED = 'what older versions left behind cannot be said';
 /** @throws Error when the API server cannot be reached, or breaks off */
 export async function* readCluster(client: Client, options: ReadOptions, gaps: Gaps): AsyncGenerator<Page> {
   const served = await servedKinds(client);
-  for (const { versions, effect } of options.kinds ?? READ_KINDS) {
+  for (const { versions, effect, fieldSelector } of options.kinds ?? READ_KINDS) {
     const kind = versions.find((each) => !CUSTOM_GROUPS.has(each.group) || served.has(keyOf(each)));
     if (kind === undefined) gaps.notServed.push(versions[0].kind);
-    else yield* permitted(() => pagesOf(client, kind, options), { kind: kind.kind, effect, gaps });
+    else
+      yield* permitted(() => pagesOf(client, kind, { ...options, fieldSelector }), { kind: kind.kind, effect, gaps });
   }
   yield* permitted(() => definitions(client), { kind: DEFINITION.kind, effect: REFUSED, gaps });
   for (const kind of WEBHOOKS)
@@ -104,10 +105,13 @@ async function* permitted(
 async function* pagesOf(
   client: Client,
   kind: Kind,
-  { namespaces }: Pick<ReadOptions, 'namespaces'>,
+  { namespaces, fieldSelector }: Pick<ReadOptions, 'namespaces'> & { readonly fieldSelector?: string | undefined },
 ): AsyncGenerator<readonly KubeObject[]> {
-  if (!kind.namespaced || namespaces === undefined) return yield* pagesIn(client, kind, {});
-  for (const namespace of namespaces) yield* pagesIn(client, kind, { namespace });
+  const query = fieldSelector === undefined ? {} : { fieldSelector };
+  // events about nodes are in the namespace default
+  if (!kind.namespaced || namespaces === undefined || kind.plural === EVENT.plural)
+    return yield* pagesIn(client, kind, query);
+  for (const namespace of namespaces) yield* pagesIn(client, kind, { ...query, namespace });
 }
 
 async function* pagesIn(client: Client, kind: Kind, query: ListOptions): AsyncGenerator<readonly KubeObject[]> {

@@ -2,6 +2,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { itemOf } from '../../../../src/cli/migrate/items.ts';
 import { isDone, statusOf, statusText } from '../../../../src/cli/migrate/status.ts';
+import { MIGRATE_STATUS } from '../../../../src/cli/output/migrate.ts';
+import { strictly } from '../output/strictly.ts';
 import { ALPHA, BETA, BOTH, CLUSTERS, CONVERSION, factsOf, karpenter, liveFactsOf, V1 } from './clusters.ts';
 
 describe('status as text', () => {
@@ -11,6 +13,10 @@ describe('status as text', () => {
 });
 
 describe('status as JSON', () => {
+  it.each(Object.entries(CLUSTERS))('of %s fits its schema', (_, parts) => {
+    expect(strictly(MIGRATE_STATUS, JSON.parse(JSON.stringify(statusOf(liveFactsOf(parts), []))))).toEqual([]);
+  });
+
   it('names stage, controllers, items, counts and what comes first', () => {
     const status = statusOf(liveFactsOf(ALPHA), []);
     expect(status).toMatchObject({

@@ -214,6 +214,18 @@ export const planted = (): readonly KubeObject[] => [
     NAMESPACED,
   ),
   builtIn('v1', 'ReplicationController', { spec: { replicas: 0, selector: { app: 'x' }, template } }, NAMESPACED),
+  builtIn(
+    'v1',
+    'Event',
+    {
+      involvedObject: { kind: 'Node', name: 'n', fieldPath: SECRET },
+      reason: 'DisruptionBlocked',
+      message: SECRET,
+      type: 'Normal',
+      source: { component: 'karpenter', host: SECRET },
+    },
+    NAMESPACED,
+  ),
   ...storage,
   ...custom,
   builtIn('apiextensions.k8s.io/v1', 'CustomResourceDefinition', {

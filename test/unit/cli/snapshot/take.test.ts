@@ -6,10 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
 import { EC2_NODE_CLASS, NAMESPACE, NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../../../src/api/kubernetes.ts';
 import { parseManifests } from '../../../../src/cli/objects/read.ts';
 import type { SnapshotInfo } from '../../../../src/cli/objects/snapshot-info.ts';
+import { SNAPSHOT } from '../../../../src/cli/output/migrate.ts';
 import { simulate } from '../../../../src/cli/simulate.ts';
 import { type SnapshotOptions, type Taken, takeSnapshot } from '../../../../src/cli/snapshot/take.ts';
 import { snapshotNotes } from '../../../../src/cli/snapshot.ts';
@@ -17,6 +19,7 @@ import { realClock } from '../../../../src/kube/clock.ts';
 import { connect } from '../../../../src/kube/http.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { strictly } from '../output/strictly.ts';
 import { SECRET } from './secrets.ts';
 
 const BIN = join(import.meta.dirname, '../../../../bin/karpenter.js');
@@ -94,6 +97,7 @@ describe('a snapshot', () => {
       notServed: ['Provisioner', 'AWSNodeTemplate', 'Machine'],
     });
     expect(objectsIn(text).at(-1)).toEqual(info);
+    expect(strictly(SNAPSHOT, parse(text))).toEqual([]);
     const file = join(folder, 'now.txt');
     writeFileSync(file, text);
     const { notes, simulation } = await simulate({ filename: [file] });

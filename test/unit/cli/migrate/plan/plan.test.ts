@@ -3,6 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import { planMarkdown } from '../../../../../src/cli/migrate/plan/markdown.ts';
 import { planOf } from '../../../../../src/cli/migrate/plan/plan.ts';
 import type { Plan, Source, Step } from '../../../../../src/cli/migrate/plan/step.ts';
+import { MIGRATE_PLAN } from '../../../../../src/cli/output/migrate.ts';
+import { strictly } from '../../output/strictly.ts';
 import {
   ALPHA,
   AUTOSCALED,
@@ -55,6 +57,12 @@ describe('a plan as Markdown', () => {
         expect(line.length).toBeLessThanOrEqual(80);
     }
     expect(lines.filter((line) => line.startsWith('helm upgrade')).length).toBeGreaterThan(5);
+  });
+});
+
+describe('a plan as JSON', () => {
+  it.each(Object.entries(CLUSTERS))('of %s fits its schema', (_, parts) => {
+    expect(strictly(MIGRATE_PLAN, JSON.parse(JSON.stringify(plan(parts))))).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Says on a terminal what takes long: a verb that is done soon says nothing, and neither does one in a pipe. */
+/** How far the reading has come, on a terminal: other verbs have a line that says no more than that they work. */
 
 interface Output {
   write(text: string): unknown;

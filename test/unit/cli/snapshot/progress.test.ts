@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { progressOn } from '../../../../src/cli/render/progress.ts';
+import { progressOn } from '../../../../src/cli/snapshot/progress.ts';
 
 function shown(isTTY: boolean): { readonly lines: string[]; play(...atMs: readonly number[]): void } {
   const lines: string[] = [];
