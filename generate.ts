@@ -1,8 +1,8 @@
 /**
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
  * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
- * of the values' schema, the names of values that the chart knows; what Kubernetes says of the fields of its own kinds.
- * of the verbs of the command line, reference pages and the schemas of what they print.
+ * the chart's dashboards; of the values' schema, the names of values that the chart knows; what Kubernetes says of the
+ * fields of its own kinds; of the verbs of the command line, reference pages and the schemas of what they print.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,6 +10,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { DESCRIPTIONS_FILE, kubernetesDescriptions } from './kubernetes-descriptions.ts';
+import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
+import { grafanaJson } from './scripts/dashboards/grafana.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { referencePage } from './src/api/reference.ts';
 import { indexPage, verbPage } from './src/cli/describe/pages.ts';
@@ -28,6 +30,7 @@ const FOLDERS = {
   reference: 'docs/reference',
   cli: 'docs/reference/cli',
   output: 'docs/reference/output',
+  dashboards: 'charts/karpenter/dashboards',
 } as const;
 
 const COMMAND_LINE = describe(await wholeProgram());
@@ -117,6 +120,8 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
   for (const [path, text] of commandLineFiles()) files.set(path, text);
   files.set('charts/karpenter/templates/_known-values.tpl', knownValuesTemplate());
+  for (const [name, dashboard] of Object.entries(DASHBOARDS))
+    files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard));
   for (const [path, text] of versioned()) files.set(path, text);
   files.set(DESCRIPTIONS_FILE, kubernetesDescriptions());
   return files;

@@ -5,7 +5,7 @@
  */
 import { pathToFileURL } from 'node:url';
 import { defined } from './api/defined.ts';
-import { NODE_CLAIM, NODE_POOL } from './api/kinds.ts';
+import { NODE, NODE_POOL } from './api/kinds.ts';
 import type { NodePool } from './api/nodepool.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
 import type { CloudProvider } from './cloud/provider.ts';
@@ -24,7 +24,6 @@ import type { Solver } from './engine-worker/solver.ts';
 import { Suspects } from './engine-worker/supervision.ts';
 import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from './engine-worker/worker-solver.ts';
-import { ApiError } from './kube/client.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
 import type { EventNote, EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
@@ -33,14 +32,17 @@ import { electLeader } from './kube/lease.ts';
 import type { Controller } from './kube/reconciler.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
+import { crdsServed, serverVersion } from './kube/server-facts.ts';
 import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
 import { errorText } from './observe/error-text.ts';
-import { type Endpoints, serveEndpoints, Unavailable } from './observe/health.ts';
+import { type Endpoints, type Look, serveEndpoints, Unavailable } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
+import { metricPage } from './observe/metric-pages.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { watchProcess } from './observe/process-watch.ts';
 import { showBuild } from './observe/runtime-metrics.ts';
+import { reportSeries } from './observe/series-report.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
 import { sharedCheck } from './observe/shared-check.ts';
 import { ClusterState } from './state/cluster.ts';
@@ -81,7 +83,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const log = openLog(settings, clock, options);
   log.debug('discovered karpenter version', { version: VERSION });
   for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
-  const metrics = createMetrics();
+  const metrics = createMetrics({ view: settings.metrics });
   showBuild(metrics, { version: VERSION, commit: commitOf(options) });
   const client = connect({
     kubeconfig: env.KUBECONFIG,
@@ -96,7 +98,8 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const closing = new AbortController();
   const probes = probeClient(env, clock, closing.signal);
   const informers = startInformers({ client, clock, log, signal: closing.signal });
-  const debug: Debug = {};
+  metrics.watchSeries({ nodes: () => informers.store(NODE).list().length, scraped: reportSeries(log) });
+  const debug: Debug = { '/debug/metrics': { page: (query) => metricPage(metrics, query) } };
   const base = { settings, env, clock, solver, simulations, log, metrics, client, informers, debug, closing };
   const endpoints = await openEndpoints(base, probes);
   try {
@@ -149,7 +152,7 @@ function openEndpoints(parts: Omit<Parts, 'endpoints'>, probes: HttpKubeClient):
 }
 
 /** What to serve for looking inside, by path. */
-type Debug = Record<string, () => unknown>;
+type Debug = Record<string, Look>;
 
 interface Parts {
   readonly settings: Settings;
@@ -389,29 +392,6 @@ function leaseNamespace({ settings, client }: Parts): string {
 
 /** How long it counts as known that the API server serves the custom resources. */
 const CRDS_SEEN_MS = 60_000;
-
-/** Asks for the list of resources, which the API server answers from its memory. */
-async function crdsServed(client: HttpKubeClient, signal: AbortSignal): Promise<void> {
-  const { group, version } = NODE_CLAIM;
-  const served = await client.raw(`/apis/${group}/${version}`, signal).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 404) return { resources: [] };
-    throw error;
-  });
-  const { resources } = (served ?? {}) as { readonly resources?: readonly { readonly name: string }[] };
-  if (!Array.isArray(resources)) throw new Error(`the API server does not say what it serves of ${group}/${version}`);
-  const missing = [NODE_POOL, NODE_CLAIM].filter(
-    ({ plural }) => !resources.some((resource) => resource?.name === plural),
-  );
-  if (missing.length === 0) return;
-  const names = missing.map(({ plural }) => `${plural}.${group}`).join(' and ');
-  throw new Error(`the API server does not serve ${names}: install the chart karpenter-crd`);
-}
-
-/** `major.minor` of the API server. */
-async function serverVersion(client: HttpKubeClient): Promise<string> {
-  const version = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
-  return `${String(version?.major)}.${String(version?.minor).replace(/\D.*/s, '')}`;
-}
 
 /** Baked in by the bundler; absent in a checkout. */
 const revision = process.env.SOURCE_REVISION;

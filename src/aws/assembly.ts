@@ -29,7 +29,7 @@ import { nodeClassController } from './nodeclass/nodeclass.ts';
 import { terminate } from './nodeclass/nodeclass-termination.ts';
 import { type Step, stepTools } from './nodeclass/step.ts';
 import { ValidationCache, validationStep } from './nodeclass/validation.ts';
-import { offeringMetrics } from './offerings/metrics.ts';
+import { offeringMetrics, typesInUse } from './offerings/metrics.ts';
 import { offeringsReport } from './offerings/report.ts';
 import { UnavailableOfferings } from './offerings/unavailable.ts';
 import { offeringsWatch } from './offerings/watch.ts';
@@ -69,7 +69,7 @@ interface Parts extends Offers, Selections, Launched {
  */
 export async function assemble(options: AwsOptions, clients: Clients): Promise<AwsProvider> {
   const { settings, clock, log } = options;
-  const context: Context = { ...options, clients, metrics: awsMetrics(options.metrics) };
+  const context: Context = { ...options, clients, metrics: awsMetrics(options.metrics, typesInUse(options.informers)) };
   const version = clusterVersion(context);
   const cidr = new ClusterCidr(clients.eks, settings.clusterName, log);
   const shifts = settings.enableZonalShift ? await zonalShifts(options, clients) : undefined;

@@ -11,25 +11,43 @@ import {
   CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_AVAILABLE,
   CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_PRICE_ESTIMATE,
   CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED,
+  CLOUDPROVIDER_OFFERINGS_COUNT,
   EC2NODECLASSES_USERDATA_BYTES,
   INTERRUPTION_DELETED_MESSAGES,
   INTERRUPTION_INSTANCE_STATUS_UNHEALTHY,
   INTERRUPTION_MESSAGE_QUEUE_DURATION_SECONDS,
   INTERRUPTION_RECEIVED_MESSAGES,
 } from '../observe/metrics/aws.ts';
+import type { GaugeDeclaration } from '../observe/metrics/declaration.ts';
 import { NODECLAIMS_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import { OwnedSeries } from '../observe/owned-series.ts';
 
 export type AwsMetrics = ReturnType<typeof awsMetrics>;
 
-export const awsMetrics = (metrics: Metrics) => ({
+/** @param typesInUse instance types of the cluster's nodes: the default view serves the offerings of these alone */
+export function awsMetrics(metrics: Metrics, typesInUse: () => ReadonlySet<string> = () => new Set()) {
+  let inUse = typesInUse();
+  metrics.beforeScrape(() => {
+    inUse = typesInUse();
+  });
+  const ofTypes = (declaration: GaugeDeclaration): OwnedSeries =>
+    new OwnedSeries(metrics, declaration, (type) => !inUse.has(type));
+  return {
+    ...ofCalls(metrics),
+    /** Owned by instance types, by name. */
+    instanceTypeCpu: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_CPU_CORES),
+    instanceTypeMemory: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_MEMORY_BYTES),
+    offeringAvailable: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_AVAILABLE),
+    offeringPrice: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_PRICE_ESTIMATE),
+    priceEstimated: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED),
+    offerings: metrics.gauge(CLOUDPROVIDER_OFFERINGS_COUNT),
+  };
+}
+
+const ofCalls = (metrics: Metrics) => ({
   methodSeconds: metrics.histogram(CLOUDPROVIDER_DURATION_SECONDS),
   methodErrors: metrics.counter(CLOUDPROVIDER_ERRORS),
-  instanceTypeCpu: metrics.gauge(CLOUDPROVIDER_INSTANCE_TYPE_CPU_CORES),
-  instanceTypeMemory: metrics.gauge(CLOUDPROVIDER_INSTANCE_TYPE_MEMORY_BYTES),
-  offeringAvailable: metrics.gauge(CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_AVAILABLE),
-  offeringPrice: metrics.gauge(CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_PRICE_ESTIMATE),
-  priceEstimated: metrics.gauge(CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED),
   launchFailures: metrics.counter(CLOUDPROVIDER_INSTANCE_LAUNCH_FAILURES),
   terminationFailures: metrics.counter(CLOUDPROVIDER_INSTANCE_TERMINATION_FAILURES),
   batchSeconds: metrics.histogram(CLOUDPROVIDER_BATCHER_BATCH_TIME_SECONDS),

@@ -75,7 +75,7 @@ function handlerOf({ view, cluster }: LivePageOptions, access: Access): Handler 
       return answer(response, 400, 'no name is that long\n');
     const found = look(query);
     if (found === undefined) return answer(response, 404, 'there is no such object (any more)\n');
-    answer(response, 200, await jsonInSteps(found), 'application/json');
+    answer(response, 200, Buffer.concat(await jsonInSteps(found)), 'application/json');
   };
 }
 

@@ -1,9 +1,12 @@
 /** The operator's logger: one JSON object per line in the shape that Karpenter's users parse. */
 
 import pino from 'pino';
+import { defined } from '../api/defined.ts';
 import { own } from '../api/own.ts';
 import { awsFields, errorText, requestField } from './error-text.ts';
 import type { LogFields, Logger } from './logger.ts';
+import { remedyFor } from './remedies.ts';
+import { identityOf, type RepeatedLines, repeatedLines } from './repeated-lines.ts';
 
 export interface LoggerOptions {
   readonly level: 'debug' | 'info' | 'error';
@@ -41,14 +44,20 @@ export function createLogger(options: LoggerOptions): Logger {
     destination(options),
   );
   const isKept = sampler(now);
+  // whoever debugs wants to see each try
+  const repeats: RepeatedLines = options.level === 'debug' ? () => ({}) : repeatedLines(now);
   const revision = options.commit === undefined ? {} : { commit: shorten(options.commit) };
 
   const loggerWith = (bound: LogFields): Logger => {
     const write = (level: Level, message: string, fields: LogFields = {}): void => {
       if (!backend.isLevelEnabled(level) || !isKept(`${level} ${message}`)) return;
       const caller = options.level === 'debug' ? { caller: callerOf(write) } : {};
+      const said = { ...bound, ...plain(fields) };
+      const repeated = repeats(identityOf(level, message, said));
+      if (repeated === undefined) return;
+      const remedy = level === 'error' ? defined({ remedy: remedyFor(message, said) }) : {};
       // the message is an ordinary field, so that the fields stand in the documented order
-      backend[level]({ logger: 'controller', ...caller, message, ...revision, ...bound, ...plain(fields) });
+      backend[level]({ logger: 'controller', ...caller, message, ...revision, ...remedy, ...said, ...repeated });
     };
     return {
       debug: (message, fields) => write('debug', message, fields),

@@ -1,11 +1,21 @@
 /** The operator's HTTP endpoints: metrics (and what shows its inside) on one port, health and readiness probes on another. */
-import type { ServerResponse } from 'node:http';
-import { answer, boundedServer, type Handler, type HttpLimits, listen, stop, type Target } from './http-server.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  answer,
+  BadQuery,
+  boundedServer,
+  type Handler,
+  type HttpLimits,
+  listen,
+  stop,
+  type Target,
+} from './http-server.ts';
 import type { Logger } from './logger.ts';
+import { send } from './long-answer.ts';
 import { isFromLoopback } from './loopback.ts';
 import type { Metrics } from './metrics.ts';
 import { profile } from './profiles.ts';
-import { inSteps, jsonInSteps, sharedAnswer } from './rendered-answer.ts';
+import { inSteps, jsonInSteps, type Pieces, sharedAnswer } from './rendered-answer.ts';
 import type { Settings } from './settings.ts';
 import { type Check, checked, sharedCheck } from './shared-check.ts';
 
@@ -14,6 +24,14 @@ export type { Check } from './shared-check.ts';
 /** Thrown by what is served to look inside when there is nothing to see now; its text is the answer. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
+}
+
+/** Promises are waited for, and iterables asked for one item after the other. */
+export type Look = (() => unknown) | PagedLook;
+
+/** Answers queries, each with no more than a page. */
+export interface PagedLook {
+  readonly page: (query: URLSearchParams) => unknown;
 }
 
 export interface EndpointOptions {
@@ -31,11 +49,8 @@ export interface EndpointOptions {
   readonly ready: Readonly<Record<string, Check>>;
   /** Liveness checks by name. */
   readonly alive?: Readonly<Record<string, Check>>;
-  /**
-   * What to serve as JSON on the metrics port, by path such as /debug/verdicts; promises are waited for, and iterables
-   * asked for one item after the other.
-   */
-  readonly debug?: Readonly<Record<string, () => unknown>>;
+  /** What to serve as JSON on the metrics port, by path such as /debug/verdicts. */
+  readonly debug?: Readonly<Record<string, Look>>;
   readonly log: Logger;
   /** Milliseconds that only ever grow, by which answers become old. Default: the machine's. */
   readonly now?: () => number;
@@ -74,17 +89,14 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
 function metricsHandler(options: EndpointOptions): Handler {
   const { metrics, debug = {}, profiling, debugEndpoints = 'loopback', now } = options;
   const scrape = sharedAnswer(() => inSteps(metrics.parts()), now);
-  const answers = new Map<string, () => Promise<Buffer>>();
-  const look = (path: string, make: () => unknown): Promise<Buffer> => {
-    const known = answers.get(path) ?? sharedAnswer(async () => jsonInSteps(await make()), now);
-    answers.set(path, known);
-    return known();
-  };
+  const look = looks(now);
   const isProfile = (path: string): boolean => profiling && path.startsWith('/debug/pprof');
 
   return async (request, response, target) => {
     const { path } = target;
-    if (path === '/metrics') return answer(response, 200, await scrape(), metrics.contentType);
+    if (path === '/metrics') {
+      return send(request, response, { pieces: await scrape(), type: metrics.contentType });
+    }
     const make = Object.hasOwn(debug, path) ? debug[path] : undefined;
     if (debugEndpoints === 'off' || (make === undefined && !isProfile(path))) {
       const inside = debugEndpoints === 'off' ? [] : [...Object.keys(debug), ...(profiling ? ['/debug/pprof/'] : [])];
@@ -92,17 +104,37 @@ function metricsHandler(options: EndpointOptions): Handler {
     }
     if (debugEndpoints === 'loopback' && !isFromLoopback(request.socket)) return answer(response, 403, ELSEWHERE);
     if (make === undefined) return profile(response, target);
-    return show(response, () => look(path, make));
+    return show(request, response, () => look(target, make));
   };
 }
 
 const ELSEWHERE =
   '/debug is served on loopback alone: use kubectl port-forward, or set DEBUG_ENDPOINTS=all on the operator\n';
 
-async function show(response: ServerResponse, look: () => Promise<Buffer>): Promise<void> {
+/** Pages of which an answer is kept; an older one is made again. */
+const PAGES = 16;
+
+function looks(now: EndpointOptions['now']): (target: Target, look: Look) => Promise<Pieces> {
+  const answers = new Map<string, () => Promise<Pieces>>();
+  const pages = new Map<string, () => Promise<Pieces>>();
+  return ({ path, query }, look) => {
+    const [known, key, make] =
+      typeof look === 'function'
+        ? [answers, path, look]
+        : [pages, `${path}?${query.toString()}`, (): unknown => look.page(query)];
+    const found = known.get(key) ?? sharedAnswer(async () => jsonInSteps(await make()), now);
+    known.set(key, found);
+    const [oldest] = pages.keys();
+    if (pages.size > PAGES && oldest !== undefined) pages.delete(oldest);
+    return found();
+  };
+}
+
+async function show(request: IncomingMessage, response: ServerResponse, look: () => Promise<Pieces>): Promise<void> {
   try {
-    answer(response, 200, await look(), 'application/json');
+    await send(request, response, { pieces: await look(), type: 'application/json' });
   } catch (error) {
+    if (error instanceof BadQuery) return answer(response, 400, `${error.message}\n`);
     if (!(error instanceof Unavailable)) throw error;
     answer(response, 503, `${error.message}\n`);
   }

@@ -17,6 +17,11 @@ export interface Target {
 
 export type Handler = (request: IncomingMessage, response: ServerResponse, target: Target) => Promise<void> | void;
 
+/** Thrown for a query that cannot be answered; its text, which says what is wrong, is the answer. */
+export class BadQuery extends Error {
+  override readonly name = 'BadQuery';
+}
+
 export interface HttpServerOptions {
   /** What the port is for, in logs and metrics. */
   readonly name: string;

@@ -3,14 +3,17 @@
  * one process. A metric is registered on first use; later uses get the same one.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, Summary } from 'prom-client';
+import type { MetricsView } from './metric-views.ts';
 import type {
   CounterDeclaration,
   GaugeDeclaration,
   HistogramDeclaration,
   MetricDeclaration,
+  Share,
   SummaryDeclaration,
 } from './metrics/declaration.ts';
-import { type Sample, seriesText, valueText } from './samples.ts';
+import type { Sample, Series } from './samples.ts';
+import { type MetricState, type SeriesWatch, scrape } from './scrape.ts';
 
 type Named<Label extends string> = Pick<MetricDeclaration, 'name' | 'help'> & { readonly labels: readonly Label[] };
 
@@ -28,47 +31,67 @@ export interface Metrics {
   beforeScrape(update: () => void | Promise<void>): void;
   /** Adds those of the process, as Node's Prometheus client names them. They measure until the process ends. */
   processDefaults(): void;
-  /** Everything in Prometheus text format. */
+  /** Serves how many series there are from now on, and reports it after each scrape. */
+  watchSeries(watch: SeriesWatch): void;
+  /** Everything that the view serves, in Prometheus text format. */
   text(): Promise<string>;
-  /** The same, one metric after the other: there may be tens of thousands of lines. */
+  /** The same in pieces, between which others have their turn: there may be tens of thousands of lines. */
   parts(): AsyncIterable<string>;
+  /** Of all metrics, in the order in which they are served. */
+  names(): readonly string[];
+  /** Undefined when there is no metric of that name. */
+  state(name: string): Promise<MetricState | undefined>;
   readonly contentType: string;
 }
 
 /** A summary forgets values older than this, so that its quantiles speak of the recent past. */
 const SUMMARY_AGE = { maxAgeSeconds: 600, ageBuckets: 5 };
 
-export function createMetrics(): Metrics {
+/** @param view what is served; by default all that there is */
+export function createMetrics({ view = 'karpenter' }: { readonly view?: MetricsView } = {}): Metrics {
   const registry = new Registry();
   const updates: (() => void | Promise<void>)[] = [];
   const readers = new Map<string, (() => Iterable<Sample>)[]>();
+  const shares = new Map<string, Share>();
+  let watch: SeriesWatch | undefined;
 
-  const once = <T>({ name }: MetricDeclaration, known: abstract new (...args: never[]) => T, make: () => T): T => {
+  const once = <T>(
+    { name, share }: MetricDeclaration,
+    known: abstract new (...args: never[]) => T,
+    make: () => T,
+  ): T => {
     const found: unknown = registry.getSingleMetric(name);
+    if (share !== undefined) shares.set(name, share);
     if (found === undefined) return make();
     if (found instanceof known) return found;
     throw new TypeError(`Cannot declare metric "${name}" as a ${known.name}: it exists with another type`);
   };
-  const common = <Label extends string>({ name, help, labels }: Named<Label>) => ({
-    name,
-    help,
-    labelNames: labels,
+  const common = <Label extends string>(declaration: Named<Label>) => ({
+    ...optionsOf(declaration),
     registers: [registry],
   });
+  const gauge: Metrics['gauge'] = (declaration) => once(declaration, Gauge, () => new Gauge(common(declaration)));
 
-  async function* parts(): AsyncGenerator<string> {
-    await Promise.all(updates.map((update) => update()));
-    let separator = '';
-    for (const { name } of registry.getMetricsAsArray()) {
-      yield `${separator}${await registry.getSingleMetricAsString(name)}\n`;
-      for (const read of readers.get(name) ?? []) yield* linesOf(name, read());
-      separator = '\n';
-    }
+  const names = (): readonly string[] => registry.getMetricsAsArray().map(({ name }) => name);
+
+  async function state(name: string): Promise<MetricState | undefined> {
+    const found = await registry.getSingleMetric(name)?.get();
+    if (found === undefined) return undefined;
+    const { help, type, values } = found;
+    return {
+      name,
+      help,
+      type: String(type),
+      share: shares.get(name),
+      series: seriesOf(name, values, readers.get(name)),
+    };
   }
+
+  const parts = (): AsyncGenerator<string> => scrape({ view, names, state, updates, watch });
 
   return {
     counter: (declaration) => once(declaration, Counter, () => new Counter(common(declaration))),
-    gauge: (declaration) => once(declaration, Gauge, () => new Gauge(common(declaration))),
+    gauge,
     histogram: (declaration) =>
       once(declaration, Histogram, () => new Histogram({ ...common(declaration), buckets: [...declaration.buckets] })),
     summary: (declaration) =>
@@ -79,29 +102,41 @@ export function createMetrics(): Metrics {
       ),
     readAtScrape: (declaration, read) => {
       const { name } = declaration;
-      once(declaration, Gauge, () => new Gauge(common(declaration)));
+      gauge(declaration);
       readers.set(name, [...(readers.get(name) ?? []), read]);
     },
     beforeScrape: (update) => updates.push(update),
     processDefaults: () => collectDefaultMetrics({ register: registry }),
+    watchSeries: (watching) => {
+      watch = watching;
+    },
     text: async () => (await Array.fromAsync(parts())).join(''),
     parts,
+    names,
+    state,
     contentType: registry.contentType,
   };
 }
 
-/** Lines that are written at once. */
-const LINES = 100;
+const optionsOf = <Label extends string>({ name, help, labels: labelNames }: Named<Label>) => ({
+  name,
+  help,
+  labelNames,
+});
 
-function* linesOf(name: string, samples: Iterable<Sample>): Generator<string> {
-  let lines = '';
-  let count = 0;
-  for (const sample of samples) {
-    lines += `${name}${seriesText(sample)} ${valueText(sample.value)}\n`;
-    count++;
-    if (count % LINES !== 0) continue;
-    yield lines;
-    lines = '';
-  }
-  if (lines !== '') yield lines;
+interface Value {
+  readonly value: number;
+  readonly labels: Readonly<Partial<Record<string, string | number>>>;
+  /** Of a histogram or summary. */
+  readonly metricName?: string;
+}
+
+function* seriesOf(
+  name: string,
+  values: readonly Value[],
+  readers: readonly (() => Iterable<Sample>)[] = [],
+): Generator<Series> {
+  for (const { value, labels, metricName = name } of values)
+    yield { name: metricName, labels: labels as Series['labels'], value };
+  for (const read of readers) for (const sample of read()) yield { ...sample, name };
 }

@@ -4,7 +4,7 @@ import { EVENT_AREAS } from './events/catalogue.ts';
 import { EVENT_WINDOW_MS, type EventDeclaration, MINUTE } from './events/declaration.ts';
 import { AWS_GATES, CORE_GATES, type FeatureGate } from './feature-gates.ts';
 import { METRIC_AREAS } from './metrics/catalogue.ts';
-import { DURATION_BUCKETS, type MetricDeclaration } from './metrics/declaration.ts';
+import { DURATION_BUCKETS, FEW_DURATION_BUCKETS, type MetricDeclaration } from './metrics/declaration.ts';
 import { NODE_LABELS } from './metrics/nodes.ts';
 import { environmentName } from './options.ts';
 import { OPTIONS, VARIABLES } from './settings.ts';
@@ -22,6 +22,12 @@ export function metricsPage(): string {
     'What the operator serves in the Prometheus text format at `/metrics` on its metrics port. Durations are in seconds.',
     '',
     `Histograms have these buckets if nothing else is said: ${DURATION_BUCKETS.join(', ')}.`,
+    `Those in the default view are ${FEW_DURATION_BUCKETS.join(', ')}.`,
+    '',
+    'The default view (`METRICS=budget`) keeps the number of series within a budget: where a metric says so, it serves the',
+    'sum or the largest of several series, fewer buckets, or nothing. Of resources of nodes it serves `cpu`, `memory`, `pods`',
+    'and extended ones, and of instance types and offerings those that the cluster has nodes of. Labels without a value are',
+    'left out. `METRICS=karpenter` serves all of it, and `/debug/metrics?name=NAME` shows the series of one metric.',
     '',
     `"Labels of a node" are ${codes(NODE_LABELS)}.`,
     ...METRIC_AREAS.flatMap(({ title, note, metrics }) => [
@@ -42,7 +48,31 @@ function labelsOf({ labels }: MetricDeclaration): string {
   return ['labels of a node', ...labels.filter((label) => !NODE_LABELS.includes(label)).map(code)].join(', ');
 }
 
-function meaningOf(metric: MetricDeclaration): string {
+const meaningOf = (metric: MetricDeclaration): string => `${measuredBy(metric)}${shareText(metric)}`;
+
+/** What the default view serves of it, where that is not all. */
+function shareText({ share }: MetricDeclaration): string {
+  switch (share?.kind) {
+    case undefined:
+      return '';
+    case 'none':
+      return ' Not in the default view.';
+    case 'sum':
+      return ` By default summed over ${overText(share.over)}.`;
+    case 'max':
+      return ` By default the largest over ${overText(share.over)}.`;
+    case 'buckets':
+      if (share.buckets === FEW_DURATION_BUCKETS) return '';
+      return share.buckets.length === 0 ? ' By default without buckets.' : ` By default ${share.buckets.join(', ')}.`;
+  }
+}
+
+function overText(over: readonly string[]): string {
+  const left = NODE_LABELS.filter((label) => !over.includes(label));
+  return over.length < left.length ? codes(over) : `labels of a node but ${codes(left)}`;
+}
+
+function measuredBy(metric: MetricDeclaration): string {
   const { help } = metric;
   if (metric.type === 'summary') return `${help}. Quantiles ${metric.quantiles.join(', ')}.`;
   if (metric.type !== 'histogram' || metric.buckets === DURATION_BUCKETS) return `${help}.`;

@@ -8,13 +8,16 @@ const PIECE_LENGTH = 64 * 1024;
 /** What lies deeper is short, and written at once. */
 const DEPTH = 2;
 
+/** Megabytes that lie together are held twice while they are put together, and nothing else happens meanwhile. */
+export type Pieces = readonly Buffer[];
+
 /** JSON of plain data. An iterable that is not an array is written as a list, and asked for one item after the other. */
-export async function jsonInSteps(value: unknown): Promise<Buffer> {
+export async function jsonInSteps(value: unknown): Promise<Pieces> {
   return inSteps(jsonParts(value, 0));
 }
 
-/** All texts as one, with pauses between them. */
-export async function inSteps(parts: Iterable<string> | AsyncIterable<string>): Promise<Buffer> {
+/** All texts, with pauses between them. */
+export async function inSteps(parts: Iterable<string> | AsyncIterable<string>): Promise<Pieces> {
   const pieces: Buffer[] = [];
   let piece = '';
   let startedMs = performance.now();
@@ -28,7 +31,8 @@ export async function inSteps(parts: Iterable<string> | AsyncIterable<string>): 
     await nextTurn();
     startedMs = performance.now();
   }
-  return Buffer.concat([...pieces, Buffer.from(piece)]);
+  if (piece !== '') pieces.push(Buffer.from(piece));
+  return pieces;
 }
 
 function* jsonParts(value: unknown, depth: number): Generator<string> {
@@ -63,10 +67,10 @@ const KEPT_TIMES = 10;
 
 /** Makes an answer when somebody asks, and gives it to all who ask meanwhile or soon afterwards. */
 export function sharedAnswer(
-  make: () => Promise<Buffer>,
+  make: () => Promise<Pieces>,
   now: () => number = () => performance.now(),
-): () => Promise<Buffer> {
-  let present: { readonly made: Promise<Buffer>; untilMs: number } | undefined;
+): () => Promise<Pieces> {
+  let present: { readonly made: Promise<Pieces>; untilMs: number } | undefined;
   let forgetting: NodeJS.Timeout | undefined;
   return () => {
     if (present !== undefined && now() < present.untilMs) return present.made;

@@ -1,17 +1,28 @@
 /** Samples in Prometheus' text format, for gauges whose series are read at each scrape. */
 
-export type Labels = Readonly<Record<string, string>>;
+export type Labels = Readonly<Record<string, string | number>>;
 
 export interface Sample {
-  /** May be shared by the samples of an object. */
   readonly labels: Labels;
-  /** What tells the sample from others with the same labels. */
+  /** What tells the sample from others of an object, which share `labels`: those are written once and remembered. */
   readonly own?: Labels;
   readonly value: number;
+  /** One of many that few look at: the default view leaves it out. */
+  readonly isDetail?: boolean;
+}
+
+/** A sample with its name, which has a suffix in histograms and summaries. */
+export interface Series extends Sample {
+  readonly name: string;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '"': '\\"' };
-const escaped = (value: string): string => value.replace(/[\\\n"]/g, (character) => ESCAPES[character] ?? character);
+const escaped = (value: string | number): string =>
+  String(value).replace(/[\\\n"]/g, (character) => ESCAPES[character] ?? character);
+
+/** A help text may hold quotes. */
+export const helpText = (help: string): string =>
+  help.replace(/[\\\n]/g, (character) => ESCAPES[character] ?? character);
 
 const labelsText = (labels: Labels): string =>
   Object.entries(labels)
@@ -20,8 +31,21 @@ const labelsText = (labels: Labels): string =>
 
 /** `{node_name="a",resource_type="cpu"}` */
 export function seriesText({ labels, own }: Sample): string {
-  const both = own === undefined ? labelsText(labels) : `${labelsText(labels)},${labelsText(own)}`;
-  return both === '' ? '' : `{${both}}`;
+  if (own === undefined) return inBraces(labelsText(labels));
+  const both = [sharedText(labels), labelsText(own)];
+  return inBraces(both.filter((text) => text !== '').join(','));
+}
+
+const inBraces = (text: string): string => (text === '' ? '' : `{${text}}`);
+
+const sharedTexts = new WeakMap<Labels, string>();
+
+function sharedText(labels: Labels): string {
+  const known = sharedTexts.get(labels);
+  if (known !== undefined) return known;
+  const text = labelsText(labels);
+  sharedTexts.set(labels, text);
+  return text;
 }
 
 /** As prom-client writes numbers. */
@@ -30,3 +54,5 @@ export function valueText(value: number): string {
   if (Number.isFinite(value)) return String(value);
   return value < 0 ? '-Inf' : '+Inf';
 }
+
+export const lineText = (series: Series): string => `${series.name}${seriesText(series)} ${valueText(series.value)}\n`;

@@ -24,6 +24,7 @@ export const OPTIONS = {
   enableProfiling: toggle('enable-profiling', false, 'Serve profiles on the metrics port'),
   debugEndpoints: text('debug-endpoints', 'loopback', 'Who may read /debug on the metrics port: loopback, all or off'),
   livePage: text('live-page', '', 'Address to serve the live page at, such as 127.0.0.1:8090; empty for no page'),
+  metrics: text('metrics', 'budget', 'What /metrics serves: budget, or karpenter for every series that Karpenter has'),
   disableControllerWarmup: toggle('disable-controller-warmup', true, 'Start watches only after winning the lease'),
   disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
   disableClusterStateObservability: toggle(
@@ -89,6 +90,7 @@ export interface Settings
     | 'logErrorOutputPaths'
     | 'debugEndpoints'
     | 'livePage'
+    | 'metrics'
     | 'preferencePolicy'
     | 'minValuesPolicy'
     | 'packing'
@@ -103,6 +105,7 @@ export interface Settings
   readonly debugEndpoints: 'loopback' | 'all' | 'off';
   /** Undefined: no live page. */
   readonly livePage: { readonly address: Address; readonly token: string } | undefined;
+  readonly metrics: 'budget' | 'karpenter';
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly packing: 'cheapest' | 'compatible';
@@ -134,6 +137,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     logErrorOutputPaths: paths(raw.logErrorOutputPaths),
     debugEndpoints: oneOf('DEBUG_ENDPOINTS', raw.debugEndpoints, ['loopback', 'all', 'off'] as const),
     livePage: livePage(raw.livePage, env[VARIABLES.livePageToken.name] ?? ''),
+    metrics: oneOf('METRICS', raw.metrics, ['budget', 'karpenter'] as const),
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),

@@ -8,8 +8,9 @@ const NOTES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
 const index = readFileSync(join(FOLDER, 'README.md'), 'utf8');
 
 describe('decision notes', () => {
-  it('are numbered without a gap', () => {
-    expect(NOTES.map((name) => Number(name.slice(0, 4)))).toEqual(NOTES.map((_, at) => at + 1));
+  it('have a number each', () => {
+    const numbers = NOTES.map((name) => Number(name.slice(0, 4)));
+    expect(numbers.filter((number, at) => !(number > 0) || numbers.indexOf(number) !== at)).toEqual([]);
   });
 
   it.each(NOTES)('%s has a title, a status and a date, and stands in the index with them', (name) => {

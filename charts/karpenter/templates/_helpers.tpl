@@ -150,6 +150,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval" true)
   (list "PACKING" "packing" false)
   (list "CONSOLIDATION" "consolidation" false)
+  (list "METRICS" "metrics" false)
 }}
 {{- $value := get $settings (index . 1) }}
 {{- if $value }}

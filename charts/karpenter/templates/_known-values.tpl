@@ -20,6 +20,13 @@ serviceMonitor:
   metricRelabelings: true
   endpointConfig: true
   sampleLimit: true
+dashboards:
+  enabled: true
+  labels: true
+  annotations: true
+prometheusRule:
+  enabled: true
+  additionalLabels: true
 networkPolicy:
   enabled: true
   metricsFrom: true
@@ -88,6 +95,7 @@ settings:
   minValuesPolicy: true
   packing: true
   consolidation: true
+  metrics: true
   featureGates:
     nodeRepair: true
     reservedCapacity: true

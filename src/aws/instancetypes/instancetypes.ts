@@ -276,8 +276,9 @@ export class InstanceTypes {
     const discoveredMemory = this.#discoveredMemory.get(memoryKey(name, nodeClass));
     const capacity = capacityOf(info, nodeClass, { family, pods, memoryOverheadPercent, discoveredMemory });
     const vcpus = info.VCpuInfo?.DefaultVCpus ?? 0;
-    metrics.instanceTypeCpu.set({ instance_type: name }, vcpus);
-    metrics.instanceTypeMemory.set({ instance_type: name }, (info.MemoryInfo?.SizeInMiB ?? 0) * MIB);
+    const labels = { instance_type: name };
+    metrics.instanceTypeCpu.set(name, [{ labels, value: vcpus }]);
+    metrics.instanceTypeMemory.set(name, [{ labels, value: (info.MemoryInfo?.SizeInMiB ?? 0) * MIB }]);
     return sharedType({
       name,
       requirements: typeRequirements(info, {

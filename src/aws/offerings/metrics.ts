@@ -1,9 +1,10 @@
 /** Publishes which offerings the NodePools can buy, and at what price. */
 import { isTrue } from '../../api/conditions.ts';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { own } from '../../api/own.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
@@ -43,6 +44,32 @@ function collect(series: Map<string, Series>, types: readonly InstanceType[], wi
       if (withReserved && !series.has(`${type.name}/reserved/${zone}`)) add('reserved', false, 0);
     }
 }
+
+function publish(series: ReadonlyMap<string, Series>, metrics: AwsMetrics): void {
+  const byType = Map.groupBy(series.values(), ({ labels }) => labels.instance_type);
+  for (const [type, each] of byType) {
+    metrics.offeringAvailable.set(
+      type,
+      each.map(({ labels, available }) => ({ labels, value: available ? 1 : 0 })),
+    );
+    metrics.offeringPrice.set(
+      type,
+      each.map(({ labels, price }) => ({ labels, value: price })),
+    );
+  }
+  metrics.offerings.reset();
+  for (const { labels, available } of series.values())
+    metrics.offerings.inc({ capacity_type: labels.capacity_type, zone: labels.zone, available: String(available) });
+}
+
+/** Instance types of the NodeClaims that there are at the moment of the call. */
+export const typesInUse = (informers: Informers) => (): ReadonlySet<string> =>
+  new Set(
+    informers
+      .store(NODE_CLAIM)
+      .list()
+      .map(({ metadata }) => own(metadata.labels, INSTANCE_TYPE_LABEL) ?? ''),
+  );
 
 const isReady = (object: KubeObject | undefined): boolean => object !== undefined && isTrue(object, 'Ready');
 
@@ -88,12 +115,10 @@ export const offeringMetrics = ({
       } catch (error) {
         failed.push(error);
       }
-    for (const { labels, available, price } of series.values()) {
-      metrics.offeringAvailable.set(labels, available ? 1 : 0);
-      metrics.offeringPrice.set(labels, price);
-    }
-    metrics.priceEstimated.reset();
-    for (const instance_type of pricing.estimated) metrics.priceEstimated.set({ instance_type }, 1);
+    publish(series, metrics);
+    metrics.priceEstimated.clear();
+    for (const instance_type of pricing.estimated)
+      metrics.priceEstimated.set(instance_type, [{ labels: { instance_type }, value: 1 }]);
     if (failed.length > 0) throw combined('resolving instance types', failed);
     return after(PERIOD_MS);
   },

@@ -2,7 +2,7 @@
 import type { Counter, Histogram } from 'prom-client';
 import { type StatusFields, statusDeclarations } from '../../observe/metrics/status.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import { type Labels, OwnedSeries } from './series.ts';
+import { type Labels, OwnedSeries } from '../../observe/owned-series.ts';
 
 export interface ConditionMetrics {
   readonly count: OwnedSeries;
@@ -15,7 +15,7 @@ export interface ConditionMetrics {
   readonly fixed: Labels;
 }
 
-export interface ConditionMetricsOptions extends Pick<StatusFields, 'prefix' | 'buckets'> {
+export interface ConditionMetricsOptions extends Pick<StatusFields, 'prefix' | 'buckets' | 'shown'> {
   readonly metrics: Metrics;
   /** Label names that are taken from the object's own labels. */
   readonly extra: readonly string[];
@@ -28,8 +28,9 @@ export function conditionMetrics({
   extra,
   fixed,
   buckets,
+  shown,
 }: ConditionMetricsOptions): ConditionMetrics {
-  const declared = statusDeclarations({ prefix, labels: [...Object.keys(fixed), ...extra], buckets });
+  const declared = statusDeclarations({ prefix, labels: [...Object.keys(fixed), ...extra], buckets, shown });
   return {
     fixed,
     count: new OwnedSeries(metrics, declared.count),

@@ -18,10 +18,10 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
     podMetrics(deps),
     new NodeMetrics(deps),
     nodePoolMetrics(deps),
-    new StatusMetrics(deps, NODE_CLAIM, { labels: ownership, older: true }),
+    new StatusMetrics(deps, NODE_CLAIM, { labels: ownership, older: true, many: true }),
     new StatusMetrics(deps, NODE_POOL, { older: true }),
     ...(deps.settings.featureGates.capacityBuffer ? [new StatusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),
-    new StatusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL] }),
+    new StatusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL], many: true }),
     ...nodeClasses.map((kind) => new StatusMetrics(deps, kind, { older: true, buckets: 'library' })),
   ];
 }

@@ -10,11 +10,11 @@ import {
   NODEPOOLS_LIMIT,
   NODEPOOLS_USAGE,
 } from '../../observe/metrics/nodepools.ts';
+import { OwnedSeries } from '../../observe/owned-series.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from './cost.ts';
 import { inUnits, resourceType } from './nodes.ts';
-import { OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 10_000;
 

@@ -29,10 +29,10 @@ import {
   NODES_TOTAL_POD_REQUESTS,
   nodeLabelName,
 } from '../../observe/metrics/nodes.ts';
+import { type Labels, OwnedSeries } from '../../observe/owned-series.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { clusterStateMetrics } from './cluster-state.ts';
-import { type Labels, OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 5_000;
 
@@ -40,6 +40,10 @@ const INTERVAL_MS = 5_000;
 export const inUnits = (resource: string, amount: number): number => (resource === 'cpu' ? amount / 1_000 : amount);
 
 export const resourceType = (resource: string): string => resource.toLowerCase().replaceAll('-', '_');
+
+/** What pods request: not disks, huge pages and volumes, of which every node has some. */
+const isMain = (resource: string): boolean => MAIN.has(resource) || resource.includes('/');
+const MAIN: ReadonlySet<string> = new Set(['cpu', 'memory', 'pods']);
 
 const KNOWN = [...WELL_KNOWN_LABELS].map((label) => ({ label, name: nodeLabelName(label) }));
 
@@ -120,6 +124,7 @@ export class NodeMetrics implements Singleton {
         labels: measured.labels,
         own: { resource_type: resourceType(resource) },
         value: inUnits(resource, amount),
+        isDetail: !isMain(resource),
       }));
       this.#gauges[name].set(node.providerId, samples);
     }
@@ -129,7 +134,7 @@ export class NodeMetrics implements Singleton {
   #measureLifetime({ node, labels }: Measured): void {
     const bornMs = timeOf(node.node?.metadata.creationTimestamp);
     const value = Math.max(0, this.#clock.now() - bornMs) / 1_000;
-    this.#lifetime.set(node.providerId, Number.isNaN(bornMs) ? [] : [{ labels, value }]);
+    this.#lifetime.set(node.providerId, Number.isNaN(bornMs) ? [] : [{ labels, own: {}, value }]);
   }
 
   #measureUse(measured: readonly Measured[]): void {

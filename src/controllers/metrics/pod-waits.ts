@@ -19,8 +19,8 @@ import {
   PODS_UNSTARTED_TIME_SECONDS,
 } from '../../observe/metrics/pods.ts';
 import type { Metrics } from '../../observe/metrics.ts';
+import { OwnedSeries } from '../../observe/owned-series.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
-import { OwnedSeries } from './series.ts';
 
 interface Observed {
   readonly uid: string | undefined;

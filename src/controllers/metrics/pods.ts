@@ -7,10 +7,10 @@ import { nodeNameOf } from '../../api/object-fields.ts';
 import { isTerminal, podKey } from '../../engine/pods.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { PODS_STATE } from '../../observe/metrics/pods.ts';
+import { type Labels, OwnedSeries } from '../../observe/owned-series.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { PodWaits } from './pod-waits.ts';
-import { type Labels, OwnedSeries } from './series.ts';
 
 const INTERVAL_MS = 30_000;
 

@@ -10,10 +10,10 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
 import { SHARED_STATUS_PREFIX, type StatusFields, statusPrefix } from '../../observe/metrics/status.ts';
 import type { Metrics } from '../../observe/metrics.ts';
+import type { Labels } from '../../observe/owned-series.ts';
 import type { Deps } from '../deps.ts';
 import { type ConditionMetrics, conditionMetrics } from './condition-metrics.ts';
 import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
-import type { Labels } from './series.ts';
 
 const INTERVAL_MS = 10_000;
 
@@ -23,6 +23,8 @@ export interface StatusOptions {
   /** Also emits the older form without the kind in the metrics' names. */
   readonly older?: boolean;
   readonly buckets?: StatusFields['buckets'];
+  /** There are as many as nodes. */
+  readonly many?: boolean;
 }
 
 type StatusDeps = Pick<Deps, 'clock' | 'events' | 'metrics'>;
@@ -139,13 +141,14 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
 function formsOf(
   metrics: Metrics,
   { group, kind }: Pick<Kind, 'group' | 'kind'>,
-  { labels = [], older, buckets = 'transition' }: StatusOptions,
+  { labels = [], older, buckets = 'transition', many = false }: StatusOptions,
 ): readonly ConditionMetrics[] {
   const prefix = statusPrefix(kind.toLowerCase());
-  const named = conditionMetrics({ metrics, extra: labels.map(labelName), buckets, prefix, fixed: {} });
+  const shown = many ? 'together' : 'objects';
+  const named = conditionMetrics({ metrics, extra: labels.map(labelName), buckets, prefix, shown, fixed: {} });
   if (!older) return [named];
   // the label names of the older form are those of all kinds together, so it carries none of the objects' own
-  const shared = { metrics, extra: [], buckets: 'transition', prefix: SHARED_STATUS_PREFIX } as const;
+  const shared = { metrics, extra: [], buckets: 'transition', prefix: SHARED_STATUS_PREFIX, shown: 'nothing' } as const;
   return [named, conditionMetrics({ ...shared, fixed: { group, kind } })];
 }
 

@@ -10,7 +10,7 @@ import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, settled } from '../../kube/reconciler.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
-import { INSUFFICIENT_CAPACITY_ERROR } from '../../observe/events/nodeclaims.ts';
+import { INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
@@ -18,23 +18,30 @@ import type { LaunchRetries } from './launch-retries.ts';
 import type { LaunchedInstances } from './launched.ts';
 import { done, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
 
+type GivenUp = typeof INSUFFICIENT_CAPACITY_ERROR | typeof NODE_CLASS_NOT_READY;
+
 export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): Step {
   const { client, cloud, clock, events, metrics } = deps;
 
   /** A claim that cannot be served now makes room for another: its pods are planned again, around what is missing. */
-  async function giveUp(claim: NodeClaim, error: unknown, reason: string, log: Logger): Promise<StepResult> {
+  async function giveUp(
+    claim: NodeClaim,
+    error: unknown,
+    { event, reason }: { readonly event: GivenUp; readonly reason: string },
+    log: Logger,
+  ): Promise<StepResult> {
+    const message = event.message(claim.metadata.name, shortened(messageOf(error)));
+    events.publish(eventOf(event, claim, { message, dedupe: [uidOf(claim)] }));
     log.error('failed launching nodeclaim', { NodeClaim: { name: claim.metadata.name }, error });
     if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason });
     return { claim, outcome: settled, deleted: true };
   }
 
   async function failed(claim: NodeClaim, error: unknown, log: Logger): Promise<StepResult> {
-    if (causeOf(error, InsufficientCapacity)) {
-      const message = INSUFFICIENT_CAPACITY_ERROR.message(claim.metadata.name, shortened(messageOf(error)));
-      events.publish(eventOf(INSUFFICIENT_CAPACITY_ERROR, claim, { message, dedupe: [uidOf(claim)] }));
-      return giveUp(claim, error, 'insufficient_capacity', log);
-    }
-    if (causeOf(error, NodeClassNotReady)) return giveUp(claim, error, 'nodeclass_not_ready', log);
+    if (causeOf(error, InsufficientCapacity))
+      return giveUp(claim, error, { event: INSUFFICIENT_CAPACITY_ERROR, reason: 'insufficient_capacity' }, log);
+    if (causeOf(error, NodeClassNotReady))
+      return giveUp(claim, error, { event: NODE_CLASS_NOT_READY, reason: 'nodeclass_not_ready' }, log);
     retries.failed(claim);
     const shown = causeOf(error, CreateFailed);
     const reason = shown?.reason ?? 'LaunchFailed';

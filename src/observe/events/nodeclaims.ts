@@ -10,6 +10,15 @@ export const INSUFFICIENT_CAPACITY_ERROR = event({
   message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
 });
 
+export const NODE_CLASS_NOT_READY = event({
+  reason: 'NodeClassNotReady',
+  type: 'Warning',
+  about: ['NodeClaim'],
+  meaning: "The NodeClaim's EC2NodeClass is not ready; the NodeClaim is deleted and its pods are scheduled again.",
+  key: 'uid of the NodeClaim',
+  message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
+});
+
 export const UNREGISTERED_TAINT_MISSING = event({
   reason: 'UnregisteredTaintMissing',
   type: 'Warning',

@@ -1,10 +1,12 @@
 /** Metrics of the AWS provider: calls to AWS, instance types and offerings, batching, interruption. */
-import { counter, gauge, histogram, LIBRARY_BUCKETS } from './declaration.ts';
+import { counter, FEWEST_DURATION_BUCKETS, gauge, histogram, LIBRARY_BUCKETS } from './declaration.ts';
 
 const BATCH_SIZES = [
   1, 2, 4, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450,
   500, 550, 600, 700, 800, 900, 1000,
 ];
+/** Their sum and count tell the mean. */
+const NO_BUCKETS = { kind: 'buckets', buckets: [] } as const;
 const CALL_LABELS = ['service', 'action', 'code'] as const;
 const OFFERING_LABELS = ['instance_type', 'capacity_type', 'zone'] as const;
 
@@ -24,12 +26,14 @@ export const AWS_SDK_GO_REQUEST_DURATION_SECONDS = histogram({
   name: 'aws_sdk_go_request_duration_seconds',
   help: 'Duration of calls to AWS',
   labels: CALL_LABELS,
+  share: { kind: 'buckets', buckets: FEWEST_DURATION_BUCKETS },
 });
 
 export const AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS = histogram({
   name: 'aws_sdk_go_request_attempt_duration_seconds',
   help: 'Duration of one attempt of a call to AWS, without the pauses between them',
   labels: CALL_LABELS,
+  share: NO_BUCKETS,
 });
 
 export const AWS_SDK_GO_REQUEST_RETRY_COUNT = histogram({
@@ -37,6 +41,7 @@ export const AWS_SDK_GO_REQUEST_RETRY_COUNT = histogram({
   help: 'Retries of a call to AWS',
   labels: CALL_LABELS,
   buckets: [0, 1, 2, 3, 4, 5, 10],
+  share: NO_BUCKETS,
 });
 
 export const CLOUDPROVIDER_DURATION_SECONDS = histogram({
@@ -82,6 +87,12 @@ export const CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED = gauge({
   labels: ['instance_type'],
 });
 
+export const CLOUDPROVIDER_OFFERINGS_COUNT = gauge({
+  name: 'karpenter_cloudprovider_offerings_count',
+  help: 'Offerings that NodePools allow, by whether they can be bought now',
+  labels: ['capacity_type', 'zone', 'available'],
+});
+
 export const CLOUDPROVIDER_INSTANCE_LAUNCH_FAILURES = counter({
   name: 'karpenter_cloudprovider_instance_launch_failures_total',
   help: 'Errors of fleet launches',
@@ -105,6 +116,7 @@ export const CLOUDPROVIDER_BATCHER_BATCH_SIZE = histogram({
   help: 'Requests in a batching window',
   labels: ['batcher'],
   buckets: BATCH_SIZES,
+  share: { kind: 'buckets', buckets: [1, 5, 10, 50, 100, 500, 1000] },
 });
 
 export const INTERRUPTION_RECEIVED_MESSAGES = counter({

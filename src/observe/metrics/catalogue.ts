@@ -36,18 +36,32 @@ export const METRIC_AREAS: readonly MetricArea[] = [
       '`KIND` is `nodeclaim`, `nodepool`, `node`, `ec2nodeclass` or, with the feature gate `CapacityBuffer`, ' +
       '`capacitybuffer`. Series of NodeClaims and Nodes also carry the labels ' +
       '`karpenter_k8s_aws_ec2nodeclass` and `karpenter_sh_nodepool`, those of Nodes `karpenter_sh_initialized`. ' +
-      'Buckets of `ec2nodeclass` are those of calls to the cloud provider.',
-    metrics: Object.values(statusDeclarations({ prefix: statusPrefix('KIND'), labels: [], buckets: 'transition' })),
+      'Buckets of `ec2nodeclass` are those of calls to the cloud provider. The default view sums the gauges of NodeClaims and ' +
+      'Nodes over `name`, or takes the largest of those that are times.',
+    metrics: Object.values(
+      statusDeclarations({ prefix: statusPrefix('KIND'), labels: [], buckets: 'transition', shown: 'objects' }),
+    ),
   },
   {
     title: 'Status conditions of all kinds',
     note: 'The older form of the same. Nodes have none.',
     metrics: Object.values(
-      statusDeclarations({ prefix: SHARED_STATUS_PREFIX, labels: ['group', 'kind'], buckets: 'transition' }),
+      statusDeclarations({
+        prefix: SHARED_STATUS_PREFIX,
+        labels: ['group', 'kind'],
+        buckets: 'transition',
+        shown: 'nothing',
+      }),
     ),
   },
   { title: 'AWS', metrics: declared(aws) },
-  { title: 'Controllers and the API server', metrics: declared(kube) },
+  {
+    title: 'Controllers and the API server',
+    note:
+      "Two of Karpenter's have nothing to count here: `controller_runtime_conversion_webhook_panics_total`, as there are no " +
+      'webhooks, and `leader_election_slowpath_total`, as each renewal of the Lease reads it first.',
+    metrics: declared(kube),
+  },
   {
     title: 'Process',
     note: "Beside these there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",

@@ -2,9 +2,19 @@
  * How a metric is declared: its name as it is scraped, its help, its labels, and buckets or quantiles. The registry
  * (`metrics.ts`) takes nothing else. Constants are called as the metric, without `karpenter_` and `_total`.
  */
+import { defined } from '../../api/defined.ts';
 
 /** What only the functions below can give, so that a literal at a call site is no declaration. */
 const DECLARED: unique symbol = Symbol('declared');
+
+/**
+ * What the default view serves of a metric, so that the number of series stays within a budget: nothing, one series for
+ * all those that differ in some labels only (their sum or the largest), or some of a histogram's buckets.
+ */
+export type Share =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'sum' | 'max'; readonly over: readonly string[] }
+  | { readonly kind: 'buckets'; readonly buckets: readonly number[] };
 
 interface Declaration<Type extends string, Label extends string> {
   readonly [DECLARED]: true;
@@ -13,6 +23,8 @@ interface Declaration<Type extends string, Label extends string> {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly Label[];
+  /** Absent: the default view serves all of it. */
+  readonly share?: Share;
 }
 
 export type CounterDeclaration<Label extends string = string> = Declaration<'counter', Label>;
@@ -32,6 +44,7 @@ interface Fields<Label extends string> {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly Label[];
+  readonly share?: Share;
 }
 
 /** Buckets in seconds of most durations. */
@@ -39,6 +52,11 @@ export const DURATION_BUCKETS: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
 ];
+/** Those of `DURATION_BUCKETS` that the default view serves, if a histogram says nothing else. */
+export const FEW_DURATION_BUCKETS: readonly number[] = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600];
+/** For histograms with series for each controller, queue or kind of call. */
+export const FEWEST_DURATION_BUCKETS: readonly number[] = [0.1, 1, 10, 60];
+
 /** Prometheus' own default buckets, in seconds. */
 export const LIBRARY_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -50,8 +68,8 @@ export const powersOfTwo = (count: number, first = 1): readonly number[] =>
 
 const declare = <Type extends string, Label extends string>(
   type: Type,
-  { name, help, labels = [] }: Fields<Label>,
-): Declaration<Type, Label> => ({ [DECLARED]: true, type, name, help, labels });
+  { name, help, labels = [], share }: Fields<Label>,
+): Declaration<Type, Label> => ({ [DECLARED]: true, type, name, help, labels, ...defined({ share }) });
 
 export const counter = <Label extends string = never>(fields: Fields<Label>): CounterDeclaration<Label> =>
   declare('counter', fields);
@@ -64,9 +82,12 @@ export const histogram = <Label extends string = never>({
   buckets = DURATION_BUCKETS,
   ...fields
 }: Fields<Label> & { readonly buckets?: readonly number[] }): HistogramDeclaration<Label> => ({
-  ...declare('histogram', fields),
+  ...declare('histogram', { ...shareOf(buckets), ...fields }),
   buckets,
 });
+
+const shareOf = (buckets: readonly number[]): { readonly share?: Share } =>
+  buckets === DURATION_BUCKETS ? { share: { kind: 'buckets', buckets: FEW_DURATION_BUCKETS } } : {};
 
 export const summary = <Label extends string = never>(fields: Fields<Label>): SummaryDeclaration<Label> => ({
   ...declare('summary', fields),

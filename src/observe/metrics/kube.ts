@@ -1,10 +1,12 @@
 /** Metrics of controllers, their queues and the API server's client, under the names that dashboards of controllers know. */
-import { counter, DURATION_BUCKETS, gauge, histogram } from './declaration.ts';
+import { counter, DURATION_BUCKETS, FEWEST_DURATION_BUCKETS, gauge, histogram } from './declaration.ts';
 
 /** Ten microseconds to a thousand seconds, in powers of ten. */
 const QUEUE_BUCKETS = Array.from({ length: 9 }, (_, index) => 10 ** (index - 5));
 /** 20 buckets from a millisecond, each half as long again as the one before. */
 const REQUEST_BUCKETS = Array.from({ length: 20 }, (_, index) => 0.001 * 1.5 ** index);
+/** From 5 ms to 2.2 s: every fourth, and the last. */
+const SHOWN_REQUEST_BUCKETS = REQUEST_BUCKETS.filter((_, index) => index % 5 === 4);
 /** Both have the same value: some dashboards ask for the one, some for the other. */
 const QUEUE_LABELS = ['name', 'controller'] as const;
 
@@ -37,6 +39,7 @@ export const WORKQUEUE_QUEUE_DURATION_SECONDS = histogram({
   help: 'Time a key waited',
   labels: QUEUE_LABELS,
   buckets: QUEUE_BUCKETS,
+  share: { kind: 'buckets', buckets: [0.1, 1, 10, 100] },
 });
 
 export const WORKQUEUE_WORK_DURATION_SECONDS = histogram({
@@ -44,6 +47,7 @@ export const WORKQUEUE_WORK_DURATION_SECONDS = histogram({
   help: 'Time the work on a key took',
   labels: QUEUE_LABELS,
   buckets: QUEUE_BUCKETS,
+  share: { kind: 'buckets', buckets: [0.1, 1, 10, 100] },
 });
 
 export const WORKQUEUE_UNFINISHED_WORK_SECONDS = gauge({
@@ -69,6 +73,7 @@ export const CLIENT_GO_REQUEST_DURATION_SECONDS = histogram({
   help: 'Duration of requests to the API server until their answer began',
   labels: ['verb', 'group', 'version', 'kind', 'subresource'],
   buckets: REQUEST_BUCKETS,
+  share: { kind: 'buckets', buckets: SHOWN_REQUEST_BUCKETS },
 });
 
 export const CONTROLLER_RUNTIME_RECONCILE = counter({
@@ -99,6 +104,7 @@ export const CONTROLLER_RUNTIME_TERMINAL_RECONCILE_ERRORS = counter({
   name: 'controller_runtime_terminal_reconcile_errors_total',
   help: 'Reconciles that failed and are not tried again. Always 0: each is tried again',
   labels: ['controller'],
+  share: { kind: 'none' },
 });
 
 export const CONTROLLER_RUNTIME_ACTIVE_WORKERS = gauge({
@@ -118,4 +124,5 @@ export const CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS = histogram({
   help: 'Duration of reconciles',
   labels: ['controller'],
   buckets: DURATION_BUCKETS.filter((bucket) => bucket <= 60),
+  share: { kind: 'buckets', buckets: FEWEST_DURATION_BUCKETS },
 });

@@ -1,6 +1,6 @@
 /** Metrics of nodes and of cluster state. */
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
-import { counter, gauge, histogram, summary } from './declaration.ts';
+import { counter, gauge, histogram, type Share, summary } from './declaration.ts';
 
 /** Label of a metric for a label of a node: the part after the slash. */
 export const nodeLabelName = (label: string): string =>
@@ -17,6 +17,9 @@ export const NODE_LABELS: readonly string[] = [
   'managed',
 ];
 const NODE_RESOURCE_LABELS: readonly string[] = [...NODE_LABELS, 'resource_type'];
+
+/** One series for all nodes of a NodePool. */
+const OF_A_NODEPOOL: Share = { kind: 'sum', over: NODE_LABELS.filter((label) => label !== 'nodepool') };
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -58,6 +61,7 @@ export const NODES_TOTAL_POD_LIMITS = gauge({
   name: 'karpenter_nodes_total_pod_limits',
   help: 'Limits of the pods on nodes, daemons included',
   labels: NODE_RESOURCE_LABELS,
+  share: OF_A_NODEPOOL,
 });
 
 export const NODES_TOTAL_DAEMON_REQUESTS = gauge({
@@ -70,12 +74,14 @@ export const NODES_TOTAL_DAEMON_LIMITS = gauge({
   name: 'karpenter_nodes_total_daemon_limits',
   help: 'Limits of the daemons on nodes',
   labels: NODE_RESOURCE_LABELS,
+  share: OF_A_NODEPOOL,
 });
 
 export const NODES_SYSTEM_OVERHEAD = gauge({
   name: 'karpenter_nodes_system_overhead',
   help: 'Resources of nodes that pods cannot use',
   labels: NODE_RESOURCE_LABELS,
+  share: OF_A_NODEPOOL,
 });
 
 export const NODES_CURRENT_LIFETIME_SECONDS = gauge({

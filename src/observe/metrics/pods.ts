@@ -28,12 +28,14 @@ export const PODS_STATE = gauge({
     'ready',
     'managed',
   ],
+  share: { kind: 'sum', over: ['name', 'namespace', 'owner', 'node'] },
 });
 
 export const PODS_UNSTARTED_TIME_SECONDS = gauge({
   name: 'karpenter_pods_unstarted_time_seconds',
   help: 'Age of pods that are not ready yet',
   labels: POD_LABELS,
+  share: { kind: 'max', over: ['name'] },
 });
 
 export const PODS_STARTUP_DURATION_SECONDS = summary({
@@ -45,6 +47,7 @@ export const PODS_UNBOUND_TIME_SECONDS = gauge({
   name: 'karpenter_pods_unbound_time_seconds',
   help: 'Age of pods that are not bound yet',
   labels: POD_LABELS,
+  share: { kind: 'max', over: ['name'] },
 });
 
 export const PODS_BOUND_DURATION_SECONDS = histogram({
@@ -56,6 +59,7 @@ export const PODS_PROVISIONING_UNSTARTED_TIME_SECONDS = gauge({
   name: 'karpenter_pods_provisioning_unstarted_time_seconds',
   help: 'Time since a place was found for unready pods',
   labels: POD_LABELS,
+  share: { kind: 'max', over: ['name'] },
 });
 
 export const PODS_PROVISIONING_STARTUP_DURATION_SECONDS = histogram({
@@ -67,6 +71,7 @@ export const PODS_PROVISIONING_UNBOUND_TIME_SECONDS = gauge({
   name: 'karpenter_pods_provisioning_unbound_time_seconds',
   help: 'Time since a place was found for unbound pods',
   labels: POD_LABELS,
+  share: { kind: 'max', over: ['name'] },
 });
 
 export const PODS_PROVISIONING_BOUND_DURATION_SECONDS = histogram({
@@ -78,6 +83,7 @@ export const PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS = gauge({
   name: 'karpenter_pods_provisioning_scheduling_undecided_time_seconds',
   help: 'Time since pods were first seen that no scheduling run has decided on',
   labels: POD_LABELS,
+  share: { kind: 'max', over: ['name'] },
 });
 
 export const PODS_EVICTION_REQUESTS = counter({

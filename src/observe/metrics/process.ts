@@ -64,3 +64,13 @@ export const NODEJS_THREAD_GC_SECONDS = counter({
   help: 'Time in them',
   labels: ['thread'],
 });
+
+export const METRICS_SERIES = gauge({
+  name: 'karpenter_metrics_series',
+  help: 'Series of this scrape, those of this metric and of its budget included',
+});
+
+export const METRICS_SERIES_BUDGET = gauge({
+  name: 'karpenter_metrics_series_budget',
+  help: 'Series that a scrape has at most in a cluster of this size, unless METRICS=karpenter',
+});

@@ -2,6 +2,7 @@
  * The status-condition metrics of one kind: `operator_nodeclaim_…`, or `operator_…` with labels for group and kind. Their
  * names depend on the kind, and the kinds on the provider, so that they are declared by a function.
  */
+import { defined } from '../../api/defined.ts';
 import {
   type CounterDeclaration,
   counter,
@@ -11,6 +12,7 @@ import {
   histogram,
   LIBRARY_BUCKETS,
   powersOfTwo,
+  type Share,
 } from './declaration.ts';
 
 export interface StatusDeclarations {
@@ -34,47 +36,75 @@ export interface StatusFields {
   /** Label names beside those of conditions. */
   readonly labels: readonly string[];
   readonly buckets: keyof typeof STATUS_BUCKETS;
+  /** What the default view serves: series of each object, of all objects of the kind together, or nothing. */
+  readonly shown: 'objects' | 'together' | 'nothing';
 }
 
 /** What the metrics of a kind are called; `kind` in lower case. */
 export const statusPrefix = (kind: string): string => `operator_${kind}`;
 export const SHARED_STATUS_PREFIX = 'operator';
 
-export function statusDeclarations({ prefix, labels: more, buckets: form }: StatusFields): StatusDeclarations {
+export function statusDeclarations({ prefix, labels: more, ...fields }: StatusFields): StatusDeclarations {
   const perCondition = ['namespace', 'name', 'type', 'status', 'reason', ...more];
-  const buckets = STATUS_BUCKETS[form];
+  const buckets = STATUS_BUCKETS[fields.buckets];
+  const shares = sharesOf(fields);
   return {
     count: gauge({
       name: `${prefix}_status_condition_count`,
       help: 'Conditions of objects, 1 each',
       labels: perCondition,
+      ...defined({ share: shares.count }),
     }),
     seconds: gauge({
       name: `${prefix}_status_condition_current_status_seconds`,
       help: 'Age of the status of conditions',
       labels: perCondition,
+      ...defined({ share: shares.seconds }),
     }),
     terminating: gauge({
       name: `${prefix}_termination_current_time_seconds`,
       help: 'Time since objects were deleted that are still there',
       labels: ['namespace', 'name', ...more],
+      ...defined({ share: shares.seconds }),
     }),
     transitions: counter({
       name: `${prefix}_status_condition_transitions_total`,
       help: 'Changes of status',
       labels: ['type', 'status', 'reason', ...more],
+      ...defined({ share: shares.changes }),
     }),
     transitionSeconds: histogram({
       name: `${prefix}_status_condition_transition_seconds`,
       help: 'Time that a status lasted before it changed',
       labels: ['type', 'status', ...more],
       buckets,
+      ...defined({ share: shares.durations }),
     }),
     terminationSeconds: histogram({
       name: `${prefix}_termination_duration_seconds`,
       help: 'Time from the deletion of objects until they are gone',
       labels: more,
       buckets,
+      ...defined({ share: shares.durations }),
     }),
   };
+}
+
+interface Shares {
+  readonly count?: Share;
+  readonly seconds?: Share;
+  readonly changes?: Share;
+  readonly durations?: Share;
+}
+
+const NOTHING: Share = { kind: 'none' };
+/** Of the powers of two, those of four. */
+const FEW_BUCKETS: Share = { kind: 'buckets', buckets: [1, 4, 16, 64, 256, 1024, 4096] };
+
+function sharesOf({ shown, buckets }: Pick<StatusFields, 'shown' | 'buckets'>): Shares {
+  if (shown === 'nothing') return { count: NOTHING, seconds: NOTHING, changes: NOTHING, durations: NOTHING };
+  const durations = defined({ durations: buckets === 'transition' ? FEW_BUCKETS : undefined });
+  if (shown === 'objects') return durations;
+  const over = ['name'];
+  return { count: { kind: 'sum', over }, seconds: { kind: 'max', over }, ...durations };
 }

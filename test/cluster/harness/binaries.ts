@@ -121,6 +121,7 @@ export async function clientProgram(progress: (message: string) => void = () => 
   for (const file of (await readdir(CLIENT)).sort()) hash.update(file).update(await readFile(join(CLIENT, file)));
   const tool = { tool: 'client', version: hash.digest('hex').slice(0, 12) };
   const make = async (work: string): Promise<void> => {
+    await requireGo();
     await go(CLIENT, 'build', '-trimpath', '-ldflags', '-s -w', '-o', join(work, 'bin', 'client'), '.');
   };
   return join(await built(tool, make, progress), 'client');
@@ -130,7 +131,7 @@ export async function clientProgram(progress: (message: string) => void = () => 
  * The folder that holds a tool's executables.
  * @param make puts them into `bin` of the folder that it is given
  */
-async function built(
+export async function built(
   { tool, version }: Tool,
   make: (work: string) => Promise<void>,
   progress: (message: string) => void,
@@ -139,7 +140,6 @@ async function built(
   if (await exists(folder)) return folder;
   const started = performance.now();
   progress(`building ${tool} ${version} (once; later runs reuse ${folder})`);
-  await requireGo();
   await mkdir(dirname(folder), { recursive: true });
   const work = await mkdtemp(`${folder}.building-`);
   try {
@@ -162,6 +162,7 @@ async function publish(from: string, to: string): Promise<void> {
 }
 
 async function build(source: Source, work: string): Promise<void> {
+  await requireGo();
   const { commands, linkerFlags } = source;
   await writeFile(join(work, 'go.mod'), await wrapperModule(source, work));
   // Go keeps requirements that some file of the module imports, whatever its build tags.

@@ -1,8 +1,11 @@
 /** Builds what the cluster suite needs, so that no test waits for it. */
 import { binaries } from './binaries.ts';
+import { prometheusBinaries } from './prometheus.ts';
 
 try {
-  await binaries((message) => process.stderr.write(`${message}\n`));
+  const progress = (message: string): void => void process.stderr.write(`${message}\n`);
+  await binaries(progress);
+  await prometheusBinaries(progress);
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;

@@ -97,6 +97,9 @@ describe('values of charts/karpenter', () => {
     ['settings.ignoreDRARequests', true],
     ['settings.packing', 'cheapest'],
     ['settings.consolidation', 'thorough'],
+    ['settings.metrics', 'budget'],
+    ['dashboards.enabled', false],
+    ['prometheusRule.enabled', false],
     ['settings.featureGates.reservedCapacity', true],
     ['settings.featureGates.nodeRepair', false],
     ['settings.awsFeatureGates.nodeClassCEL', false],
@@ -117,7 +120,7 @@ describe('values of charts/karpenter', () => {
   });
 
   /** Rendered whole, so that no template names what is in them. */
-  const opaque = ['strategy', 'podSecurityContext', 'nodeSelector', 'affinity'];
+  const opaque = ['strategy', 'podSecurityContext', 'nodeSelector', 'affinity', 'dashboards.labels'];
 });
 
 describe('templates of charts/karpenter', () => {

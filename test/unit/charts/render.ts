@@ -19,16 +19,25 @@ const VALUES = [
   'additionalLabels.team=platform',
   'additionalAnnotations.note=rendered',
   'networkPolicy.enabled=true',
+  'dashboards.enabled=true',
+  'prometheusRule.enabled=true',
   'networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring',
   'controller.resources.requests.cpu=1',
   'controller.resources.limits.memory=1Gi',
 ];
 
+/** As of a cluster with the Prometheus operator. */
+const OPERATOR_API = ['--api-versions', 'monitoring.coreos.com/v1'];
+
 /** Stands for everything that rendering depends on, but for the CRDs. */
 export function chartDigest(): string {
-  const templates = readdirSync(new URL('templates/', chart)).sort();
+  const [templates = [], dashboards = []] = ['templates', 'dashboards'].map((folder) =>
+    readdirSync(new URL(`${folder}/`, chart))
+      .sort()
+      .map((name) => `${folder}/${name}`),
+  );
   const hash = createHash('sha256').update(VALUES.join());
-  for (const file of ['Chart.yaml', 'values.yaml', ...templates.map((name) => `templates/${name}`)]) {
+  for (const file of ['Chart.yaml', 'values.yaml', 'rules.yaml', ...templates, ...dashboards]) {
     hash.update(`${file}\n`).update(readFileSync(new URL(file, chart)));
   }
   return hash.digest('hex');
@@ -44,6 +53,6 @@ export function rendered(): { readonly yaml: string; readonly current: boolean }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const set = VALUES.flatMap((value) => ['--set', value]);
-  const args = ['template', 'karpenter', fileURLToPath(chart), '--namespace', 'kube-system', ...set];
+  const args = ['template', 'karpenter', fileURLToPath(chart), '--namespace', 'kube-system', ...OPERATOR_API, ...set];
   writeFileSync(fixture, digestLine() + execFileSync(process.env.HELM ?? 'helm', args, { encoding: 'utf8' }));
 }

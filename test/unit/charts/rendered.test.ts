@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
 import { startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
+import { dashboards, RULES_FILE } from '../../support/queries.ts';
 import { rendered } from './render.ts';
 
 interface Manifest {
@@ -38,7 +40,9 @@ describe('the rendered chart', () => {
   it('is taken by an API server as it is', async () => {
     const server = await startApiServer({ clock: steadyClock(), host: '127.0.0.1' });
     try {
-      for (const object of [...customResourceDefinitions(), ...manifests]) {
+      // its definition is the Prometheus operator's
+      const known = manifests.filter(({ kind }) => kind !== 'PrometheusRule');
+      for (const object of [...customResourceDefinitions(), ...known]) {
         expect(() => server.objects.create(object, { fieldValidation: 'Strict' })).not.toThrow();
       }
     } finally {
@@ -54,9 +58,14 @@ describe('the rendered chart', () => {
       'ClusterRole - karpenter-core',
       'ClusterRoleBinding - karpenter',
       'ClusterRoleBinding - karpenter-core',
+      'ConfigMap kube-system karpenter-dashboard-aws-calls',
+      'ConfigMap kube-system karpenter-dashboard-cost',
+      'ConfigMap kube-system karpenter-dashboard-disruption',
+      'ConfigMap kube-system karpenter-dashboard-overview',
       'Deployment kube-system karpenter',
       'NetworkPolicy kube-system karpenter',
       'PodDisruptionBudget kube-system karpenter',
+      'PrometheusRule kube-system karpenter',
       'Role kube-system karpenter',
       'Role kube-system karpenter-dns',
       'RoleBinding kube-system karpenter',
@@ -67,6 +76,18 @@ describe('the rendered chart', () => {
     for (const { metadata } of manifests) {
       expect(metadata.labels).toMatchObject({ 'app.kubernetes.io/instance': 'karpenter', team: 'platform' });
     }
+  });
+
+  it('has the dashboards and the rules as they are, templates of alerts included', () => {
+    for (const { file, ...dashboard } of dashboards()) {
+      const { metadata, data } = find('ConfigMap', `karpenter-dashboard-${file.replace('.json', '')}`) as Manifest & {
+        readonly data: Readonly<Record<string, string>>;
+      };
+      expect(metadata.labels).toMatchObject({ grafana_dashboard: '1' });
+      expect(JSON.parse(data[`karpenter-${file}`] ?? '')).toEqual(dashboard);
+    }
+    const { spec } = find('PrometheusRule', 'karpenter') as Manifest & { readonly spec: unknown };
+    expect(spec).toEqual(parse(readFileSync(RULES_FILE, 'utf8')));
   });
 
   it('gives the controller an environment that it can read', () => {

@@ -67,7 +67,7 @@ describe('what is delivered', () => {
     expect(filesOf('dist/operator')).toEqual(expect.arrayContaining(['main.js', 'engine-worker.js']));
     expect(filesOf('dist/operator')).not.toContain('cli.js');
     expect(filesOf('dist/operator').filter((name) => !/\.js(\.map|\.LEGAL\.txt)?$/.test(name))).toEqual(['page']);
-    expect(filesOf('dist/operator/page').toSorted()).toEqual(readdirSync(join(ROOT, 'src/live/page')).sort());
+    expect(filesOf('dist/operator/page').toSorted()).toEqual(readdirSync(join(ROOT, 'src/live/page')).toSorted());
   });
 
   it('the bundle of the operator has neither the local world nor the command line in it', () => {

@@ -1,19 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { jsonInSteps, sharedAnswer } from '../../../src/observe/rendered-answer.ts';
+import { jsonInSteps, type Pieces, sharedAnswer } from '../../../src/observe/rendered-answer.ts';
+
+const textOf = (pieces: Pieces): string => Buffer.concat(pieces).toString();
 
 describe('JSON in steps', () => {
   it('is that of JSON.stringify', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {
-        expect((await jsonInSteps(value)).toString()).toBe(JSON.stringify(value));
+        expect(textOf(await jsonInSteps(value))).toBe(JSON.stringify(value));
       }),
     );
   });
 
   it('writes an iterable as a list, leaves out what is undefined, and minds toJSON', async () => {
     const value = { types: new Set(['a', 'b']), none: undefined, at: new Date(0) };
-    expect((await jsonInSteps(value)).toString()).toBe('{"types":["a","b"],"at":"1970-01-01T00:00:00.000Z"}');
+    expect(textOf(await jsonInSteps(value))).toBe('{"types":["a","b"],"at":"1970-01-01T00:00:00.000Z"}');
   });
 
   it('lets others have their turn while it works', async () => {
@@ -28,7 +30,7 @@ describe('JSON in steps', () => {
         yield item;
       }
     };
-    const text = (await jsonInSteps({ items: { [Symbol.iterator]: slow } })).toString();
+    const text = textOf(await jsonInSteps({ items: { [Symbol.iterator]: slow } }));
     clearInterval(counting);
     expect(JSON.parse(text)).toEqual({ items: Array.from({ length: 40 }, (_, item) => item) });
     expect(turns).toBeGreaterThan(5);
@@ -43,7 +45,7 @@ describe('an answer that is shared', () => {
       async () => {
         made += 1;
         nowMs += 650;
-        return Buffer.from(`${made}`);
+        return [Buffer.from(`${made}`)];
       },
       () => nowMs,
     );
@@ -59,7 +61,7 @@ describe('an answer that is shared', () => {
     let fails = true;
     const ask = sharedAnswer(async () => {
       if (fails) throw new Error('stands by');
-      return Buffer.from('leads');
+      return [Buffer.from('leads')];
     });
     await expect(Promise.all([ask(), ask()])).rejects.toThrow('stands by');
     fails = false;

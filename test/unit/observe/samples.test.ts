@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { OwnedSeries } from '../../../src/controllers/metrics/series.ts';
 import { gauge } from '../../../src/observe/metrics/declaration.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
+import { OwnedSeries } from '../../../src/observe/owned-series.ts';
 
 const DECLARED = gauge<'name' | 'resource'>({ name: 'test_amount', help: 'An\namount', labels: ['name', 'resource'] });
 const ODD = 'a "quoted" \\ name\nof two lines';

@@ -86,6 +86,7 @@ describe('a NodeClaim', () => {
 
     expect(world.lines.filter(({ message }) => message === 'failed launching nodeclaim').length).toBeGreaterThan(0);
     expect(world.eventReasons()).not.toContain('InsufficientCapacityError');
+    expect(world.eventReasons()).toContain('NodeClassNotReady');
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="nodeclass_not_ready"/);
   });
 

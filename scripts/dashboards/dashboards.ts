@@ -1,0 +1,446 @@
+/**
+ * The chart's dashboards, over metrics that the default view serves. Some metrics come from every replica and some from
+ * the one that leads, so that queries sum or take the largest over replicas.
+ */
+import type { Dashboard } from './grafana.ts';
+
+const RATE = '[5m]';
+const quantile = (q: number, metric: string, by = 'le'): string =>
+  `histogram_quantile(${q}, sum by (${by}) (rate(${metric}_bucket${RATE})))`;
+
+const OVERVIEW: Dashboard = {
+  title: 'Karpenter / Overview',
+  uid: 'karpenter-overview',
+  rows: {
+    Now: [
+      { title: 'Nodes', kind: 'number', width: 4, queries: { nodes: 'max(karpenter_cluster_state_node_count)' } },
+      {
+        title: 'Price per hour',
+        kind: 'number',
+        width: 4,
+        unit: 'currencyUSD',
+        queries: { usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_total))' },
+      },
+      {
+        title: 'Pods that fit nowhere',
+        kind: 'number',
+        width: 4,
+        queries: { pods: 'max(karpenter_scheduler_unschedulable_pods_count)' },
+        about: 'In the last scheduling run. `karpenter explain pod` says why.',
+      },
+      {
+        title: 'Nodes by NodePool',
+        kind: 'table',
+        width: 6,
+        queries: {
+          '{{nodepool}}':
+            'count by (nodepool) (max by (nodepool, node_name) (karpenter_nodes_current_lifetime_seconds))',
+        },
+      },
+      {
+        title: 'Objects that are not Ready',
+        kind: 'table',
+        width: 6,
+        queries: {
+          '{{name}}':
+            'max by (name, reason) (operator_ec2nodeclass_status_condition_count{type="Ready",status!="True"} or operator_nodepool_status_condition_count{type="Ready",status!="True"})',
+        },
+      },
+    ],
+    Capacity: [
+      {
+        title: 'Requested part of CPU and memory',
+        kind: 'line',
+        unit: 'percentunit',
+        queries: {
+          '{{resource_type}}':
+            'max by (resource_type) (karpenter_cluster_utilization_percent{resource_type=~"cpu|memory"}) / 100',
+        },
+      },
+      {
+        title: 'CPU by NodePool',
+        kind: 'line',
+        queries: {
+          '{{nodepool}} used': 'max by (nodepool) (karpenter_nodepools_usage{resource_type="cpu"})',
+          '{{nodepool}} limit': 'max by (nodepool) (karpenter_nodepools_limit{resource_type="cpu"})',
+        },
+      },
+      {
+        title: 'Pods by phase',
+        kind: 'line',
+        queries: { '{{phase}}': 'max by (phase) (sum by (instance, phase) (karpenter_pods_state))' },
+      },
+      {
+        title: 'Nodes by instance type',
+        kind: 'line',
+        queries: {
+          '{{instance_type}}':
+            'count by (instance_type) (max by (instance_type, node_name) (karpenter_nodes_current_lifetime_seconds))',
+        },
+      },
+      {
+        title: 'Nodes by zone and capacity type',
+        kind: 'line',
+        queries: {
+          '{{zone}} {{capacity_type}}':
+            'count by (zone, capacity_type) (max by (zone, capacity_type, node_name) (karpenter_nodes_current_lifetime_seconds))',
+        },
+      },
+      {
+        title: 'Free CPU of nodes',
+        kind: 'line',
+        queries: {
+          free: 'sum(max by (node_name) (karpenter_nodes_allocatable{resource_type="cpu"})) - sum(max by (node_name) (karpenter_nodes_total_pod_requests{resource_type="cpu"}))',
+        },
+      },
+    ],
+    Scheduling: [
+      {
+        title: 'Time until pods are bound',
+        kind: 'line',
+        unit: 's',
+        queries: {
+          'half of them': quantile(0.5, 'karpenter_pods_bound_duration_seconds'),
+          '9 of 10': quantile(0.9, 'karpenter_pods_bound_duration_seconds'),
+        },
+      },
+      {
+        title: 'Duration of a scheduling run',
+        kind: 'line',
+        unit: 's',
+        queries: {
+          '{{controller}}': quantile(0.9, 'karpenter_scheduler_scheduling_duration_seconds', 'le, controller'),
+        },
+      },
+      {
+        title: 'NodeClaims created and terminated per hour',
+        kind: 'line',
+        queries: {
+          'created {{nodepool}}': 'sum by (nodepool) (increase(karpenter_nodeclaims_created_total[1h]))',
+          'terminated {{nodepool}}': 'sum by (nodepool) (increase(karpenter_nodeclaims_terminated_total[1h]))',
+        },
+      },
+    ],
+    Operator: [
+      {
+        title: 'Reconciles that failed',
+        kind: 'line',
+        unit: 'reqps',
+        queries: {
+          '{{controller}}': `sum by (controller) (rate(controller_runtime_reconcile_errors_total${RATE})) > 0`,
+        },
+      },
+      {
+        title: 'Memory',
+        kind: 'line',
+        unit: 'bytes',
+        queries: {
+          '{{instance}}': 'process_resident_memory_bytes{job=~".*karpenter.*"}',
+          limit: 'max(karpenter_memory_limit_bytes)',
+        },
+      },
+      {
+        title: 'Series of a scrape',
+        kind: 'line',
+        queries: { series: 'max(karpenter_metrics_series)', budget: 'max(karpenter_metrics_series_budget)' },
+      },
+    ],
+  },
+};
+
+const COST: Dashboard = {
+  title: 'Karpenter / Cost',
+  uid: 'karpenter-cost',
+  rows: {
+    Price: [
+      {
+        title: 'Price per hour',
+        kind: 'number',
+        width: 6,
+        unit: 'currencyUSD',
+        queries: { usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_total))' },
+      },
+      {
+        title: 'Price per month at this rate',
+        kind: 'number',
+        width: 6,
+        unit: 'currencyUSD',
+        queries: { usd: '730 * sum(max by (nodepool) (karpenter_nodepools_cost_total))' },
+      },
+      {
+        title: 'Price per hour by NodePool',
+        kind: 'line',
+        width: 12,
+        unit: 'currencyUSD',
+        queries: { '{{nodepool}}': 'max by (nodepool) (karpenter_nodepools_cost_total)' },
+      },
+      {
+        title: 'Price of a requested CPU per hour',
+        kind: 'line',
+        unit: 'currencyUSD',
+        queries: {
+          usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_total)) / sum(max by (node_name) (karpenter_nodes_total_pod_requests{resource_type="cpu"}))',
+        },
+      },
+      {
+        title: 'Cheapest price of types in use',
+        kind: 'line',
+        width: 16,
+        unit: 'currencyUSD',
+        queries: {
+          '{{instance_type}} {{capacity_type}}':
+            'min by (instance_type, capacity_type) (karpenter_cloudprovider_instance_type_offering_price_estimate > 0)',
+        },
+      },
+    ],
+    Savings: [
+      {
+        title: 'Saved by consolidation',
+        kind: 'number',
+        unit: 'currencyUSD',
+        queries: { '{{kind}} {{reason}}': 'max by (kind, reason) (karpenter_voluntary_disruption_savings_usd)' },
+        about: 'In the first 30 minutes of each move, as it was predicted and as it came.',
+      },
+      {
+        title: 'Moves by outcome per hour',
+        kind: 'line',
+        queries: {
+          '{{reason}} {{outcome}}':
+            'sum by (reason, outcome) (increase(karpenter_voluntary_disruption_moves_total[1h]))',
+        },
+      },
+      {
+        title: 'Part of the nodes that is spot',
+        kind: 'line',
+        unit: 'percentunit',
+        queries: {
+          spot: '(count(max by (node_name) (karpenter_nodes_current_lifetime_seconds{capacity_type="spot"})) or vector(0)) / count(max by (node_name) (karpenter_nodes_current_lifetime_seconds))',
+        },
+      },
+    ],
+    Supply: [
+      {
+        title: 'Part of the offerings that can be bought',
+        kind: 'line',
+        width: 12,
+        unit: 'percentunit',
+        queries: {
+          '{{capacity_type}} {{zone}}':
+            'max by (capacity_type, zone) (karpenter_cloudprovider_offerings_count{available="true"}) / sum by (capacity_type, zone) (max by (capacity_type, zone, available) (karpenter_cloudprovider_offerings_count))',
+        },
+      },
+      {
+        title: 'Types in use whose price is an estimate',
+        kind: 'table',
+        width: 12,
+        queries: {
+          '{{instance_type}}': 'max by (instance_type) (karpenter_cloudprovider_instance_type_price_estimated)',
+        },
+      },
+    ],
+  },
+};
+
+const DISRUPTION: Dashboard = {
+  title: 'Karpenter / Disruption',
+  uid: 'karpenter-disruption',
+  rows: {
+    Decisions: [
+      {
+        title: 'Commands per hour',
+        kind: 'line',
+        queries: {
+          '{{decision}} {{reason}}':
+            'sum by (decision, reason) (increase(karpenter_voluntary_disruption_decisions_total[1h]))',
+        },
+      },
+      {
+        title: 'Nodes that a method may take',
+        kind: 'line',
+        queries: { '{{reason}}': 'max by (reason) (karpenter_voluntary_disruption_eligible_nodes)' },
+      },
+      {
+        title: 'Duration of a search',
+        kind: 'line',
+        unit: 's',
+        queries: {
+          '{{reason}} {{consolidation_type}}': quantile(
+            0.9,
+            'karpenter_voluntary_disruption_decision_evaluation_duration_seconds',
+            'le, reason, consolidation_type',
+          ),
+        },
+      },
+      {
+        title: 'Searches that ran out of time, commands that failed, per hour',
+        kind: 'line',
+        queries: {
+          'out of time {{consolidation_type}}':
+            'sum by (consolidation_type) (increase(karpenter_voluntary_disruption_consolidation_timeouts_total[1h]))',
+          'rolled back {{reason}}':
+            'sum by (reason) (increase(karpenter_voluntary_disruption_queue_failures_total[1h]))',
+          'no longer held {{consolidation_type}}':
+            'sum by (consolidation_type) (increase(karpenter_voluntary_disruption_failed_validations_total[1h]))',
+        },
+      },
+      {
+        title: 'Disruptions that budgets allow',
+        kind: 'line',
+        queries: { '{{nodepool}} {{reason}}': 'max by (nodepool, reason) (karpenter_nodepools_allowed_disruptions)' },
+        about: '0 for long: a budget holds every node back.',
+      },
+      {
+        title: 'Nodes that count against budgets',
+        kind: 'line',
+        queries: {
+          '{{nodepool}} {{reason}}': 'max by (nodepool, reason) (karpenter_nodepools_nodes_consuming_budgets)',
+        },
+      },
+    ],
+    'Nodes that go': [
+      {
+        title: 'NodeClaims disrupted per hour',
+        kind: 'line',
+        queries: {
+          '{{reason}} {{nodepool}}': 'sum by (reason, nodepool) (increase(karpenter_nodeclaims_disrupted_total[1h]))',
+        },
+      },
+      {
+        title: 'Time until a NodeClaim is gone',
+        kind: 'line',
+        unit: 's',
+        queries: { '{{nodepool}}': quantile(0.9, 'karpenter_nodeclaims_termination_duration_seconds', 'le, nodepool') },
+      },
+      {
+        title: 'Longest termination under way',
+        kind: 'line',
+        unit: 's',
+        queries: {
+          '{{karpenter_sh_nodepool}}':
+            'max by (karpenter_sh_nodepool) (operator_nodeclaim_termination_current_time_seconds)',
+        },
+      },
+      {
+        title: 'Answers of the Eviction API',
+        kind: 'line',
+        unit: 'reqps',
+        queries: { '{{code}}': `sum by (code) (rate(karpenter_pods_eviction_requests_total${RATE}))` },
+        about: '429: a PodDisruptionBudget does not let the pod go.',
+      },
+      {
+        title: 'Interruption messages per hour',
+        kind: 'line',
+        queries: {
+          '{{message_type}}': 'sum by (message_type) (increase(karpenter_interruption_received_messages_total[1h]))',
+        },
+      },
+      {
+        title: 'Lifetime of nodes',
+        kind: 'line',
+        unit: 's',
+        queries: {
+          'median, {{nodepool}}':
+            'histogram_quantile(0.5, sum by (le, nodepool) (rate(karpenter_nodes_lifetime_duration_seconds_bucket[1d])))',
+        },
+      },
+    ],
+  },
+};
+
+const AWS_CALLS: Dashboard = {
+  title: 'Karpenter / AWS calls',
+  uid: 'karpenter-aws-calls',
+  rows: {
+    Calls: [
+      {
+        title: 'Calls',
+        kind: 'line',
+        unit: 'reqps',
+        queries: { '{{service}} {{action}}': `sum by (service, action) (rate(aws_sdk_go_request_total${RATE}))` },
+      },
+      {
+        title: 'Calls that failed',
+        kind: 'line',
+        unit: 'reqps',
+        queries: {
+          '{{action}} {{code}}': `sum by (service, action, code) (rate(aws_sdk_go_request_total{code!=""}${RATE}))`,
+        },
+      },
+      {
+        title: 'Attempts per call',
+        kind: 'line',
+        queries: {
+          '{{action}}': `sum by (service, action) (rate(aws_sdk_go_request_attempt_total${RATE})) / sum by (service, action) (rate(aws_sdk_go_request_total${RATE}))`,
+        },
+        about: 'Above 1: AWS throttles, or does not answer.',
+      },
+      {
+        title: 'Duration of a call',
+        kind: 'line',
+        unit: 's',
+        queries: { '{{action}}': quantile(0.9, 'aws_sdk_go_request_duration_seconds', 'le, service, action') },
+      },
+      {
+        title: 'Duration of a method',
+        kind: 'line',
+        unit: 's',
+        queries: { '{{method}}': quantile(0.9, 'karpenter_cloudprovider_duration_seconds', 'le, method') },
+      },
+      {
+        title: 'Methods that failed',
+        kind: 'line',
+        unit: 'reqps',
+        queries: {
+          '{{method}} {{error}}': `sum by (method, error) (rate(karpenter_cloudprovider_errors_total${RATE}))`,
+        },
+      },
+    ],
+    Launches: [
+      {
+        title: 'Launches that failed, per hour',
+        kind: 'line',
+        queries: {
+          '{{capacity_type}} {{zone}} {{reason}}':
+            'sum by (capacity_type, zone, reason) (increase(karpenter_cloudprovider_instance_launch_failures_total[1h]))',
+        },
+      },
+      {
+        title: 'Requests in a batch',
+        kind: 'line',
+        queries: {
+          '{{batcher}}': `sum by (batcher) (rate(karpenter_cloudprovider_batcher_batch_size_sum${RATE})) / sum by (batcher) (rate(karpenter_cloudprovider_batcher_batch_size_count${RATE}))`,
+        },
+      },
+      {
+        title: 'Time from an interruption to the end of its handling',
+        kind: 'line',
+        unit: 's',
+        queries: { '9 of 10': quantile(0.9, 'karpenter_interruption_message_queue_duration_seconds') },
+      },
+    ],
+    'API server': [
+      {
+        title: 'Requests',
+        kind: 'line',
+        width: 12,
+        unit: 'reqps',
+        queries: { '{{method}} {{code}}': `sum by (method, code) (rate(client_go_request_total${RATE}))` },
+      },
+      {
+        title: 'Duration of a request',
+        kind: 'line',
+        width: 12,
+        unit: 's',
+        queries: { '{{verb}} {{kind}}': quantile(0.9, 'client_go_request_duration_seconds', 'le, verb, kind') },
+      },
+    ],
+  },
+};
+
+/** By the name of their file. */
+export const DASHBOARDS: Readonly<Record<string, Dashboard>> = {
+  overview: OVERVIEW,
+  cost: COST,
+  disruption: DISRUPTION,
+  'aws-calls': AWS_CALLS,
+};

@@ -1,0 +1,27 @@
+/** What the operator asks the API server about itself. */
+import { NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
+import { ApiError } from './client.ts';
+import type { HttpKubeClient } from './http.ts';
+
+/** Asks for the list of resources, which the API server answers from its memory. */
+export async function crdsServed(client: Pick<HttpKubeClient, 'raw'>, signal: AbortSignal): Promise<void> {
+  const { group, version } = NODE_CLAIM;
+  const served = await client.raw(`/apis/${group}/${version}`, signal).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return { resources: [] };
+    throw error;
+  });
+  const { resources } = (served ?? {}) as { readonly resources?: readonly { readonly name: string }[] };
+  if (!Array.isArray(resources)) throw new Error(`the API server does not say what it serves of ${group}/${version}`);
+  const missing = [NODE_POOL, NODE_CLAIM].filter(
+    ({ plural }) => !resources.some((resource) => resource?.name === plural),
+  );
+  if (missing.length === 0) return;
+  const names = missing.map(({ plural }) => `${plural}.${group}`).join(' and ');
+  throw new Error(`the API server does not serve ${names}: install the chart karpenter-crd`);
+}
+
+/** `major.minor` of the API server. */
+export async function serverVersion(client: Pick<HttpKubeClient, 'raw'>): Promise<string> {
+  const version = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
+  return `${String(version?.major)}.${String(version?.minor).replace(/\D.*/s, '')}`;
+}

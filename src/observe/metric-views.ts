@@ -1,0 +1,98 @@
+/**
+ * What is served of a metric. `karpenter` is all of it; `budget`, the default, is what its declaration says (`Share`), so
+ * that a cluster of any size costs Prometheus a known number of series. To Prometheus, a label without a value is the
+ * same as no label: the budget's view leaves those out, and with them the labels that it sums over.
+ */
+import type { Share } from './metrics/declaration.ts';
+import type { Labels, Series } from './samples.ts';
+import type { Settings } from './settings.ts';
+
+export type MetricsView = Settings['metrics'];
+
+/** Most series that a cluster of so many nodes costs in the default view: 3,000 at 3 nodes, 19,949 at 1,000. */
+export const seriesBudget = (nodes: number): number => 2_949 + 17 * nodes;
+
+/** Says that there is nothing yet: reading goes on after a pause. */
+export const PAUSE: unique symbol = Symbol('pause');
+
+/** Series that are read without a pause when nothing is written of them. */
+const READ_AT_ONCE = 250;
+
+/** Whether the view serves the metric at all. */
+export const isServed = (view: MetricsView, share: Share | undefined): boolean =>
+  view === 'karpenter' || share?.kind !== 'none';
+
+/** What the view serves of a metric's series. */
+export function* viewed(
+  view: MetricsView,
+  share: Share | undefined,
+  series: Iterable<Series>,
+): Generator<Series | typeof PAUSE> {
+  if (!isServed(view, share)) return;
+  if (view === 'karpenter') yield* series;
+  else if (share?.kind === 'sum' || share?.kind === 'max') yield* combined(share, series);
+  else if (share?.kind === 'buckets') yield* shown(withBuckets(share.buckets, series));
+  else yield* shown(series);
+}
+
+function* shown(series: Iterable<Series>): Generator<Series | typeof PAUSE> {
+  let count = 0;
+  for (const each of series) {
+    count++;
+    if (!each.isDetail)
+      yield { ...each, labels: each.own === undefined ? withValues(each.labels) : sharedWithValues(each.labels) };
+    else if (count % READ_AT_ONCE === 0) yield PAUSE;
+  }
+}
+
+function* withBuckets(buckets: readonly number[], series: Iterable<Series>): Generator<Series> {
+  const bounds = new Set<unknown>([...buckets, '+Inf']);
+  for (const each of series) if (each.labels.le === undefined || bounds.has(each.labels.le)) yield each;
+}
+
+function* combined(
+  { kind, over }: Extract<Share, { readonly kind: 'sum' | 'max' }>,
+  series: Iterable<Series>,
+): Generator<Series | typeof PAUSE> {
+  const dropped = new Set(over);
+  const remaining = rememberingRest(dropped);
+  const found = new Map<string, Series>();
+  let count = 0;
+  for (const { name, labels: all, own, value: one, isDetail } of series) {
+    count++;
+    if (count % READ_AT_ONCE === 0) yield PAUSE;
+    if (isDetail) continue;
+    const labels = own === undefined ? withValues(all, dropped) : { ...remaining(all), ...withValues(own, dropped) };
+    const key = JSON.stringify(labels);
+    const before = found.get(key)?.value;
+    const value = kind === 'sum' ? one + (before ?? 0) : Math.max(one, before ?? one);
+    found.set(key, { name, labels, value });
+  }
+  yield* found.values();
+}
+
+/** Of the labels that the samples of an object share: one and the same answer for all of them. */
+const shared = new WeakMap<Labels, Labels>();
+
+function sharedWithValues(labels: Labels): Labels {
+  const known = shared.get(labels) ?? withValues(labels);
+  shared.set(labels, known);
+  return known;
+}
+
+function rememberingRest(dropped: ReadonlySet<string>): (labels: Labels) => Labels {
+  const known = new WeakMap<Labels, Labels>();
+  return (labels) => {
+    const rest = known.get(labels) ?? withValues(labels, dropped);
+    known.set(labels, rest);
+    return rest;
+  };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+function withValues(labels: Labels, without = NONE): Labels {
+  const kept: Record<string, string | number> = {};
+  for (const [name, value] of Object.entries(labels)) if (value !== '' && !without.has(name)) kept[name] = value;
+  return kept;
+}

@@ -1,0 +1,86 @@
+/**
+ * What to do about an error line, for the field `remedy`. A denied call says which permission it needs; other lines by
+ * their message. A line whose code knows better brings its own.
+ */
+import { own } from '../api/own.ts';
+import type { LogFields } from './logger.ts';
+
+const LOOK_AT_CLAIM = 'kubectl describe nodeclaim shows what it waits for; it is tried again';
+const TELL_US = 'report it with this line: this is a defect of the operator; others go on working';
+const AWS_ANSWER = 'nothing to do: the others are used; report it if it lasts, with the version of this operator';
+const API_SERVER = 'look at the health of the API server, and at the network between it and the operator';
+const HTTP_CLIENT = 'look at who asks: it ends its connection, or asks for what cannot be made now';
+
+/** By message. Every message that `log.error` is given is here, or its call names a remedy. */
+export const REMEDIES: Readonly<Record<string, string>> = {
+  'Reconciler error': 'it is tried again; if it lasts, look at the conditions and events of the object',
+  'writes conflict again and again, retrying': 'look for another controller that writes the same object',
+  'could not schedule pod': 'karpenter explain pod NAME says for each NodePool what would have to change',
+  'ignoring nodepool, not ready': 'kubectl describe nodepool and its EC2NodeClass: a condition says what is missing',
+  'leaving pod(s) out of provisioning': '/debug/holds says until when; make the pod simpler, or correct what it names',
+  'nothing can be bought for the nodepool now': 'karpenter offerings lists what is out; allow more types or zones',
+  'could not pack nodes more cheaply, buying those that were found first': 'nothing to do: the nodes may cost more',
+  'failed launching nodeclaim':
+    'the pods are scheduled again; karpenter offerings and the EC2NodeClass say what is missing',
+  'failed refreshing the live page, trying again': 'report it with this line if it lasts: the page shows old prices',
+  'failed recording registration failure': 'nothing to do: the NodeClaim is replaced all the same',
+  'missing taint prevents registration-related race conditions on Karpenter-managed nodes':
+    'have the user data or the AMI register nodes with the taint karpenter.sh/unregistered:NoExecute',
+  'unreadable field of nodeclaim': 'correct the field in the NodePool, or delete the NodeClaim',
+  'leaving out an object that cannot be read': 'correct the field that the error names',
+  'read an object that cannot be used': 'correct the field that the error names, or delete the object',
+  'failed updating capacity buffers': 'it is tried again; kubectl describe capacitybuffer shows its conditions',
+  'failed measuring node': 'nothing to do: its metrics are missing; correct the quantity that the error names',
+  'failed computing consolidation': 'nothing to do: the node stays; report it with this line if it lasts',
+  'detected disruption budget errors': 'correct spec.disruption.budgets of the NodePool that the error names',
+  'failed terminating nodes while executing a disruption command': `the nodes stay and may be used again; ${LOOK_AT_CLAIM}`,
+  'ignoring unknown keys of settings.kubernetes in user data': 'correct spec.userData of the EC2NodeClass',
+  'ignoring capacity reservation of an unknown kind': 'take it out of spec.capacityReservationSelectorTerms',
+  'not authorized to call ec2:DescribeInstanceStatus, instance status checks are off':
+    'allow ec2:DescribeInstanceStatus, and restart the operator',
+  'failed to create valid sqs provider': 'set INTERRUPTION_QUEUE to the name of a queue that is there and may be read',
+  'failed parsing interruption message': 'nothing to do: it is deleted; look for who else writes to the queue',
+  'ignoring ssm parameter, its value is no image id': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
+  'ignoring ssm parameter, it does not exist': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
+  'failed parsing instance id': 'correct or delete the NodeClaim: its providerID is not one of EC2',
+  'failed while checking on-demand fallback': 'allow more instance types in the requirements of the NodePool',
+  'received more instances than requested, ignoring the surplus': 'nothing to do: the surplus is terminated',
+  'leaving out prices that cannot be used': AWS_ANSWER,
+  'leaving out instance types that cannot be used': AWS_ANSWER,
+  'user data is close to the size limit of EC2': 'make spec.userData of the EC2NodeClass shorter',
+  'failed to delete launch template': 'nothing to do: it is tried again; a template costs nothing',
+  'failed to list launch templates': 'nothing to do: unused ones are deleted later',
+  'failed accepting a connection': 'raise the number of files that the process may open',
+  'failed serving request': HTTP_CLIENT,
+  'an engine worker ended, starting another': 'raise controller.resources.limits.memory if it ran out of memory',
+  'engine workers go on ending, failing /healthz to have the container restarted':
+    'raise controller.resources.limits.memory, or delete the pod that the lines before name',
+  'failed recording event': API_SERVER,
+  'the API server serves no requests, retrying': API_SERVER,
+  'failed handling event': TELL_US,
+  'informer ended': TELL_US,
+  'failed listing, retrying': API_SERVER,
+  'failed watching, retrying': API_SERVER,
+  'leader election lost': `the process ends and starts again; if it lasts, ${API_SERVER}`,
+  'failed acquiring lease, retrying': API_SERVER,
+  'ignoring a setting': 'correct its name, or take it out',
+};
+
+const DENIED: ReadonlySet<unknown> = new Set([
+  'UnauthorizedOperation',
+  'AccessDenied',
+  'AccessDeniedException',
+  'AuthorizationError',
+]);
+
+/** @param fields of the line, those of its context included, with what `error` has become */
+export function remedyFor(message: string, fields: LogFields): string | undefined {
+  if (DENIED.has(fields['aws-error-code']))
+    return `allow ${String(fields['aws-service-name']).toLowerCase()}:${fields['aws-operation-name']} in the policies of the operator's role`;
+  const known = own(REMEDIES, message);
+  if (message !== 'Reconciler error') return known;
+  const { controllerKind, name, namespace } = fields;
+  if (!controllerKind || !name) return known;
+  const place = namespace ? ` -n ${namespace}` : '';
+  return `it is tried again; kubectl describe ${String(controllerKind).toLowerCase()} ${name}${place} shows its conditions and events`;
+}

@@ -1,0 +1,32 @@
+/** The metrics of Karpenter 1.14.1, as its scrapes and its documentation show them. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { WELL_KNOWN_LABELS } from '../../src/api/labels.ts';
+
+export interface RecordedMetric {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
+  /** Sorted. */
+  readonly labels: readonly string[];
+  readonly buckets?: readonly number[];
+  readonly quantiles?: readonly number[];
+}
+
+/** Stands for one label of each well-known label of a node: what is after its slash, in the form of Prometheus. */
+const OF_A_NODE = '*';
+
+export function recordedMetrics(): readonly RecordedMetric[] {
+  const text = readFileSync(join(import.meta.dirname, 'metrics.json'), 'utf8');
+  return (JSON.parse(text) as RecordedMetric[]).map((metric) => ({
+    ...metric,
+    labels: metric.labels.flatMap((label) => (label === OF_A_NODE ? nodeLabels() : [label])).sort(),
+  }));
+}
+
+const nodeLabels = (): readonly string[] =>
+  [...WELL_KNOWN_LABELS].map((label) =>
+    label
+      .replace(/^[^/]*\//, '')
+      .toLowerCase()
+      .replaceAll('-', '_'),
+  );

@@ -1,0 +1,115 @@
+/** What whoever scrapes the operator is served, over real HTTP. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { type RecordedMetric, recordedMetrics } from '../conformance/recorded-metrics.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { apart } from './pools.ts';
+
+let scenario: Scenario | undefined;
+afterEach(async () => {
+  await scenario?.stop();
+  scenario = undefined;
+});
+
+interface Scraped {
+  readonly type: string;
+  /** Labels of each series, but for those that tell buckets and quantiles. */
+  readonly labels: readonly (readonly string[])[];
+  readonly buckets: ReadonlySet<number>;
+}
+
+function scraped(text: string): ReadonlyMap<string, Scraped> {
+  const metrics = new Map<string, { type: string; labels: string[][]; buckets: Set<number> }>();
+  for (const [, name = '', type = ''] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm))
+    metrics.set(name, { type, labels: [], buckets: new Set() });
+  for (const [, series = '', labelled = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? /gm)) {
+    const metric = metrics.get(series) ?? metrics.get(series.replace(/_(bucket|sum|count)$/, ''));
+    if (metric === undefined) throw new Error(`${series} has no head`);
+    const labels = [...labelled.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)];
+    metric.labels.push(labels.map(([, label = '']) => label).filter((label) => label !== 'le' && label !== 'quantile'));
+    for (const [, label, bound] of labels) if (label === 'le' && bound !== '+Inf') metric.buckets.add(Number(bound));
+  }
+  return metrics;
+}
+
+/** Names of those of Karpenter's metrics that are scraped, after a comparison of each. */
+function compared(text: string, isSame: (recorded: RecordedMetric, found: Scraped) => void): ReadonlySet<string> {
+  const metrics = scraped(text);
+  const compare = (recorded: RecordedMetric): readonly string[] => {
+    const found = metrics.get(recorded.name);
+    if (found === undefined) return [];
+    expect({ name: recorded.name, type: found.type }).toEqual({ name: recorded.name, type: recorded.type });
+    isSame(recorded, found);
+    return found.labels.length > 0 ? [recorded.name] : [];
+  };
+  return new Set(recordedMetrics().flatMap(compare));
+}
+
+function isKarpenters({ name, labels, buckets = [] }: RecordedMetric, found: Scraped): void {
+  for (const each of found.labels) expect({ name, labels: each.toSorted() }).toEqual({ name, labels });
+  if (found.labels.length > 0) expect({ name, buckets: [...found.buckets] }).toEqual({ name, buckets });
+}
+
+/** Three nodes with a pod each, scraped with the metrics of a process of its own. */
+async function threeNodes(env: Readonly<Record<string, string>>) {
+  const started = await startScenario({ operator: false, env });
+  scenario = started;
+  const operator = await started.startOperator();
+  operator.metrics.processDefaults();
+  await started.apply(...started.example('ec2nodeclass.yaml'), ...started.example('nodepool.yaml'));
+  await started.apply(deployment('web', 3, apart('web')));
+  await started.until('3 running pods', async () => (await started.running('web')).length === 3);
+  await started.pass(120_000);
+  expect(await started.nodes()).toHaveLength(3);
+  return { started, text: await started.metrics() };
+}
+
+const seriesOf = (text: string): readonly string[] =>
+  text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+
+describe('a scrape of a cluster with 3 nodes', () => {
+  it('has at most 3,000 series, and says how many', async () => {
+    const { started, text } = await threeNodes({});
+    const series = seriesOf(text);
+    // the threads' metrics of a process with workers are the only ones that are not here
+    expect(series.length).toBeLessThan(2_900);
+    expect(text).toContain(`\nkarpenter_metrics_series ${series.length}\n`);
+    expect(text).toContain('\nkarpenter_metrics_series_budget 3000\n');
+    expect(new Set(series.map((line) => line.slice(0, line.lastIndexOf(' ')))).size).toBe(series.length);
+    const sold = new Set(text.match(/(?<=offering_price_estimate\{instance_type=")[^"]+/g));
+    const used = new Set(started.instances().map(({ type }) => type));
+    expect(sold).toEqual(used);
+
+    const names = compared(text, ({ name, labels, buckets = [] }, found) => {
+      for (const each of found.labels)
+        expect({ name, other: each.filter((label) => !labels.includes(label)) }).toEqual({ name, other: [] });
+      expect({ name, other: [...found.buckets].filter((bound) => !buckets.includes(bound)) }).toEqual({
+        name,
+        other: [],
+      });
+    });
+    expect(names.size).toBeGreaterThanOrEqual(80);
+
+    // the rest is there for those who look
+    const listed = (await started.debug('metrics')) as { readonly name: string; readonly series: number }[];
+    const price = listed.find(({ name }) => name === 'karpenter_cloudprovider_instance_type_offering_price_estimate');
+    expect(price?.series).toBeGreaterThan(5_000);
+  });
+
+  it('has every series of Karpenter when METRICS=karpenter, with its labels and buckets, as nodes come and go', async () => {
+    const { started, text } = await threeNodes({ METRICS: 'karpenter', FEATURE_GATES: 'CapacityBuffer=true' });
+    expect(seriesOf(text).length).toBeGreaterThan(15_000);
+    expect(text.match(/^karpenter_pods_state\{/gm)?.length).toBeGreaterThanOrEqual(3);
+    expect(text).not.toContain('karpenter_metrics_series_budget');
+    const spot = started.instances().find(({ capacityType }) => capacityType === 'spot');
+    if (spot === undefined) throw new Error('no spot instance was bought');
+    started.world.aws.faults.interrupt(spot.id);
+    await started.until('the interrupted instance to go', () => !started.instances().some(({ id }) => id === spot.id));
+    await started.until('3 running pods', async () => (await started.running('web')).length === 3);
+    await started.scale('web', 0);
+    await started.until('no claims', async () => (await started.claims()).length === 0);
+    await started.pass(60_000);
+    const names = [text, await started.metrics()].flatMap((each) => [...compared(each, isKarpenters)]);
+    // the others count failures, or what this scenario does not do
+    expect(new Set(names).size).toBeGreaterThanOrEqual(100);
+  });
+});

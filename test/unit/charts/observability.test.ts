@@ -1,0 +1,97 @@
+/**
+ * Dashboards and alerts ask for metrics and labels that the default view serves, and each alert has its paragraph in the
+ * runbook. `test/cluster/prometheus.test.ts` has a Prometheus evaluate every query.
+ */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { METRICS } from '../../../src/observe/metrics/catalogue.ts';
+import type { MetricDeclaration } from '../../../src/observe/metrics/declaration.ts';
+import { statusDeclarations, statusPrefix } from '../../../src/observe/metrics/status.ts';
+import { alerts, dashboards, labelsIn, queries, seriesIn } from '../../support/queries.ts';
+
+const OWNERSHIP = ['karpenter_k8s_aws_ec2nodeclass', 'karpenter_sh_nodepool'];
+const statuses = (['nodeclaim', 'node', 'nodepool', 'ec2nodeclass'] as const).flatMap((kind) => {
+  const isMany = kind === 'nodeclaim' || kind === 'node';
+  const fields = { labels: isMany ? OWNERSHIP : [], shown: isMany ? 'together' : 'objects' } as const;
+  return Object.values(statusDeclarations({ prefix: statusPrefix(kind), buckets: 'transition', ...fields }));
+});
+const declared = new Map<string, MetricDeclaration>([...METRICS, ...statuses].map((metric) => [metric.name, metric]));
+/** Added by Prometheus, or of every histogram. */
+const ANY = ['instance', 'job', 'le'];
+
+const declarationOf = (series: string): MetricDeclaration | undefined => {
+  const [whole, part] = [declared.get(series), declared.get(series.replace(/_(bucket|sum|count)$/, ''))];
+  return whole ?? (part?.type === 'histogram' || part?.type === 'summary' ? part : undefined);
+};
+
+const labelsOf = ({ labels, share }: MetricDeclaration): readonly string[] =>
+  labels.filter((label) => !(share && 'over' in share && share.over.includes(label)));
+
+describe('queries', () => {
+  it.each(queries().map(({ of, expr }) => [of, expr] as const))('of "%s" ask for what is served: %s', (_, expr) => {
+    const names = seriesIn(expr).filter((name) => !name.startsWith('process_'));
+    if (names.length === 0) {
+      expect(expr).toMatch(/^process_\w+\{/);
+      return;
+    }
+    const metrics = names.map((name) => ({ name, metric: declarationOf(name) }));
+    expect(metrics.filter(({ metric }) => metric === undefined || metric.share?.kind === 'none')).toEqual([]);
+    const labels = new Set([...ANY, ...metrics.flatMap(({ metric }) => (metric ? labelsOf(metric) : []))]);
+    expect(labelsIn(expr).filter((label) => !labels.has(label))).toEqual([]);
+    for (const { name, metric } of metrics)
+      if (name.endsWith('_bucket') && metric?.share?.kind === 'buckets') expect(metric.share.buckets).not.toEqual([]);
+  });
+});
+
+describe.each(dashboards().map((dashboard) => [dashboard.title, dashboard] as const))('the dashboard %s', (_, {
+  uid,
+  panels,
+}) => {
+  it('has panels that lie side by side, each with an id, a title and queries', () => {
+    expect(uid).toMatch(/^karpenter-[a-z-]+$/);
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(panels.length).toBeGreaterThan(8);
+    for (const { type, title, targets } of panels) {
+      expect(title).not.toBe('');
+      if (type !== 'row') expect(targets?.length).toBeGreaterThan(0);
+    }
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (__, cell) => `${x + (cell % w)}/${y + Math.floor(cell / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    expect(cells.every((cell) => Number.parseInt(cell, 10) < 24)).toBe(true);
+  });
+
+  it('names series by labels that they have', () => {
+    for (const { targets = [] } of panels)
+      for (const { expr, legendFormat } of targets)
+        for (const [, label = ''] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
+          expect([...labelsIn(expr), 'instance']).toContain(label);
+  });
+});
+
+describe('the runbook', () => {
+  const runbook = readFileSync(new URL('../../../docs/runbook.md', import.meta.url), 'utf8');
+  const sections = new Map(
+    runbook
+      .split(/^## /m)
+      .slice(1)
+      .map((section) => [section.slice(0, section.indexOf('\n')), section]),
+  );
+
+  it.each(alerts().map(({ alert }) => alert))('says of %s what it means, what to look at and what to do', (alert) => {
+    const section = sections.get(alert) ?? '';
+    for (const part of ['**Means**', '**Look at**', '**Do**']) expect(section).toContain(part);
+  });
+
+  it('has no paragraph of an alert that is not there', () => {
+    expect([...sections.keys()].filter((name) => !alerts().some(({ alert }) => alert === name))).toEqual([]);
+  });
+
+  it('is told of by every alert with a severity and a summary', () => {
+    for (const { labels, annotations } of alerts()) {
+      expect(['critical', 'warning', 'info']).toContain(labels.severity);
+      expect(annotations.summary).not.toBe('');
+    }
+  });
+});

@@ -1,0 +1,53 @@
+/** Every error line says what to do about it. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { REMEDIES, remedyFor } from '../../../src/observe/remedies.ts';
+
+const SRC = join(import.meta.dirname, '../../../src');
+/** Not the operator. */
+const ELSEWHERE = /^(local|cli)\//;
+
+/** Calls of `log.error`, with their text up to the end of the statement. */
+const calls = readdirSync(SRC, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map((entry) => join(entry.parentPath, entry.name))
+  .filter((file) => !ELSEWHERE.test(relative(SRC, file)))
+  .flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(/\blog\??\.error\(([\s\S]*?)\);?\n/g)].map(([, text = '']) => ({
+      file: relative(SRC, file),
+      text,
+    })),
+  );
+
+const messagesIn = (text: string): readonly string[] =>
+  [...text.matchAll(/(?:^|[?:]|\()\s*(?:'([^']+)'|`([^`]+)`)/g)].map(([, plain, template]) => plain ?? template ?? '');
+
+describe('an error line', () => {
+  it('is found wherever it is written', () => {
+    expect(calls.length).toBeGreaterThan(45);
+  });
+
+  it.each(calls.map(({ file, text }) => [file, text] as const))('of %s has a remedy: %s', (_, text) => {
+    if (/\bremedy\b/.test(text) || text.startsWith('`')) return;
+    const [first = '', second] = messagesIn(text);
+    const messages = text.trimStart().startsWith("'") ? [first] : [first, second].filter((each) => each !== 'list');
+    for (const message of messages) expect(REMEDIES).toHaveProperty([message ?? '']);
+  });
+
+  it('names the permission that a denied call needs', () => {
+    const fields = {
+      'aws-error-code': 'UnauthorizedOperation',
+      'aws-service-name': 'EC2',
+      'aws-operation-name': 'CreateFleet',
+    };
+    expect(remedyFor('Reconciler error', fields)).toBe("allow ec2:CreateFleet in the policies of the operator's role");
+  });
+
+  it('names the object to look at', () => {
+    const fields = { controllerKind: 'NodeClaim', name: 'default-a', namespace: '' };
+    expect(remedyFor('Reconciler error', fields)).toContain('kubectl describe nodeclaim default-a shows');
+    expect(remedyFor('Reconciler error', { ...fields, namespace: 'x' })).toContain('default-a -n x shows');
+    expect(remedyFor('Reconciler error', { controller: 'interruption' })).toContain('tried again');
+  });
+});

@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import { reportSeries } from '../../../src/observe/series-report.ts';
+import { recordingLog } from '../kube/fakes.ts';
+
+describe('a report of the number of series', () => {
+  const byMetric = new Map([
+    ['small', 1],
+    ['large', 5_000],
+  ]);
+
+  it('is written once until there are fewer again, and names the largest metrics and a remedy', () => {
+    const { log, lines } = recordingLog();
+    const report = reportSeries(log);
+    for (const series of [3_000, 5_001, 5_002, 3_000, 5_003]) report({ series, budget: 3_000, byMetric });
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toMatchObject({
+      level: 'error',
+      message: 'metrics have more series than their budget',
+      fields: {
+        error: '5001 series, the budget is 3000; all are served',
+        largest: ['large: 5000', 'small: 1'],
+        remedy: expect.stringContaining('metricRelabelings'),
+      },
+    });
+  });
+
+  it('is not written where there is no budget', () => {
+    const { log, lines } = recordingLog();
+    reportSeries(log)({ series: 100_000, budget: undefined, byMetric });
+    expect(lines).toEqual([]);
+  });
+});
