@@ -4,7 +4,7 @@
  * `node build.ts [FOLDER [MAIN]]`: into dist/ by default; MAIN is a file in place of src/main.ts, for benchmarks.
  */
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
@@ -72,3 +72,5 @@ const OPTIONS: BuildOptions = {
 
 rmSync(outdir, { recursive: true, force: true });
 for (const bundle of BUNDLES) await build({ ...OPTIONS, ...bundle });
+// Files of the live page are served as they are.
+cpSync('src/live/page', join(outdir, 'operator/page'), { recursive: true });

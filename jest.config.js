@@ -28,6 +28,8 @@ export default {
       testEnvironment: '<rootDir>/test/cluster/scenarios/environment.ts',
       setupFilesAfterEnv: ['<rootDir>/test/cluster/scenarios/setup.ts'],
     }),
+    // Needs a browser: `npm run test:browser`.
+    project('browser'),
     project('moto', { testMatch: ['<rootDir>/test/contract/moto.peer.ts'] }),
   ],
   // Not for any wait of a test, which has a limit of its own, but for machines that are busy.

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'totals-'));
 /** The README's test command first, then the slower suites. */
-const suites = ['test', 'test:operator', 'test:moto', 'test:cluster'];
+const suites = ['test', 'test:operator', 'test:browser', 'test:moto', 'test:cluster'];
 let passed = 0;
 let failed = 0;
 let broken = false;

@@ -14,6 +14,7 @@ import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
+import { CostTracker } from './controllers/metrics/cost.ts';
 import { type InstanceTypeReport, instanceTypeReport } from './engine/instance-type-report.ts';
 import type { InstanceType } from './engine/model.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
@@ -23,7 +24,7 @@ import { Suspects } from './engine-worker/supervision.ts';
 import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from './engine-worker/worker-solver.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
-import type { EventRecorder } from './kube/events.ts';
+import type { EventNote, EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
 import { startInformers } from './kube/informers.ts';
 import { electLeader } from './kube/lease.ts';
@@ -31,6 +32,7 @@ import type { Controller } from './kube/reconciler.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
 import { crdsServed, serverVersion } from './kube/server-facts.ts';
+import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
 import { errorText } from './observe/error-text.ts';
 import { type Endpoints, type Look, serveEndpoints, Unavailable } from './observe/health.ts';
@@ -170,9 +172,11 @@ async function run(parts: Parts): Promise<Operator> {
   const { settings, clock, log, metrics, client, informers, endpoints, closing } = parts;
   // Said now rather than when everything else has started.
   if (!settings.disableLeaderElection) leaseNamespace(parts);
-  const events = eventRecorder({ client, clock, log });
+  const recorder = eventRecorder({ client, clock, log });
+  const tap = eventTap(recorder);
   const working = new AbortController();
-  const { all, leadership } = await wireControllers(parts, events, working.signal);
+  const { all, leadership, viewed } = await wireControllers(parts, tap.events, working.signal);
+  const page = await openLivePage(parts, viewed, tap);
   const work = (): Promise<void> => {
     leadership.isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
@@ -180,9 +184,10 @@ async function run(parts: Parts): Promise<Operator> {
 
   const life = settings.disableLeaderElection
     ? work().then(() => 'stopped' as const)
-    : lead(parts, events, working, work);
+    : lead(parts, tap.events, working, work);
   const done = life.finally(async () => {
-    await events.stop();
+    await recorder.stop();
+    await page?.close();
     closing.abort();
     await endpoints.close();
     client.close();
@@ -211,7 +216,7 @@ async function wireControllers(
   parts: Parts,
   events: EventRecorder,
   signal: AbortSignal,
-): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership }> {
+): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
   const aws = await startProvider(parts, events, signal);
   const cluster = new ClusterState({
@@ -225,10 +230,11 @@ async function wireControllers(
   const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
   const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
   const leadership: Leadership = { isLeading: false };
-  serveViews(parts, { deps, aws, leadership, ...histories });
+  const viewed = { deps, aws, leadership, ...histories };
+  serveViews(parts, viewed);
   for (const each of [solver, simulations]) each?.reportTo?.(deps);
   const all = [...controllers(deps, { ...histories, solver, simulations }), ...aws.controllers()];
-  return { all, leadership };
+  return { all, leadership, viewed };
 }
 
 function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal): Promise<AwsProvider> {
@@ -271,6 +277,51 @@ function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds
   debug['/debug/instancetypes'] = leading(() => reportInstanceTypes(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
+}
+
+/** Lets the live page read what is published. */
+interface EventTap {
+  readonly events: EventRecorder;
+  onNote: (...notes: readonly EventNote[]) => void;
+}
+
+function eventTap(recorder: EventRecorder): EventTap {
+  const tap: EventTap = {
+    onNote: () => {},
+    events: {
+      publish(...notes) {
+        recorder.publish(...notes);
+        tap.onNote(...notes);
+      },
+    },
+  };
+  return tap;
+}
+
+/** Loaded by those alone who want it. */
+async function openLivePage(
+  { settings, clock, log, metrics, closing }: Parts,
+  { deps, leadership, history }: Viewed,
+  tap: EventTap,
+): Promise<LivePage | undefined> {
+  if (settings.livePage === undefined) return undefined;
+  const { openLive } = await import('./live/index.ts');
+  const prices = new CostTracker(deps.cloud, clock);
+  const page = await openLive({
+    ...settings.livePage,
+    clusterName: settings.clusterName,
+    cluster: deps.cluster,
+    clock,
+    log,
+    metrics,
+    pricesOf: (pool, claims) => prices.pricesOf(pool, claims),
+    verdicts: () => (leadership.isLeading ? history.verdicts(deps.cluster.nodes(), clock.now()) : []),
+    isLeading: () => leadership.isLeading,
+    signal: closing.signal,
+  });
+  tap.onNote = page.note;
+  log.info('serving the live page', { url: page.url });
+  return page;
 }
 
 /** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */

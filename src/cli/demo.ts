@@ -1,7 +1,5 @@
 /** `karpenter demo`: the whole product on a laptop, from pending pods to nodes and back, in about a minute. */
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -12,6 +10,7 @@ import { type Screen, screen } from './demo/screen.ts';
 import { applyExamples, interruptSpot, type Stage, scaleToZero, scaleUp } from './demo/stages.ts';
 import { summaryLines } from './demo/summary.ts';
 import { watchWorld } from './demo/view.ts';
+import { freePort } from './free-port.ts';
 import { exportLines } from './local.ts';
 import { machineSpeedOption, machinesAt } from './machines.ts';
 
@@ -83,37 +82,30 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
   await view.synced();
   const narrator = narrate(view, world, output);
   const metricsPort = await freePort();
+  const livePage = `127.0.0.1:${await freePort()}`;
   const operator = startOperatorProcess(
-    { ...env, METRICS_PORT: String(metricsPort), HEALTH_PROBE_PORT: '0' },
+    { ...env, METRICS_PORT: String(metricsPort), HEALTH_PROBE_PORT: '0', LIVE_PAGE: livePage },
     join(folder, 'operator.log'),
   );
   try {
     output.line(`operator    process ${operator.pid}, log ${operator.logFile}`);
+    output.line(`live page   http://${livePage}/`);
     const stage: Stage = { world, view, screen: output, narrator };
     for (const step of [applyExamples, scaleUp, interruptSpot, scaleToZero])
       await Promise.race([step(stage), operator.failed]);
 
     output.stage('Summary');
     for (const line of summaryLines(world, narrator)) output.plain(line);
-    if (keep) await stay(output, { env, metricsPort, signal: stop.signal, failed: operator.failed });
+    if (keep) await stay(output, { env, metricsPort, livePage, signal: stop.signal, failed: operator.failed });
   } finally {
     await operator.stop();
   }
 }
 
-/** A port that was free a moment ago: the operator's own choice would be its secret. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 interface Stay {
   readonly env: Readonly<Record<string, string>>;
   readonly metricsPort: number;
+  readonly livePage: string;
   readonly signal: AbortSignal;
   readonly failed: Promise<never>;
 }
@@ -123,13 +115,14 @@ export const clientEnvironment = (env: Readonly<Record<string, string>>): Readon
   Object.fromEntries(Object.entries(env).filter(([name]) => name === 'KUBECONFIG' || name.startsWith('AWS_')));
 
 /** Tells how to look around and waits for Ctrl-C. */
-async function stay(output: Screen, { env, metricsPort, signal, failed }: Stay): Promise<void> {
+async function stay(output: Screen, { env, metricsPort, livePage, signal, failed }: Stay): Promise<void> {
   output.stage('Still running: look around, then press Ctrl-C');
   for (const line of exportLines(clientEnvironment(env))) output.plain(line);
   output.plain('kubectl get nodepools,nodeclaims,nodes,pods');
   output.plain('kubectl scale deployment inflate --replicas=5');
   for (const verb of ['explain node', 'moves', 'offerings'])
     output.plain(`npx karpenter ${verb} --server http://127.0.0.1:${metricsPort}`);
+  output.plain(`http://${livePage}/ in a browser`);
   const ended = new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });

@@ -1,6 +1,7 @@
 /** `karpenter local`: a cluster and an AWS on loopback addresses, until it is interrupted. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { World } from '../local/world.ts';
+import { freePort } from './free-port.ts';
 import { writeLocalKubeconfig } from './local-kubeconfig.ts';
 import { machineSpeedOption, machinesAt, positive } from './machines.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
@@ -54,7 +55,7 @@ export function exportLines(environment: Readonly<Record<string, string>>): read
 }
 
 /** No line is wider than 80 columns, so that none breaks inside a word. */
-export const advice = ({ aws, kube }: Pick<World, 'aws' | 'kube'>): string => `
+export const advice = ({ aws, kube }: Pick<World, 'aws' | 'kube'>, livePage: string): string => `
 The cluster answers at ${kube.url},
 AWS at ${aws.url}.
 In another terminal, copy the exports above, then:
@@ -65,6 +66,7 @@ In another terminal, copy the exports above, then:
   kubectl scale deployment inflate --replicas 20  pods that need nodes
   kubectl get nodeclaims,nodes,pods -w            watch them come
   kubectl scale deployment inflate --replicas 3   nodes that are not needed
+  http://${livePage}/                         all of it in a browser
   npx karpenter explain node                      why each node stays, or goes
   npx karpenter moves                             what was given back, and saved
 
@@ -107,10 +109,12 @@ async function local(options: LocalOptions): Promise<void> {
   });
   try {
     const kubeconfig = await writeLocalKubeconfig(options.kubeconfig, world.kube);
-    process.stdout.write(`${exportLines({ ...world.env(), KUBECONFIG: kubeconfig }).join('\n')}\n`);
+    const livePage = `127.0.0.1:${await freePort()}`;
+    const exports = { ...world.env(), KUBECONFIG: kubeconfig, LIVE_PAGE: livePage };
+    process.stdout.write(`${exportLines(exports).join('\n')}\n`);
     if (timeScale !== 1)
       process.stderr.write(`${indented(`note: ${OUT_OF_STEP}`, '      ', terminalWidth(process.stderr))}\n`);
-    if (!quiet) process.stdout.write(advice(world));
+    if (!quiet) process.stdout.write(advice(world, livePage));
     await ended;
   } finally {
     await world.stop();

@@ -33,8 +33,8 @@ const WORKERS = 4;
 const MOST_WAITING = 1_000;
 /** Longest name that the API server takes; the object's own may be as long. */
 const LONGEST_NAME = 253;
-/** Longest message that the API server takes. */
-const LONGEST_MESSAGE = 1_024;
+/** Longest message that the API server takes: what is longer is cut. */
+export const LONGEST_MESSAGE = 1_024;
 /** Events of objects without a namespace live here. */
 const CLUSTER_NAMESPACE = 'default';
 

@@ -62,6 +62,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed watching, retrying': API_SERVER,
   'leader election lost': `the process ends and starts again; if it lasts, ${API_SERVER}`,
   'failed acquiring lease, retrying': API_SERVER,
+  'failed refreshing the live page, trying again':
+    'nothing to do: the page shows what it last knew; report it if it lasts',
   'ignoring a setting': 'correct its name, or take it out',
 };
 

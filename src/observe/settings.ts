@@ -2,8 +2,10 @@
 import { formatDuration } from '../api/duration.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { quoted } from '../api/quoted.ts';
+import { type Address, parseAddress } from './address.ts';
 import { AWS_GATES, CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
 import { readOptions, type Values } from './flags.ts';
+import { isLoopback } from './loopback.ts';
 import { decimal, duration, environmentName, integer, SettingsError, text, toggle } from './options.ts';
 import { parseSchedulerConfig } from './scheduler-config.ts';
 
@@ -22,6 +24,7 @@ export const OPTIONS = {
   enableProfiling: toggle('enable-profiling', false, 'Serve profiles on the metrics port'),
   debugEndpoints: text('debug-endpoints', 'loopback', 'Who may read /debug on the metrics port: loopback, all or off'),
   metrics: text('metrics', 'budget', 'What /metrics serves: budget, or karpenter for every series that Karpenter has'),
+  livePage: text('live-page', '', 'Address to serve the live page at, such as 127.0.0.1:8090; empty for no page'),
   disableControllerWarmup: toggle('disable-controller-warmup', true, 'Start watches only after winning the lease'),
   disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
   disableClusterStateObservability: toggle(
@@ -66,6 +69,10 @@ export const VARIABLES = {
     name: 'SYSTEM_NAMESPACE',
     help: "Namespace of the operator's own pod, and of its Lease unless another is named; the chart sets it",
   },
+  livePageToken: {
+    name: 'LIVE_PAGE_TOKEN',
+    help: 'What who opens the live page has to know; required unless it is served on loopback',
+  },
   kubernetesMinVersion: {
     name: 'KUBERNETES_MIN_VERSION',
     help: 'For compatibility with the chart of Karpenter; without effect',
@@ -83,6 +90,7 @@ export interface Settings
     | 'logErrorOutputPaths'
     | 'debugEndpoints'
     | 'metrics'
+    | 'livePage'
     | 'preferencePolicy'
     | 'minValuesPolicy'
     | 'packing'
@@ -96,6 +104,8 @@ export interface Settings
   readonly logErrorOutputPaths: readonly string[];
   readonly debugEndpoints: 'loopback' | 'all' | 'off';
   readonly metrics: 'budget' | 'karpenter';
+  /** Undefined: no live page. */
+  readonly livePage: { readonly address: Address; readonly token: string } | undefined;
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly packing: 'cheapest' | 'compatible';
@@ -127,6 +137,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     logErrorOutputPaths: paths(raw.logErrorOutputPaths),
     debugEndpoints: oneOf('DEBUG_ENDPOINTS', raw.debugEndpoints, ['loopback', 'all', 'off'] as const),
     metrics: oneOf('METRICS', raw.metrics, ['budget', 'karpenter'] as const),
+    livePage: livePage(raw.livePage, env[VARIABLES.livePageToken.name] ?? ''),
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
@@ -163,6 +174,23 @@ function logLevel(value: string): Settings['logLevel'] {
   const found = LOG_LEVELS.find((level) => level === value);
   if (found === undefined) throw new SettingsError(invalid('LOG_LEVEL', value));
   return found;
+}
+
+const SHORTEST_TOKEN = 16;
+
+/** @throws SettingsError when the page would be open to everybody, or its address cannot be read */
+function livePage(text: string, token: string): Settings['livePage'] {
+  if (text === '') return undefined;
+  const address = parseAddress(text);
+  if (address === undefined)
+    throw new SettingsError(`${invalid('LIVE_PAGE', text)}, must be an IP address and a port such as 127.0.0.1:8090`);
+  if (token !== '' && token.length < SHORTEST_TOKEN)
+    throw new SettingsError(`LIVE_PAGE_TOKEN must be at least ${SHORTEST_TOKEN} characters long`);
+  if (token === '' && !isLoopback(address.host))
+    throw new SettingsError(
+      `LIVE_PAGE ${quoted(text)} is open to others than this machine: set LIVE_PAGE_TOKEN, or serve it at 127.0.0.1`,
+    );
+  return { address, token };
 }
 
 const paths = (list: string): readonly string[] =>

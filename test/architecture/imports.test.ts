@@ -14,6 +14,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'engine-worker': ['engine', 'kube', 'api', 'observe'],
   controllers: ['engine-worker', 'state', 'engine', 'kube', 'cloud', 'api', 'observe'],
   aws: ['cloud', 'engine', 'kube', 'api', 'observe'],
+  live: ['state', 'engine', 'kube', 'api', 'observe'],
   local: ['api', 'observe', 'kube'],
   observe: ['api'],
   cli: ['local', 'aws', 'engine', 'state', 'api', 'observe'],

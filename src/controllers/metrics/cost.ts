@@ -50,10 +50,17 @@ export class CostTracker {
 
   /** USD per hour of a pool's claims. @throws what the cloud throws when it does not know prices */
   async usdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
-    const keys = claims.flatMap((claim) => offeringKey(claim) ?? []);
-    if (keys.length === 0) return 0;
-    const prices = await this.#pricesFor(pool, keys);
-    return keys.reduce((sum, key) => sum + (prices.get(key) ?? 0), 0);
+    const prices = await this.pricesOf(pool, claims);
+    return prices.reduce<number>((sum, usd) => sum + (usd ?? 0), 0);
+  }
+
+  /** USD per hour of each claim; undefined where nobody knows it. @throws what the cloud throws */
+  async pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (number | undefined)[]> {
+    const keys = claims.map(offeringKey);
+    const known = keys.filter((key) => key !== undefined);
+    if (known.length === 0) return claims.map(() => undefined);
+    const prices = await this.#pricesFor(pool, known);
+    return keys.map((key) => (key === undefined ? undefined : prices.get(key)));
   }
 
   forget(poolName: string): void {

@@ -64,8 +64,8 @@ class Bench {
     this.#running.highestMib();
     const startedMs = performance.now();
     await this.#create(workload);
-    await this.#bound(workload);
-    print({ workload: workload.name, pods: workload.pods, boundS: since(startedMs), ...this.#measures(cpuS) });
+    const phases = await this.#phases(workload, startedMs);
+    print({ workload: workload.name, pods: workload.pods, ...phases, ...this.#measures(cpuS) });
     await this.#zero(workload);
   }
 
@@ -120,6 +120,28 @@ class Bench {
 
   #bound = ({ pods }: Workload): Promise<void> =>
     this.#until('all pods bound', () => this.#waiting().filter(isBound).length >= pods);
+
+  /** Seconds until all pods exist, the first is unschedulable, the first and the last NodeClaim exist, pods are bound. */
+  async #phases(workload: Workload, startedMs: number): Promise<Readonly<Record<string, number>>> {
+    const phases: Record<string, number> = {};
+    const reached = (phase: string, is: boolean): void => {
+      if (is) phases[phase] ??= since(startedMs);
+    };
+    let claims = 0;
+    await this.#until('all pods bound', () => {
+      const pods = this.#waiting();
+      reached('createdS', pods.length >= workload.pods);
+      reached('unschedulableS', pods.some(isUnschedulable));
+      const present = this.#claims.list().length;
+      reached('firstClaimS', present > 0);
+      if (present > claims) phases.lastClaimS = since(startedMs);
+      claims = present;
+      reached('firstBoundS', pods.some(isBound));
+      reached('boundS', pods.filter(isBound).length >= workload.pods);
+      return phases.boundS !== undefined;
+    });
+    return phases;
+  }
 
   /** Everything is given back. */
   async #zero({ name, objects }: Workload): Promise<void> {

@@ -36,9 +36,11 @@ import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { Plan } from '../../../src/engine/model.ts';
 import { isProvisionable, podKey } from '../../../src/engine/pods.ts';
 import { localSolver } from '../../../src/engine-worker/solver.ts';
+import { LONGEST_MESSAGE } from '../../../src/kube/recorder.ts';
 import { ruleBuiltCatalogue } from '../../../src/local/aws/catalogue/catalogue.ts';
 import type { Catalogue } from '../../../src/local/aws/options.ts';
 import type { Operator } from '../../../src/main.ts';
+import { FAILED_SCHEDULING } from '../../../src/observe/events/pods.ts';
 import { type LogLine, type Scenario, startScenario } from '../harness.ts';
 import type { RandomCluster } from './clusters.ts';
 
@@ -181,6 +183,7 @@ export class Differential {
     const file = await this.#dump('pods');
     const waiting = (await this.#waiting()).map(podKey);
     const nowMs = world.clock.now();
+    const priced = await this.#priced();
     const told = await simulate({
       filename: [file],
       instanceTypes: this.#server,
@@ -192,12 +195,19 @@ export class Differential {
     const fresh = waiting.filter((pod) => pods.some(({ metadata }) => pod === `default/${metadata.name}`));
     if (fresh.length === 0) return [];
     const plan = await this.#until('solve', async () => this.#planFor(fresh, solvesBefore, logBefore));
+    if ((await this.#priced()) !== priced) throw new Overtaken('prices have changed before the solve');
     this.compared.refusals += Object.keys(told.simulation.unschedulable).length;
     if (plan === 'no pools') return await this.#refusedAll(fresh, told.simulation);
     this.compared.nodes += plan.claims.length;
     this.compared.places += plan.placements.length;
     return different(simulationOf(plan, { explain: true, unknown: [] }), told.simulation);
   }
+
+  /** Instance types and prices as the operator has them; what is sold out becomes known by the purchases themselves. */
+  #priced = async (): Promise<string> =>
+    JSON.stringify(await this.#scenario.debug('instancetypes'), (key, value) =>
+      key === 'available' ? undefined : value,
+    );
 
   #planFor(pods: readonly string[], since: number, logSince: number): Plan | 'no pools' | undefined {
     const found = this.#solves.slice(since).find((solved) => pods.some((pod) => solved.pods.has(pod)));
@@ -222,7 +232,9 @@ export class Differential {
     });
     return pods.flatMap((pod) => {
       const [told, said] = [unschedulable[pod], texts.get(pod)];
-      return told !== undefined && said?.includes(told) ? [] : [`${pod}: operator "${said}", command line "${told}"`];
+      return told !== undefined && said === FAILED_SCHEDULING.message(told).slice(0, LONGEST_MESSAGE)
+        ? []
+        : [`${pod}: operator "${said}", command line "${told}"`];
     });
   }
 

@@ -66,7 +66,8 @@ describe('what is delivered', () => {
     ]);
     expect(filesOf('dist/operator')).toEqual(expect.arrayContaining(['main.js', 'engine-worker.js']));
     expect(filesOf('dist/operator')).not.toContain('cli.js');
-    expect(filesOf('dist/operator').filter((name) => !/\.js(\.map|\.LEGAL\.txt)?$/.test(name))).toEqual([]);
+    expect(filesOf('dist/operator').filter((name) => !/\.js(\.map|\.LEGAL\.txt)?$/.test(name))).toEqual(['page']);
+    expect(filesOf('dist/operator/page').toSorted()).toEqual(readdirSync(join(ROOT, 'src/live/page')).toSorted());
   });
 
   it('the bundle of the operator has neither the local world nor the command line in it', () => {
@@ -87,6 +88,7 @@ describe('what is delivered', () => {
         'dist/cli/engine-worker.js',
         'dist/operator/main.js',
         'dist/operator/engine-worker.js',
+        'dist/operator/page/index.html',
         'charts/karpenter/Chart.yaml',
         'charts/karpenter-crd/Chart.yaml',
         'crds/karpenter.sh_nodepools.yaml',

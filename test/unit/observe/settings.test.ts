@@ -205,6 +205,43 @@ describe('parseSettings', () => {
   });
 });
 
+describe('the live page', () => {
+  const parse = (env: Record<string, string>) => parseSettings([], { CLUSTER_NAME: 'test', ...env }).livePage;
+  const TOKEN = 'a-token-that-is-long-enough';
+
+  it('is off unless an address is set', () => {
+    expect([parse({}), parse({ LIVE_PAGE: '' })]).toEqual([undefined, undefined]);
+  });
+
+  it.each([
+    ['127.0.0.1:8090', '127.0.0.1', 8090],
+    ['localhost:0', '127.0.0.1', 0],
+    ['[::1]:8090', '::1', 8090],
+  ])('is served at %s without a token', (text, host, port) => {
+    expect(parse({ LIVE_PAGE: text })).toEqual({ address: { host, port }, token: '' });
+  });
+
+  it('is served to others with a token alone', () => {
+    expect(() => parse({ LIVE_PAGE: '0.0.0.0:8090' })).toThrow(/set LIVE_PAGE_TOKEN, or serve it at 127.0.0.1/);
+    expect(() => parse({ LIVE_PAGE: '0.0.0.0:8090', LIVE_PAGE_TOKEN: 'short' })).toThrow(/at least 16 characters/);
+    const { address, token } = parse({ LIVE_PAGE: '[::]:8090', LIVE_PAGE_TOKEN: TOKEN }) ?? {};
+    expect([address, token]).toEqual([{ host: '::', port: 8090 }, TOKEN]);
+  });
+
+  it.each([
+    '8090',
+    ':8090',
+    'karpenter:8090',
+    '127.0.0.1',
+    '127.0.0.1:99999',
+    '::1:8090',
+    '[127.0.0.1]:80',
+    'true',
+  ])('has no address %j', (text) => {
+    expect(() => parse({ LIVE_PAGE: text })).toThrow(/invalid LIVE_PAGE .* such as 127.0.0.1:8090/);
+  });
+});
+
 describe('scheduler config', () => {
   const config = (document: string) => settings([], { SCHEDULER_CONFIG: document }).defaultTopologySpreadConstraints;
   const zone = 'topology.kubernetes.io/zone';

@@ -1,0 +1,85 @@
+/**
+ * `npm run screenshots`: pictures of the live page for docs/images, of the local world with some nodes, pods that fit
+ * nowhere and an interruption. Needs a Chromium (see test/browser/chromium.ts).
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Page } from 'playwright-core';
+import { parseAllDocuments } from 'yaml';
+import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE, NODE_POOL } from '../src/api/kinds.ts';
+import type { KubeObject } from '../src/api/kubernetes.ts';
+import { startOperatorProcess } from '../src/cli/demo/operator.ts';
+import { freePort } from '../src/cli/free-port.ts';
+import { machinesAt } from '../src/cli/machines.ts';
+import { startWorld, type World } from '../src/local/world.ts';
+import { startChromium } from '../test/browser/chromium.ts';
+import { deployment } from '../test/operator/harness.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SIZE = { width: 1400, height: 900 };
+/** Instances of the local world join sooner by this factor. */
+const MACHINE_SPEED = 5;
+/** For samples of the cost, and for what disruption says of new nodes. */
+const SETTLE_MS = 100_000;
+
+async function applyExamples({ kube }: World): Promise<void> {
+  const kinds: readonly Kind[] = [EC2_NODE_CLASS, NODE_POOL];
+  for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml'])
+    for (const document of parseAllDocuments(await readFile(join(ROOT, 'examples', file), 'utf8'))) {
+      const object = document.toJS() as KubeObject;
+      const kind = kinds.find((each) => each.kind === object.kind);
+      if (kind !== undefined) await kube.client.create(kind, object);
+    }
+}
+
+async function untilNodes({ kube }: World, count: number): Promise<void> {
+  for (;;) {
+    if ((await kube.client.list(NODE)).items.length >= count) return;
+    await pause(500);
+  }
+}
+
+const picture = (page: Page, name: string): Promise<unknown> =>
+  page.screenshot({ path: join(ROOT, 'docs/images', `live-page-${name}.png`) });
+
+const folder = await mkdtemp(join(tmpdir(), 'karpenter-screenshots-'));
+const world = await startWorld(machinesAt(MACHINE_SPEED));
+const address = `127.0.0.1:${await freePort()}`;
+const ports = { METRICS_PORT: '0', HEALTH_PROBE_PORT: '0', LIVE_PAGE: address };
+const operator = startOperatorProcess({ ...world.env(), ...ports }, join(folder, 'operator.log'));
+const browser = await startChromium();
+try {
+  await applyExamples(world);
+  await world.kube.client.create(DEPLOYMENT, deployment('web', 30, {}, { cpu: '1', memory: '2Gi' }));
+  await world.kube.client.create(DEPLOYMENT, deployment('cache', 6, {}, { cpu: '500m', memory: '6Gi' }));
+  await world.kube.client.create(DEPLOYMENT, deployment('legacy', 2, { nodeSelector: { 'example.com/rack': 'b7' } }));
+  await untilNodes(world, 5);
+  await pause(SETTLE_MS);
+  const spot = world.aws.instances
+    .list()
+    .find(({ capacityType, state }) => capacityType === 'spot' && state === 'running');
+  if (spot !== undefined) world.aws.faults.interrupt(spot.id);
+  await pause(SETTLE_MS / 4);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.newPage({ colorScheme, viewport: SIZE });
+    await page.goto(`http://${address}/`, { waitUntil: 'domcontentloaded' });
+    await page.locator('tbody tr').nth(3).waitFor();
+    await pause(1_000);
+    await picture(page, colorScheme);
+    if (colorScheme === 'light') {
+      await page.locator('tbody th a').first().click();
+      await page.getByRole('heading', { name: /^Node / }).waitFor();
+      await picture(page, 'node');
+    }
+    await page.close();
+  }
+  process.stdout.write(`wrote docs/images/live-page-{light,dark,node}.png\n`);
+} finally {
+  await browser.close();
+  await operator.stop();
+  await world.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+process.exit();

@@ -1,0 +1,39 @@
+/** The files of the page, which lie beside the sources and, in a bundle, beside the program. */
+import { readFileSync } from 'node:fs';
+
+export interface Asset {
+  readonly type: string;
+  readonly body: Buffer;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+/** All that is served; nothing else can be asked for. */
+const FILES = [
+  'index.html',
+  'style.css',
+  'icon.svg',
+  'app.js',
+  'dom.js',
+  'format.js',
+  'nodes.js',
+  'panels.js',
+  'details.js',
+];
+
+/** By path. @throws Error when the installation lacks one */
+export function readAssets(): ReadonlyMap<string, Asset> {
+  const files = FILES.map((file): readonly [string, Asset] => {
+    const body = readFileSync(new URL(`./page/${file}`, import.meta.url));
+    return [`/${file}`, { type: TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'text/plain', body }];
+  });
+  const assets = new Map(files);
+  const index = assets.get('/index.html');
+  if (index !== undefined) assets.set('/', index);
+  return assets;
+}

@@ -1,0 +1,64 @@
+/** What the nodes cost, now and over the last hours. */
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import { poolNameOf } from '../api/object-fields.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { CostSample } from './model.ts';
+
+/** Two samples a minute, for twelve hours. */
+const SAMPLE_MS = 30_000;
+const MOST = 12 * 120;
+
+/** USD per hour of the claims of a NodePool, in their order; undefined where nobody knows it. */
+export type PricesOf = (pool: NodePool, claims: readonly NodeClaim[]) => Promise<readonly (number | undefined)[]>;
+
+export class Costs {
+  readonly #pricesOf: PricesOf;
+  readonly #log: Logger;
+  readonly #samples: CostSample[] = [];
+  /** By the name of the NodeClaim. */
+  #prices: ReadonlyMap<string, number> = new Map();
+
+  constructor(pricesOf: PricesOf, log: Logger) {
+    this.#pricesOf = pricesOf;
+    this.#log = log;
+  }
+
+  /** Looks prices up anew; what cannot be looked up keeps the price that it had. */
+  async refresh(pools: readonly NodePool[], claims: readonly NodeClaim[]): Promise<void> {
+    const byPool = Map.groupBy(claims, poolNameOf);
+    const prices = new Map<string, number>();
+    for (const pool of pools) {
+      const own = byPool.get(pool.metadata.name) ?? [];
+      if (own.length === 0) continue;
+      const found = await this.#pricesOf(pool, own).catch((error: unknown) => {
+        this.#log.debug('failed looking up prices for the live page', {
+          NodePool: { name: pool.metadata.name },
+          error,
+        });
+        return [];
+      });
+      for (const [index, { metadata }] of own.entries()) {
+        const usd = found[index] ?? this.#prices.get(metadata.name);
+        if (usd !== undefined) prices.set(metadata.name, usd);
+      }
+    }
+    this.#prices = prices;
+  }
+
+  of(nodeClaim: string | undefined): number | undefined {
+    return nodeClaim === undefined ? undefined : this.#prices.get(nodeClaim);
+  }
+
+  /** Keeps what all nodes cost now, unless the last sample is younger than that. */
+  sample(atMs: number, usdPerHour: number): void {
+    const [lastMs = Number.NEGATIVE_INFINITY] = this.#samples.at(-1) ?? [];
+    if (atMs - lastMs < SAMPLE_MS) return;
+    this.#samples.push([atMs, usdPerHour]);
+    if (this.#samples.length > MOST) this.#samples.shift();
+  }
+
+  get samples(): readonly CostSample[] {
+    return this.#samples;
+  }
+}

@@ -1,0 +1,81 @@
+/** The last decisions of the operator, from its events and from the NodeClaims that come and go. */
+import type { EventNote } from '../observe/events/declaration.ts';
+import type { Decision } from './model.ts';
+
+const MOST = 500;
+/** The same said again within this time counts up, and is no new line. */
+const SAME_MS = 10 * 60_000;
+
+/** Said of every node all the time: the nodes show it themselves. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  'DisruptionVerdict',
+  'Unconsolidatable',
+  'DisruptionBlocked',
+  'Finalized',
+]);
+const INTERRUPTIONS: ReadonlySet<string> = new Set([
+  'SpotInterrupted',
+  'SpotRebalanceRecommendation',
+  'CapacityReservationInstanceInterrupted',
+  'InstanceUnhealthy',
+  'InstanceStopping',
+  'InstanceTerminating',
+  'TerminatingOnInterruption',
+]);
+const DISRUPTIONS = /^(Disruption|Consolidation|Expired$)/;
+/** Of conditions that are set, which are events of their own. */
+const CONDITION_CHANGE = /^Status condition transitioned/;
+
+/** Objects whose fate decides on nodes; what is said of pods is shown with the pods. */
+const KINDS: ReadonlySet<string> = new Set([
+  'NodeClaim',
+  'Node',
+  'NodePool',
+  'EC2NodeClass',
+  'NodeOverlay',
+  'CapacityBuffer',
+]);
+
+export class DecisionLog {
+  readonly #decisions: Decision[] = [];
+  #lastId = 0;
+
+  /** Oldest first. */
+  list(): readonly Decision[] {
+    return this.#decisions;
+  }
+
+  /** Those that came, or were said again, after the one with this id. */
+  since(id: number): readonly Decision[] {
+    return this.#decisions.filter((decision) => decision.id > id);
+  }
+
+  get lastId(): number {
+    return this.#lastId;
+  }
+
+  add(decision: Omit<Decision, 'id' | 'times'>): void {
+    this.#lastId += 1;
+    const same = this.#decisions.findIndex(
+      ({ object, text, atMs }) =>
+        object === decision.object && text === decision.text && decision.atMs - atMs < SAME_MS,
+    );
+    const [before] = same === -1 ? [] : this.#decisions.splice(same, 1);
+    this.#decisions.push({ ...decision, id: this.#lastId, times: (before?.times ?? 0) + 1 });
+    if (this.#decisions.length > MOST) this.#decisions.shift();
+  }
+
+  /** An event that is published, if it tells of a decision. */
+  note({ object, type, reason, message }: EventNote, atMs: number): void {
+    if (!KINDS.has(object.kind) || LEFT_OUT.has(reason) || CONDITION_CHANGE.test(message)) return;
+    // the same is said of the NodeClaim
+    if (object.kind === 'Node' && (INTERRUPTIONS.has(reason) || DISRUPTIONS.test(reason))) return;
+    this.add({ atMs, topic: topicOf(type, reason), object: `${object.kind}/${object.metadata.name}`, text: message });
+  }
+}
+
+function topicOf(type: EventNote['type'], reason: string): Decision['topic'] {
+  if (INTERRUPTIONS.has(reason)) return 'interruption';
+  if (DISRUPTIONS.test(reason)) return 'disruption';
+  return type === 'Warning' ? 'problem' : 'other';
+}

@@ -1,0 +1,133 @@
+/** One node, one pod, and what a search finds: asked for by those who look closer. */
+import type { Pod } from '../api/kubernetes.ts';
+import { nodeNameOf } from '../api/object-fields.ts';
+import type { Resources, StateNode } from '../engine/model.ts';
+import { podKey } from '../engine/pods.ts';
+import { podRequests } from '../engine/resources.ts';
+import type { ClusterState } from '../state/cluster.ts';
+import type { Decision, LiveNode } from './model.ts';
+import { nodeRow, waitsSince } from './rows.ts';
+import type { LiveView } from './view.ts';
+
+/** Pods of a node, and findings of a search, beyond which the rest is counted. */
+const MOST_PODS = 500;
+const MOST_FOUND = 50;
+
+export interface PodLine {
+  readonly pod: string;
+  readonly phase: string;
+  readonly requests: Resources;
+}
+
+export interface NodeDetails {
+  readonly node: LiveNode;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly string[];
+  /** `Type=Status (Reason): message`, of the NodeClaim and of the Node. */
+  readonly conditions: readonly string[];
+  readonly methods: readonly { readonly method: string; readonly code: string; readonly text: string }[];
+  readonly command?: { readonly method: string; readonly nodes: readonly string[]; readonly savings: number };
+  readonly pods: readonly PodLine[];
+  readonly morePods: number;
+  readonly decisions: readonly Decision[];
+}
+
+export function nodeDetails(name: string, cluster: ClusterState, view: LiveView): NodeDetails | undefined {
+  const node = cluster.nodes().find((each) => each.name === name || each.nodeClaim?.metadata.name === name);
+  if (node === undefined) return undefined;
+  const verdict = view.verdictOf(node.name);
+  const claim = node.nodeClaim?.metadata.name;
+  const objects = new Set([`Node/${node.name}`, `NodeClaim/${claim}`]);
+  return {
+    node: nodeRow(node, view.usdPerHourOf(claim), verdict),
+    labels: node.labels,
+    taints: node.taints.map(({ key, value, effect }) => `${key}${value === undefined ? '' : `=${value}`}:${effect}`),
+    conditions: conditionsOf(node),
+    methods: verdict?.methods.map(({ method, code, text }) => ({ method, code, text })) ?? [],
+    ...(verdict?.command === undefined
+      ? {}
+      : {
+          command: { method: verdict.command.method, nodes: verdict.command.nodes, savings: verdict.command.savings },
+        }),
+    pods: node.pods
+      .slice(0, MOST_PODS)
+      .map(lineOf)
+      .sort((a, b) => (a.pod < b.pod ? -1 : 1)),
+    morePods: Math.max(0, node.pods.length - MOST_PODS),
+    decisions: view.decisions.list().filter(({ object }) => objects.has(object)),
+  };
+}
+
+function conditionsOf({ node, nodeClaim }: StateNode): readonly string[] {
+  const lines = [nodeClaim, node].flatMap((object) =>
+    (object?.status?.conditions ?? []).map(({ type, status, reason, message }) => {
+      const why = reason && reason !== type ? ` (${reason})` : '';
+      return `${object?.kind} ${type}=${status}${why}${message ? `: ${message}` : ''}`;
+    }),
+  );
+  return lines;
+}
+
+const lineOf = (pod: Pod): PodLine => ({
+  pod: podKey(pod),
+  phase: pod.metadata.deletionTimestamp === undefined ? (pod.status?.phase ?? 'Unknown') : 'Terminating',
+  requests: podRequests(pod),
+});
+
+export interface PodDetails extends PodLine {
+  readonly node: string;
+  readonly sinceMs: number;
+  /** What kube-scheduler says. */
+  readonly scheduling: string;
+  /** What the operator said of it last: why no node is bought, NodePool by NodePool. */
+  readonly reason?: string;
+  /** NodeClaim that was made for it. */
+  readonly nodeClaim?: string;
+  readonly owner: string;
+}
+
+export function podDetails(key: string, cluster: ClusterState, view: LiveView): PodDetails | undefined {
+  const slash = key.indexOf('/');
+  const pod = cluster.stores.pods.get({ namespace: key.slice(0, slash), name: key.slice(slash + 1) });
+  if (pod === undefined) return undefined;
+  const reason = view.saidOf(key);
+  const { nodeClaim } = cluster.podTimings.get(key);
+  const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  const [owner] = pod.metadata.ownerReferences ?? [];
+  return {
+    ...lineOf(pod),
+    node: nodeNameOf(pod),
+    sinceMs: waitsSince(pod),
+    scheduling: [scheduled?.reason, scheduled?.message].filter(Boolean).join(': '),
+    owner: owner === undefined ? '' : `${owner.kind} ${owner.name}`,
+    ...(reason === undefined ? {} : { reason }),
+    ...(nodeClaim === undefined ? {} : { nodeClaim }),
+  };
+}
+
+export interface Found {
+  readonly kind: 'node' | 'pod';
+  readonly name: string;
+  /** Such as the node of a pod. */
+  readonly text: string;
+}
+
+/** Nodes and pods whose names contain the text; nodes by their type, zone and NodePool as well. Nodes first. */
+export function search(text: string, cluster: ClusterState): readonly Found[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === '') return [];
+  const found: Found[] = [];
+  for (const node of cluster.nodes()) {
+    const row = nodeRow(node, undefined, undefined);
+    const words = [row.name, row.nodeClaim ?? '', row.nodePool, row.instanceType, row.zone, row.capacityType];
+    if (!words.some((word) => word.toLowerCase().includes(wanted))) continue;
+    found.push({ kind: 'node', name: row.name, text: `${row.instanceType} ${row.zone} ${row.nodePool}`.trim() });
+    if (found.length === MOST_FOUND) return found;
+  }
+  for (const pod of cluster.stores.pods.list()) {
+    if (!podKey(pod).toLowerCase().includes(wanted)) continue;
+    found.push({ kind: 'pod', name: podKey(pod), text: nodeNameOf(pod) || 'waits for a node' });
+    if (found.length === MOST_FOUND) break;
+  }
+  return found;
+}

@@ -1,0 +1,93 @@
+/** Keeps the state that the operator sends, and shows it. */
+import { showDetails, showFound } from './details.js';
+import { byId } from './dom.js';
+import { showNodes } from './nodes.js';
+import { showBlocked, showCosts, showDecisions, showPending, showSummary } from './panels.js';
+
+const MOST_DECISIONS = 500;
+const MOST_COSTS = 12 * 120;
+/** Ages are written again this often, and what is looked at closely is asked for again. */
+const AGES_MS = 10_000;
+
+const nodes = new Map();
+let pending = [];
+let decisions = [];
+let costs = [];
+/** What the operator's clock is ahead of this one. */
+let aheadMs = 0;
+let query = '';
+
+const now = () => Date.now() + aheadMs;
+
+const showAll = () => {
+  void showNodes(nodes, query, now());
+  showPending(pending, now());
+  showBlocked([...nodes.values()]);
+  showDecisions(decisions, now());
+};
+
+function took(summary) {
+  aheadMs = summary.atMs - Date.now();
+  showSummary(summary);
+}
+
+const events = new EventSource('/api/events');
+events.addEventListener('state', ({ data }) => {
+  const state = JSON.parse(data);
+  took(state.summary);
+  nodes.clear();
+  for (const node of state.nodes) nodes.set(node.name, node);
+  ({ pending, decisions, costs } = state);
+  showCosts(costs);
+  showAll();
+  connection('Live', false);
+  void showDetails(location.hash, now());
+});
+events.addEventListener('change', ({ data }) => {
+  const change = JSON.parse(data);
+  took(change.summary);
+  for (const name of change.gone) nodes.delete(name);
+  for (const node of change.nodes) nodes.set(node.name, node);
+  if (change.nodes.length + change.gone.length > 0) {
+    void showNodes(nodes, query, now());
+    showBlocked([...nodes.values()]);
+  }
+  if (change.pending !== undefined) {
+    pending = change.pending;
+    showPending(pending, now());
+  }
+  if (change.decisions.length > 0) {
+    const isSame = (one, other) => one.object === other.object && one.text === other.text;
+    const before = decisions.filter((one) => !change.decisions.some((other) => isSame(one, other) && other.times > 1));
+    decisions = [...before, ...change.decisions].slice(-MOST_DECISIONS);
+    showDecisions(decisions, now());
+  }
+  if (change.costs.length > 0) {
+    costs = [...costs, ...change.costs].slice(-MOST_COSTS);
+    showCosts(costs);
+  }
+});
+// the browser connects again by itself, and gets the whole state then
+events.addEventListener('error', () => connection('Connection lost: what is shown is old', true));
+
+function connection(text, isLost) {
+  const place = byId('connection');
+  if (place.textContent !== text) place.textContent = text;
+  place.classList.toggle('lost', isLost);
+}
+
+setInterval(() => {
+  if (document.hidden) return;
+  showAll();
+  void showDetails(location.hash, now());
+}, AGES_MS);
+
+addEventListener('hashchange', () => void showDetails(location.hash, now(), { focus: true }));
+byId('query').addEventListener('input', ({ target }) => {
+  query = target.value;
+  void showNodes(nodes, query, now());
+});
+byId('search').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void showFound(byId('query').value);
+});

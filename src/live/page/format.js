@@ -1,0 +1,80 @@
+/** Numbers and times as text. Pure: tested without a browser. */
+
+/** @param {number | undefined} usd per hour */
+export const usdText = (usd) => {
+  if (usd === undefined) return '';
+  const size = Math.abs(usd);
+  const digits = size >= 100 ? 0 : size >= 1 ? 2 : 4;
+  return `${usd < 0 ? '−' : ''}$${size.toFixed(digits)}`;
+};
+
+/** How long ago, or how long, in its largest unit. @param {number} ms */
+export const spanText = (ms) => {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 2 * 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+};
+
+const BINARY = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** Amounts as the operator counts them: `cpu` in thousandths, memory in bytes, the rest by number. */
+export const amountText = (resource, amount) => {
+  if (resource === 'cpu') return trimmed(amount / 1000);
+  if (resource !== 'memory' && !resource.startsWith('hugepages-')) return trimmed(amount);
+  let unit = 0;
+  let value = amount;
+  for (; value >= 1024 && unit < BINARY.length - 1; unit += 1) value /= 1024;
+  return `${trimmed(value)} ${BINARY[unit]}`;
+};
+
+const trimmed = (value) => String(Number(value.toFixed(value >= 10 ? 1 : 2)));
+
+/** `nvidia.com/gpu` is `gpu` in a narrow column. */
+export const resourceName = (resource) => resource.slice(resource.lastIndexOf('/') + 1);
+
+/** 0 to 1. @param {readonly [number, number]} share */
+export const shareOf = ([requested, allocatable]) => (allocatable > 0 ? Math.min(1, requested / allocatable) : 0);
+
+/** Whether a node is meant by what was typed. */
+export const matches = (node, query) => {
+  const wanted = query.trim().toLowerCase();
+  if (wanted === '') return true;
+  const words = [node.name, node.nodeClaim, node.nodePool, node.instanceType, node.zone, node.capacityType, node.state];
+  return words.some((word) => word?.toLowerCase().includes(wanted));
+};
+
+/** NodePools by name, each with its nodes by name; nodes of nobody's come last. */
+export const byPool = (nodes) => {
+  const pools = Map.groupBy([...nodes].sort(inOrder), ({ nodePool }) => nodePool);
+  return [...pools].sort(([a], [b]) => Number(a === '') - Number(b === '') || (a < b ? -1 : 1));
+};
+
+const inOrder = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+
+/** What keeps nodes, most frequent first: `[code, number of nodes, example]`. */
+export const blockers = (nodes) => {
+  const kept = nodes.filter(({ verdict }) => verdict !== undefined && !['chosen', 'next'].includes(verdict.code));
+  const groups = Map.groupBy(kept, ({ verdict }) => verdict.code);
+  return [...groups]
+    .map(([code, members]) => ({ code, count: members.length, text: members[0].verdict.text }))
+    .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1));
+};
+
+/**
+ * A path through the samples in a box of 100 by 30, zero at the bottom; empty for fewer than two.
+ * @param {readonly (readonly [number, number])[]} samples
+ */
+export const chartPath = (samples) => {
+  if (samples.length < 2) return '';
+  const [firstMs] = samples[0];
+  const spanMs = Math.max(1, samples[samples.length - 1][0] - firstMs);
+  const most = Math.max(...samples.map(([, usd]) => usd)) || 1;
+  return samples
+    .map(([atMs, usd], index) => {
+      const x = ((atMs - firstMs) / spanMs) * 100;
+      return `${index === 0 ? 'M' : 'L'}${x.toFixed(2)} ${(29 - (usd / most) * 28).toFixed(2)}`;
+    })
+    .join(' ');
+};

@@ -1,0 +1,78 @@
+/** Nodes and pods as rows of the live page. */
+import type { Pod } from '../api/kubernetes.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../api/labels.ts';
+import { own } from '../api/own.ts';
+import { timeOf } from '../api/times.ts';
+import type { Verdict } from '../engine/disruption/verdicts.ts';
+import type { StateNode } from '../engine/model.ts';
+import { isTerminal } from '../engine/pods.ts';
+import { addResources, amountIn, podRequests } from '../engine/resources.ts';
+import type { LiveNode, Share } from './model.ts';
+
+/** What every node has; others are shown where a node offers them. */
+const ALWAYS = ['cpu', 'memory', 'pods'];
+/** Nearly every node has these, and hardly any pod asks for them. */
+const NEVER = /^(hugepages-|ephemeral-storage$|attachable-volumes-)/;
+
+/** What the row of a node rests on does not change under the same object. */
+const known = new WeakMap<StateNode, Omit<LiveNode, 'usdPerHour' | 'verdict'>>();
+
+export function nodeRow(node: StateNode, usdPerHour: number | undefined, verdict: Verdict | undefined): LiveNode {
+  let row = known.get(node);
+  if (row === undefined) {
+    row = rowOf(node);
+    known.set(node, row);
+  }
+  return {
+    ...row,
+    ...(usdPerHour === undefined ? {} : { usdPerHour }),
+    ...(verdict === undefined ? {} : { verdict: shown(verdict) }),
+  };
+}
+
+function shown({ code, text, object }: Verdict): NonNullable<LiveNode['verdict']> {
+  if (object === undefined) return { code, text };
+  const { kind, namespace, name } = object;
+  return { code, text, object: `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}` };
+}
+
+function rowOf(node: StateNode): Omit<LiveNode, 'usdPerHour' | 'verdict'> {
+  const { labels, nodeClaim } = node;
+  const label = (key: string): string => own(labels, key) ?? '';
+  const createdMs = timeOf((nodeClaim ?? node.node)?.metadata.creationTimestamp);
+  return {
+    name: node.name,
+    ...(nodeClaim === undefined ? {} : { nodeClaim: nodeClaim.metadata.name }),
+    nodePool: label(NODEPOOL_LABEL),
+    instanceType: label(INSTANCE_TYPE_LABEL),
+    zone: label(ZONE_LABEL),
+    capacityType: label(CAPACITY_TYPE_LABEL),
+    createdMs: Number.isNaN(createdMs) ? 0 : createdMs,
+    state: stateOf(node),
+    pods: node.pods.filter((pod) => !isTerminal(pod)).length,
+    shares: sharesOf(node),
+  };
+}
+
+function stateOf({ markedForDeletion, initialized, node }: StateNode): LiveNode['state'] {
+  if (markedForDeletion) return 'leaving';
+  if (initialized) return 'ready';
+  return node === undefined ? 'launching' : 'starting';
+}
+
+function sharesOf({ allocatable, pods }: StateNode): Readonly<Record<string, Share>> {
+  const requested = addResources(...pods.filter((pod) => !isTerminal(pod)).map(podRequests));
+  const devices = Object.keys(allocatable).filter(
+    (name) => !ALWAYS.includes(name) && !NEVER.test(name) && amountIn(allocatable, name) > 0,
+  );
+  return Object.fromEntries(
+    [...ALWAYS, ...devices].map((name) => [name, [amountIn(requested, name), amountIn(allocatable, name)] as const]),
+  );
+}
+
+/** Since when a pod waits, milliseconds since the epoch; 0 when it does not say. */
+export function waitsSince({ metadata, status }: Pod): number {
+  const { lastTransitionTime } = status?.conditions?.find(({ type }) => type === 'PodScheduled') ?? {};
+  const sinceMs = timeOf(lastTransitionTime ?? metadata.creationTimestamp);
+  return Number.isNaN(sinceMs) ? 0 : sinceMs;
+}

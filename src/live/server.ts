@@ -1,0 +1,98 @@
+/** Serves the live page: its files, what it shows as server-sent events, and single nodes and pods as JSON. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Address } from '../observe/address.ts';
+import { answer, boundedServer, type Handler, listen, stop } from '../observe/http-server.ts';
+import type { Logger } from '../observe/logger.ts';
+import { send } from '../observe/long-answer.ts';
+import { isLoopback } from '../observe/loopback.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { jsonInSteps } from '../observe/rendered-answer.ts';
+import type { ClusterState } from '../state/cluster.ts';
+import { type Access, admission, cookieFor } from './access.ts';
+import { readAssets } from './assets.ts';
+import { nodeDetails, podDetails, search } from './details.ts';
+import { LiveStream } from './stream.ts';
+import type { LiveView } from './view.ts';
+
+export interface LivePageOptions {
+  readonly address: Address;
+  /** Empty: none is asked for. */
+  readonly token: string;
+  readonly view: LiveView;
+  readonly cluster: ClusterState;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface LivePage {
+  /** Without a token. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Nothing from elsewhere is loaded, run, framed or sent to. */
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+/** Names of Kubernetes objects, a namespace and a slash included, are shorter. */
+const LONGEST_QUERY = 520;
+
+/** @throws Error that names the setting when the port cannot be taken */
+export async function serveLivePage(options: LivePageOptions): Promise<LivePage> {
+  const { address, token, log, metrics } = options;
+  const access: Access = { isLocal: isLoopback(address.host), token };
+  const server = boundedServer({ name: 'live-page', handler: handlerOf(options, access), log, metrics });
+  const port = await listen(server, { port: address.port, setting: 'LIVE_PAGE' }, address.host);
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
+  return { url: `http://${host}:${port}/`, close: () => stop(server) };
+}
+
+function handlerOf({ view, cluster }: LivePageOptions, access: Access): Handler {
+  const assets = readAssets();
+  const stream = new LiveStream(view);
+  const lookups: Readonly<Record<string, (query: URLSearchParams) => unknown>> = {
+    '/api/node': (query) => nodeDetails(query.get('name') ?? '', cluster, view),
+    '/api/pod': (query) => podDetails(query.get('name') ?? '', cluster, view),
+    '/api/search': (query) => search(query.get('q') ?? '', cluster),
+  };
+  return async (request, response, { path, query }) => {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+    if (!isAdmitted(request, response, query, access)) return;
+    const asset = assets.get(path);
+    if (asset !== undefined) return answer(response, 200, asset.body, asset.type);
+    if (path === '/api/events') {
+      if (!stream.watch(response)) answer(response, 503, 'too many look at this page already\n');
+      return;
+    }
+    const look = Object.hasOwn(lookups, path) ? lookups[path] : undefined;
+    if (look === undefined) return answer(response, 404, 'not found, try /\n');
+    if ([...query.values()].some((value) => value.length > LONGEST_QUERY))
+      return answer(response, 400, 'no name is that long\n');
+    const found = look(query);
+    if (found === undefined) return answer(response, 404, 'there is no such object (any more)\n');
+    await send(request, response, { pieces: await jsonInSteps(found), type: 'application/json' });
+  };
+}
+
+function isAdmitted(
+  request: IncomingMessage,
+  response: ServerResponse,
+  query: URLSearchParams,
+  access: Access,
+): boolean {
+  const result = admission(request, query, access);
+  if (result === 'admitted') return true;
+  if (result === 'enter') {
+    response.setHeader('set-cookie', cookieFor(access.token));
+    response.setHeader('location', '/');
+    answer(response, 303, 'see /\n');
+  } else if (result === 'wrong-host') answer(response, 421, 'this page is served as localhost or 127.0.0.1 alone\n');
+  else answer(response, 401, 'open /?token=TOKEN with the token of LIVE_PAGE_TOKEN, or send it as a Bearer token\n');
+  return false;
+}

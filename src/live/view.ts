@@ -1,0 +1,219 @@
+/** The state of the cluster as the live page shows it, and what changes of it. */
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import { labelOf, poolNameOf } from '../api/object-fields.ts';
+import type { Verdict } from '../engine/disruption/verdicts.ts';
+import { isTerminal, isTerminating, podKey } from '../engine/pods.ts';
+import type { Clock } from '../kube/clock.ts';
+import type { EventNote } from '../observe/events/declaration.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { ClusterState } from '../state/cluster.ts';
+import { PODS_BY_NODE } from '../state/stores.ts';
+import { Costs, type PricesOf } from './costs.ts';
+import { DecisionLog } from './decisions.ts';
+import type { LiveChange, LiveNode, LiveState, LiveSummary, PendingPod } from './model.ts';
+import { nodeRow, waitsSince } from './rows.ts';
+
+export interface LiveSources {
+  readonly clusterName: string;
+  readonly cluster: ClusterState;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly pricesOf: PricesOf;
+  /** What disruption says of every node, each time anew. */
+  readonly verdicts: () => readonly Verdict[];
+  readonly isLeading: () => boolean;
+}
+
+/** Verdicts of all nodes take a while: between two looks at them. */
+const VERDICTS_MS = 5_000;
+const PRICES_MS = 10_000;
+/** Pods that are shown; the summary counts all. */
+const MOST_PENDING = 200;
+/** What was said of pods that waited; the oldest is forgotten. */
+const MOST_SAID = 5_000;
+
+export class LiveView {
+  readonly decisions = new DecisionLog();
+  readonly #sources: LiveSources;
+  readonly #costs: Costs;
+  /** What was said last of a pod, by its name. */
+  readonly #said = new Map<string, string>();
+  #verdicts: ReadonlyMap<string, Verdict> = new Map();
+  #verdictsMs = Number.NEGATIVE_INFINITY;
+
+  constructor(sources: LiveSources) {
+    this.#sources = sources;
+    this.#costs = new Costs(sources.pricesOf, sources.log);
+    const { pods, nodeClaims } = sources.cluster.stores;
+    pods.subscribe((event, pod) => {
+      if (event === 'deleted' || pod.spec.nodeName) this.#said.delete(podKey(pod));
+    });
+    nodeClaims.subscribe((event, claim, before) => this.#claimChanged(event, claim, before));
+  }
+
+  /** Looks prices up, and keeps what all costs, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, cluster, log } = this.#sources;
+    while (!signal.aborted) {
+      try {
+        const { nodePools, nodeClaims } = cluster.stores;
+        await this.#costs.refresh(nodePools.list(), nodeClaims.list());
+        if (nodeClaims.synced) this.#costs.sample(clock.now(), this.summary().usdPerHour);
+      } catch (error) {
+        log.error('failed refreshing the live page, trying again', { error });
+      }
+      await clock.sleep(PRICES_MS, signal);
+    }
+  }
+
+  /** Takes in events that the operator publishes. */
+  note(...notes: readonly EventNote[]): void {
+    for (const each of notes) {
+      this.decisions.note(each, this.#sources.clock.now());
+      if (each.object.kind === 'Pod' && each.type === 'Warning') this.#say(each);
+    }
+  }
+
+  /** What was said last of a pod that waits. */
+  saidOf(pod: string): string | undefined {
+    return this.#said.get(pod);
+  }
+
+  verdictOf(node: string): Verdict | undefined {
+    this.#renewVerdicts();
+    return this.#verdicts.get(node);
+  }
+
+  usdPerHourOf(nodeClaim: string | undefined): number | undefined {
+    return this.#costs.of(nodeClaim);
+  }
+
+  summary(): LiveSummary {
+    const { cluster, clock, clusterName, isLeading } = this.#sources;
+    const nodes = cluster.nodes();
+    const prices = cluster.stores.nodeClaims.list().map(({ metadata }) => this.#costs.of(metadata.name));
+    return {
+      clusterName,
+      atMs: clock.now(),
+      isLeading: isLeading(),
+      nodes: nodes.length,
+      pods: cluster.stores.pods.list().length,
+      pendingPods: this.#waiting().length,
+      usdPerHour: Number(prices.reduce<number>((sum, usd) => sum + (usd ?? 0), 0).toFixed(6)),
+      unpriced: prices.filter((usd) => usd === undefined).length,
+    };
+  }
+
+  nodes(): readonly LiveNode[] {
+    this.#renewVerdicts();
+    return this.#sources.cluster
+      .nodes()
+      .map((node) => nodeRow(node, this.#costs.of(node.nodeClaim?.metadata.name), this.#verdicts.get(node.name)));
+  }
+
+  pending(): readonly PendingPod[] {
+    return this.#waiting()
+      .map((pod) => ({ pod: podKey(pod), sinceMs: waitsSince(pod) }))
+      .sort((a, b) => a.sinceMs - b.sinceMs || (a.pod < b.pod ? -1 : 1))
+      .slice(0, MOST_PENDING)
+      .map((waiting) => {
+        const reason = this.#said.get(waiting.pod);
+        return reason === undefined ? waiting : { ...waiting, reason };
+      });
+  }
+
+  state(): LiveState {
+    return {
+      summary: this.summary(),
+      nodes: this.nodes(),
+      pending: this.pending(),
+      decisions: this.decisions.list(),
+      costs: this.#costs.samples,
+    };
+  }
+
+  /** A function that answers what has changed since it was called last; at first, since `state`. */
+  changes({ nodes, pending, costs }: LiveState): () => LiveChange {
+    let rows = new Map(nodes.map((node) => [node.name, JSON.stringify(node)]));
+    let waiting = JSON.stringify(pending);
+    let toldId = this.decisions.lastId;
+    let [sampledMs = 0] = costs.at(-1) ?? [];
+    return () => {
+      const present = this.nodes();
+      const texts = new Map(present.map((node) => [node.name, JSON.stringify(node)]));
+      const changed = present.filter(({ name }) => texts.get(name) !== rows.get(name));
+      const gone = [...rows.keys()].filter((name) => !texts.has(name));
+      rows = texts;
+      const pods = this.pending();
+      const isWaitingNew = JSON.stringify(pods) !== waiting;
+      waiting = JSON.stringify(pods);
+      const decisions = this.decisions.since(toldId);
+      toldId = this.decisions.lastId;
+      const samples = this.#costs.samples.filter(([atMs]) => atMs > sampledMs);
+      sampledMs = samples.at(-1)?.[0] ?? sampledMs;
+      const summary = this.summary();
+      return { summary, nodes: changed, gone, ...(isWaitingNew ? { pending: pods } : {}), decisions, costs: samples };
+    };
+  }
+
+  #waiting() {
+    const { pods } = this.#sources.cluster.stores;
+    return pods.byIndex(PODS_BY_NODE, '').filter((pod) => !isTerminal(pod) && !isTerminating(pod));
+  }
+
+  #say({ object, message }: EventNote): void {
+    const { namespace = 'default', name } = object.metadata;
+    const pod = `${namespace}/${name}`;
+    this.#said.delete(pod);
+    this.#said.set(pod, message);
+    const [oldest] = this.#said.keys();
+    if (this.#said.size > MOST_SAID && oldest !== undefined) this.#said.delete(oldest);
+  }
+
+  #renewVerdicts(): void {
+    const { clock, verdicts } = this.#sources;
+    if (clock.now() - this.#verdictsMs < VERDICTS_MS) return;
+    this.#verdictsMs = clock.now();
+    this.#verdicts = new Map(verdicts().map((verdict) => [verdict.node, verdict]));
+  }
+
+  #claimChanged(event: 'added' | 'updated' | 'deleted', claim: NodeClaim, before: NodeClaim | undefined): void {
+    if (event === 'deleted') {
+      const usd = this.#costs.of(claim.metadata.name);
+      this.#tell('given-back', claim, { text: `Gave back ${machineText(claim)}`, usd: usd && -usd });
+      return;
+    }
+    const isLaunched = (one: NodeClaim): boolean => Boolean(one.status?.providerID);
+    if (before !== undefined && isLaunched(claim) && !isLaunched(before)) void this.#tellBought(claim);
+  }
+
+  /** With the price of its offering, which nobody has looked up yet. */
+  async #tellBought(claim: NodeClaim): Promise<void> {
+    const { cluster, pricesOf } = this.#sources;
+    const poolName = poolNameOf(claim);
+    const pool = cluster.stores.nodePools.get({ name: poolName });
+    const [usd] = pool === undefined ? [] : await pricesOf(pool, [claim]).catch(() => []);
+    this.#tell('bought', claim, { text: `Bought ${machineText(claim)} for NodePool ${poolName}`, usd });
+  }
+
+  #tell(
+    topic: 'bought' | 'given-back',
+    { metadata }: NodeClaim,
+    { text, usd }: { readonly text: string; readonly usd: number | undefined },
+  ): void {
+    this.decisions.add({
+      atMs: this.#sources.clock.now(),
+      topic,
+      object: `NodeClaim/${metadata.name}`,
+      text,
+      ...(usd === undefined ? {} : { usdPerHour: usd }),
+    });
+  }
+}
+
+const machineText = (claim: NodeClaim): string => {
+  const type = labelOf(claim, INSTANCE_TYPE_LABEL);
+  if (type === '') return 'a NodeClaim that was not launched';
+  return `${type} in ${labelOf(claim, ZONE_LABEL)}, ${labelOf(claim, CAPACITY_TYPE_LABEL)}`;
+};

@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it } from '@jest/globals';
+import { admission, cookieFor } from '../../../src/live/access.ts';
+
+const TOKEN = 'a-token-that-is-long-enough';
+const asked = (headers: Record<string, string>): IncomingMessage => ({ headers }) as unknown as IncomingMessage;
+const query = (text = ''): URLSearchParams => new URLSearchParams(text);
+const cookie = cookieFor(TOKEN).split(';')[0] ?? '';
+
+describe('the live page on loopback', () => {
+  it.each(['localhost:8090', '127.0.0.1:8090', '127.0.0.1', '[::1]:8090', 'LOCALHOST'])('is there for %s', (host) => {
+    expect(admission(asked({ host }), query(), { isLocal: true, token: '' })).toBe('admitted');
+  });
+
+  it.each([
+    'evil.example',
+    'evil.example:8090',
+    '127.0.0.1.evil.example',
+    'localhost.evil.example',
+    '10.0.0.1',
+    '',
+  ])('is not there for a page of %j whose name turns to loopback', (host) => {
+    expect(admission(asked({ host }), query(), { isLocal: true, token: '' })).toBe('wrong-host');
+  });
+});
+
+describe('the live page with a token', () => {
+  const admit = (headers: Record<string, string>, text = ''): string =>
+    admission(asked({ host: 'karpenter.example', ...headers }), query(text), { isLocal: false, token: TOKEN });
+
+  it.each([
+    [{ authorization: `Bearer ${TOKEN}` }, '', 'admitted'],
+    [{ authorization: `bearer ${TOKEN}` }, '', 'admitted'],
+    [{ cookie }, '', 'admitted'],
+    [{ cookie: `other=1; ${cookie}` }, '', 'admitted'],
+    [{}, `token=${TOKEN}`, 'enter'],
+    [{}, '', 'no-token'],
+    [{}, 'token=wrong', 'no-token'],
+    [{ authorization: `Basic ${TOKEN}` }, '', 'no-token'],
+    [{ authorization: 'Bearer ' }, '', 'no-token'],
+    [{ cookie: 'karpenter_live=' }, '', 'no-token'],
+    // the token itself is no cookie
+    [{ cookie: `karpenter_live=${TOKEN}` }, '', 'no-token'],
+  ])('asked with %j and %j is %s', (headers, text, result) => {
+    expect(admit(headers, text)).toBe(result);
+  });
+
+  it('gives a cookie that scripts cannot read and that other sites do not send', () => {
+    expect(cookieFor(TOKEN)).toMatch(/; HttpOnly; SameSite=Strict$/);
+    expect(cookieFor(TOKEN)).not.toContain(TOKEN);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { DecisionLog } from '../../../src/live/decisions.ts';
+
+const object = (kind: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name: 'x' } });
+const MINUTE = 60_000;
+
+function topics(kind: string, type: 'Normal' | 'Warning', reason: string, message = 'text'): readonly string[] {
+  const log = new DecisionLog();
+  log.note({ object: object(kind), type, reason, message }, 0);
+  return log.list().map(({ topic }) => topic);
+}
+
+describe('the log of decisions', () => {
+  it.each([
+    ['NodeClaim', 'Warning', 'SpotInterrupted', ['interruption']],
+    ['NodeClaim', 'Normal', 'DisruptionTerminating', ['disruption']],
+    ['NodeClaim', 'Normal', 'Expired', ['disruption']],
+    ['NodeClaim', 'Warning', 'InsufficientCapacityError', ['problem']],
+    ['NodePool', 'Normal', 'OfferingsAvailable', ['other']],
+    // the same is said of the NodeClaim
+    ['Node', 'Warning', 'SpotInterrupted', []],
+    ['Node', 'Normal', 'DisruptionTerminating', []],
+    ['Node', 'Warning', 'FailedDraining', ['problem']],
+    // shown with the nodes and the pods
+    ['Node', 'Normal', 'DisruptionVerdict', []],
+    ['Node', 'Normal', 'Unconsolidatable', []],
+    ['Pod', 'Warning', 'FailedScheduling', []],
+  ] as const)('takes an event of %s (%s %s) as %j', (kind, type, reason, expected) => {
+    expect(topics(kind, type, reason)).toEqual(expected);
+  });
+
+  it('leaves out conditions that are set', () => {
+    expect(topics('NodePool', 'Normal', 'Ready', 'Status condition transitioned, Type: Ready')).toEqual([]);
+  });
+
+  it('counts what is said again within ten minutes, and moves it to the end', () => {
+    const log = new DecisionLog();
+    const say = (text: string, atMs: number): void => log.add({ atMs, topic: 'problem', object: 'NodePool/x', text });
+    say('a', 0);
+    say('b', 1);
+    const told = log.lastId;
+    say('a', 9 * MINUTE);
+    expect(log.list().map(({ text, times }) => [text, times])).toEqual([
+      ['b', 1],
+      ['a', 2],
+    ]);
+    expect(log.since(told).map(({ text }) => text)).toEqual(['a']);
+    say('a', 30 * MINUTE);
+    expect(log.list().map(({ times }) => times)).toEqual([1, 2, 1]);
+  });
+
+  it('keeps the last five hundred', () => {
+    const log = new DecisionLog();
+    for (let index = 0; index < 700; index += 1)
+      log.add({ atMs: index, topic: 'other', object: 'NodePool/x', text: `${index}` });
+    expect(log.list()).toHaveLength(500);
+    expect(log.list()[0]?.text).toBe('200');
+  });
+});

@@ -1,0 +1,136 @@
+/** A cluster of any size for the live page, whose objects the test puts in by hand. */
+import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import { timestamp } from '../../../src/api/times.ts';
+import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
+import type { LiveSources } from '../../../src/live/view.ts';
+import { silent } from '../../../src/observe/logger.ts';
+import { ClusterState } from '../../../src/state/cluster.ts';
+import { handFed } from '../kube/fakes.ts';
+import { type SettableClock, settableClock } from '../virtualclock.ts';
+
+export const NOW_MS = Date.UTC(2026, 10, 22, 12);
+const HOUR_MS = 3_600_000;
+const POOLS = ['default', 'gpu'];
+const TYPES = ['m7i.2xlarge', 'c7g.2xlarge', 'g5.xlarge'];
+
+export class LiveCluster {
+  readonly clock: SettableClock = settableClock(NOW_MS);
+  readonly stores = handFed();
+  readonly cluster: ClusterState;
+  readonly sources: LiveSources;
+  verdicts: Verdict[] = [];
+  /** USD per hour of every node; undefined: nobody knows. */
+  price: number | undefined = 0.25;
+  #version = 0;
+
+  constructor() {
+    this.cluster = new ClusterState({ informers: this.stores.informers, clock: this.clock, manages: () => true });
+    for (const kind of [NODE, NODE_CLAIM, NODE_POOL, POD]) this.stores.store<KubeObject>(kind).replace([]);
+    for (const name of POOLS) this.stores.store(NODE_POOL).put(this.versioned(poolNamed(name)));
+    this.sources = {
+      clusterName: 'test',
+      cluster: this.cluster,
+      clock: this.clock,
+      log: silent,
+      pricesOf: async (_, claims) => claims.map(() => this.price),
+      verdicts: () => this.verdicts,
+      isLeading: () => true,
+    };
+  }
+
+  versioned<T extends KubeObject>(object: T): T {
+    this.#version += 1;
+    const uid = `uid-${object.kind}-${object.metadata.name}`;
+    return { ...object, metadata: { uid, ...object.metadata, resourceVersion: String(this.#version) } };
+  }
+
+  claim(index: number, launched = true): NodeClaim {
+    const claim = this.versioned<NodeClaim>({
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: { name: `claim-${index}`, labels: labelsOf(index), creationTimestamp: timestamp(NOW_MS - HOUR_MS) },
+      spec: { nodeClassRef: CLASS, requirements: [] },
+      ...(launched ? { status: { providerID: idOf(index), capacity: AMOUNTS, allocatable: AMOUNTS } } : {}),
+    });
+    this.stores.store(NODE_CLAIM).put(claim);
+    return claim;
+  }
+
+  node(index: number, more: Partial<Node['metadata']> = {}): Node {
+    const ready = { 'karpenter.sh/registered': 'true', 'karpenter.sh/initialized': 'true' };
+    const node = this.versioned<Node>({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: `node-${index}.internal`, labels: { ...labelsOf(index), ...ready }, ...more },
+      spec: { providerID: idOf(index) },
+      status: {
+        capacity: AMOUNTS,
+        allocatable: AMOUNTS,
+        conditions: [
+          { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
+        ],
+      },
+    });
+    this.stores.store(NODE).put(node);
+    return node;
+  }
+
+  pod(name: string, nodeName?: string, more: Partial<Pod['status']> = {}): Pod {
+    const waits = {
+      type: 'PodScheduled',
+      status: 'False' as const,
+      reason: 'Unschedulable',
+      lastTransitionTime: timestamp(NOW_MS - 60_000),
+    };
+    const pod = this.versioned<Pod>({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: 'default' },
+      spec: {
+        ...(nodeName === undefined ? {} : { nodeName }),
+        containers: [
+          {
+            name: 'main',
+            resources: { requests: { cpu: '250m', memory: '512Mi' } },
+            env: [{ name: 'PASSWORD', value: 'hunter2-in-env' }],
+          } as never,
+        ],
+      },
+      status:
+        nodeName === undefined ? { phase: 'Pending', conditions: [waits], ...more } : { phase: 'Running', ...more },
+    });
+    this.stores.store(POD).put(pod);
+    return pod;
+  }
+
+  /** Nodes with as many pods each, and pods that wait. */
+  fill(nodes: number, podsEach: number, pending = 0): void {
+    for (let index = 0; index < nodes; index += 1) {
+      this.claim(index);
+      const { metadata } = this.node(index);
+      for (let pod = 0; pod < podsEach; pod += 1) this.pod(`pod-${index}-${pod}`, metadata.name);
+    }
+    for (let pod = 0; pod < pending; pod += 1) this.pod(`waits-${pod}`);
+  }
+}
+
+const CLASS = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
+const AMOUNTS = { cpu: '8', memory: '32Gi', pods: '58' };
+const idOf = (index: number): string => `aws:///us-west-2a/i-${index}`;
+
+const labelsOf = (index: number): Readonly<Record<string, string>> => ({
+  'karpenter.sh/nodepool': POOLS[index % POOLS.length] ?? '',
+  'node.kubernetes.io/instance-type': TYPES[index % TYPES.length] ?? '',
+  'topology.kubernetes.io/zone': 'us-west-2a',
+  'karpenter.sh/capacity-type': index % 2 === 0 ? 'spot' : 'on-demand',
+});
+
+const poolNamed = (name: string): NodePool => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name },
+  spec: { template: { spec: { nodeClassRef: CLASS, requirements: [] } } },
+});

@@ -1,0 +1,157 @@
+import { request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type LivePage, openLive } from '../../../src/live/index.ts';
+import { silent } from '../../../src/observe/logger.ts';
+import { createMetrics } from '../../../src/observe/metrics.ts';
+import { LiveCluster } from './live-cluster.ts';
+
+let live: LiveCluster;
+let page: LivePage;
+const closing = new AbortController();
+
+const open = (token = ''): Promise<LivePage> =>
+  openLive({
+    ...live.sources,
+    address: { host: '127.0.0.1', port: 0 },
+    token,
+    log: silent,
+    metrics: createMetrics(),
+    signal: closing.signal,
+  });
+
+beforeEach(async () => {
+  live = new LiveCluster();
+  live.fill(2, 1, 1);
+  page = await open();
+});
+afterEach(() => page.close());
+
+const get = (path: string, init?: RequestInit): Promise<Response> => fetch(new URL(path, page.url), init);
+
+/** Reads server-sent events until there are so many. */
+async function events(
+  count: number,
+): Promise<readonly { readonly event: string; readonly data: Record<string, unknown> }[]> {
+  const stop = new AbortController();
+  const { body } = await get('/api/events', { signal: stop.signal });
+  let text = '';
+  for await (const chunk of (body ?? []) as unknown as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString();
+    if (text.split('\n\n').length > count) break;
+  }
+  stop.abort();
+  return text
+    .split('\n\n')
+    .slice(0, count)
+    .map((block) => {
+      const [event = '', data = ''] = block.split('\n');
+      return { event: event.slice('event: '.length), data: JSON.parse(data.slice('data: '.length)) };
+    });
+}
+
+describe('the live page', () => {
+  it.each([
+    ['/', 'text/html'],
+    ['/index.html', 'text/html'],
+    ['/app.js', 'text/javascript'],
+    ['/dom.js', 'text/javascript'],
+    ['/style.css', 'text/css'],
+    ['/icon.svg', 'image/svg'],
+  ])('serves %s', async (path, type) => {
+    const answer = await get(path);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringContaining(type)]);
+  });
+
+  it('names no script, style or address of elsewhere, and every file that it loads is served', async () => {
+    const html = await (await get('/')).text();
+    expect(html).not.toMatch(/https?:|\son\w+=|<style|<script(?![^>]*src=)/);
+    const wanted = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path);
+    // grows as scripts name others
+    for (const path of wanted) {
+      if (!path.endsWith('.js')) continue;
+      const script = await (await get(path)).text();
+      const more = [...script.matchAll(/from '\.(\/[^']+)'/g)].map(([, file = '']) => file);
+      wanted.push(...more.filter((file) => !wanted.includes(file)));
+    }
+    expect(wanted).toContain('/format.js');
+    for (const path of wanted) expect([path, (await get(path)).status]).toEqual([path, 200]);
+  });
+
+  it('forbids whatever is not its own', async () => {
+    for (const path of ['/', '/api/search?q=x', '/nothing']) {
+      const policy = (await get(path)).headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).not.toMatch(/unsafe|\*|https?:/);
+    }
+  });
+
+  it.each([
+    ['/etc/passwd', 404],
+    ['/../package.json', 404],
+    ['/page/app.js', 404],
+    ['/api/node', 404],
+    ['/api/node?name=nobody', 404],
+    ['/api/pod?name=default/waits-9', 404],
+    ['/__proto__', 404],
+    [`/api/search?q=${'x'.repeat(600)}`, 400],
+    ['/api/search?q=node-1', 200],
+    ['/api/node?name=claim-1', 200],
+    ['/api/pod?name=default%2Fwaits-0', 200],
+  ])('answers %s with %d', async (path, status) => {
+    expect((await get(path)).status).toBe(status);
+  });
+
+  it('writes nothing', async () => {
+    expect((await get('/api/node?name=claim-1', { method: 'POST' })).status).toBe(405);
+    expect((await get('/api/node?name=claim-1', { method: 'DELETE' })).status).toBe(405);
+  });
+
+  it('sends the whole state first, then what changes', async () => {
+    const reading = events(2);
+    await pause(300);
+    live.pod('another');
+    const [first, second] = await reading;
+    expect([first?.event, second?.event]).toEqual(['state', 'change']);
+    expect((first?.data.nodes as unknown[]).length).toBe(2);
+    expect(second?.data).toMatchObject({
+      nodes: [],
+      pending: [{ pod: 'default/another' }, { pod: 'default/waits-0' }],
+    });
+  });
+
+  it('serves twenty who watch, and others when one of them has gone', async () => {
+    const watchers = Array.from({ length: 20 }, () => new AbortController());
+    const answers = await Promise.all(watchers.map(({ signal }) => get('/api/events', { signal })));
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect((await get('/api/events')).status).toBe(503);
+    watchers[0]?.abort();
+    await pause(200);
+    const stop = new AbortController();
+    expect((await get('/api/events', { signal: stop.signal })).status).toBe(200);
+    for (const each of [...watchers, stop]) each.abort();
+  });
+
+  it('is not there for a page elsewhere whose name turns to loopback', async () => {
+    const { port } = new URL(page.url);
+    const status = await new Promise((resolve, reject) => {
+      request({ port, host: '127.0.0.1', headers: { host: 'evil.example' } }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      })
+        .on('error', reject)
+        .end();
+    });
+    expect(status).toBe(421);
+  });
+
+  it('asks for its token, and takes it out of the address', async () => {
+    await page.close();
+    page = await open('a-token-that-is-long-enough');
+    for (const path of ['/', '/app.js', '/api/events', '/api/search?q=x']) expect((await get(path)).status).toBe(401);
+    const entered = await get('/?token=a-token-that-is-long-enough', { redirect: 'manual' });
+    expect([entered.status, entered.headers.get('location')]).toEqual([303, '/']);
+    const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? '';
+    expect((await get('/', { headers: { cookie } })).status).toBe(200);
+  });
+});

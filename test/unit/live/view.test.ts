@@ -1,0 +1,185 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
+import { nodeDetails, podDetails, search } from '../../../src/live/details.ts';
+import { LiveView } from '../../../src/live/view.ts';
+import { present } from '../../support/present.ts';
+import { LiveCluster, NOW_MS } from './live-cluster.ts';
+
+let live: LiveCluster;
+let view: LiveView;
+beforeEach(() => {
+  live = new LiveCluster();
+  view = new LiveView(live.sources);
+});
+
+/** Prices are looked up in the background; one round of it. */
+async function price(): Promise<void> {
+  const stop = new AbortController();
+  const running = view.run(stop.signal);
+  await live.clock.advance(0);
+  stop.abort();
+  await live.clock.advance(10_000);
+  await running;
+}
+
+const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'waits-0', namespace: 'default' } };
+
+describe('the state of the live page', () => {
+  it('has nodes with what is requested of them, their price and why they stay', async () => {
+    live.fill(1, 4);
+    live.verdicts = [
+      {
+        node: 'node-0.internal',
+        code: 'pdb',
+        text: 'pdb',
+        object: { kind: 'PodDisruptionBudget', namespace: 'a', name: 'b' },
+        methods: [],
+      } as never,
+    ];
+    await price();
+    expect(view.nodes()).toEqual([
+      {
+        name: 'node-0.internal',
+        nodeClaim: 'claim-0',
+        nodePool: 'default',
+        instanceType: 'm7i.2xlarge',
+        zone: 'us-west-2a',
+        capacityType: 'spot',
+        createdMs: NOW_MS - 3_600_000,
+        state: 'ready',
+        pods: 4,
+        shares: { cpu: [1_000, 8_000], memory: [4 * 2 ** 29, 32 * 2 ** 30], pods: [4, 58] },
+        usdPerHour: 0.25,
+        verdict: { code: 'pdb', text: 'pdb', object: 'PodDisruptionBudget a/b' },
+      },
+    ]);
+    expect(view.summary()).toMatchObject({ nodes: 1, pods: 4, pendingPods: 0, usdPerHour: 0.25, unpriced: 0 });
+  });
+
+  it('says how many nodes nobody knows the price of', async () => {
+    live.price = undefined;
+    live.fill(2, 0);
+    await price();
+    expect(view.summary()).toMatchObject({ usdPerHour: 0, unpriced: 2 });
+    expect(view.nodes()[0]).not.toHaveProperty('usdPerHour');
+  });
+
+  it('keeps prices that cannot be looked up for a while', async () => {
+    live.fill(1, 0);
+    await price();
+    live.sources.cluster.stores.nodeClaims.list();
+    const failing = new LiveView({
+      ...live.sources,
+      pricesOf: async () => {
+        throw new Error('no answer');
+      },
+    });
+    expect(failing.summary().unpriced).toBe(1);
+    live.price = undefined;
+    await price();
+    expect(view.summary()).toMatchObject({ usdPerHour: 0.25, unpriced: 0 });
+  });
+
+  it('lists pods that wait, longest first, with what was said of them last', () => {
+    live.fill(1, 0, 2);
+    view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'first' });
+    view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'no room' });
+    view.note({ object: pod, type: 'Normal', reason: 'Nominated', message: 'elsewhere' });
+    expect(view.pending()).toEqual([
+      { pod: 'default/waits-0', sinceMs: NOW_MS - 60_000, reason: 'no room' },
+      { pod: 'default/waits-1', sinceMs: NOW_MS - 60_000 },
+    ]);
+    live.pod('waits-0', 'node-0.internal');
+    expect(view.pending().map((each) => each.pod)).toEqual(['default/waits-1']);
+    expect(view.saidOf('default/waits-0')).toBeUndefined();
+  });
+
+  it('shows two hundred of many pods that wait, and counts all', () => {
+    for (let index = 0; index < 300; index += 1) live.pod(`waits-${index}`);
+    expect([view.pending().length, view.summary().pendingPods]).toEqual([200, 300]);
+  });
+
+  it('tells what is bought and given back, with its price', async () => {
+    const claim = live.claim(0, false);
+    live.claim(0);
+    await price();
+    live.stores.store(NODE_CLAIM).remove(live.stores.store(NODE_CLAIM).get(claim.metadata) ?? claim);
+    expect(view.decisions.list().map(({ topic, text, usdPerHour }) => [topic, text, usdPerHour])).toEqual([
+      ['bought', 'Bought m7i.2xlarge in us-west-2a, spot for NodePool default', 0.25],
+      ['given-back', 'Gave back m7i.2xlarge in us-west-2a, spot', -0.25],
+    ]);
+  });
+});
+
+describe('the changes', () => {
+  it('name what changed since the last time, and nothing else', async () => {
+    live.fill(2, 1);
+    await price();
+    const next = view.changes(view.state());
+    expect(next()).toMatchObject({ nodes: [], gone: [], decisions: [], costs: [] });
+    expect(next()).not.toHaveProperty('pending');
+
+    live.pod('more', 'node-1.internal');
+    live.pod('waits');
+    const node = present(
+      live.stores
+        .store(NODE)
+        .list()
+        .find(({ metadata }) => metadata.name === 'node-0.internal'),
+    );
+    live.stores.store(NODE).remove(node);
+    live.stores.store(NODE_CLAIM).remove(present(live.stores.store(NODE_CLAIM).get({ name: 'claim-0' })));
+    const change = next();
+    expect(change.nodes.map(({ name, pods }) => [name, pods])).toEqual([['node-1.internal', 2]]);
+    expect(change.gone).toEqual(['node-0.internal']);
+    expect(change.pending?.map((each) => each.pod)).toEqual(['default/waits']);
+    expect(change.decisions.map(({ topic }) => topic)).toEqual(['given-back']);
+    expect(next()).toMatchObject({ nodes: [], gone: [], decisions: [] });
+  });
+});
+
+describe('what is looked at closely', () => {
+  it('is a node with its pods, methods, conditions and decisions', () => {
+    live.fill(1, 2);
+    view.decisions.add({ atMs: NOW_MS, topic: 'problem', object: 'NodeClaim/claim-0', text: 'late' });
+    view.decisions.add({ atMs: NOW_MS, topic: 'problem', object: 'NodeClaim/other', text: 'late' });
+    const found = present(nodeDetails('claim-0', live.cluster, view));
+    expect(found.node.name).toBe('node-0.internal');
+    expect(found.pods.map((line) => line.pod)).toEqual(['default/pod-0-0', 'default/pod-0-1']);
+    expect(found.conditions).toEqual(['Node Ready=True (KubeletReady): kubelet is posting ready status']);
+    expect(found.decisions).toHaveLength(1);
+    expect(nodeDetails('nobody', live.cluster, view)).toBeUndefined();
+  });
+
+  it('is a pod with what it waits for', () => {
+    live.fill(1, 0, 1);
+    view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'no room' });
+    expect(podDetails('default/waits-0', live.cluster, view)).toMatchObject({
+      phase: 'Pending',
+      scheduling: 'Unschedulable',
+      reason: 'no room',
+      requests: { cpu: 250, memory: 2 ** 29 },
+    });
+    expect(podDetails('waits-0', live.cluster, view)).toBeUndefined();
+  });
+
+  it('is found by parts of names, nodes first and fifty at most', () => {
+    live.fill(3, 2);
+    expect(search('  ', live.cluster)).toEqual([]);
+    expect(search('NODE-1', live.cluster).map(({ kind, name }) => [kind, name])).toEqual([['node', 'node-1.internal']]);
+    expect(search('pod-2', live.cluster).map(({ kind }) => kind)).toEqual(['pod', 'pod']);
+    live.fill(60, 0);
+    expect(search('internal', live.cluster)).toHaveLength(50);
+  });
+
+  it('never holds what a pod keeps for itself', () => {
+    live.fill(1, 1, 1);
+    const shown = [
+      view.state(),
+      nodeDetails('node-0.internal', live.cluster, view),
+      podDetails('default/waits-0', live.cluster, view),
+    ];
+    expect(JSON.stringify(shown)).not.toContain('hunter2');
+    expect(JSON.stringify(live.stores.store(POD).list())).toContain('hunter2');
+  });
+});
