@@ -1,7 +1,8 @@
 /**
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
  * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
- * the chart's dashboards; of the values' schema, the names of values that the chart knows; what Kubernetes says of the fields of its own kinds.
+ * the chart's dashboards; of the values' schema, the names of values that the chart knows; what Kubernetes says of the
+ * fields of its own kinds; of the verbs of the command line, reference pages and the schemas of what they print.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,6 +14,10 @@ import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
 import { grafanaJson } from './scripts/dashboards/grafana.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { referencePage } from './src/api/reference.ts';
+import { indexPage, verbPage } from './src/cli/describe/pages.ts';
+import { describe } from './src/cli/describe/tree.ts';
+import { OUTPUTS, schemaText } from './src/cli/output/catalogue.ts';
+import { VERBS, wholeProgram } from './src/cli.ts';
 import { eventsPage, metricsPage, settingsPage } from './src/observe/reference.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
@@ -23,8 +28,12 @@ const FOLDERS = {
   crdChart: 'charts/karpenter-crd/templates',
   chart: 'charts/karpenter/crds',
   reference: 'docs/reference',
+  cli: 'docs/reference/cli',
+  output: 'docs/reference/output',
   dashboards: 'charts/karpenter/dashboards',
 } as const;
+
+const COMMAND_LINE = describe(await wholeProgram());
 
 const crdYaml = (crd: CustomResourceDefinition): string =>
   stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });
@@ -79,6 +88,18 @@ ${stringify(namesIn(schema))}{{- end }}
 `;
 }
 
+/** A page for each verb, one that lists them, and a schema for each form that they print. */
+function commandLineFiles(): readonly (readonly [path: string, text: string])[] {
+  const summaries = Object.entries(VERBS).map(([name, [summary]]) => [name, summary] as const);
+  return [
+    [join(FOLDERS.cli, 'README.md'), indexPage(summaries)],
+    ...COMMAND_LINE.commands.map(
+      (verb) => [join(FOLDERS.cli, `${verb.path.at(-1)}.md`), verbPage(verb, OUTPUTS)] as const,
+    ),
+    ...OUTPUTS.map((output) => [join(FOLDERS.output, `${output.name}.json`), schemaText(output)] as const),
+  ];
+}
+
 /** Every generated file, by its path from the root of the repository. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
@@ -97,6 +118,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set(join(FOLDERS.reference, 'metrics.md'), metricsPage());
   files.set(join(FOLDERS.reference, 'events.md'), eventsPage());
   files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
+  for (const [path, text] of commandLineFiles()) files.set(path, text);
   files.set('charts/karpenter/templates/_known-values.tpl', knownValuesTemplate());
   for (const [name, dashboard] of Object.entries(DASHBOARDS))
     files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard));
@@ -122,7 +144,9 @@ function leftovers(root: string, files: ReadonlyMap<string, string>): string[] {
 
 function entriesOf(folder: string): string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name);
   } catch {
     return [];
   }

@@ -42,7 +42,8 @@ async function run() {
   const isCheckout = existsSync(inPackage('src/cli.ts'));
   // Else two fifths of a command's time in a checkout would go into taking the types away again.
   if (isCheckout) module.enableCompileCache(fileURLToPath(inPackage('node_modules/.cache/compiled')));
-  await import(inPackage(isCheckout ? 'src/cli.ts' : 'dist/cli/cli.js').href);
+  const { main } = await import(inPackage(isCheckout ? 'src/cli.ts' : 'dist/cli/cli.js').href);
+  await main();
 }
 
 const newer = isOldNode() ? installedNode() : undefined;

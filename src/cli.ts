@@ -2,10 +2,12 @@
 
 import { Command, CommanderError } from 'commander';
 import { own } from './api/own.ts';
+import { showExamples } from './cli/describe/tree.ts';
+import { endProgress, startProgress } from './cli/progress.ts';
 import { VERSION } from './version.ts';
 
 /** Each verb with a line for the help, and where its command lives. */
-const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
+export const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
   demo: [
     'run the whole product on this machine: local cluster, local AWS, the operator, a workload',
     async () => (await import('./cli/demo.ts')).demoCommand(),
@@ -17,6 +19,18 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
   explain: [
     'say why nodes are not given back or replaced, and why pods stay pending',
     async () => (await import('./cli/explain.ts')).explainCommand(),
+  ],
+  blockers: [
+    'say what keeps nodes from being drained or disrupted now, and what the wait costs',
+    async () => (await import('./cli/blockers.ts')).blockersCommand(),
+  ],
+  budgets: [
+    'say how many nodes the disruption budgets let go, from when to when',
+    async () => (await import('./cli/budgets.ts')).budgetsCommand(),
+  ],
+  completion: [
+    'print a script with which bash, zsh or fish completes what you type',
+    async () => (await import('./cli/completion.ts')).completionCommand(wholeProgram),
   ],
   moves: [
     'say what was consolidated, whether it lasted, and what it saved',
@@ -36,6 +50,9 @@ const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Prom
   ],
 };
 
+/** Run until they are stopped, and say themselves what they are at. */
+const NARRATING: ReadonlySet<string> = new Set(['demo', 'local']);
+
 const named = (): Command =>
   new Command('karpenter')
     .description('Buys the nodes that your pending pods need, and gives back those that they no longer need.')
@@ -45,6 +62,12 @@ function overview(): Command {
   const program = strict(named());
   for (const [name, [summary]] of Object.entries(VERBS)) program.command(name).description(summary);
   return program;
+}
+
+/** The command line with all verbs, as reference pages and shell completion describe it. */
+export async function wholeProgram(): Promise<Command> {
+  const verbs = await Promise.all(Object.values(VERBS).map(([, load]) => load()));
+  return verbs.reduce((program, verb) => program.addCommand(verb), named());
 }
 
 /** Errors end up here as exceptions, those of nested commands too. */
@@ -57,14 +80,19 @@ function strict(command: Command): Command {
 const withoutHelp = (args: readonly string[]): readonly string[] =>
   args[0] === 'help' ? [...args.slice(1), '--help'] : args;
 
+/** What a command line that is not understood ends with: with `--exit-code`, 2 says that something would change. */
+const misuse = (args: readonly string[]): number => (args.includes('--exit-code') ? 1 : 2);
+
 /** Runs one command line; answers the exit code. 2 means that it was not understood. */
-async function main(given: readonly string[]): Promise<number> {
+async function run(given: readonly string[]): Promise<number> {
   const args = withoutHelp(given);
   const [first] = args;
   const verb = own(VERBS, first ?? '');
   try {
     if (verb) {
-      await strict(named().addCommand(await verb[1]())).parseAsync([...args], { from: 'user' });
+      const command = strict(named().addCommand(showExamples(await verb[1]())));
+      if (!NARRATING.has(first ?? '')) startProgress(`karpenter ${first}`);
+      await command.parseAsync([...args], { from: 'user' });
       return Number(process.exitCode ?? 0);
     }
     const program = overview();
@@ -76,17 +104,22 @@ async function main(given: readonly string[]): Promise<number> {
     await program.parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
+    endProgress();
     // Commander has printed what was wrong; its help counts as a success.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : misuse(args);
     process.stderr.write(`karpenter ${first}: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
+  } finally {
+    endProgress();
   }
 }
 
-// A reader such as `head` that has seen enough is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
-});
-
-process.exitCode = await main(process.argv.slice(2));
+/** Runs the command line of this process, and sets its exit code. */
+export async function main(): Promise<void> {
+  // A reader such as `head` that has seen enough is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  process.exitCode = await run(process.argv.slice(2));
+}

@@ -12,6 +12,7 @@ import type { CloudProvider } from './cloud/provider.ts';
 import type { Deps } from './controllers/deps.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
+import { blockerViews, budgetViews } from './controllers/disruption/wait-views.ts';
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
@@ -276,6 +277,8 @@ function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds
   debug['/debug/offerings'] = leading(() => aws.offerings());
   debug['/debug/instancetypes'] = leading(() => reportInstanceTypes(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
+  debug['/debug/budgets'] = leading(() => budgetViews(deps));
+  debug['/debug/blockers'] = leading(() => blockerViews(deps));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
 }
 

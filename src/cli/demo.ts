@@ -10,6 +10,7 @@ import { type Screen, screen } from './demo/screen.ts';
 import { applyExamples, interruptSpot, type Stage, scaleToZero, scaleUp } from './demo/stages.ts';
 import { summaryLines } from './demo/summary.ts';
 import { watchWorld } from './demo/view.ts';
+import { withExamples } from './describe/tree.ts';
 import { freePort } from './free-port.ts';
 import { exportLines } from './local.ts';
 import { machineSpeedOption, machinesAt } from './machines.ts';
@@ -26,7 +27,10 @@ const DEFAULT_MACHINE_SPEED = 5;
 const INTERRUPTED = 130;
 
 export function demoCommand(): Command {
-  return new Command('demo')
+  return withExamples(new Command('demo'), [
+    { what: 'a minute, then all is gone', command: 'karpenter demo' },
+    { what: 'stay up for your own kubectl and aws', command: 'karpenter demo --keep' },
+  ])
     .description('run the whole product on this machine: local cluster, local AWS, the operator, a workload')
     .option('--keep', 'stay up at the end, for your own kubectl', false)
     .addOption(machineSpeedOption(DEFAULT_MACHINE_SPEED))

@@ -16,6 +16,7 @@ import { type World, worldOf } from './objects/snapshot.ts';
 import { type Disruption, disruptionOf, disruptionText } from './render/commands.ts';
 import { type Format, printAs } from './render/output.ts';
 import {
+  CHANGES_EXIT_CODE,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -67,7 +68,7 @@ export function readCaseOptions(file: string): CaseOptions {
 export interface SceneOptions {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
-  /** Read after them: what these hold takes the place of what has the same name. */
+  /** Files read after them, whose objects take the place of what has the same name, and changes in words. */
   readonly whatIf?: readonly string[];
   readonly instanceTypes: TypesFor;
   readonly nowMs: number;
@@ -179,6 +180,8 @@ export interface DisruptionFlags extends ScenarioOptions {
   /** `Name=true,Other=false`. */
   readonly featureGates?: string;
   readonly consolidation?: ConsolidationMode;
+  /** Whether to end with 2 when something would change. */
+  readonly exitCode?: boolean;
   readonly output: Format;
 }
 
@@ -212,4 +215,5 @@ export async function runDisruption(flags: DisruptionFlags): Promise<void> {
   const { disruption, notes } = await simulateDisruption(options);
   writeNotes([...ofTypes, ...notes]);
   await printAs(flags.output, disruption, disruptionText);
+  if (flags.exitCode && disruption.first !== null) process.exitCode = CHANGES_EXIT_CODE;
 }

@@ -1,6 +1,7 @@
 /** `karpenter doctor`: what in the account or the cluster keeps nodes from being bought, and what to do about it. */
 import { Command, Option } from 'commander';
 import { examine, type Finding } from '../aws/doctor/doctor.ts';
+import { withExamples } from './describe/tree.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted } from './render/table.ts';
 
@@ -26,7 +27,13 @@ interface Flags {
 
 /** `version`: of the product. */
 export function doctorCommand(version: string): Command {
-  return new Command('doctor')
+  return withExamples(new Command('doctor'), [
+    { what: 'the installation of the current context', command: 'karpenter doctor' },
+    {
+      what: 'before the installation',
+      command: 'karpenter doctor --cluster-name my-cluster --interruption-queue my-cluster',
+    },
+  ])
     .description(
       'Checks an AWS account and a cluster for what the operator needs. Reads and dry runs only: nothing is changed.\n' +
         'Region and credentials are those of the AWS SDK: calls are tried with them, not with the role of the operator.\n' +

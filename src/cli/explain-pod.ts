@@ -2,12 +2,13 @@
 import { Command } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
 import { misfitText } from '../engine/solver/misfits.ts';
+import { withExamples } from './describe/tree.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
-import { type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
+import { notKnown, type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
 import { type SimulateResult, simulate } from './simulate.ts';
 
 /** Of public form. */
@@ -26,6 +27,8 @@ export interface PodVerdict {
   readonly until?: string;
   /** What each NodePool has against it, in the order in which they were tried. */
   readonly nodePools?: readonly { readonly nodePool: string; readonly code: string; readonly text: string }[];
+  /** What the verdict depends on and manifests do not say; absent when that is nothing. */
+  readonly unknown?: readonly string[];
 }
 
 /** The verdict on the pod of that namespaced name. */
@@ -122,7 +125,10 @@ export function explainPod(): Command {
       '--server <url>',
       `the operator to ask, by its metrics port, whether it holds the pod back (default without -f: "${DEFAULT_SERVER}")`,
     );
-  return withScenario(command)
+  return withExamples(withScenario(command), [
+    { what: 'a pod of a dump', command: 'karpenter explain pod web-0 -n shop -f now.yaml' },
+    { what: 'whether the operator holds it back', command: 'karpenter explain pod web-0 -n shop' },
+  ])
     .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as NodeOverlay=true")
     .addOption(outputOption())
     .addHelpText(
@@ -139,12 +145,13 @@ export function explainPod(): Command {
       const { notes, ...found } = await simulate(options);
       const { snapshot, waiting, simulation } = found;
       // Also when the pod is not found: the note of a Node that is left out says why those on it are.
-      writeNotes([...notes, ...(simulation.unknown ?? []).map((text) => `not known here: ${text}`)]);
+      const { unknown } = simulation;
+      writeNotes([...notes, ...notKnown(unknown ?? [])]);
       const pods = [...snapshot.pendingPods, ...waiting, ...snapshot.nodes.flatMap((node) => node.pods)];
       const known = pods.map(({ metadata }) => nameOf(metadata));
       if (!known.includes(pod))
         throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
-      const verdict = podVerdict(pod, found);
+      const verdict: PodVerdict = { ...podVerdict(pod, found), ...(unknown && { unknown }) };
       const hold = server === undefined || verdict.code === 'running' ? undefined : await holdOn(pod, server);
       await printAs(output, hold ?? verdict, podVerdictText);
     });

@@ -1,43 +1,51 @@
 /** `karpenter explain`: of nodes, whether they would be disrupted, and if not, what stands in the way. */
 import { Command } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
+import { withExamples } from './describe/tree.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
 import { explainPod } from './explain-pod.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { outputOption, printAs } from './render/output.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
-import { type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
+import { notKnown, type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
+import { refuseTwoSources, serverOption, sourceOf } from './source.ts';
 
 export interface ExplainFlags extends DisruptionFlags {
   /** Where an operator serves its metrics; it is asked when there are no manifests. */
   readonly server?: string;
 }
 
+/** Of public form. */
+export interface ExplainedVerdict extends Verdict {
+  /** What the verdict depends on and manifests do not say; absent when that is nothing. */
+  readonly unknown?: readonly string[];
+}
+
 /** Verdicts on the nodes of some manifests. @throws InputError that names the document and the field */
 export async function explainNodes(
   flags: ExplainFlags,
   instanceTypes: TypesFor,
-): Promise<{ readonly verdicts: readonly Verdict[]; readonly notes: readonly string[] }> {
+): Promise<{ readonly verdicts: readonly ExplainedVerdict[]; readonly notes: readonly string[] }> {
   const { scene, notes, unknown } = await sceneOf(sceneOptions(flags, instanceTypes));
   const reviews = await reviewsOf(scene, true);
   const verdicts = verdictsOf(scene.snapshot.nodes, reviews, scene.snapshot.nowMs);
-  return { verdicts, notes: [...notes, ...unknown.map((text) => `not known here: ${text}`)] };
+  const known = unknown.length === 0 ? verdicts : verdicts.map((verdict) => ({ ...verdict, unknown }));
+  return { verdicts: known, notes: [...notes, ...notKnown(unknown)] };
 }
 
-async function verdictsFor(flags: ExplainFlags): Promise<readonly Verdict[]> {
+async function verdictsFor(flags: ExplainFlags): Promise<readonly ExplainedVerdict[]> {
   if (flags.filename.length === 0) return askOperator(flags.server ?? DEFAULT_SERVER, '/debug/verdicts');
-  const { types, notes: ofTypes } = typesNoting(flags);
+  const { types, notes: ofTypes, unknown: ofSales } = typesNoting(flags);
   const { verdicts, notes } = await explainNodes(flags, types);
-  writeNotes([...ofTypes, ...notes]);
-  return verdicts;
+  writeNotes([...ofTypes, ...notes, ...notKnown(ofSales)]);
+  return ofSales.length === 0
+    ? verdicts
+    : verdicts.map(({ unknown = [], ...verdict }) => ({ ...verdict, unknown: [...unknown, ...ofSales] }));
 }
-
-const sourceOf = ({ filename, server = DEFAULT_SERVER }: ExplainFlags): string =>
-  filename.length === 0 ? `known to the operator at ${server}` : `in ${filename.join(', ')}`;
 
 /** By the name of the Node, of its NodeClaim, or of the Node up to the first dot. @throws Error that tells known names */
-function verdictOn(name: string, verdicts: readonly Verdict[], where: string): Verdict {
+function verdictOn(name: string, verdicts: readonly ExplainedVerdict[], where: string): ExplainedVerdict {
   const found =
     verdicts.find(({ node }) => node === name) ??
     verdicts.find(({ node, nodeClaim }) => nodeClaim === name || node.startsWith(`${name}.`));
@@ -50,17 +58,17 @@ function explainNode(): Command {
     .alias('nodeclaim')
     .description('Say of a node, or of all, whether it would be given back or replaced, and if not, why not')
     .argument('[name]', 'name of the Node or of its NodeClaim; all nodes when left out')
-    .option(
-      '--server <url>',
-      `the operator to ask when there is no -f, by its metrics port (default: "${DEFAULT_SERVER}")`,
-    );
-  return withScenario(command)
+    .addOption(serverOption());
+  return withExamples(withScenario(command), [
+    { what: 'every node, by the operator', command: 'karpenter explain node' },
+    { what: 'one node, over a dump', command: 'karpenter explain node ip-10-0-0-1 -f now.yaml' },
+    { what: 'and if spot were dearer', command: 'karpenter explain node -f now.yaml --what-if "spot+30%"' },
+  ])
     .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
     .option('--options <file>', 'JSON file with now, featureGates and policies')
     .addOption(outputOption())
     .action(async (name: string | undefined, flags: ExplainFlags & { readonly now?: number }) => {
-      if (flags.filename.length > 0 && flags.server !== undefined)
-        command.error('error: name either manifests with -f or an operator with --server');
+      refuseTwoSources(command, flags);
       const { now } = flags;
       const verdicts = await verdictsFor({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
       const chosen = name === undefined ? verdicts : verdictOn(name, verdicts, sourceOf(flags));

@@ -1,6 +1,7 @@
 /** `karpenter local`: a cluster and an AWS on loopback addresses, until it is interrupted. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { World } from '../local/world.ts';
+import { withExamples } from './describe/tree.ts';
 import { freePort } from './free-port.ts';
 import { writeLocalKubeconfig } from './local-kubeconfig.ts';
 import { machineSpeedOption, machinesAt, positive } from './machines.ts';
@@ -26,7 +27,10 @@ function whole(text: string): number {
 }
 
 export function localCommand(): Command {
-  return new Command('local')
+  return withExamples(new Command('local'), [
+    { what: 'until Ctrl-C; it says what to type in a second terminal', command: 'karpenter local' },
+    { what: 'with fast machines', command: 'karpenter local --machine-speed 5 --kube-port 6443' },
+  ])
     .description('run a local cluster and a local AWS, for your own kubectl, aws and operator')
     .addOption(machineSpeedOption(1))
     .option(

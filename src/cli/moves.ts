@@ -1,5 +1,6 @@
 /** `karpenter moves`: what the operator consolidated, whether it lasted, and what it saved. */
 import { Command } from 'commander';
+import { withExamples } from './describe/tree.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table, usdPerHour } from './render/table.ts';
@@ -58,7 +59,10 @@ interface Flags {
 }
 
 export const movesCommand = (): Command =>
-  new Command('moves')
+  withExamples(new Command('moves'), [
+    { what: 'through kubectl port-forward -n kube-system deployment/karpenter 8080', command: 'karpenter moves' },
+    { what: 'what they have saved', command: "karpenter moves -o json | jq 'map(.realisedUsd) | add'" },
+  ])
     .description('Say what the operator has consolidated, latest first, whether it lasted, and what it saved')
     .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
     .addOption(outputOption())

@@ -1,6 +1,7 @@
 /** `karpenter offerings`: which offerings the NodePools allow and cannot buy now, why, and until when. */
 import { Command } from 'commander';
 import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
+import { withExamples } from './describe/tree.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
@@ -44,7 +45,10 @@ interface Flags {
 }
 
 export const offeringsCommand = (): Command =>
-  new Command('offerings')
+  withExamples(new Command('offerings'), [
+    { what: 'of every NodePool', command: 'karpenter offerings' },
+    { what: 'of one, at an operator elsewhere', command: 'karpenter offerings default --server http://127.0.0.1:9090' },
+  ])
     .description(
       'Say which offerings (instance type, zone, capacity type) the NodePools allow and cannot buy now, why, and until when',
     )

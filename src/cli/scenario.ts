@@ -6,15 +6,17 @@ import { parseSchedulerConfig } from '../observe/scheduler-config.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { refuseOldVersions } from './objects/old-versions.ts';
-import { applied, isFromCluster, type Manifest, readManifests, readText } from './objects/read.ts';
+import { isFromCluster, type Manifest, readManifests, readText } from './objects/read.ts';
 import type { WorldOptions } from './objects/snapshot.ts';
 import { askOperator } from './operator.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
+import { CHANGES, changed } from './what-if/changes.ts';
+import { atOtherPrices, priceChangeOf } from './what-if/prices.ts';
 
 export interface ScenarioOptions {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
-  /** Read after them: what these hold takes the place of what has the same name. */
+  /** Files read after them, whose objects take the place of what has the same name, and changes in words. */
   readonly whatIf?: readonly string[];
   /** In place of the built-in catalogue: a file, or the URL of an operator's metrics port. */
   readonly instanceTypes?: string;
@@ -35,35 +37,44 @@ function time(text: string): number {
   return ms;
 }
 
+export const filenameOption = (): Option =>
+  new Option('-f, --filename <path>', 'file or folder with manifests, or - for standard input; repeatable')
+    .argParser(collect)
+    .default([], 'none');
+
+export const instanceTypesOption = (): Option =>
+  new Option(
+    '--instance-types <source>',
+    'JSON file, or http://… of the operator to ask, in place of the built-in catalogue and prices',
+  );
+
+export const nowOption = (): Option => new Option('--now <time>', 'the time at which it plays').argParser(time);
+
 /** Adds the options of {@link ScenarioOptions} to a verb; `--now` arrives as `now`. */
 export const withScenario = (command: Command): Command =>
   command
-    .addOption(
-      new Option('-f, --filename <path>', 'file or folder with manifests, or - for standard input; repeatable')
-        .argParser(collect)
-        .default([], 'none'),
-    )
+    .addOption(filenameOption())
     .addOption(
       new Option(
-        '--what-if <path>',
-        'manifests that take the place of those of the same name, or join them; repeatable',
+        '--what-if <change>',
+        `manifests that take the place of those of the same name, or join them, or ${CHANGES}; repeatable`,
       ).argParser(collect),
     )
-    .option(
-      '--instance-types <source>',
-      'JSON file, or http://… of the operator to ask, in place of the built-in catalogue and prices',
-    )
+    .addOption(instanceTypesOption())
     .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
-    .option('--now <time>', 'the time at which it plays', time);
+    .addOption(nowOption());
 
 /** @throws InputError that names the document */
 export const manifestsOf = ({
   filename,
   whatIf = [],
-}: Pick<ScenarioOptions, 'filename' | 'whatIf'>): readonly Manifest[] => {
-  const [now, changes] = [readManifests(filename), readManifests(whatIf)];
-  refuseOldVersions([...now, ...changes]);
-  return applied(now, changes);
+  nowMs = Date.now(),
+}: Pick<ScenarioOptions, 'filename' | 'whatIf' | 'nowMs'>): readonly Manifest[] => {
+  const now = readManifests(filename);
+  refuseOldVersions(now);
+  const { manifests, added } = changed(now, whatIf, nowMs);
+  refuseOldVersions(added);
+  return manifests;
 };
 
 /** The catalogue of the local world is loaded only when it is needed. */
@@ -100,7 +111,8 @@ export function typesNoting(options: ScenarioOptions): NotedTypes {
       notes.push(...inventedClasses(manifests), ...pricesNote(manifests));
       if (manifests.some(isFromCluster)) unknown.push(SALES);
     }
-    return typesFor(options, manifests, nowMs);
+    const changes = (options.whatIf ?? []).flatMap((text) => priceChangeOf(text) ?? []);
+    return atOtherPrices(await typesFor(options, manifests, nowMs), changes, manifests);
   };
   return { types, notes, unknown };
 }
@@ -121,9 +133,16 @@ export function defaultConstraintsOf({
   return parseSchedulerConfig(schedulerConfig).defaultConstraints;
 }
 
+/** With `--exit-code`, where nodes would be bought, replaced or given back, as `terraform plan -detailed-exitcode` has it. */
+export const CHANGES_EXIT_CODE = 2;
+
 /** A note when there is none of what the verb is about. */
 export const noneOf = (what: string, found: readonly unknown[]): readonly string[] =>
   found.length === 0 ? [`there is no ${what} among the manifests`] : [];
+
+/** Notes on what an answer depends on and cannot be known. */
+export const notKnown = (unknown: readonly string[]): readonly string[] =>
+  unknown.map((text) => `not known here: ${text}`);
 
 export function writeNotes(notes: readonly string[]): void {
   const width = terminalWidth(process.stderr);

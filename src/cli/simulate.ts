@@ -4,10 +4,12 @@ import type { Pod } from '../api/kubernetes.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
+import { type Example, withExamples } from './describe/tree.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
 import {
+  CHANGES_EXIT_CODE,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -29,6 +31,8 @@ export interface SimulateOptions extends ScenarioOptions {
 export interface SimulateResult {
   readonly simulation: Simulation;
   readonly snapshot: Snapshot;
+  /** Pods of nodes that are going, for which a place is looked for as well. */
+  readonly leaving: readonly Pod[];
   /** Pods that wait, but for which no node is bought now. */
   readonly waiting: readonly Pod[];
   readonly notes: readonly string[];
@@ -62,6 +66,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulateResult
     }),
     snapshot,
     waiting,
+    leaving: world.leaving,
     notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...notes],
   };
 }
@@ -70,6 +75,7 @@ interface Flags extends SimulateOptions {
   readonly output: Format;
   readonly now?: number;
   readonly disruption?: boolean;
+  readonly exitCode?: boolean;
   readonly options?: string;
 }
 
@@ -89,11 +95,30 @@ async function runDisruption(command: Command, parsed: Flags): Promise<void> {
 
 const spelled = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
+const EXAMPLES: readonly Example[] = [
+  { what: 'what would be bought for these pods', command: 'karpenter simulate -f examples/ -f my-pods.yaml' },
+  {
+    what: 'a dump of a cluster, for this and other verbs',
+    command:
+      'kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,poddisruptionbudgets,daemonsets -A -o yaml > now.yaml',
+  },
+  { what: 'what would be given back', command: 'karpenter simulate --disruption -f now.yaml' },
+  {
+    what: 'what a change would lead to: another NodePool, more pods, a node less, other prices',
+    command: 'karpenter simulate -f now.yaml --what-if nodepool.yaml --what-if "scale deploy/web=50"',
+  },
+  { what: 'what a drain would buy', command: 'karpenter simulate -f now.yaml --what-if "drain ip-10-0-0-1"' },
+  {
+    what: 'whether dearer spot would move nodes, for a script: 2 says that it would',
+    command: 'karpenter simulate --disruption -f now.yaml --what-if "spot+30%" --exit-code',
+  },
+];
+
 export function simulateCommand(): Command {
   const command = new Command('simulate').description(
     'Show which nodes would be bought for the pods in some manifests, and why the rest stays pending',
   );
-  return withScenario(command)
+  return withExamples(withScenario(command), EXAMPLES)
     .addOption(outputOption())
     .option('--explain', 'add the structured reason per pod and NodePool')
     .addOption(
@@ -119,6 +144,7 @@ export function simulateCommand(): Command {
     )
     .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
     .option('--options <file>', 'JSON file with now, featureGates and policies for --disruption')
+    .option('--exit-code', 'end with 2 when a node would be bought, replaced or given back, and with 1 for every error')
     .action(async (flags: Flags) => {
       if (flags.filename.length === 0)
         command.error('error: name at least one file or folder with -f, or - for standard input');
@@ -127,13 +153,14 @@ export function simulateCommand(): Command {
       for (const name of ['options', 'consolidation'])
         if (command.getOptionValueSource(name) === 'cli')
           command.error(`error: ${spelled(name)} goes with --disruption`);
-      const { simulation, snapshot, notes } = await simulate({
+      const { simulation, snapshot, leaving, notes } = await simulate({
         ...flags,
         ...(now === undefined ? {} : { nowMs: now }),
       });
-      writeNotes([...notes, ...noneOf('pending pod', snapshot.pendingPods)]);
+      writeNotes([...notes, ...noneOf('pending pod', [...snapshot.pendingPods, ...leaving])]);
       await printAs(flags.output, simulation, async (found) =>
         (await import('./render/simulation.ts')).simulationText(found),
       );
+      if (flags.exitCode && simulation.nodeClaims.length > 0) process.exitCode = CHANGES_EXIT_CODE;
     });
 }

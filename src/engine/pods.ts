@@ -7,7 +7,7 @@ import { tolerates } from './taints.ts';
 /** How much the user would mind the pod's going, as kube-controller-manager reads it. */
 export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
 /** A pod that is still there this long after its deletion time is stuck: nobody waits for it. */
-const STUCK_MS = 60_000;
+export const STUCK_MS = 60_000;
 
 /** `namespace/name`, as messages and plans name pods. */
 export const podKey = (pod: Pod): string => `${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`;

@@ -22,6 +22,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'could not pack nodes more cheaply, buying those that were found first': 'nothing to do: the nodes may cost more',
   'failed launching nodeclaim':
     'the pods are scheduled again; karpenter offerings and the EC2NodeClass say what is missing',
+  'failed refreshing the live page, trying again': 'report it with this line if it lasts: the page shows old prices',
   'failed recording registration failure': 'nothing to do: the NodeClaim is replaced all the same',
   'missing taint prevents registration-related race conditions on Karpenter-managed nodes':
     'have the user data or the AMI register nodes with the taint karpenter.sh/unregistered:NoExecute',
@@ -62,8 +63,6 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed watching, retrying': API_SERVER,
   'leader election lost': `the process ends and starts again; if it lasts, ${API_SERVER}`,
   'failed acquiring lease, retrying': API_SERVER,
-  'failed refreshing the live page, trying again':
-    'nothing to do: the page shows what it last knew; report it if it lasts',
   'ignoring a setting': 'correct its name, or take it out',
 };
 

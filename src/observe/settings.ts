@@ -23,8 +23,8 @@ export const OPTIONS = {
   kubeClientBurst: integer('kube-client-burst', 300, 'Requests to the API server in a burst'),
   enableProfiling: toggle('enable-profiling', false, 'Serve profiles on the metrics port'),
   debugEndpoints: text('debug-endpoints', 'loopback', 'Who may read /debug on the metrics port: loopback, all or off'),
-  metrics: text('metrics', 'budget', 'What /metrics serves: budget, or karpenter for every series that Karpenter has'),
   livePage: text('live-page', '', 'Address to serve the live page at, such as 127.0.0.1:8090; empty for no page'),
+  metrics: text('metrics', 'budget', 'What /metrics serves: budget, or karpenter for every series that Karpenter has'),
   disableControllerWarmup: toggle('disable-controller-warmup', true, 'Start watches only after winning the lease'),
   disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
   disableClusterStateObservability: toggle(
@@ -89,8 +89,8 @@ export interface Settings
     | 'logOutputPaths'
     | 'logErrorOutputPaths'
     | 'debugEndpoints'
-    | 'metrics'
     | 'livePage'
+    | 'metrics'
     | 'preferencePolicy'
     | 'minValuesPolicy'
     | 'packing'
@@ -103,9 +103,9 @@ export interface Settings
   readonly logOutputPaths: readonly string[];
   readonly logErrorOutputPaths: readonly string[];
   readonly debugEndpoints: 'loopback' | 'all' | 'off';
-  readonly metrics: 'budget' | 'karpenter';
   /** Undefined: no live page. */
   readonly livePage: { readonly address: Address; readonly token: string } | undefined;
+  readonly metrics: 'budget' | 'karpenter';
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly packing: 'cheapest' | 'compatible';
@@ -136,8 +136,8 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     logOutputPaths: paths(raw.logOutputPaths),
     logErrorOutputPaths: paths(raw.logErrorOutputPaths),
     debugEndpoints: oneOf('DEBUG_ENDPOINTS', raw.debugEndpoints, ['loopback', 'all', 'off'] as const),
-    metrics: oneOf('METRICS', raw.metrics, ['budget', 'karpenter'] as const),
     livePage: livePage(raw.livePage, env[VARIABLES.livePageToken.name] ?? ''),
+    metrics: oneOf('METRICS', raw.metrics, ['budget', 'karpenter'] as const),
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),

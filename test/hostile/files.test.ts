@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { readManifests } from '../../src/cli/objects/read.ts';
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+const CLI = fileURLToPath(new URL('../../bin/karpenter.js', import.meta.url));
 /** For a machine that is three times slower, and busy. */
 const LONGEST_MS = 60_000;
 

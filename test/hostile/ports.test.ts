@@ -44,6 +44,8 @@ describe('the ports take', () => {
     '/debug/verdicts',
     '/debug/moves',
     '/debug/holds',
+    '/debug/budgets',
+    '/debug/blockers',
   ])('25 clients that ask for %s again and again', async (path) => {
     const client = async (): Promise<void> => {
       for (let i = 0; i < 4; i += 1)

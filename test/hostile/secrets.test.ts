@@ -14,7 +14,7 @@ import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { kindOf } from './objects-away.ts';
 import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+const CLI = fileURLToPath(new URL('../../bin/karpenter.js', import.meta.url));
 
 /** Each short enough for an excerpt of what surrounds it to show it whole. */
 const CANARY = {
@@ -203,9 +203,17 @@ async function collect(): Promise<void> {
   const { metricsUrl, healthUrl, log, noise } = hostile.operator;
   const urls = [
     `${metricsUrl}/metrics`,
-    ...['verdicts', 'offerings', 'instancetypes', 'moves', 'pprof/', 'pprof/cmdline', 'nothing'].map(
-      (name) => `${metricsUrl}/debug/${name}`,
-    ),
+    ...[
+      'verdicts',
+      'offerings',
+      'instancetypes',
+      'moves',
+      'budgets',
+      'blockers',
+      'pprof/',
+      'pprof/cmdline',
+      'nothing',
+    ].map((name) => `${metricsUrl}/debug/${name}`),
     `${healthUrl}/readyz?verbose`,
   ];
   for (const url of urls) outputs.set(new URL(url).pathname, await (await fetch(url)).text());
@@ -228,6 +236,8 @@ async function collectExplanations(): Promise<void> {
     ['explain', 'node', '-f', file, '-o', 'json'],
     ['explain', 'node', '--server', hostile.operator.metricsUrl],
     ['explain', 'pod', 'nowhere', '-f', file, '-o', 'json'],
+    ['blockers', '--all', '-f', file],
+    ['budgets', '-f', file],
   ];
   const said = await Promise.all(
     args.map(async (argv) => {

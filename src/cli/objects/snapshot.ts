@@ -62,7 +62,7 @@ const KNOWN_KINDS = new Set(
   [
     'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
-    'Service ReplicationController',
+    'Service ReplicationController Event',
   ]
     .join(' ')
     .split(' '),

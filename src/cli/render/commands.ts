@@ -3,6 +3,7 @@ import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { UNLIMITED } from '../../engine/disruption/budgets/budgets.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
+import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';
 import { counted, inShort, table, unknownText, usdPerHour } from './table.ts';
@@ -30,7 +31,7 @@ export interface SimulatedCommand {
 
 export interface MethodResult {
   readonly method: string;
-  readonly reason: string;
+  readonly reason: DisruptionReason;
   readonly commands: readonly SimulatedCommand[];
 }
 

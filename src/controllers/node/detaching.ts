@@ -1,12 +1,12 @@
 /** Second step of a node's end: its volumes are detached, so that pods find them free elsewhere. */
 import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
+import { pendingAttachments } from '../../engine/drain/attachments.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { AWAITING_VOLUME_DETACHMENT } from '../../observe/events/nodes.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
 import { conditioned, type Step } from './step.ts';
-import { pendingAttachments } from './volumes.ts';
 
 const POLL_MS = 1_000;
 const ATTACHMENTS_BY_NODE = 'nodeName';

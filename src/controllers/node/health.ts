@@ -6,6 +6,7 @@ import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION }
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { labelOf, poolNameOf, uidOf } from '../../api/object-fields.ts';
 import { timestamp } from '../../api/times.ts';
+import { readDeadline } from '../../engine/drain/deadline.ts';
 import { deleteExactly, unlessGone } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
@@ -18,7 +19,6 @@ import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
-import { readDeadline } from './deadline.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from './repair.ts';
 
 const BLOCKED_RETRY_MS = 5 * 60_000;

@@ -15,6 +15,7 @@ import { poolNameOf } from '../../api/object-fields.ts';
 import { own } from '../../api/own.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
+import { deadlineOf } from '../../engine/drain/deadline.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import {
   after,
@@ -30,7 +31,6 @@ import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../node-classes.ts';
 import { OwnWrites } from '../own-writes.ts';
-import { deadlineOf } from './deadline.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './draining-condition.ts';
 import type { Evictions } from './pending-evictions.ts';

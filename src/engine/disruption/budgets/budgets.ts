@@ -33,8 +33,11 @@ export function isBudgetActive({ schedule, duration }: Budget, nowMs: number): b
  * Nodes out of `total` that one budget lets go at a time; shares round up.
  * @throws Error when the budget cannot be read
  */
-export function budgetValue(budget: Budget, total: number, nowMs: number): number {
-  if (!isBudgetActive(budget, nowMs)) return UNLIMITED;
+export const budgetValue = (budget: Budget, total: number, nowMs: number): number =>
+  isBudgetActive(budget, nowMs) ? valueInForce(budget, total) : UNLIMITED;
+
+/** As `budgetValue` while the budget is in force. @throws Error when `nodes` cannot be read */
+export function valueInForce(budget: Budget, total: number): number {
   const [, share, count] = /^(?:(\d+)%|(\d+))$/.exec(budget.nodes) ?? [];
   if (share !== undefined) return Math.ceil((total * Number(share)) / 100);
   if (count !== undefined) return Number(count);
@@ -49,11 +52,16 @@ export function allowedDisruptions(
   pool: NodePool,
   { reason, total, nowMs }: { readonly reason: DisruptionReason; readonly total: number; readonly nowMs: number },
 ): number {
-  const budgets = pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
-  const values = budgets.map((budget) => ({ budget, value: budgetValue(budget, total, nowMs) }));
-  const own = values.filter(({ budget }) => budget.reasons === undefined || budget.reasons.includes(reason));
+  const values = budgetsOf(pool).map((budget) => ({ budget, value: budgetValue(budget, total, nowMs) }));
+  const own = values.filter(({ budget }) => isFor(budget, reason));
   return Math.min(UNLIMITED, ...own.map(({ value }) => value));
 }
+
+/** A NodePool's budgets, or what stands for none. */
+export const budgetsOf = (pool: NodePool): readonly Budget[] => pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
+
+/** A budget without reasons is for all of them. */
+export const isFor = ({ reasons }: Budget, reason: DisruptionReason): boolean => reasons?.includes(reason) ?? true;
 
 /** Hits of a schedule that are looked at for the end of a window: beyond them it is as good as always in force. */
 const MOST_HITS = 50;
@@ -80,9 +88,9 @@ export function budgetRemark(pool: NodePool, request: Parameters<typeof allowedD
   const { reason, total, nowMs } = request;
   try {
     const allowed = allowedDisruptions(pool, request);
-    const budgets = pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
+    const budgets = budgetsOf(pool);
     const position = budgets.findIndex(
-      (budget) => (budget.reasons?.includes(reason) ?? true) && budgetValue(budget, total, nowMs) === allowed,
+      (budget) => isFor(budget, reason) && budgetValue(budget, total, nowMs) === allowed,
     );
     const endMs = budgets[position] && windowEndMs(budgets[position], nowMs);
     return endMs === undefined ? '' : `by budgets[${position}] until ${timestamp(endMs)}`;

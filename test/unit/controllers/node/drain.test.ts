@@ -4,7 +4,7 @@ import { planDrain } from '../../../../src/controllers/node/drain.ts';
 import { grantedSeconds, needsForceDelete } from '../../../../src/controllers/node/force-delete.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from '../../../../src/controllers/node/repair.ts';
 import { withDisruptedTaint } from '../../../../src/controllers/node/taint.ts';
-import { pendingAttachments } from '../../../../src/controllers/node/volumes.ts';
+import { pendingAttachments } from '../../../../src/engine/drain/attachments.ts';
 import { daemonOf, nodeOf, podOf } from './bench.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);

@@ -1,4 +1,7 @@
 /** Keeps the status of PodDisruptionBudgets: how many of their pods are healthy, and how many may go. */
+import { defined } from '../../../../api/defined.ts';
+import type { PodDisruptionBudget } from '../../../../api/kubernetes.ts';
+import { desiredHealthy } from '../../../../api/pod-disruption-budget.ts';
 import type { Core } from '../core.ts';
 import { type ApiObject, at, clone, type Json, record, records, timestamp } from '../json.ts';
 import { BUDGETS, budgetsOf, isReady } from '../operations/eviction.ts';
@@ -9,13 +12,6 @@ import { background } from './background.ts';
 
 /** An eviction that led to no deletion after this long no longer counts. */
 const EVICTION_TIMEOUT_MS = 120_000;
-
-/** A share of `total`: a number as it is, a percentage rounded up. */
-function scaled(value: unknown, total: number): number {
-  if (typeof value === 'number') return value;
-  const percent = Number.parseInt(String(value), 10);
-  return Number.isNaN(percent) ? 0 : Math.ceil((percent * total) / 100);
-}
 
 /** Starts the controller; answers a function that stops it. */
 export function keepBudgets(core: Core): () => void {
@@ -77,14 +73,14 @@ function refresh(core: Core, entry: Entry): void {
     (pod) =>
       isReady(pod) && pod.metadata.deletionTimestamp === undefined && !Object.hasOwn(disruptedPods, pod.metadata.name),
   ).length;
-  const { expectedPods, desiredHealthy } = wanted(core, record(budget.spec), pods);
-  const spare = currentHealthy - desiredHealthy;
+  const { expectedPods, desiredHealthy: required } = wanted(core, record(budget.spec), pods);
+  const spare = currentHealthy - required;
   const disruptionsAllowed = expectedPods <= 0 || spare <= 0 ? 0 : spare;
   const next = clone(budget);
   next.status = {
     conditions: [allowedCondition(core, budget, disruptionsAllowed > 0)],
     currentHealthy,
-    desiredHealthy,
+    desiredHealthy: required,
     disruptionsAllowed,
     expectedPods,
     observedGeneration: budget.metadata.generation,
@@ -96,16 +92,10 @@ function refresh(core: Core, entry: Entry): void {
 const isTerminal = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(String(at(pod, 'status', 'phase')));
 
 function wanted(core: Core, spec: Json, pods: readonly ApiObject[]): { expectedPods: number; desiredHealthy: number } {
-  const { minAvailable, maxUnavailable } = spec;
-  if (maxUnavailable !== undefined) {
-    const expectedPods = expectedByControllers(core, pods);
-    return { expectedPods, desiredHealthy: Math.max(0, expectedPods - scaled(maxUnavailable, expectedPods)) };
-  }
-  if (typeof minAvailable === 'string') {
-    const expectedPods = expectedByControllers(core, pods);
-    return { expectedPods, desiredHealthy: scaled(minAvailable, expectedPods) };
-  }
-  return { expectedPods: pods.length, desiredHealthy: scaled(minAvailable ?? 1, pods.length) };
+  const { minAvailable, maxUnavailable } = spec as PodDisruptionBudget['spec'];
+  const isOfReplicas = maxUnavailable !== undefined || typeof minAvailable === 'string';
+  const expectedPods = isOfReplicas ? expectedByControllers(core, pods) : pods.length;
+  return { expectedPods, desiredHealthy: desiredHealthy(defined({ minAvailable, maxUnavailable }), expectedPods) };
 }
 
 /** Evicted pods that are neither being deleted yet nor overdue. */

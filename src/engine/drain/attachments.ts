@@ -1,6 +1,6 @@
 /** Which volumes must be detached before a node's instance may be terminated. */
 import type { PersistentVolumeClaim, Pod, VolumeAttachment } from '../../api/kubernetes.ts';
-import { isDrainable } from '../../engine/pods.ts';
+import { isDrainable } from '../pods.ts';
 
 export interface AttachedVolumes {
   readonly attachments: readonly VolumeAttachment[];

@@ -1,0 +1,19 @@
+/** The arithmetic of PodDisruptionBudgets. */
+import type { PodDisruptionBudget } from './kubernetes.ts';
+
+/** How many of the expected pods have to be healthy. Shares are rounded up; without either field it is one. */
+export function desiredHealthy(
+  { minAvailable, maxUnavailable }: Pick<PodDisruptionBudget['spec'], 'minAvailable' | 'maxUnavailable'>,
+  expectedPods: number,
+): number {
+  return maxUnavailable === undefined
+    ? scaled(minAvailable ?? 1, expectedPods)
+    : Math.max(0, expectedPods - scaled(maxUnavailable, expectedPods));
+}
+
+/** A number as it is, a percentage of the total rounded up. */
+function scaled(value: number | string, total: number): number {
+  if (typeof value === 'number') return value;
+  const percent = Number.parseInt(value, 10);
+  return Number.isNaN(percent) ? 0 : Math.ceil((percent * total) / 100);
+}

@@ -1,0 +1,121 @@
+/** `karpenter blockers`: what keeps nodes from being drained or disrupted now, since when, and what the wait costs. */
+import { Command } from 'commander';
+import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/kubernetes.ts';
+import { timeOf } from '../api/times.ts';
+import type { NodeBlockers } from '../engine/blockers/blocker.ts';
+import { blockersIn } from '../engine/blockers/report.ts';
+import { type Example, withExamples } from './describe/tree.ts';
+import type { Manifest } from './objects/read.ts';
+import { worldOf } from './objects/snapshot.ts';
+import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { blockersText } from './render/blockers.ts';
+import { type Format, outputOption, printAs } from './render/output.ts';
+import { instanceTypesOption, manifestsOf, nowOption, type TypesFor, typesNoting, writeNotes } from './scenario.ts';
+import { refuseTwoSources, type SourceFlags, withSource } from './source.ts';
+
+/** Reasons of events that say of a Node or NodeClaim that something keeps it. */
+const REPORTS: ReadonlySet<string> = new Set(['DisruptionBlocked', 'FailedDraining']);
+
+/** When events first said so, by the name of the Node or NodeClaim. */
+function firstReports(manifests: readonly Manifest[]): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  for (const { object } of manifests) {
+    if (!isEvent(object) || !REPORTS.has(object.reason)) continue;
+    const { name } = object.involvedObject;
+    const ms = timeOf(object.firstTimestamp ?? object.metadata.creationTimestamp);
+    if (ms < (found.get(name) ?? Number.POSITIVE_INFINITY)) found.set(name, ms);
+  }
+  return found;
+}
+
+const isEvent = (object: Manifest['object']): object is KubeEvent =>
+  object.kind === 'Event' && 'involvedObject' in object;
+
+export interface BlockersResult {
+  readonly nodes: readonly NodeBlockers[];
+  readonly notes: readonly string[];
+}
+
+/** Of the nodes among some manifests. @throws InputError that names the document and the field */
+export async function blockersAmong(
+  filename: readonly string[],
+  { types, nowMs }: { readonly types: TypesFor; readonly nowMs: number },
+): Promise<BlockersResult> {
+  const manifests = manifestsOf({ filename });
+  const world = worldOf(manifests, { instanceTypes: await types(manifests, nowMs), nowMs });
+  const ofKind = (kind: string): readonly Manifest['object'][] =>
+    manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object);
+  const volumeClaims = new Map(
+    (ofKind('PersistentVolumeClaim') as readonly PersistentVolumeClaim[]).map((claim) => [
+      `${claim.metadata.namespace ?? 'default'}/${claim.metadata.name}`,
+      claim,
+    ]),
+  );
+  const found = blockersIn({
+    nowMs,
+    nodes: world.snapshot.nodes,
+    pools: world.allPools,
+    podDisruptionBudgets: world.snapshot.podDisruptionBudgets,
+    volumeAttachments: ofKind('VolumeAttachment') as readonly VolumeAttachment[],
+    volumeClaim: ({ namespace, name }) => volumeClaims.get(`${namespace}/${name}`),
+    firstReported: firstReports(manifests),
+  });
+  return { nodes: [...found], notes: world.notes };
+}
+
+const WAITS: readonly NodeBlockers['waitsFor'][] = ['drain', 'drift', 'consolidation', 'nothing'];
+
+/** Drains first, and of equals what has cost most. */
+const inOrder = (nodes: readonly NodeBlockers[]): readonly NodeBlockers[] =>
+  nodes.toSorted(
+    (a, b) =>
+      WAITS.indexOf(a.waitsFor) - WAITS.indexOf(b.waitsFor) ||
+      (b.usdSoFar ?? 0) - (a.usdSoFar ?? 0) ||
+      (a.node < b.node ? -1 : 1),
+  );
+
+interface Flags extends SourceFlags {
+  readonly instanceTypes?: string;
+  readonly all?: boolean;
+  readonly now?: number;
+  readonly output: Format;
+}
+
+async function blockersFor(flags: Flags): Promise<readonly NodeBlockers[]> {
+  const { filename, server, now: nowMs = Date.now() } = flags;
+  if (filename.length === 0) return askOperator(server ?? DEFAULT_SERVER, '/debug/blockers');
+  const { types, notes: ofTypes } = typesNoting(flags);
+  const { nodes, notes } = await blockersAmong(filename, { types, nowMs });
+  writeNotes([...ofTypes, ...notes]);
+  return nodes;
+}
+
+const EXAMPLES: readonly Example[] = [
+  { what: 'what the operator waits for now', command: 'karpenter blockers' },
+  {
+    what: 'the same over a dump; events and volumeattachments tell more',
+    command:
+      'kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,pdb,pvc,volumeattachments,events -A -o yaml | karpenter blockers -f -',
+  },
+  { what: 'what would be in the way of nodes that nobody wants to take yet', command: 'karpenter blockers --all' },
+  {
+    what: 'the PodDisruptionBudgets that hold up drains',
+    command: `karpenter blockers -o json | jq '.[] | select(.waitsFor == "drain") | .blockers[] | select(.code == "pdb") | .object'`,
+  },
+];
+
+export function blockersCommand(): Command {
+  const command = new Command('blockers').description(
+    'Say what keeps nodes from being drained or disrupted now, since when, and what the wait costs',
+  );
+  return withExamples(withSource(command), EXAMPLES)
+    .option('--all', 'list those nodes too that nobody wants to take')
+    .addOption(instanceTypesOption())
+    .addOption(nowOption())
+    .addOption(outputOption())
+    .action(async (flags: Flags) => {
+      refuseTwoSources(command, flags);
+      const nodes = inOrder(await blockersFor(flags));
+      await printAs(flags.output, nodes, (found) => blockersText(found, { all: flags.all ?? false }));
+    });
+}

@@ -1,0 +1,124 @@
+/** `karpenter budgets`: how many nodes the NodePools' budgets let go, from when to when. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../api/duration.ts';
+import { timestamp } from '../api/times.ts';
+import { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
+import { type Example, withExamples } from './describe/tree.ts';
+import { worldOf } from './objects/snapshot.ts';
+import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { calendarText } from './render/calendar.ts';
+import { notAmong } from './render/known.ts';
+import { type Format, outputOption, printAs } from './render/output.ts';
+import { manifestsOf, nowOption, writeNotes } from './scenario.ts';
+import { refuseTwoSources, type SourceFlags, sourceOf, withSource } from './source.ts';
+
+/** Of public form. */
+export interface BudgetCalendar {
+  /** RFC 3339. */
+  readonly from: string;
+  /** RFC 3339. */
+  readonly until: string;
+  readonly nodePools: readonly PoolCalendar[];
+}
+
+const DAY_MS = 86_400_000;
+const MOST_DAYS = 366;
+
+/** `7d`, or a duration as Kubernetes has it, such as `36h`. @throws InvalidArgumentError */
+export function period(text: string): number {
+  const days = /^(\d{1,3})d$/.exec(text)?.[1];
+  const ms = days === undefined ? readDuration(text) : Number(days) * DAY_MS;
+  if (ms === undefined || !(ms > 0) || ms > MOST_DAYS * DAY_MS)
+    throw new InvalidArgumentError(`Expected a duration such as 7d or 36h, of at most ${MOST_DAYS}d.`);
+  return ms;
+}
+
+function readDuration(text: string): number | undefined {
+  try {
+    return parseDuration(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws InvalidArgumentError */
+function timeZone(text: string): string {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone;
+  } catch {
+    throw new InvalidArgumentError('Expected the name of a time zone such as UTC or Europe/Berlin.');
+  }
+}
+
+/** NodePools among manifests, and how they stand. @throws InputError that names the document and the field */
+export function budgetsIn(
+  filename: readonly string[],
+  nowMs: number,
+): { readonly found: readonly PoolBudgets[]; readonly notes: readonly string[] } {
+  const { allPools, snapshot, notes } = worldOf(manifestsOf({ filename }), { instanceTypes: () => [], nowMs });
+  const nodePools = allPools.map(({ nodePool }) => nodePool);
+  return { found: poolBudgets(snapshot.nodes, nodePools, nowMs), notes };
+}
+
+interface Flags extends SourceFlags {
+  readonly next: number;
+  readonly timeZone: string;
+  readonly now?: number;
+  readonly output: Format;
+}
+
+async function poolsFor(flags: Flags, nowMs: number): Promise<readonly PoolBudgets[]> {
+  if (flags.filename.length === 0) return askOperator(flags.server ?? DEFAULT_SERVER, '/debug/budgets');
+  const { found, notes } = budgetsIn(flags.filename, nowMs);
+  writeNotes(notes);
+  return found;
+}
+
+function chosen(name: string | undefined, pools: readonly PoolBudgets[], where: string): readonly PoolBudgets[] {
+  const found = name === undefined ? pools : pools.filter(({ nodePool }) => nodePool === name);
+  if (name === undefined || found.length > 0) return found;
+  throw new Error(notAmong('NodePool', name, { known: pools.map(({ nodePool }) => nodePool), where }));
+}
+
+const EXAMPLES: readonly Example[] = [
+  { what: 'the next week of every NodePool, as the operator knows them', command: 'karpenter budgets' },
+  {
+    what: 'a fortnight of one NodePool in local time, over a dump',
+    command: 'karpenter budgets default --next 14d --time-zone Europe/Berlin -f now.yaml',
+  },
+  {
+    what: 'when drifted nodes may go again',
+    command: `karpenter budgets -o json | jq '.nodePools[].reasons[] | select(.reason == "Drifted") | .nextOpening'`,
+  },
+];
+
+export function budgetsCommand(): Command {
+  const command = new Command('budgets')
+    .description("Say how many nodes the NodePools' disruption budgets let go, from when to when, for which reasons")
+    .argument('[nodepool]', 'name of the NodePool; all of them when left out');
+  return withExamples(withSource(command), EXAMPLES)
+    .addOption(
+      new Option('--next <duration>', 'how far to look ahead, such as 7d or 36h')
+        .argParser(period)
+        .default(7 * DAY_MS, '7d'),
+    )
+    .addOption(
+      new Option('--time-zone <name>', 'time zone of the table, such as Europe/Berlin; schedules are always in UTC')
+        .argParser(timeZone)
+        .default('UTC'),
+    )
+    .addOption(nowOption())
+    .addOption(outputOption())
+    .action(async (name: string | undefined, flags: Flags) => {
+      refuseTwoSources(command, flags);
+      const fromMs = flags.now ?? Date.now();
+      const toMs = fromMs + flags.next;
+      const pools = chosen(name, await poolsFor(flags, fromMs), sourceOf(flags));
+      const calendar: BudgetCalendar = {
+        from: timestamp(fromMs),
+        until: timestamp(toMs),
+        nodePools: pools.map((pool) => calendarOf(pool, { fromMs, toMs })),
+      };
+      await printAs(flags.output, calendar, (found) => calendarText(found, flags.timeZone));
+    });
+}

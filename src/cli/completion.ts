@@ -1,0 +1,28 @@
+/** `karpenter completion`: scripts with which a shell completes verbs, options, their choices, and files. */
+import { Argument, Command } from 'commander';
+import { bashScript } from './completion/bash.ts';
+import { fishScript } from './completion/fish.ts';
+import { zshScript } from './completion/zsh.ts';
+import { type CommandDescription, describe, withExamples } from './describe/tree.ts';
+
+const SCRIPTS: Readonly<Record<string, (root: CommandDescription) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+/** `program`: the command line with all verbs. */
+export const completionCommand = (program: () => Promise<Command>): Command =>
+  withExamples(
+    new Command('completion')
+      .description('Print a script with which a shell completes verbs, options, their choices, and files')
+      .addArgument(new Argument('<shell>', 'the shell that reads it').choices(Object.keys(SCRIPTS)))
+      .action(async (shell: string) => {
+        process.stdout.write(SCRIPTS[shell]?.(describe(await program())) ?? '');
+      }),
+    [
+      { what: 'bash: in this shell, or in ~/.bashrc', command: 'source <(karpenter completion bash)' },
+      { what: 'zsh: in ~/.zshrc, after compinit', command: 'source <(karpenter completion zsh)' },
+      { what: 'fish', command: 'karpenter completion fish > ~/.config/fish/completions/karpenter.fish' },
+    ],
+  );

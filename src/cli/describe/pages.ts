@@ -1,0 +1,115 @@
+/** Reference pages of the verbs, written from their declarations. */
+import { code, heading, table } from '../../api/markdown.ts';
+import type { CommandDescription, OptionDescription } from './tree.ts';
+
+/** A form that a verb prints as JSON and YAML. */
+export interface DescribedOutput {
+  /** File of its JSON Schema, without the ending. */
+  readonly name: string;
+  /** `explain node`. */
+  readonly verb: string;
+  /** When a verb has several. */
+  readonly when?: string;
+}
+
+/** Of one verb, with the verbs below it. `summary`: that of the overview. */
+export function verbPage(verb: CommandDescription, outputs: readonly DescribedOutput[]): string {
+  const title = verb.path.join(' ');
+  return `${[...heading(title, 'the declarations in src/cli'), ...sections(verb, 2, outputs)].join('\n').trimEnd()}\n`;
+}
+
+function sections(verb: CommandDescription, level: number, outputs: readonly DescribedOutput[]): readonly string[] {
+  const { path, aliases, description, examples, notes, commands } = verb;
+  return [
+    ...paragraphs(description),
+    '```sh',
+    usageOf(verb),
+    '```',
+    '',
+    ...(aliases.length === 0
+      ? []
+      : [`Also ${aliases.map((alias) => code([...path.slice(0, -1), alias].join(' '))).join(', ')}.`, '']),
+    ...argumentLines(verb),
+    ...optionLines(verb.options),
+    ...(notes === '' ? [] : paragraphs(notes)),
+    ...(examples.length === 0
+      ? []
+      : ['```sh', ...examples.flatMap(({ what, command }) => [`# ${what}`, command]), '```', '']),
+    ...outputLines(verb, outputs),
+    ...commands.flatMap((nested) => [
+      `${'#'.repeat(level)} ${nested.path.join(' ')}`,
+      '',
+      ...sections(nested, level + 1, outputs),
+    ]),
+  ];
+}
+
+const usageOf = ({ path, options, arguments: given, commands }: CommandDescription): string =>
+  [
+    ...path,
+    ...(commands.length > 0 ? ['<command>'] : []),
+    ...(options.length > 0 ? ['[options]'] : []),
+    ...given.map(({ usage }) => usage),
+  ].join(' ');
+
+/** Lines of the help as markdown, which joins the lines of a paragraph; those that are indented are commands. */
+function paragraphs(text: string): readonly string[] {
+  const lines: string[] = [];
+  let isCode = false;
+  for (const line of text.split('\n')) {
+    const isIndented = line.startsWith('  ') && line.trim() !== '';
+    if (isIndented !== isCode) lines.push(...(isIndented ? ['```sh'] : ['```', '']));
+    isCode = isIndented;
+    lines.push(isIndented ? line.replace(/^ {2}/, '') : line.trim());
+  }
+  return [...lines, ...(isCode ? ['```'] : []), ''];
+}
+
+function argumentLines({ arguments: given }: CommandDescription): readonly string[] {
+  if (given.length === 0) return [];
+  const rows = given.map(({ usage, choices, description }) => [code(usage), withChoices(description, choices)]);
+  return [...table(['Argument', 'Meaning'], rows), ''];
+}
+
+function optionLines(options: readonly OptionDescription[]): readonly string[] {
+  if (options.length === 0) return [];
+  const rows = options.map((option) => [
+    code(flagsOf(option)),
+    option.fallback === undefined ? '' : code(option.fallback),
+    withChoices(option.description, option.choices) +
+      (option.variable === undefined ? '' : `; also ${code(option.variable)}`),
+  ]);
+  return [...table(['Option', 'Default', 'Meaning'], rows), ''];
+}
+
+const flagsOf = ({ short, long, value }: OptionDescription): string =>
+  `${short === undefined ? '' : `${short}, `}${long}${value === undefined ? '' : ` <${value}>`}`;
+
+const withChoices = (description: string, choices: readonly string[]): string =>
+  choices.length === 0 ? description : `${description}: ${choices.map(code).join(', ')}`;
+
+function outputLines({ path }: CommandDescription, outputs: readonly DescribedOutput[]): readonly string[] {
+  const own = outputs.filter(({ verb }) => verb === path.slice(1).join(' '));
+  if (own.length === 0) return [];
+  const links = own.map(({ name, when }) => `[${name}](../output/${name}.json)${when === undefined ? '' : ` ${when}`}`);
+  return [`\`-o json\` and \`-o yaml\` print what this JSON Schema describes: ${links.join(', ')}.`, ''];
+}
+
+/** What lists the verbs. `verbs`: with the line that the overview of the help has for each. */
+export const indexPage = (verbs: readonly (readonly [name: string, summary: string])[]): string =>
+  `${[
+    ...heading('The command line', 'the verbs in src/cli.ts'),
+    '`karpenter VERB --help` says what is here. As `kubectl-karpenter` on the path it is `kubectl karpenter` as well.',
+    '',
+    ...table(
+      ['Verb', 'Use'],
+      verbs.map(([name, summary]) => [`[${name}](${name}.md)`, summary]),
+    ),
+    '',
+    'A command line ends with 0; with 1 when it fails, or as its page says; with 2 when it is not understood, but with 1',
+    'where `--exit-code` is given, with which 2 says that something would change.',
+    '',
+    'Answers are on standard output. Notes, errors and progress are on standard error, and progress only in a terminal.',
+    'JSON and YAML hold the same; fields may be added to them, but none is renamed, removed or used for something else. Their',
+    'schemas are in [output](../output).',
+  ].join('\n')}\n`;

@@ -1,0 +1,48 @@
+/** The forms in which verbs print JSON and YAML, by JSON Schemas. They are public. */
+import type { TSchema } from 'typebox';
+import type { Declared } from '../../api/schema/declare.ts';
+import type { Finding } from '../../aws/doctor/doctor.ts';
+import type { PoolOfferings } from '../../aws/offerings/report.ts';
+import type { NodeBlockers } from '../../engine/blockers/blocker.ts';
+import type { BudgetCalendar } from '../budgets.ts';
+import type { DescribedOutput } from '../describe/pages.ts';
+import type { ExplainedVerdict } from '../explain.ts';
+import type { PodVerdict } from '../explain-pod.ts';
+import type { Disruption } from '../render/commands.ts';
+import type { Simulation } from '../render/plan.ts';
+import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
+import { DISRUPTION, FINDINGS, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
+
+export interface Output extends DescribedOutput {
+  readonly schema: TSchema;
+}
+
+export const OUTPUTS: readonly Output[] = [
+  { name: 'explain-node', verb: 'explain node', schema: VERDICTS },
+  { name: 'explain-pod', verb: 'explain pod', schema: POD_VERDICT },
+  { name: 'blockers', verb: 'blockers', schema: BLOCKERS },
+  { name: 'budgets', verb: 'budgets', schema: BUDGET_CALENDAR },
+  { name: 'moves', verb: 'moves', schema: MOVES },
+  { name: 'offerings', verb: 'offerings', schema: OFFERINGS },
+  { name: 'doctor', verb: 'doctor', schema: FINDINGS },
+  { name: 'simulate', verb: 'simulate', schema: SIMULATION },
+  { name: 'simulate-disruption', verb: 'simulate', when: 'with `--disruption`', schema: DISRUPTION },
+];
+
+/** Does not compile where values of a type need not be as a schema says. */
+type Fitting<Schema extends TSchema, Value extends Declared<Schema>> = Value;
+
+/** What is printed, held against its schema. */
+export type Printed =
+  | Fitting<typeof VERDICTS, ExplainedVerdict | readonly ExplainedVerdict[]>
+  | Fitting<typeof POD_VERDICT, PodVerdict>
+  | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
+  | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
+  | Fitting<typeof OFFERINGS, readonly PoolOfferings[]>
+  | Fitting<typeof FINDINGS, readonly Finding[]>
+  | Fitting<typeof SIMULATION, Simulation>
+  | Fitting<typeof DISRUPTION, Disruption>;
+
+/** The text of a schema's file. */
+export const schemaText = ({ name, verb, schema }: Output): string =>
+  `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: `karpenter ${verb} -o json`, $comment: `Written by npm run generate; change src/cli/output instead. File ${name}.json`, ...schema }, null, 2)}\n`;

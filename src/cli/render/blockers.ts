@@ -1,0 +1,73 @@
+/** What keeps nodes, for people. */
+import type { Blocker, NodeBlockers } from '../../engine/blockers/blocker.ts';
+import { counted, inShort, table, usdPerHour } from './table.ts';
+import { indented, terminalWidth } from './wrap.ts';
+
+const HEADINGS = ['CODE', 'IN THE WAY', 'PODS', 'SINCE', 'UNTIL'];
+
+const usd = (amount: number): string => `$${amount.toFixed(4)}`;
+
+export function blockersText(nodes: readonly NodeBlockers[], { all }: { readonly all: boolean }): string {
+  const waiting = nodes.filter(({ waitsFor }) => waitsFor !== 'nothing');
+  const shown = all ? nodes : waiting;
+  const hidden = nodes.length - shown.length;
+  const rest =
+    hidden === 0
+      ? ''
+      : `${counted(hidden, 'node')} could not be disrupted either, but nobody wants to take ${hidden === 1 ? 'it' : 'them'}: --all says why`;
+  return `${[...shown.map(nodeText), totals(waiting), rest].filter((text) => text !== '').join('\n\n')}\n`;
+}
+
+/** The hours of the wait are paid already; the price is what each further hour costs. */
+function totals(waiting: readonly NodeBlockers[]): string {
+  if (waiting.length === 0) return 'nothing keeps a node that is drained, drifted or consolidatable';
+  const perHour = waiting.reduce((sum, node) => sum + (node.usdPerHour ?? 0), 0);
+  const soFar = waiting.reduce((sum, node) => sum + (node.usdSoFar ?? 0), 0);
+  return `${counted(waiting.length, 'node')} wait${waiting.length === 1 ? 's' : ''}: ${usdPerHour(perHour)}, ${usd(soFar)} so far`;
+}
+
+const WAITS: Readonly<Record<NodeBlockers['waitsFor'], string>> = {
+  drain: 'is being drained',
+  drift: 'is drifted, and waits to be replaced',
+  consolidation: 'may be consolidated',
+  nothing: 'could not be disrupted',
+};
+
+function nodeText(found: NodeBlockers): string {
+  const { node, nodePool, waitsFor, since, endsAt, terminationGracePeriod } = found;
+  const pool = nodePool === undefined ? '' : ` of NodePool ${nodePool}`;
+  const begun = since === undefined ? '' : waitsFor === 'nothing' ? `, first reported at ${since}` : ` since ${since}`;
+  const cost = costText(found);
+  const lines = [
+    `Node ${node}${pool} ${WAITS[waitsFor]}${begun}${cost === '' ? '' : `, ${cost}`}`,
+    ...endText(waitsFor, endsAt, terminationGracePeriod),
+  ].map((line) => indented(line, '  ', terminalWidth()));
+  return [...lines, table(HEADINGS, found.blockers.map(row))].join('\n');
+}
+
+function costText({ usdPerHour: perHour, usdSoFar }: NodeBlockers): string {
+  if (perHour === undefined) return '';
+  return usdSoFar === undefined ? usdPerHour(perHour) : `${usdPerHour(perHour)}, ${usd(usdSoFar)} so far`;
+}
+
+function endText(
+  waitsFor: NodeBlockers['waitsFor'],
+  endsAt: string | undefined,
+  grace: string | undefined,
+): readonly string[] {
+  if (waitsFor !== 'drain')
+    return grace === undefined ? [] : [`once it is drained, its terminationGracePeriod ends that after ${grace}`];
+  return [
+    endsAt === undefined
+      ? 'it waits for as long as they resist: it has no terminationGracePeriod'
+      : `its terminationGracePeriod ends that at ${endsAt}`,
+  ];
+}
+
+const row = ({ code, text, pods = [], since = '', until = '' }: Blocker): readonly string[] => [
+  code,
+  text,
+  inShort(pods),
+  since,
+  until,
+];

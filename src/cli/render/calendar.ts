@@ -1,0 +1,74 @@
+/** A calendar of disruption budgets for people. */
+import type { PoolCalendar, ReasonCalendar } from '../../engine/disruption/budgets/calendar.ts';
+import { counted, table } from './table.ts';
+import { indented, terminalWidth } from './wrap.ts';
+
+const HEADINGS = ['REASONS', 'FROM', 'UNTIL', 'MAY BE AWAY'];
+
+export interface Calendar {
+  readonly from: string;
+  readonly until: string;
+  readonly nodePools: readonly PoolCalendar[];
+}
+
+/** `timeZone`: name of the zone that times are told in. */
+export function calendarText({ from, until, nodePools }: Calendar, timeZone: string): string {
+  const clock = clockOf(timeZone);
+  const title = `From ${clock(from)} to ${clock(until)}, ${timeZone}; schedules of budgets are in UTC`;
+  const pools = nodePools.map((pool) => poolText(pool, clock));
+  return `${[title, ...(pools.length === 0 ? ['there is no NodePool'] : pools)].join('\n\n')}\n`;
+}
+
+type Clock = (time: string) => string;
+
+/** `Wed 2026-06-03 14:00`, with seconds only where they are not zero. */
+function clockOf(timeZone: string): Clock {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    weekday: 'short',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+  });
+  return (time) => {
+    const parts = Object.fromEntries(format.formatToParts(new Date(time)).map(({ type, value }) => [type, value]));
+    const seconds = parts.second === '00' ? '' : `:${parts.second}`;
+    return `${parts.weekday} ${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}${seconds}`;
+  };
+}
+
+function poolText({ nodePool, nodes, disrupting, reasons, warnings }: PoolCalendar, clock: Clock): string {
+  const title = `NodePool ${nodePool}: ${counted(nodes, 'node')}, ${disrupting} away or going`;
+  const groups = [...Map.groupBy(reasons, ({ spans, nextOpening }) => JSON.stringify({ spans, nextOpening })).values()];
+  const rows = groups.flatMap((group) => groupRows(group, groups.length === 1, clock));
+  const openings = groups.flatMap((group) => openingText(group, groups.length === 1, clock));
+  const width = terminalWidth();
+  const warned = warnings.map(({ text }) => indented(`warning: ${text}`, '  ', width));
+  return [title, table(HEADINGS, rows), ...openings, ...warned].join('\n');
+}
+
+const namesOf = (group: readonly ReasonCalendar[], isAll: boolean): string =>
+  isAll ? 'all' : group.map(({ reason }) => reason).join(', ');
+
+/** Reasons that have the same spans share their rows. */
+function groupRows(group: readonly ReasonCalendar[], isAll: boolean, clock: Clock): readonly (readonly string[])[] {
+  return (group[0]?.spans ?? []).map(({ from, until, allowed }, at) => [
+    at === 0 ? namesOf(group, isAll) : '',
+    clock(from),
+    until === undefined ? '' : clock(until),
+    allowed === 'unlimited' ? 'any number' : counted(allowed, 'node'),
+  ]);
+}
+
+function openingText(group: readonly ReasonCalendar[], isAll: boolean, clock: Clock): readonly string[] {
+  const [{ spans = [], nextOpening } = {}] = group;
+  if (spans[0]?.allowed !== 0) return [];
+  const reasons = isAll ? 'all reasons' : namesOf(group, isAll);
+  return [
+    `closed now for ${reasons}; ${nextOpening === undefined ? 'no opening is in sight' : `opens ${clock(nextOpening)}`}`,
+  ];
+}

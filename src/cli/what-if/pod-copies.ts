@@ -1,0 +1,80 @@
+/** More pods like those that a workload has: all pending, so that a place is looked for. */
+import type { PersistentVolumeClaim, Pod, PodVolume } from '../../api/kubernetes.ts';
+import { timeOf } from '../../api/times.ts';
+import type { Manifest } from '../objects/read.ts';
+import { ordinalOf } from './removal-order.ts';
+
+interface Copies {
+  readonly kind: string;
+  readonly name: string;
+  readonly count: number;
+  readonly where: string;
+  /** Where the volume claims of the pods are found. */
+  readonly manifests: readonly Manifest[];
+}
+
+/** Of the youngest pod, whose template is the newest; with volume claims of their own where a StatefulSet makes them. */
+export function copiesOf(pods: readonly Pod[], copies: Copies): readonly Manifest[] {
+  const [youngest] = pods.toSorted(
+    (a, b) => (timeOf(b.metadata.creationTimestamp) || 0) - (timeOf(a.metadata.creationTimestamp) || 0),
+  );
+  if (youngest === undefined) return [];
+  const first = Math.max(...pods.map(ordinalOf)) + 1;
+  return Array.from({ length: copies.count }, (_, at) => {
+    const name = copies.kind === 'StatefulSet' ? `${copies.name}-${first + at}` : `${copies.name}-what-if-${at}`;
+    return copyOf(youngest, name, copies);
+  }).flat();
+}
+
+function copyOf(pod: Pod, name: string, { where, manifests }: Copies): readonly Manifest[] {
+  const { nodeName: _, volumes = [], ...spec } = pod.spec;
+  const { namespace, labels, annotations, ownerReferences } = pod.metadata;
+  const claims: Manifest[] = [];
+  const own = volumes.flatMap((volume): readonly PodVolume[] => {
+    const claimName = volume.persistentVolumeClaim?.claimName;
+    if (claimName === undefined || !claimName.endsWith(`-${pod.metadata.name}`)) return [volume];
+    const renamed = `${claimName.slice(0, -pod.metadata.name.length)}${name}`;
+    const claim = copyOfClaim(claimName, renamed, pod, manifests);
+    // a dump without volume claims does not say what they ask for
+    if (claim === undefined) return [];
+    claims.push({ object: claim, where: `${where}, PersistentVolumeClaim ${renamed}` });
+    return [{ ...volume, persistentVolumeClaim: { ...volume.persistentVolumeClaim, claimName: renamed } }];
+  });
+  const copy: Pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+      ...(ownerReferences && { ownerReferences }),
+    },
+    spec: { ...spec, ...(own.length > 0 && { volumes: own }) },
+  };
+  return [{ object: copy, where: `${where}, Pod ${name}` }, ...claims];
+}
+
+/** Not bound yet, as that of a pod that is new. */
+function copyOfClaim(
+  name: string,
+  renamed: string,
+  pod: Pod,
+  manifests: readonly Manifest[],
+): PersistentVolumeClaim | undefined {
+  const found = manifests.find(
+    ({ object }) =>
+      object.kind === 'PersistentVolumeClaim' &&
+      object.metadata.name === name &&
+      (object.metadata.namespace ?? 'default') === (pod.metadata.namespace ?? 'default'),
+  )?.object as PersistentVolumeClaim | undefined;
+  if (found === undefined) return undefined;
+  const { volumeName: _, ...spec } = found.spec;
+  const { namespace, labels } = found.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: renamed, ...(namespace !== undefined && { namespace }), ...(labels && { labels }) },
+    spec,
+  };
+}

@@ -1,0 +1,98 @@
+/** `--what-if "spot+30%"`: other prices, of a capacity type or of instance types. */
+import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { InstanceType, Offering } from '../../engine/model.ts';
+import { InputError } from '../objects/errors.ts';
+import type { Manifest } from '../objects/read.ts';
+
+export interface PriceChange {
+  /** `--what-if "m5.*+20%"`, for messages. */
+  readonly where: string;
+  readonly factor: number;
+  readonly isMeant: (type: InstanceType, offering: Offering) => boolean;
+}
+
+const PRICE = /^(?<what>[a-z0-9*][a-z0-9.*-]*)(?<sign>[+-])(?<percent>\d{1,4}(?:\.\d+)?)%$/;
+const CAPACITY_TYPES: readonly string[] = ['spot', 'on-demand', 'reserved'];
+
+/** Undefined when the text is no change of prices. @throws InputError when the prices would be negative */
+export function priceChangeOf(text: string): PriceChange | undefined {
+  const { what, sign = '', percent = '' } = PRICE.exec(text)?.groups ?? {};
+  if (what === undefined) return undefined;
+  const where = `--what-if "${text}"`;
+  const factor = 1 + Number(`${sign}${percent}`) / 100;
+  if (factor < 0) throw new InputError(where, 'prices cannot fall by more than 100%');
+  const isNamed = named(what);
+  const isMeant: PriceChange['isMeant'] = CAPACITY_TYPES.includes(what)
+    ? (_, { requirements }) =>
+        requirements.some(({ key, values = [] }) => key === CAPACITY_TYPE_LABEL && values.includes(what))
+    : ({ name }) => isNamed(name);
+  return { where, factor, isMeant };
+}
+
+/** Whether a name matches a pattern in which `*` stands for any letters. */
+function named(pattern: string): (name: string) => boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  return (name) => {
+    if (last === undefined) return name === pattern;
+    if (!name.startsWith(first) || !name.endsWith(last)) return false;
+    let at = first.length;
+    for (const part of rest) {
+      const found = name.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return at <= name.length - last.length;
+  };
+}
+
+type TypesOf = (nodePool: NodePool) => readonly InstanceType[];
+
+/**
+ * Instance types at other prices. The same list of types stays one list, which the engine compiles once.
+ * @throws InputError when a change is about types that no NodePool among the manifests sees
+ */
+export function atOtherPrices(
+  types: TypesOf,
+  changes: readonly PriceChange[],
+  manifests: readonly Manifest[],
+): TypesOf {
+  if (changes.length === 0) return types;
+  const pools = manifests.flatMap(({ object }) => (object.kind === 'NodePool' ? [object as NodePool] : []));
+  const seen = [...new Set(pools.flatMap((pool) => readable(types, pool)))];
+  for (const { where, isMeant } of changes) {
+    const isKnown = seen.some((list) =>
+      list.some((type) => type.offerings.some((offering) => isMeant(type, offering))),
+    );
+    if (seen.length > 0 && !isKnown)
+      throw new InputError(where, 'no NodePool among the manifests sees such an instance type');
+  }
+  const known = new Map<readonly InstanceType[], readonly InstanceType[]>();
+  return (nodePool) => {
+    const given = types(nodePool);
+    const made = known.get(given) ?? given.map((type) => repriced(type, changes));
+    known.set(given, made);
+    return made;
+  };
+}
+
+/** A NodePool that cannot be read is reported by who reads it. */
+function readable(types: TypesOf, pool: NodePool): readonly (readonly InstanceType[])[] {
+  try {
+    return [types(pool)];
+  } catch {
+    return [];
+  }
+}
+
+const repriced = (type: InstanceType, changes: readonly PriceChange[]): InstanceType => ({
+  ...type,
+  offerings: type.offerings.map((offering) => {
+    const factor = changes.reduce(
+      (product, change) => product * (change.isMeant(type, offering) ? change.factor : 1),
+      1,
+    );
+    return factor === 1 ? offering : { ...offering, usdPerHour: offering.usdPerHour * factor };
+  }),
+});

@@ -1,0 +1,38 @@
+/** Which pods of a workload go first when it shrinks, as its controller in kube-controller-manager chooses them. */
+import { isTrue } from '../../api/conditions.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { timeOf } from '../../api/times.ts';
+import { DELETION_COST_ANNOTATION } from '../../engine/pods.ts';
+
+/**
+ * StatefulSets lose the highest ordinal first. ReplicaSets lose pods without a node first, then those that do not run, are
+ * not ready, cost little to delete, share their node with most others, and are youngest.
+ */
+export function inOrderOfRemoval(pods: readonly Pod[], kind: string): readonly Pod[] {
+  if (kind === 'StatefulSet') return pods.toSorted((a, b) => ordinalOf(b) - ordinalOf(a));
+  const onNode = new Map<string, number>();
+  for (const { spec } of pods) onNode.set(spec.nodeName ?? '', (onNode.get(spec.nodeName ?? '') ?? 0) + 1);
+  const ranksOf = (pod: Pod): readonly number[] => [
+    pod.spec.nodeName ? 1 : 0,
+    pod.status?.phase === 'Running' ? 1 : 0,
+    isTrue(pod, 'Ready') ? 1 : 0,
+    Number(pod.metadata.annotations?.[DELETION_COST_ANNOTATION] ?? 0) || 0,
+    -(onNode.get(pod.spec.nodeName ?? '') ?? 0),
+    -(timeOf(pod.metadata.creationTimestamp) || 0),
+  ];
+  const ranks = new Map(pods.map((pod) => [pod, ranksOf(pod)]));
+  return pods.toSorted(
+    (a, b) => compare(ranks.get(a) ?? [], ranks.get(b) ?? []) || (a.metadata.name < b.metadata.name ? -1 : 1),
+  );
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((rank, index) => rank !== b[index]);
+  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
+}
+
+/** Of a pod of a StatefulSet; -1 for a name without one. */
+export function ordinalOf({ metadata }: Pod): number {
+  const ordinal = /-(\d+)$/.exec(metadata.name)?.[1];
+  return ordinal === undefined ? -1 : Number(ordinal);
+}

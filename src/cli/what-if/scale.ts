@@ -1,0 +1,121 @@
+/** `--what-if "scale deploy/web=50"`: a workload with another number of pods. */
+import type { KubeObject, Pod, Workload } from '../../api/kubernetes.ts';
+import { isActive } from '../../engine/pods.ts';
+import { InputError } from '../objects/errors.ts';
+import type { Manifest } from '../objects/read.ts';
+import { notAmong } from '../render/known.ts';
+import { copiesOf } from './pod-copies.ts';
+import { inOrderOfRemoval } from './removal-order.ts';
+import { budgetsAfter } from './scaled-budgets.ts';
+
+const KINDS: Readonly<Record<string, WorkloadKind>> = {
+  deploy: 'Deployment',
+  deployment: 'Deployment',
+  deployments: 'Deployment',
+  sts: 'StatefulSet',
+  statefulset: 'StatefulSet',
+  statefulsets: 'StatefulSet',
+  rs: 'ReplicaSet',
+  replicaset: 'ReplicaSet',
+  replicasets: 'ReplicaSet',
+};
+
+type WorkloadKind = 'Deployment' | 'StatefulSet' | 'ReplicaSet';
+
+export interface Scale {
+  readonly namespace: string;
+  /** As the user has it, such as `deploy`. */
+  readonly kind: string;
+  readonly name: string;
+  readonly replicas: number;
+  readonly where: string;
+}
+
+/** @throws InputError when there is no such workload, neither itself nor by its pods */
+export function scaled(manifests: readonly Manifest[], scale: Scale): readonly Manifest[] {
+  const kind = Object.hasOwn(KINDS, scale.kind.toLowerCase()) ? KINDS[scale.kind.toLowerCase()] : undefined;
+  if (kind === undefined)
+    throw new InputError(scale.where, `"${scale.kind}" cannot be scaled, only deploy, statefulset and replicaset`);
+  const target: Target = { ...scale, kind };
+  const own = manifests.filter(({ object }) => isPodOf(object, target, manifests));
+  const isThere = manifests.some(({ object }) => isWorkload(object, target));
+  if (own.length === 0 && !isThere) throw unknown(target, manifests);
+  return own.length === 0 ? standingFor(manifests, target) : withPods(manifests, own, target);
+}
+
+interface Target extends Omit<Scale, 'kind'> {
+  readonly kind: WorkloadKind;
+}
+
+const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? 'default';
+
+const isWorkload = (object: KubeObject, { kind, namespace, name }: Omit<Target, 'replicas' | 'where'>): boolean =>
+  object.kind === kind && object.metadata.name === name && namespaceOf(object) === namespace;
+
+const isOwnedBy = ({ metadata }: KubeObject, kind: string, name: string): boolean =>
+  (metadata.ownerReferences ?? []).some((owner) => owner.kind === kind && owner.name === name);
+
+/** The ReplicaSets of a Deployment, those too that are only known by the pods that they own. */
+function isReplicaSetOf(name: string, deployment: Target, manifests: readonly Manifest[]): boolean {
+  const known = manifests.find(({ object }) => isWorkload(object, { ...deployment, kind: 'ReplicaSet', name }));
+  if (known !== undefined) return isOwnedBy(known.object, 'Deployment', deployment.name);
+  // kubectl get pods alone shows no ReplicaSets; their names end in a hash of the pod template
+  return name.startsWith(`${deployment.name}-`) && /^[a-z0-9]+$/.test(name.slice(deployment.name.length + 1));
+}
+
+function isPodOf(object: KubeObject, target: Target, manifests: readonly Manifest[]): boolean {
+  if (object.kind !== 'Pod' || namespaceOf(object) !== target.namespace || !isActive(object as Pod)) return false;
+  if (target.kind !== 'Deployment') return isOwnedBy(object, target.kind, target.name);
+  const owner = (object.metadata.ownerReferences ?? []).find(({ kind }) => kind === 'ReplicaSet');
+  return owner !== undefined && isReplicaSetOf(owner.name, target, manifests);
+}
+
+function unknown(target: Target, manifests: readonly Manifest[]): InputError {
+  const { kind, namespace, name, where } = target;
+  const known = manifests.flatMap(({ object }) =>
+    object.kind === kind ? [`${namespaceOf(object)}/${object.metadata.name}`] : [],
+  );
+  return new InputError(where, notAmong(kind, `${namespace}/${name}`, { known, where: 'among the manifests' }));
+}
+
+/** Without pods of its own, the workload stands for them; ReplicaSets of a Deployment do not stand beside it. */
+function standingFor(manifests: readonly Manifest[], target: Target): readonly Manifest[] {
+  return manifests.map((manifest) => {
+    const { object } = manifest;
+    if (isWorkload(object, target)) {
+      const { resourceVersion: _, ...metadata } = object.metadata;
+      return { ...manifest, object: withReplicas({ ...object, metadata } as Workload, target.replicas) };
+    }
+    return isOwnReplicaSet(object, target) ? { ...manifest, object: withReplicas(object as Workload, 0) } : manifest;
+  });
+}
+
+const isOwnReplicaSet = (object: KubeObject, { kind, namespace, name }: Target): boolean =>
+  kind === 'Deployment' &&
+  object.kind === 'ReplicaSet' &&
+  namespaceOf(object) === namespace &&
+  isOwnedBy(object, 'Deployment', name);
+
+const withReplicas = (workload: Workload, replicas: number): Workload => ({
+  ...workload,
+  spec: { ...workload.spec, replicas },
+});
+
+/** Pods of a cluster stay where they are; some go, or copies of them join, which wait for a node. */
+function withPods(manifests: readonly Manifest[], own: readonly Manifest[], target: Target): readonly Manifest[] {
+  const pods = own.map(({ object }) => object as Pod);
+  const gone = new Set<KubeObject>(
+    inOrderOfRemoval(pods, target.kind).slice(0, Math.max(0, pods.length - target.replicas)),
+  );
+  const joining = copiesOf(pods, { ...target, count: Math.max(0, target.replicas - pods.length), manifests });
+  const kept = manifests
+    .filter(({ object }) => !gone.has(object))
+    .map((manifest) =>
+      isWorkload(manifest.object, target) || isOwnReplicaSet(manifest.object, target)
+        ? // its pods stand for themselves
+          { ...manifest, object: withReplicas(manifest.object as Workload, 0) }
+        : manifest,
+    );
+  const grown = target.replicas - pods.length;
+  return budgetsAfter([...kept, ...joining], { pods, gone: pods.filter((pod) => gone.has(pod)), grown });
+}

@@ -1,0 +1,42 @@
+/** PodDisruptionBudgets right after a workload was scaled: new pods are not healthy yet. */
+import { isTrue } from '../../api/conditions.ts';
+import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
+import { desiredHealthy } from '../../api/pod-disruption-budget.ts';
+import { selects } from '../../engine/selectors.ts';
+import type { Manifest } from '../objects/read.ts';
+
+interface Scaled {
+  /** Those that the workload had. */
+  readonly pods: readonly Pod[];
+  /** Of these, those that go. */
+  readonly gone: readonly Pod[];
+  /** How many more pods there are to be. */
+  readonly grown: number;
+}
+
+export const budgetsAfter = (manifests: readonly Manifest[], scaled: Scaled): readonly Manifest[] =>
+  manifests.map((manifest) => {
+    if (manifest.object.kind !== 'PodDisruptionBudget') return manifest;
+    const object = after(manifest.object as PodDisruptionBudget, scaled);
+    return object === manifest.object ? manifest : { ...manifest, object };
+  });
+
+/** One without a status is left alone: nobody has counted its pods. */
+function after(budget: PodDisruptionBudget, { pods, gone, grown }: Scaled): PodDisruptionBudget {
+  const { status, spec } = budget;
+  const [pod] = pods;
+  if (status?.expectedPods === undefined || pod === undefined || !isFor(budget, pod)) return budget;
+  const expectedPods = Math.max(0, status.expectedPods + grown);
+  const healthyGone = gone.filter((each) => isFor(budget, each) && isTrue(each, 'Ready')).length;
+  const currentHealthy = Math.max(0, (status.currentHealthy ?? 0) - healthyGone);
+  const required = desiredHealthy(spec, expectedPods);
+  const disruptionsAllowed = expectedPods === 0 ? 0 : Math.max(0, currentHealthy - required);
+  return {
+    ...budget,
+    status: { ...status, expectedPods, currentHealthy, desiredHealthy: required, disruptionsAllowed },
+  };
+}
+
+const isFor = ({ metadata, spec }: PodDisruptionBudget, pod: Pod): boolean =>
+  (metadata.namespace ?? 'default') === (pod.metadata.namespace ?? 'default') &&
+  selects(spec.selector, pod.metadata.labels);

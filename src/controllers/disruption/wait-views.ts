@@ -1,0 +1,36 @@
+/** What an operator serves at `/debug/budgets` and `/debug/blockers`: what nodes that could go wait for. */
+import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
+import type { NodeBlockers } from '../../engine/blockers/blocker.ts';
+import { blockersIn } from '../../engine/blockers/report.ts';
+import { type PoolBudgets, poolBudgets } from '../../engine/disruption/budgets/calendar.ts';
+import type { InstanceType, PoolInput } from '../../engine/model.ts';
+import type { Deps } from '../deps.ts';
+import { managedPools } from './prepare-method.ts';
+
+export const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
+  poolBudgets(cluster.nodes(), managedPools({ cluster }), clock.now());
+
+/** Each node is looked at when it is written. Events are not kept here: a wait for nothing has no beginning. */
+export async function blockerViews({
+  cluster,
+  clock,
+  cloud,
+  informers,
+}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers'>): Promise<Iterable<NodeBlockers>> {
+  const { podDisruptionBudgets, persistentVolumeClaims } = cluster.stores;
+  const pools = await Promise.all(
+    managedPools({ cluster }).map(async (nodePool): Promise<PoolInput> => {
+      const instanceTypes = await cloud.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
+      return { nodePool, instanceTypes };
+    }),
+  );
+  return blockersIn({
+    nowMs: clock.now(),
+    nodes: cluster.nodes(),
+    pools,
+    podDisruptionBudgets: podDisruptionBudgets.list(),
+    volumeAttachments: informers.store(VOLUME_ATTACHMENT).list(),
+    volumeClaim: (ref) => persistentVolumeClaims.get(ref),
+    firstReported: new Map(),
+  });
+}

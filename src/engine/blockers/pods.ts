@@ -1,0 +1,80 @@
+/** Pods that stay where they are: by their annotation, or by PodDisruptionBudgets. */
+
+import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
+import { timestamp } from '../../api/times.ts';
+import { blockingBudgets } from '../disruption/candidates/pod-blocks.ts';
+import { protectionOf } from '../disruption/candidates/protection.ts';
+import { compareText } from '../instance-types.ts';
+import { podKey } from '../pods.ts';
+import type { Blocker } from './blocker.ts';
+
+/** Namespaced names, in order. */
+export const namesOf = (pods: readonly Pod[]): readonly string[] => pods.map(podKey).toSorted(compareText);
+
+/** One for each pod with the annotation. */
+export const protectedPods = (pods: readonly Pod[], nowMs: number): readonly Blocker[] =>
+  pods.toSorted((a, b) => compareText(podKey(a), podKey(b))).map((pod) => protectedPod(pod, nowMs));
+
+function protectedPod(pod: Pod, nowMs: number): Blocker {
+  const { namespace = 'default', name } = pod.metadata;
+  const protection = protectionOf(pod, nowMs);
+  const since = pod.status?.startTime;
+  return {
+    code: 'pod-do-not-disrupt',
+    text: 'pod has "karpenter.sh/do-not-disrupt" annotation',
+    object: { kind: 'Pod', namespace, name },
+    pods: [podKey(pod)],
+    ...(since === undefined ? {} : { since }),
+    ...(protection.kind === 'until' ? { until: timestamp(protection.ms) } : {}),
+  };
+}
+
+/** One for each PodDisruptionBudget, or each group of them, with the pods that it keeps from being evicted. */
+export function budgetedPods(
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+): readonly Blocker[] {
+  const held = pods.flatMap((pod) => {
+    const keys = blockingBudgets(pod, budgets, { nowMs, test: 'no-disruption-now' });
+    return keys.length === 0 ? [] : [{ pod, keys }];
+  });
+  const groups = Map.groupBy(held, ({ keys }) => keys.join(' '));
+  return [...groups.values()]
+    .map((group) =>
+      budgetBlocker(
+        group[0]?.keys ?? [],
+        group.map(({ pod }) => pod),
+        budgets,
+      ),
+    )
+    .toSorted((a, b) => compareText(a.text, b.text));
+}
+
+function budgetBlocker(
+  keys: readonly string[],
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+): Blocker {
+  const [key = '', ...others] = keys;
+  if (others.length > 0) {
+    const text = `eviction does not support several PodDisruptionBudgets on a pod: ${keys.join(', ')}`;
+    return { code: 'several-pdbs', text, pods: namesOf(pods) };
+  }
+  const [namespace = '', name = ''] = key.split('/');
+  const budget = budgets.find(
+    ({ metadata }) => metadata.name === name && (metadata.namespace ?? 'default') === namespace,
+  );
+  const {
+    currentHealthy: current = 0,
+    desiredHealthy: desired = 0,
+    disruptionsAllowed: allowed = 0,
+  } = budget?.status ?? {};
+  return {
+    code: 'pdb',
+    text: `PodDisruptionBudget ${key} lets ${allowed} pods go: ${current} are healthy, ${desired} must be`,
+    object: { kind: 'PodDisruptionBudget', namespace, name },
+    pods: namesOf(pods),
+    healthy: { current, desired, allowed },
+  };
+}

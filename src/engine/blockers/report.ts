@@ -1,0 +1,117 @@
+/** Of every node: what stands in the way of its drain or disruption, since when, and what the wait costs. */
+import { getCondition, isTrue } from '../../api/conditions.ts';
+import { defined } from '../../api/defined.ts';
+import type { PodDisruptionBudget, VolumeAttachment } from '../../api/kubernetes.ts';
+import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../api/labels.ts';
+import { timeOf, timestamp } from '../../api/times.ts';
+import { allowances } from '../disruption/budgets/budgets.ts';
+import { nodePrice } from '../disruption/candidates/disruption-cost.ts';
+import { PricedTypes } from '../disruption/price-table.ts';
+import { readDeadline } from '../drain/deadline.ts';
+import type { PoolInput, StateNode } from '../model.ts';
+import type { NodeBlockers, WaitingFor } from './blocker.ts';
+import { type DrainContext, drainBlockers } from './draining.ts';
+import { type StayContext, stayBlockers } from './staying.ts';
+
+export interface BlockerContext {
+  readonly nowMs: number;
+  readonly nodes: readonly StateNode[];
+  /** Every managed NodePool, with the instance types that its nodes' prices are known by. */
+  readonly pools: readonly PoolInput[];
+  readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
+  readonly volumeAttachments: readonly VolumeAttachment[];
+  readonly volumeClaim: DrainContext['volumeClaim'];
+  /** When events first said that something keeps a Node or NodeClaim of that name, milliseconds since the epoch. */
+  readonly firstReported: ReadonlyMap<string, number>;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Nodes with something in the way, one after the other, in the order given. */
+export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
+  const { nowMs, nodes, podDisruptionBudgets, volumeClaim } = context;
+  const pools = new Map(context.pools.map((pool) => [pool.nodePool.metadata.name, pool]));
+  const attachments = Map.groupBy(context.volumeAttachments, ({ spec }) => spec.nodeName);
+  const staying: StayContext = { nowMs, podDisruptionBudgets, pools, allowances: standings(context) };
+  for (const node of nodes) {
+    if (!isOurs(node)) continue;
+    const waitsFor = waitOf(node);
+    const own = attachments.get(node.node?.metadata.name ?? '') ?? [];
+    const blockers =
+      waitsFor === 'drain'
+        ? drainBlockers(node, { nowMs, podDisruptionBudgets, attachments: own, volumeClaim })
+        : stayBlockers(node, waitsFor, staying);
+    if (blockers.length > 0) yield { ...described(node, waitsFor, { context, pools }), blockers };
+  }
+}
+
+/** All nodes are counted once for each reason, when the first of them is asked for. */
+function standings({ nodes, pools, nowMs }: BlockerContext): StayContext['allowances'] {
+  const known = new Map<string, ReturnType<StayContext['allowances']>>();
+  const nodePools = pools.map(({ nodePool }) => nodePool);
+  return (reason) => {
+    const found = known.get(reason) ?? allowances(nodes, nodePools, { reason, nowMs });
+    known.set(reason, found);
+    return found;
+  };
+}
+
+/** A Node without a NodeClaim is drained only where it still has our finalizer. */
+const isOurs = ({ node, nodeClaim }: StateNode): boolean =>
+  nodeClaim !== undefined || (node?.metadata.finalizers ?? []).includes(TERMINATION_FINALIZER);
+
+function waitOf({ node, nodeClaim }: StateNode): WaitingFor {
+  const isLeaving = [node, nodeClaim].some((object) => object?.metadata.deletionTimestamp !== undefined);
+  if (isLeaving) return 'drain';
+  if (nodeClaim === undefined) return 'nothing';
+  if (isTrue(nodeClaim, 'Drifted')) return 'drift';
+  return isTrue(nodeClaim, 'Consolidatable') ? 'consolidation' : 'nothing';
+}
+
+interface Known {
+  readonly context: BlockerContext;
+  readonly pools: ReadonlyMap<string, PoolInput>;
+}
+
+function described(state: StateNode, waitsFor: WaitingFor, { context, pools }: Known): Omit<NodeBlockers, 'blockers'> {
+  const { name, nodeClaim, labels } = state;
+  const nodePool = labels[NODEPOOL_LABEL];
+  const types = pools.get(nodePool ?? '')?.instanceTypes ?? [];
+  const [type] = PricedTypes.of(types).named([labels[INSTANCE_TYPE_LABEL] ?? '']);
+  const usdPerHour = nodePrice(state, type);
+  const sinceMs = beginOf(state, waitsFor, context.firstReported);
+  const deadlineMs = readDeadline(nodeClaim);
+  const hours =
+    sinceMs === undefined || waitsFor === 'nothing' ? undefined : Math.max(0, context.nowMs - sinceMs) / HOUR_MS;
+  return {
+    node: name,
+    ...defined({ nodeClaim: nodeClaim?.metadata.name, nodePool }),
+    waitsFor,
+    ...defined({
+      since: sinceMs === undefined ? undefined : timestamp(sinceMs),
+      usdPerHour: usdPerHour === 0 ? undefined : usdPerHour,
+      usdSoFar: usdPerHour === 0 || hours === undefined ? undefined : Number((usdPerHour * hours).toFixed(6)),
+      terminationGracePeriod: nodeClaim?.spec.terminationGracePeriod,
+      endsAt: waitsFor === 'drain' && Number.isFinite(deadlineMs) ? timestamp(deadlineMs) : undefined,
+    }),
+  };
+}
+
+/** When the wait began: with the deletion, the condition, or the first event. */
+function beginOf(
+  { node, nodeClaim }: StateNode,
+  waitsFor: WaitingFor,
+  firstReported: BlockerContext['firstReported'],
+): number | undefined {
+  const names = [node, nodeClaim].flatMap((object) => (object === undefined ? [] : [object.metadata.name]));
+  const times = {
+    drain: [node, nodeClaim].map((object) => timeOf(object?.metadata.deletionTimestamp)),
+    drift: [conditionMs(nodeClaim, 'Drifted')],
+    consolidation: [conditionMs(nodeClaim, 'Consolidatable')],
+    nothing: names.map((name) => firstReported.get(name) ?? Number.NaN),
+  }[waitsFor].filter((ms) => !Number.isNaN(ms));
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+const conditionMs = (claim: StateNode['nodeClaim'], type: string): number =>
+  timeOf(claim && getCondition(claim, type)?.lastTransitionTime);

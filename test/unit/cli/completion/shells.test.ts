@@ -1,0 +1,104 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { bashScript } from '../../../../src/cli/completion/bash.ts';
+import { fishScript } from '../../../../src/cli/completion/fish.ts';
+import { valueFlags } from '../../../../src/cli/completion/words.ts';
+import { zshScript } from '../../../../src/cli/completion/zsh.ts';
+import { describe as described, everyCommand } from '../../../../src/cli/describe/tree.ts';
+import { wholeProgram } from '../../../../src/cli.ts';
+
+const root = described(await wholeProgram());
+const isThere = (shell: string): boolean => spawnSync(shell, ['--version']).status === 0;
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'completion-'));
+  for (const name of ['dump.yaml', 'pool one.yaml', 'other.json']) writeFileSync(join(folder, name), '');
+  writeFileSync(join(folder, '.bash'), bashScript(root));
+  writeFileSync(join(folder, '.zsh'), zshScript(root));
+  writeFileSync(join(folder, '.fish'), fishScript(root));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** What bash offers for the last word; like bash, an equals sign is a word of its own. */
+function offered(...words: readonly string[]): readonly string[] {
+  const line = ['karpenter', ...words].map((word) => `'${word}'`).join(' ');
+  const script = `source .bash; COMP_WORDS=(${line}); COMP_CWORD=${words.length}; _karpenter; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', script], { cwd: folder, encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return stdout.split('\n').filter((word) => word !== '');
+}
+
+describe('completion of bash', () => {
+  it.each([
+    [['bud'], ['budgets']],
+    [
+      ['explain', ''],
+      ['node', 'pod'],
+    ],
+    [['budgets', '--ne'], ['--next']],
+    [
+      ['budgets', '-o', ''],
+      ['table', 'json', 'yaml'],
+    ],
+    [['budgets', '-o', 'j'], ['json']],
+    [['budgets', '--output', '=', 'y'], ['yaml']],
+    [
+      ['budgets', '--output', '='],
+      ['table', 'json', 'yaml'],
+    ],
+    [['explain', 'nodeclaim', '--serv'], ['--server']],
+    [['explain', '-o', 'json', 'node', '--serv'], ['--server']],
+    [['budgets', '-f', 'du'], ['dump.yaml']],
+    [['budgets', '-f', 'pool'], ['pool one.yaml']],
+    [['budgets', '--next', ''], []],
+    [['budgets', '-f', 'explain', '--ti'], ['--time-zone']],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish'],
+    ],
+    [
+      ['simulate', '--packing', ''],
+      ['cheapest', 'compatible'],
+    ],
+    [['help', 'ex'], ['explain']],
+  ])('of %j are %j', (words, offers) => {
+    expect(offered(...words)).toEqual(offers);
+  });
+
+  it('offers every verb and every option of every command', () => {
+    for (const { path, commands, options } of everyCommand(root)) {
+      const words = path.slice(1);
+      const nested = commands.map((each) => each.path.at(-1));
+      if (nested.length > 0) expect(offered(...words, '')).toEqual(nested);
+      const longs = options.map(({ long }) => long);
+      expect(offered(...words, '--')).toEqual([...longs, '--help']);
+    }
+  });
+});
+
+describe('scripts', () => {
+  it.each([
+    ['bash', ['-n', '.bash']],
+    ['zsh', ['-n', '.zsh']],
+    ['fish', ['--no-execute', '.fish']],
+  ])('of %s can be parsed, where it is installed', (shell, args) => {
+    if (shell !== 'bash' && !isThere(shell)) return;
+    const { status, stderr } = spawnSync(shell, args, { cwd: folder, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
+  it.each([
+    ['zsh', zshScript(root)],
+    ['fish', fishScript(root)],
+  ])('of %s know every option', (_, script) => {
+    const options = everyCommand(root).flatMap((each) => each.options);
+    const missing = options.filter(({ long }) => !script.includes(long.slice(2)));
+    expect(options.length).toBeGreaterThan(20);
+    expect(missing).toEqual([]);
+    for (const flag of valueFlags(root)) expect(script).toContain(flag);
+  });
+});

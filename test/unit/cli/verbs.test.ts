@@ -1,0 +1,144 @@
+/** The verbs as a user runs them: over a dump, and asking an operator. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { OUTPUTS } from '../../../src/cli/output/catalogue.ts';
+import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
+import type { PoolBudgets } from '../../../src/engine/disruption/budgets/calendar.ts';
+import { strictly } from './output/strictly.ts';
+
+const BIN = join(import.meta.dirname, '../../../bin/karpenter.js');
+const DUMP = join(import.meta.dirname, 'fixtures/dump.yaml');
+const AT = ['--now', '2026-06-03T10:30:00Z'];
+
+async function run(...args: readonly string[]) {
+  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { output, errors: errors.replaceAll(DUMP, 'dump.yaml'), code: code as number };
+}
+const over = (...args: readonly string[]) => run(...args, '-f', DUMP, ...(args.includes('--now') ? [] : AT));
+
+const BUDGETS: readonly PoolBudgets[] = [{ nodePool: 'web', budgets: [{ nodes: '10%' }], nodes: 30, disrupting: 1 }];
+const BLOCKERS: readonly NodeBlockers[] = [
+  { node: 'b', waitsFor: 'nothing', blockers: [{ code: 'do-not-disrupt', text: 'annotated' }] },
+  {
+    node: 'a',
+    waitsFor: 'drain',
+    usdPerHour: 1,
+    usdSoFar: 2,
+    blockers: [{ code: 'instance', text: 'is being terminated' }],
+  },
+];
+
+let server: Server;
+let url: string;
+beforeAll(async () => {
+  const answers: Readonly<Record<string, unknown>> = { '/debug/budgets': BUDGETS, '/debug/blockers': BLOCKERS };
+  server = createServer((request, response) => {
+    const answer = answers[request.url ?? ''];
+    response.writeHead(answer === undefined ? 404 : 200).end(JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.close();
+});
+
+describe('over a dump', () => {
+  it.each([
+    ['budgets', ['budgets', '--next', '3d']],
+    [
+      'budgets in local time, over the end of summer time',
+      ['budgets', 'default', '--next', '5d', '--now', '2026-10-22T10:30:00Z', '--time-zone', 'Europe/Berlin'],
+    ],
+    ['blockers', ['blockers']],
+    ['all blockers', ['blockers', '--all']],
+    ['a drained node', ['simulate', '--what-if', 'drain node-b']],
+    ['a scaled workload', ['simulate', '--what-if', 'scale shop/deployment/web=10']],
+    ['what keeps a drained node', ['explain', 'node', 'node-b', '--what-if', 'drain claim-b']],
+  ])('says of %s', async (_, args) => {
+    const { output, errors, code } = await over(...args);
+    expect(code).toBe(0);
+    expect(`${output}${errors}`).toMatchSnapshot();
+  });
+
+  it.each([
+    ['budgets', ['budgets']],
+    ['blockers', ['blockers']],
+    ['explain-node', ['explain', 'node']],
+    ['explain-node', ['explain', 'node', 'node-b']],
+    ['explain-pod', ['explain', 'pod', 'batch', '-n', 'shop']],
+    ['explain-pod', ['explain', 'pod', 'web-what-if-0', '-n', 'shop', '--what-if', 'scale shop/deploy/web=3']],
+    ['simulate', ['simulate', '--what-if', 'scale shop/deploy/web=30', '--explain']],
+    ['simulate-disruption', ['simulate', '--disruption', '--explain']],
+  ])('prints %s as its schema says: %j', async (name, args) => {
+    const schema = OUTPUTS.find((each) => each.name === name)?.schema;
+    const [json, yaml] = await Promise.all([over(...args, '-o', 'json'), over(...args, '-o', 'yaml')]);
+    const value: unknown = JSON.parse(json.output);
+    expect(strictly(schema, value)).toEqual([]);
+    expect(parse(yaml.output)).toEqual(value);
+  });
+
+  it.each([
+    { what: 'nothing changes', args: ['simulate', '--exit-code'], is: 0 },
+    { what: 'nodes are bought', args: ['simulate', '--exit-code', '--what-if', 'scale shop/deploy/web=30'], is: 2 },
+    { what: 'nodes are bought, without the flag', args: ['simulate', '--what-if', 'scale shop/deploy/web=30'], is: 0 },
+    { what: 'no node would go', args: ['simulate', '--disruption', '--exit-code'], is: 0 },
+    { what: 'a change cannot be made', args: ['simulate', '--exit-code', '--what-if', 'drain nobody'], is: 1 },
+    { what: 'it is not understood', args: ['simulate', '--exit-code', '--nonsense'], is: 1 },
+    { what: 'it is not understood, without the flag', args: ['simulate', '--nonsense'], is: 2 },
+    { what: 'a time is no time', args: ['budgets', '--next', 'soon'], is: 2 },
+    { what: 'a time zone is none', args: ['budgets', '--time-zone', 'Mars/North'], is: 2 },
+    { what: 'two sources are named', args: ['blockers', '--server', '8080'], is: 2 },
+    { what: 'there is no such NodePool', args: ['budgets', 'nope'], is: 1 },
+  ])('when $what, ends with $is', async ({ args, is }) => {
+    expect((await over(...args)).code).toBe(is);
+  });
+
+  it('ends with 2 when a node would go', async () => {
+    const cheap = [
+      'simulate',
+      '--disruption',
+      '--exit-code',
+      '--what-if',
+      'scale shop/rs/web-7d9f=0',
+      '--now',
+      '2026-06-05T18:00:00Z',
+    ];
+    const { code, output } = await run(...cheap, '-f', DUMP);
+    expect(output).toMatch(/^drift\n/);
+    expect(code).toBe(2);
+  });
+});
+
+describe('of an operator', () => {
+  it('asks for its budgets, and computes the calendar', async () => {
+    const { output } = await run('budgets', '--server', url, ...AT);
+    expect(output).toMatch(
+      /^NodePool web: 30 nodes, 1 away or going\nREASONS .*\nall +Wed 2026-06-03 10:30 +3 nodes$/m,
+    );
+    const { errors, code } = await run('budgets', 'nope', '--server', url);
+    expect(code).toBe(1);
+    expect(errors).toBe(`karpenter budgets: there is no NodePool "nope" known to the operator at ${url}, only web\n`);
+  });
+
+  it('asks what keeps its nodes, drains first', async () => {
+    const { output } = await run('blockers', '--server', url);
+    expect(output).toBe(
+      'Node a is being drained, $1.0000/h, $2.0000 so far\n' +
+        'it waits for as long as they resist: it has no terminationGracePeriod\n' +
+        'CODE      IN THE WAY           PODS  SINCE  UNTIL\n' +
+        'instance  is being terminated\n\n' +
+        '1 node waits: $1.0000/h, $2.0000 so far\n\n' +
+        '1 node could not be disrupted either, but nobody wants to take it: --all says why\n',
+    );
+    const { output: json } = await run('blockers', '--server', url, '-o', 'json');
+    expect(JSON.parse(json)).toEqual(BLOCKERS.toReversed());
+  });
+});

@@ -1,0 +1,245 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pod, VolumeAttachment } from '../../../../src/api/kubernetes.ts';
+import {
+  DO_NOT_DISRUPT_ANNOTATION,
+  TERMINATION_FINALIZER,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+} from '../../../../src/api/labels.ts';
+import type { NodeBlockers } from '../../../../src/engine/blockers/blocker.ts';
+import { type BlockerContext, blockersIn } from '../../../../src/engine/blockers/report.ts';
+import type { StateNode } from '../../../../src/engine/model.ts';
+import { budget, claim, instanceType, NOW, nodeClassRef, pod, pool, stateNode } from '../disruption/objects.ts';
+
+const HOUR = 3_600_000;
+const time = (ms: number): string => new Date(ms).toISOString().replace('.000', '');
+const AN_HOUR_AGO = time(NOW - HOUR);
+const labelled = (name: string, more: Partial<Pod['metadata']> = {}): Pod =>
+  pod(name, { metadata: { labels: { app: 'web' }, ...more } });
+const WEB = { selector: { matchLabels: { app: 'web' } } };
+
+/** Found for one node in a cluster whose nodes cost 0.1 USD per hour. */
+function found(node: StateNode, more: Partial<BlockerContext> = {}): NodeBlockers | undefined {
+  const [first] = blockersIn({
+    nowMs: NOW,
+    nodes: [node],
+    pools: [
+      {
+        nodePool: pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '1' }] }),
+        instanceTypes: [instanceType('m.large', 2, 0.1)],
+      },
+    ],
+    podDisruptionBudgets: [],
+    volumeAttachments: [],
+    volumeClaim: () => undefined,
+    firstReported: new Map(),
+    ...more,
+  });
+  return first;
+}
+const codesOf = (node: StateNode, more: Partial<BlockerContext> = {}) =>
+  found(node, more)?.blockers.map(({ code }) => code);
+
+interface Leaving {
+  readonly pods?: readonly Pod[];
+  readonly deadline?: string;
+  readonly finalizers?: readonly string[];
+  readonly conditions?: NonNullable<ReturnType<typeof claim>['status']>['conditions'];
+}
+
+/** A node that has been deleted an hour ago. */
+function leaving({
+  pods = [],
+  deadline,
+  finalizers = [TERMINATION_FINALIZER],
+  conditions = [],
+}: Leaving = {}): StateNode {
+  const plain = stateNode('a', { pods });
+  const own = claim('a', { status: { conditions } });
+  const annotations = deadline === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline };
+  return {
+    ...plain,
+    markedForDeletion: true,
+    node: {
+      ...plain.node,
+      metadata: { ...plain.node?.metadata, name: 'a', deletionTimestamp: AN_HOUR_AGO, finalizers },
+    } as StateNode['node'] & object,
+    nodeClaim: {
+      ...own,
+      metadata: { ...own.metadata, annotations, deletionTimestamp: AN_HOUR_AGO, finalizers: [TERMINATION_FINALIZER] },
+    },
+  };
+}
+
+describe('a node that is being drained', () => {
+  it('tells the budget with its pods and numbers, since when it waits, and what that costs', () => {
+    const tight = { ...budget('web', WEB, 0), status: { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2 } };
+    expect(found(leaving({ pods: [labelled('b'), labelled('a')] }), { podDisruptionBudgets: [tight] })).toEqual({
+      node: 'a',
+      nodeClaim: 'a',
+      nodePool: 'default',
+      waitsFor: 'drain',
+      since: AN_HOUR_AGO,
+      usdPerHour: 0.1,
+      usdSoFar: 0.1,
+      blockers: [
+        {
+          code: 'pdb',
+          text: 'PodDisruptionBudget default/web lets 0 pods go: 2 are healthy, 2 must be',
+          object: { kind: 'PodDisruptionBudget', namespace: 'default', name: 'web' },
+          pods: ['default/a', 'default/b'],
+          healthy: { current: 2, desired: 2, allowed: 0 },
+        },
+      ],
+    });
+  });
+
+  it.each([
+    {
+      when: 'a pod must not be disrupted',
+      pods: [labelled('a', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } })],
+      is: ['pod-do-not-disrupt'],
+    },
+    { when: 'two budgets select a pod', pods: [labelled('a')], budgets: 2, is: ['several-pdbs'] },
+    { when: 'pods are being evicted', pods: [labelled('a'), labelled('b')], is: ['pod-eviction'] },
+    {
+      when: 'a pod is terminating',
+      pods: [labelled('a', { deletionTimestamp: time(NOW + 30_000), finalizers: ['example.com/slow'] })],
+      is: ['pod-terminating'],
+    },
+    {
+      when: 'a pod is stuck: nobody waits for it, and the instance goes',
+      pods: [labelled('a', { deletionTimestamp: AN_HOUR_AGO })],
+      is: ['instance'],
+    },
+    { when: 'nothing is left on it', pods: [], is: ['instance'] },
+  ])('when $when, says $is', ({ pods, budgets = 0, is }) => {
+    const podDisruptionBudgets = Array.from({ length: budgets }, (_, at) => budget(`web-${at}`, WEB));
+    expect(codesOf(leaving({ pods }), { podDisruptionBudgets })).toEqual(is);
+  });
+
+  it('tells when a terminating pod ends, and who holds it', () => {
+    const ending = labelled('a', {
+      deletionTimestamp: time(NOW + 30_000),
+      deletionGracePeriodSeconds: 90,
+      finalizers: ['example.com/slow'],
+    });
+    expect(found(leaving({ pods: [ending] }))?.blockers[0]).toMatchObject({
+      text: 'pod is terminating, held by example.com/slow',
+      since: time(NOW - 60_000),
+      until: time(NOW + 90_000),
+    });
+  });
+
+  it('tells volumes once the pods are gone', () => {
+    const attachment: VolumeAttachment = {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'VolumeAttachment',
+      metadata: { name: 'csi-1' },
+      spec: { nodeName: 'a', attacher: 'ebs.csi.aws.com', source: { persistentVolumeName: 'pv-1' } },
+    };
+    const volumeAttachments = [attachment, { ...attachment, spec: { ...attachment.spec, nodeName: 'b' } }];
+    expect(codesOf(leaving({ pods: [labelled('a')] }), { volumeAttachments })).toEqual(['pod-eviction']);
+    expect(found(leaving(), { volumeAttachments })?.blockers).toEqual([
+      {
+        code: 'volume-attached',
+        text: 'volume pv-1 is attached by ebs.csi.aws.com',
+        object: { kind: 'VolumeAttachment', name: 'csi-1' },
+      },
+    ]);
+  });
+
+  it('tells finalizers of others', () => {
+    const kept = leaving({ finalizers: ['example.com/audit', TERMINATION_FINALIZER] });
+    expect(found(kept)?.blockers.at(-1)).toEqual({
+      code: 'node-finalizer',
+      text: 'Node is kept by finalizers of others: example.com/audit',
+      object: { kind: 'Node', name: 'a' },
+      since: AN_HOUR_AGO,
+    });
+  });
+
+  it('tells the end that a terminationGracePeriod sets, or why it cannot be read', () => {
+    expect(found(leaving({ pods: [labelled('a')], deadline: time(NOW + HOUR) }))?.endsAt).toBe(time(NOW + HOUR));
+    expect(codesOf(leaving({ pods: [labelled('a')], deadline: '5' }))).toEqual(['deadline-unreadable']);
+  });
+
+  it('tells since when its instance is being terminated', () => {
+    const conditions = [{ type: 'InstanceTerminating', status: 'True' as const, lastTransitionTime: AN_HOUR_AGO }];
+    expect(found(leaving({ conditions }))?.blockers).toEqual([
+      {
+        code: 'instance',
+        text: 'no pod and no volume is left: its instance is being terminated',
+        object: { kind: 'NodeClaim', name: 'a' },
+        since: AN_HOUR_AGO,
+      },
+    ]);
+  });
+
+  it('is left out where it is not ours to drain', () => {
+    const { nodeClaim: _, ...foreign } = leaving({ pods: [labelled('a')], finalizers: [] });
+    expect(found(foreign)).toBeUndefined();
+  });
+});
+
+describe('a node that stays', () => {
+  const held = labelled('a', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: '2h' } });
+  const drifted = (grace?: string): StateNode =>
+    stateNode('a', {
+      pods: [{ ...held, status: { phase: 'Running', startTime: AN_HOUR_AGO } }],
+      claim: {
+        ...claim('a', {
+          status: { conditions: [{ type: 'Drifted', status: 'True', lastTransitionTime: AN_HOUR_AGO }] },
+        }),
+        spec: { nodeClassRef, requirements: [], ...(grace === undefined ? {} : { terminationGracePeriod: grace }) },
+      },
+    });
+
+  it('says what keeps it from being replaced, since when and until when', () => {
+    expect(found(drifted())).toMatchObject({
+      waitsFor: 'drift',
+      since: AN_HOUR_AGO,
+      usdSoFar: 0.1,
+      blockers: [{ code: 'pod-do-not-disrupt', since: AN_HOUR_AGO, until: time(NOW + HOUR), pods: ['default/a'] }],
+    });
+  });
+
+  it('has no pods in the way of drift where a terminationGracePeriod ends the drain', () => {
+    expect(found(drifted('1h'))).toBeUndefined();
+  });
+
+  it('says that the budgets of its NodePool are used up', () => {
+    const away = stateNode('b', { ready: false });
+    expect(
+      found(stateNode('a', { pods: [labelled('a')] }), { nodes: [stateNode('a', { pods: [labelled('a')] }), away] }),
+    ).toMatchObject({
+      waitsFor: 'consolidation',
+      blockers: [
+        {
+          code: 'budget',
+          text: 'budgets of NodePool default let 1 of 2 nodes be away for reason Underutilized, and 1 are; karpenter budgets says when that changes',
+        },
+      ],
+    });
+  });
+
+  it.each([
+    {
+      when: 'its annotation says so',
+      node: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
+      is: ['do-not-disrupt'],
+    },
+    { when: 'its NodePool is gone', node: { pool: 'gone' }, is: ['no-pool'] },
+    { when: 'nothing keeps it', node: {}, is: undefined },
+  ])('when $when, says $is', ({ node, is }) => {
+    expect(codesOf(stateNode('a', node))).toEqual(is);
+  });
+
+  it('waits for nothing where nobody wants it, since the event that said so', () => {
+    const wanted = stateNode('a', { pods: [held], claim: claim('a') });
+    expect(found(wanted, { firstReported: new Map([['a', NOW - HOUR]]) })).toMatchObject({
+      waitsFor: 'nothing',
+      since: AN_HOUR_AGO,
+    });
+    expect(found(wanted)).not.toHaveProperty('since');
+  });
+});
