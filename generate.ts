@@ -1,14 +1,15 @@
 /**
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
  * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
- * the chart's dashboards; of the values' schema, the names of values that the chart knows; what Kubernetes says of the
- * fields of its own kinds; of the verbs of the command line, reference pages and the schemas of what they print.
+ * the chart's dashboards; of the values' schema, the names of values that the chart knows; of the CloudFormation template,
+ * the controller's policies; what Kubernetes says of the fields of its own kinds; of the verbs of the command line, reference
+ * pages and the schemas of what they print.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { DESCRIPTIONS_FILE, kubernetesDescriptions } from './kubernetes-descriptions.ts';
 import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
 import { grafanaJson } from './scripts/dashboards/grafana.ts';
@@ -69,6 +70,7 @@ function versioned(): readonly (readonly [path: string, text: string])[] {
 
 interface ValuesSchema {
   readonly properties?: Readonly<Record<string, ValuesSchema>>;
+  readonly enum?: readonly (string | null)[];
 }
 
 type KnownValues = { readonly [name: string]: KnownValues | true };
@@ -79,13 +81,56 @@ const namesIn = ({ properties }: ValuesSchema): KnownValues | true =>
     ? true
     : Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, namesIn(schema)]));
 
+const valuesSchema = (): ValuesSchema => JSON.parse(sourceText('charts/karpenter/values.schema.json')) as ValuesSchema;
+
 /** Templates cannot read the schema of their chart. */
 function knownValuesTemplate(): string {
-  const schema = JSON.parse(sourceText('charts/karpenter/values.schema.json')) as ValuesSchema;
+  const schema = valuesSchema();
   return `{{/* Values that the chart knows. Written by \`npm run generate\` from values.schema.json. */}}
 {{- define "karpenter.knownValues" -}}
 ${stringify(namesIn(schema))}{{- end }}
 `;
+}
+
+type ValueNames = { readonly [name: string]: ValueNames | readonly string[] | true };
+
+/** The same with the texts that a value may be, where only some can. */
+const valuesIn = ({ properties, enum: allowed }: ValuesSchema): ValueNames | readonly string[] | true =>
+  properties === undefined
+    ? (allowed?.filter((text) => text !== null) ?? true)
+    : Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, valuesIn(schema)]));
+
+/** A module that holds a value as JSON, which the formatter of sources leaves as it is. */
+const jsonModule = (description: string, name: string, value: unknown): string => `/** ${description} */
+export const ${name} = \`
+${JSON.stringify(value, null, 2).replace(/[\\`]|\$\{/g, (mark) => `\\${mark}`)}
+\`;
+`;
+
+const knownValuesModule = (): string =>
+  jsonModule(
+    'Values that the chart knows, as JSON. Written by `npm run generate` from values.schema.json.',
+    'KNOWN_VALUES',
+    valuesIn(valuesSchema()),
+  );
+
+interface Template {
+  readonly Resources: Readonly<
+    Record<string, { readonly Type: string; readonly Properties: { readonly PolicyDocument: string } }>
+  >;
+}
+
+/** The command line has no template beside it when it is installed as a package. */
+function policiesModule(): string {
+  // CloudFormation's short functions are kept as the text that they work on.
+  const customTags = ['!Sub', '!Ref', '!GetAtt'].map((tag) => ({ tag, resolve: (text: string) => text }));
+  const { Resources } = parse(sourceText('examples/aws/cloudformation.yaml'), { customTags }) as Template;
+  const policies = Object.entries(Resources).filter(([, { Type }]) => Type === 'AWS::IAM::ManagedPolicy');
+  return jsonModule(
+    "The controller's policies by name, as JSON. Written by `npm run generate` from examples/aws/cloudformation.yaml.",
+    'POLICIES',
+    Object.fromEntries(policies.map(([name, { Properties }]) => [name, JSON.parse(Properties.PolicyDocument)])),
+  );
 }
 
 /** A page for each verb, one that lists them, and a schema for each form that they print. */
@@ -120,6 +165,8 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
   for (const [path, text] of commandLineFiles()) files.set(path, text);
   files.set('charts/karpenter/templates/_known-values.tpl', knownValuesTemplate());
+  files.set('src/cli/convert/chart-values.ts', knownValuesModule());
+  files.set('src/cli/convert/iam/policies-text.ts', policiesModule());
   for (const [name, dashboard] of Object.entries(DASHBOARDS))
     files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard));
   for (const [path, text] of versioned()) files.set(path, text);

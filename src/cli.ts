@@ -56,6 +56,10 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'say which nodes would be bought for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
   ],
+  convert: [
+    'convert manifests of older Karpenter versions to v1',
+    async () => (await import('./cli/convert.ts')).convertCommand(),
+  ],
 };
 
 /** Run until they are stopped, and say themselves what they are at. */
@@ -64,7 +68,9 @@ const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'snapshot']);
 const named = (): Command =>
   new Command('karpenter')
     .description('Buys the nodes that your pending pods need, and gives back those that they no longer need.')
-    .version(VERSION);
+    .version(VERSION)
+    // options after a nested verb are its own
+    .enablePositionalOptions();
 
 function overview(): Command {
   const program = strict(named());

@@ -29,9 +29,11 @@ export interface ScenarioOptions {
 /** Finds the instance types that the NodePools among some manifests see. */
 export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promise<WorldOptions['instanceTypes']>;
 
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+/** Gathers the values of an option that may be repeated. */
+export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
-function time(text: string): number {
+/** Milliseconds since the epoch. */
+export function time(text: string): number {
   const ms = Date.parse(text);
   if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-06-03T10:30:00Z.');
   return ms;
@@ -103,7 +105,7 @@ interface NotedTypes {
 }
 
 /** Instance types, and what is to be said of them once they have been asked for. */
-export function typesNoting(options: ScenarioOptions): NotedTypes {
+export function typesNoting(options: Partial<ScenarioOptions>): NotedTypes {
   const notes: string[] = [];
   const unknown: string[] = [];
   const types: TypesFor = async (manifests, nowMs) => {

@@ -5,6 +5,7 @@ import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
 import { type Example, withExamples } from './describe/tree.ts';
+import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
@@ -39,8 +40,14 @@ export interface SimulateResult {
 }
 
 /** @throws InputError that names the document and the field */
-export async function simulate(options: SimulateOptions): Promise<SimulateResult> {
-  const manifests = manifestsOf(options);
+export const simulate = (options: SimulateOptions): Promise<SimulateResult> =>
+  simulateManifests(manifestsOf(options), options);
+
+/** The same over manifests that were read, or made, already. @throws InputError that names the document and the field */
+export async function simulateManifests(
+  manifests: readonly Manifest[],
+  options: Omit<SimulateOptions, 'filename' | 'whatIf'>,
+): Promise<SimulateResult> {
   const nowMs = options.nowMs ?? Date.now();
   const defaultConstraints = defaultConstraintsOf(options);
   const { types, notes: ofTypes, unknown } = typesNoting(options);

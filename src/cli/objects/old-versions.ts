@@ -7,7 +7,7 @@ import type { Manifest } from './read.ts';
 const SUCCESSORS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'karpenter.sh': {
     Provisioner: 'a NodePool of karpenter.sh/v1',
-    Machine: 'a NodeClaim of karpenter.sh/v1',
+    Machine: 'what NodePools of karpenter.sh/v1 create by themselves',
     NodePool: 'karpenter.sh/v1',
     NodeClaim: 'karpenter.sh/v1',
   },
@@ -32,6 +32,6 @@ export function refuseOldVersions(manifests: readonly Manifest[]): void {
   throw new InputError(
     first.where,
     `${apiVersion} ${kind} is of Karpenter's API before v1, which is not understood here; convert it to ` +
-      `${successorOf(first.object)} first${more}`,
+      `${successorOf(first.object)} first, by karpenter convert -f FILE${more}`,
   );
 }

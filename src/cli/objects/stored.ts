@@ -1,7 +1,7 @@
 /** Custom resources among manifests as the API server would store them. */
 import { customResourceDefinition } from '../../api/crds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { RULES_NOT_CHECKED } from '../../api/schema/cause.ts';
+import { type Cause, RULES_NOT_CHECKED } from '../../api/schema/cause.ts';
 import { type StructuralSchema, structuralSchema } from '../../api/schema/structural.ts';
 import { InputError } from './errors.ts';
 import type { Manifest } from './read.ts';
@@ -29,6 +29,24 @@ function rulesOf(kind: string): Rules | undefined {
   return read;
 }
 
+/** What of an object the API server would reject, by field, and which fields it would drop. */
+export interface Review {
+  readonly causes: readonly { readonly field: string; readonly message: string }[];
+  readonly unknown: readonly string[];
+}
+
+/** Reviews a custom resource as the API server would on creation; its status is not looked at. */
+export function reviewOf(object: KubeObject): Review {
+  const schema = rulesOf(object.kind)?.schema;
+  if (schema === undefined) return { causes: [], unknown: [] };
+  const { unknown } = schema.prune(object);
+  return { causes: rejections(schema, schema.applyDefaults(object)), unknown };
+}
+
+/** The status is taken as some controller wrote it. */
+const rejections = (schema: StructuralSchema, object: KubeObject): readonly Cause[] =>
+  schema.validate(object).filter((cause) => cause !== RULES_NOT_CHECKED && !cause.field.startsWith('status'));
+
 /** With its defaults. @throws InputError with everything that the API server would reject */
 export function stored<T extends KubeObject>({ object, where }: Manifest): T {
   const found = rulesOf(object.kind);
@@ -37,10 +55,7 @@ export function stored<T extends KubeObject>({ object, where }: Manifest): T {
   if (object.apiVersion !== apiVersion)
     throw new InputError(where, `apiVersion: ${object.apiVersion} is not served, ${object.kind}s are ${apiVersion}`);
   const result = schema.applyDefaults(object);
-  // the status is taken as some controller wrote it
-  const causes = schema
-    .validate(result)
-    .filter((cause) => cause !== RULES_NOT_CHECKED && !cause.field.startsWith('status'));
+  const causes = rejections(schema, result);
   if (causes.length === 0) return result as T;
   const unknown = schema.prune(object).unknown.map((field) => ({ field, message: 'unknown field' }));
   throw new InputError(where, [...unknown, ...causes].map(({ field, message }) => `${field}: ${message}`).join('; '));

@@ -30,7 +30,7 @@ export const rescheduleCost = (pods: readonly Pod[]): number =>
   pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), BASE_COST);
 
 /** USD per hour that a node costs, by its type, zone and capacity type; 0 when that is not known. */
-export function nodePrice({ labels }: StateNode, type: InstanceType | undefined): number {
+export function nodePrice({ labels }: Pick<StateNode, 'labels'>, type: InstanceType | undefined): number {
   const offering = type?.offerings.find((candidate) => {
     const requirements = requirementsOf(candidate);
     return [ZONE_LABEL, CAPACITY_TYPE_LABEL].every((key) => requirements.get(key).has(own(labels, key) ?? ''));

@@ -120,10 +120,22 @@ spec:
 
 describe('manifests of old APIs', () => {
   it.each([
-    ['karpenter.sh/v1alpha5', 'Provisioner', 'convert it to a NodePool of karpenter.sh/v1 first'],
-    ['karpenter.sh/v1beta1', 'NodePool', 'convert it to karpenter.sh/v1 first'],
-    ['karpenter.k8s.aws/v1alpha1', 'AWSNodeTemplate', 'convert it to an EC2NodeClass of karpenter.k8s.aws/v1 first'],
-    ['karpenter.k8s.aws/v1beta1', 'EC2NodeClass', 'convert it to karpenter.k8s.aws/v1 first'],
+    [
+      'karpenter.sh/v1alpha5',
+      'Provisioner',
+      'convert it to a NodePool of karpenter.sh/v1 first, by karpenter convert -f FILE',
+    ],
+    ['karpenter.sh/v1beta1', 'NodePool', 'convert it to karpenter.sh/v1 first, by karpenter convert -f FILE'],
+    [
+      'karpenter.k8s.aws/v1alpha1',
+      'AWSNodeTemplate',
+      'convert it to an EC2NodeClass of karpenter.k8s.aws/v1 first, by karpenter convert -f FILE',
+    ],
+    [
+      'karpenter.k8s.aws/v1beta1',
+      'EC2NodeClass',
+      'convert it to karpenter.k8s.aws/v1 first, by karpenter convert -f FILE',
+    ],
   ])('%s %s are refused with what they have to become', (apiVersion, kind, remedy) => {
     const manifests = parseManifests(`apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}`, 'old.yaml');
     expect(() => refuseOldVersions(manifests)).toThrow(

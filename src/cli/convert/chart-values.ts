@@ -1,0 +1,161 @@
+/** Values that the chart knows, as JSON. Written by `npm run generate` from values.schema.json. */
+export const KNOWN_VALUES = `
+{
+  "nameOverride": true,
+  "fullnameOverride": true,
+  "additionalLabels": true,
+  "additionalAnnotations": true,
+  "imagePullPolicy": [
+    "Always",
+    "IfNotPresent",
+    "Never",
+    ""
+  ],
+  "imagePullSecrets": true,
+  "service": {
+    "annotations": true
+  },
+  "serviceAccount": {
+    "create": true,
+    "name": true,
+    "annotations": true
+  },
+  "additionalClusterRoleRules": true,
+  "serviceMonitor": {
+    "enabled": true,
+    "additionalLabels": true,
+    "relabelings": true,
+    "metricRelabelings": true,
+    "endpointConfig": true,
+    "sampleLimit": true
+  },
+  "dashboards": {
+    "enabled": true,
+    "labels": true,
+    "annotations": true
+  },
+  "prometheusRule": {
+    "enabled": true,
+    "additionalLabels": true
+  },
+  "networkPolicy": {
+    "enabled": true,
+    "metricsFrom": true
+  },
+  "replicas": true,
+  "revisionHistoryLimit": true,
+  "strategy": true,
+  "podLabels": true,
+  "podAnnotations": true,
+  "podDisruptionBudget": {
+    "name": true,
+    "maxUnavailable": true
+  },
+  "podSecurityContext": true,
+  "priorityClassName": true,
+  "terminationGracePeriodSeconds": true,
+  "hostNetwork": true,
+  "schedulerName": true,
+  "dnsPolicy": [
+    "ClusterFirst",
+    "ClusterFirstWithHostNet",
+    "Default",
+    "None",
+    ""
+  ],
+  "dnsConfig": true,
+  "initContainers": true,
+  "nodeSelector": true,
+  "affinity": true,
+  "topologySpreadConstraints": true,
+  "tolerations": true,
+  "extraVolumes": true,
+  "controller": {
+    "containerName": true,
+    "image": {
+      "repository": true,
+      "tag": true,
+      "digest": true
+    },
+    "env": true,
+    "envFrom": true,
+    "securityContext": {
+      "appArmorProfile": true,
+      "seLinuxOptions": true,
+      "seccompProfile": true
+    },
+    "resources": true,
+    "extraVolumeMounts": true,
+    "sidecarContainer": true,
+    "sidecarVolumeMounts": true,
+    "metrics": {
+      "port": true
+    },
+    "healthProbe": {
+      "port": true
+    }
+  },
+  "logLevel": [
+    "debug",
+    "info",
+    "error",
+    ""
+  ],
+  "logOutputPaths": true,
+  "logErrorOutputPaths": true,
+  "settings": {
+    "batchMaxDuration": true,
+    "batchIdleDuration": true,
+    "clusterCABundle": true,
+    "clusterName": true,
+    "clusterEndpoint": true,
+    "isolatedVPC": true,
+    "eksControlPlane": true,
+    "vmMemoryOverheadPercent": true,
+    "interruptionQueue": true,
+    "enableZonalShift": true,
+    "reservedENIs": true,
+    "ignoreDRARequests": true,
+    "disableClusterStateObservability": true,
+    "disableDryRun": true,
+    "amiRefreshInterval": true,
+    "subnetRefreshInterval": true,
+    "preferencePolicy": [
+      "Respect",
+      "Ignore",
+      ""
+    ],
+    "minValuesPolicy": [
+      "Strict",
+      "BestEffort",
+      ""
+    ],
+    "packing": [
+      "cheapest",
+      "compatible",
+      ""
+    ],
+    "consolidation": [
+      "thorough",
+      "compatible",
+      ""
+    ],
+    "metrics": [
+      "budget",
+      "karpenter",
+      ""
+    ],
+    "featureGates": {
+      "nodeRepair": true,
+      "reservedCapacity": true,
+      "spotToSpotConsolidation": true,
+      "nodeOverlay": true,
+      "staticCapacity": true,
+      "capacityBuffer": true
+    },
+    "awsFeatureGates": {
+      "nodeClassCEL": true
+    }
+  }
+}
+`;

@@ -1,0 +1,65 @@
+/** Holds converted objects against the CustomResourceDefinitions of v1. */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { InputError } from '../objects/errors.ts';
+import { reviewOf } from '../objects/stored.ts';
+import { hasTemplate, type ObjectEdit } from './edit.ts';
+import { plain } from './nodes.ts';
+import type { Path } from './notes.ts';
+
+/**
+ * Takes fields away that v1 does not know, with a note.
+ *
+ * @param isPatch whether fields may be missing
+ * @throws InputError with every field that an API server would reject
+ */
+export function checkConverted(edit: ObjectEdit, { isPatch }: { readonly isPatch: boolean }): void {
+  const before = plain(edit.root) as KubeObject;
+  for (const field of [...reviewOf(before).unknown].reverse()) {
+    const path = pathOf(field, before);
+    if (path === undefined || path[0] === 'metadata') continue;
+    remove(edit, path);
+    edit.note('lost', path, 'is no field of v1', path.slice(0, -1));
+  }
+  if (isPatch) return;
+  const object = plain(edit.root) as KubeObject;
+  const wrong = reviewOf(object).causes.filter(({ field }) => {
+    const path = pathOf(field, object) ?? [];
+    const isOpen = JSON.stringify(valueAt(object, path) ?? '')
+      .split('"')
+      .some(hasTemplate);
+    if (isOpen) edit.note('assumed', path, 'is a template, and cannot be checked before it is rendered');
+    return !isOpen;
+  });
+  if (wrong.length === 0) return;
+  const text = wrong.map(({ field, message }) => `${field}: ${message}`).join('; ');
+  throw new InputError(edit.where, `v1 would reject it: ${text}`);
+}
+
+function remove(edit: ObjectEdit, path: Path): void {
+  const last = path.at(-1);
+  if (typeof last === 'number') edit.removeItem(path.slice(0, -1), last);
+  else edit.remove(path);
+}
+
+/** The path that `spec.tags.a.b/c[0]` stands for in an object, as far as that has it. */
+function pathOf(field: string, object: unknown): Path | undefined {
+  if (field === '') return [];
+  if (typeof object !== 'object' || object === null) return [];
+  const index = /^\[(\d+)\]\.?/.exec(field);
+  if (index !== null) {
+    const position = Number(index[1]);
+    const rest = pathOf(field.slice(index[0].length), (object as Record<number, unknown>)[position]);
+    return rest && [position, ...rest];
+  }
+  // keys may have dots themselves; the longest that is there is meant
+  const [key] = Object.keys(object)
+    .filter((name) => field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`))
+    .sort((a, b) => b.length - a.length);
+  if (key === undefined) return [];
+  const below = field.slice(key.length).replace(/^\./, '');
+  const rest = pathOf(below, (object as Record<string, unknown>)[key]);
+  return rest && [key, ...rest];
+}
+
+const valueAt = (object: unknown, path: Path): unknown =>
+  path.reduce<unknown>((value, step) => (value as Record<string | number, unknown> | undefined)?.[step], object);

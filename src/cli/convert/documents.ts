@@ -1,0 +1,220 @@
+/**
+ * Manifests as text that is edited: files, folders and standard input, with comments, order and anchors. A document in
+ * which nothing is changed is written as it was read, byte by byte.
+ */
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Document, isNode, parseAllDocuments, type YAMLMap } from 'yaml';
+import { InputError, messageOf } from '../objects/errors.ts';
+import { readStandardInput, readText } from '../objects/text.ts';
+import { checkDepth, checkDocument } from './bounds.ts';
+import { styleOf, type TextStyle, textOf, withSourceNumbers } from './style.ts';
+
+const MANIFEST_FILE = /\.(ya?ml|json)$/;
+
+/** One document of a file. */
+export interface SourceDocument {
+  /** `pools.yaml, document 2`. */
+  readonly where: string;
+  /** What was read; edit it, and say so by `isChanged`. */
+  readonly document: Document;
+  /** As it was read, with the line that separates it from the one before. */
+  readonly original: string;
+  isChanged: boolean;
+  /** Objects that follow it, each in a document of its own. */
+  readonly added: Document[];
+  /** A comment that takes its place; what is in it is left out then. */
+  replacement?: string;
+}
+
+export interface SourceFile {
+  /** As the command line or the folder has it, or `standard input`. */
+  readonly name: string;
+  readonly text: string;
+  readonly isJson: boolean;
+  readonly style: TextStyle;
+  readonly documents: readonly SourceDocument[];
+}
+
+export const STANDARD_INPUT = 'standard input';
+
+export interface ReadFiles {
+  readonly files: readonly SourceFile[];
+  /** One for each file that cannot be used; the others are read all the same. */
+  readonly errors: readonly InputError[];
+}
+
+/**
+ * Reads what `-f` names, in the order of the names; a file that is named twice is read once.
+ * @param recursive whether folders are read with those in them; those whose names start with a dot are left out
+ */
+export function readFiles(paths: readonly string[], { recursive = false }: { recursive?: boolean } = {}): ReadFiles {
+  const errors: InputError[] = [];
+  const attempt = <T>(read: () => readonly T[]): readonly T[] => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      errors.push(error);
+      return [];
+    }
+  };
+  const names = new Set(paths.flatMap((path) => attempt(() => (path === '-' ? [path] : filesOf(path, recursive)))));
+  const files = [...names].flatMap((name) =>
+    attempt(() =>
+      name === '-' ? [parseFile(readStandardInput(), STANDARD_INPUT)] : [parseFile(readText(name), name)],
+    ),
+  );
+  return { files, errors };
+}
+
+function filesOf(path: string, recursive: boolean): readonly string[] {
+  let isFolder: boolean;
+  try {
+    isFolder = statSync(path).isDirectory();
+  } catch (error) {
+    throw new InputError(path, 'no such file or folder', { cause: error });
+  }
+  if (!isFolder) return [path];
+  const files = filesIn(path, recursive);
+  if (files.length > 0) return files;
+  const deeper = recursive ? '' : '; -R reads the folders in it as well';
+  throw new InputError(path, `the folder holds no .yaml, .yml or .json file${deeper}`);
+}
+
+function filesIn(folder: string, recursive: boolean): readonly string[] {
+  const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  return entries.flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return recursive && !entry.name.startsWith('.') ? filesIn(path, true) : [];
+    return MANIFEST_FILE.test(entry.name) ? [path] : [];
+  });
+}
+
+const BYTE_ORDER_MARK = '\uFEFF';
+
+/** @throws InputError that names the line, when the text is neither YAML nor JSON, or too deep or too large to work on */
+export function parseFile(text: string, name: string): SourceFile {
+  const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : '';
+  const body = text.slice(mark.length);
+  const json = jsonDocument(body, name);
+  const documents = json ?? yamlDocuments(body, name);
+  const [first] = documents;
+  const marked = documents.map((one) => (one === first ? { ...one, original: mark + one.original } : one));
+  return { name, text, isJson: json !== undefined, style: styleOf(text), documents: marked };
+}
+
+/** Faster than as YAML; undefined if the text is no JSON. */
+function jsonDocument(text: string, name: string): readonly SourceDocument[] | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!name.endsWith('.json')) return undefined; // YAML in flow style starts with a brace as well
+    throw new InputError(name, `not valid JSON: ${messageOf(error)}`, { cause: error });
+  }
+  const where = `${name}, document 1`;
+  const document = guarded(name, () => {
+    checkDepth(value, name);
+    return new Document(value, { aliasDuplicateObjects: false });
+  });
+  return [{ where, document, original: text, isChanged: false, added: [] }];
+}
+
+function yamlDocuments(text: string, name: string): readonly SourceDocument[] {
+  const documents = guarded(name, () =>
+    parseAllDocuments(text, { merge: true, uniqueKeys: true, customTags: withSourceNumbers }),
+  );
+  let start = 0;
+  return (Array.isArray(documents) ? documents : []).map((document, index) => {
+    const [error] = document.errors;
+    if (error !== undefined) throw invalid(error, text, name);
+    guarded(name, () => checkDocument(document, name));
+    const end = index === documents.length - 1 ? text.length : document.range[2];
+    const original = text.slice(start, end);
+    start = end;
+    return { where: `${name}, document ${index + 1}`, document, original, isChanged: false, added: [] };
+  });
+}
+
+const TEMPLATE = /\{\{|%\{|\$\{/;
+
+function invalid(error: Error & { linePos?: readonly { line: number }[] }, text: string, name: string): InputError {
+  const line = error.linePos?.[0]?.line;
+  const where = line === undefined ? name : `${name}, line ${line}`;
+  const [what = ''] = error.message.split('\n', 1);
+  const remedy = TEMPLATE.test(text) ? '; it looks like a template: render it and convert the result' : '';
+  const reason = what.replace(/:$/, '').replace(/ at line \d+, column \d+$/, '');
+  return new InputError(where, `not valid YAML: ${reason}${remedy}`, { cause: error });
+}
+
+/** @throws InputError where the parser gives up on nesting */
+function guarded<T>(name: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    const what = error instanceof RangeError ? 'is nested too deeply' : `not valid YAML: ${messageOf(error)}`;
+    throw new InputError(name, what, { cause: error });
+  }
+}
+
+/** What the file becomes. */
+export function renderFile(file: SourceFile): string {
+  const { documents, style, isJson } = file;
+  if (!documents.some(isTouched)) return file.text;
+  if (isJson) return documents.map((one) => jsonText(one, style)).join('');
+  return joined(documents.flatMap((one) => yamlTexts(one, style)));
+}
+
+export const isTouched = ({ isChanged, added, replacement }: SourceDocument): boolean =>
+  isChanged || added.length > 0 || replacement !== undefined;
+
+function jsonText({ document, original, isChanged, added, replacement }: SourceDocument, style: TextStyle): string {
+  if (!isChanged && added.length === 0 && replacement === undefined) return original;
+  const values = [...(replacement === undefined ? [document] : []), ...added].map((one) => one.toJS() as unknown);
+  const [only] = values;
+  const value = values.length === 1 ? only : { apiVersion: 'v1', kind: 'List', items: values };
+  return `${JSON.stringify(value, null, style.indent)}\n`;
+}
+
+function yamlTexts(source: SourceDocument, style: TextStyle): readonly string[] {
+  const { document, original, isChanged, added, replacement } = source;
+  const rest = added.map((one) => `---\n${textOf(one, style)}`);
+  if (replacement !== undefined) {
+    const separator = original.startsWith('---') ? '---\n' : '';
+    return [`${separator}${replacement.replace(/^/gm, '# ')}\n`, ...rest];
+  }
+  return [isChanged ? textOf(document, style) : original, ...rest];
+}
+
+/** Texts one after the other; each but the last ends its line. */
+export function joined(texts: readonly string[]): string {
+  return texts.map((text, index) => (index < texts.length - 1 && !text.endsWith('\n') ? `${text}\n` : text)).join('');
+}
+
+/** What the files become as one stream of documents. */
+export function renderAll(files: readonly SourceFile[]): string {
+  const texts = files.map(renderFile).filter((text) => text.trim() !== '');
+  const [first = '', ...rest] = texts;
+  const separated = rest.map((text) => (isSeparated(text) ? text : `---\n${text}`));
+  return joined([first, ...separated]);
+}
+
+/** Whether the first line that is neither empty nor a comment begins a document. */
+const isSeparated = (text: string): boolean =>
+  text
+    .split('\n')
+    .find((line) => line.trim() !== '' && !line.startsWith('#'))
+    ?.startsWith('---') ?? false;
+
+/** A new document that holds one object. */
+export const newDocument = (object: unknown): Document =>
+  isNode(object) ? documentOf(object as YAMLMap) : new Document(object, { aliasDuplicateObjects: false });
+
+function documentOf(map: YAMLMap): Document {
+  const document = new Document(null, { merge: true });
+  document.contents = map as unknown as typeof document.contents;
+  return document;
+}

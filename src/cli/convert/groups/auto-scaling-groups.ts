@@ -1,0 +1,225 @@
+/** Self-managed groups, as `aws autoscaling describe-auto-scaling-groups` prints them. */
+import { ARCH_LABEL, INSTANCE_TYPE_LABEL } from '../../../api/labels.ts';
+import type { Field } from '../../objects/check.ts';
+import { counted } from '../../render/table.ts';
+import { ROLE_PLACEHOLDER } from '../nodeclass.ts';
+import type { Path } from '../notes.ts';
+import {
+  addLabels,
+  addTags,
+  addTaint,
+  type Capacity,
+  setAlias,
+  setCapacity,
+  setInstanceTypes,
+  setSize,
+  useClusterSecurityGroup,
+} from './common.ts';
+import { countOf, flagOf, mapOf, textOf, textsOf } from './fields.ts';
+import type { FindTemplate } from './inputs.ts';
+import { applyInstanceRequirements } from './instance-requirements.ts';
+import { applyLaunchTemplate, correctFamily } from './launch-template.ts';
+import { NodeGroup, REQUIREMENTS } from './node-group.ts';
+
+interface Place {
+  readonly where: string;
+  readonly path: Path;
+}
+
+/** Tags by which cluster-autoscaler learns what nodes of a group look like. */
+const HINTS = 'k8s.io/cluster-autoscaler/node-template/';
+
+export function autoScalingGroup(field: Field, place: Place, templates: FindTemplate): NodeGroup {
+  const group = new NodeGroup(textOf(field.at('AutoScalingGroupName').required()) ?? '', place.where, place.path);
+  const tags = field
+    .at('Tags')
+    .items()
+    .map((tag) => ({ ...mapOf(tag), isPropagated: tag.at('PropagateAtLaunch').value === true }));
+  setAlias(group, 'al2023@latest');
+  setCapacity(group, ['on-demand']);
+  useClusterSecurityGroup(group, clusterNameIn(tags), ['Tags']);
+  applyNetwork(group, field);
+  setSize(group, { min: countOf(field.at('MinSize')), max: countOf(field.at('MaxSize')) }, ['MinSize']);
+  applyMixed(group, field.at('MixedInstancesPolicy'), templates);
+  applyTemplate(group, field.at('LaunchTemplate'), { templates, path: ['LaunchTemplate'] });
+  if (!field.at('LaunchConfigurationName').isMissing)
+    group.onClass(
+      'lost',
+      ['LaunchConfigurationName'],
+      'launch configurations are not read: describe the group by a launch template',
+    );
+  for (const [index, tag] of tags.entries()) applyTag(group, tag, ['Tags', index]);
+  applyRest(group, field);
+  if (group.nodeClass.role === undefined && group.nodeClass.instanceProfile === undefined) needsRole(group);
+  return group;
+}
+
+export function needsRole(group: NodeGroup, field: Path = []): void {
+  group.nodeClass.role = ROLE_PLACEHOLDER;
+  group.onClass(
+    'assumed',
+    field,
+    `${ROLE_PLACEHOLDER} stands for the role of the nodes, which is not known here; --role sets it`,
+    ['spec', 'role'],
+  );
+}
+
+interface Tag extends Readonly<Record<string, string | boolean>> {
+  readonly isPropagated: boolean;
+}
+
+const clusterNameIn = (tags: readonly Tag[]): string | undefined =>
+  tags
+    .map(({ Key, Value }) =>
+      Key === 'eks:cluster-name'
+        ? String(Value)
+        : /^(?:kubernetes\.io\/cluster|k8s\.io\/cluster-autoscaler)\/([^/]+)$/.exec(String(Key))?.[1],
+    )
+    .find((name) => name !== undefined && name !== 'enabled');
+
+function applyNetwork(group: NodeGroup, field: Field): void {
+  const subnets = (textOf(field.at('VPCZoneIdentifier')) ?? '').split(',').filter((id) => id.trim() !== '');
+  group.zones = textsOf(field.at('AvailabilityZones'));
+  if (subnets.length > 0) group.nodeClass.subnetSelectorTerms = subnets.map((id) => ({ id: id.trim() }));
+  else
+    group.onClass('lost', ['VPCZoneIdentifier'], 'the group names no subnets: select them', [
+      'spec',
+      'subnetSelectorTerms',
+    ]);
+}
+
+interface Using {
+  readonly templates: FindTemplate;
+  readonly path: Path;
+}
+
+function applyTemplate(group: NodeGroup, reference: Field, { templates, path }: Using): void {
+  if (reference.isMissing) return;
+  const data = templates(reference, { id: 'LaunchTemplateId', name: 'LaunchTemplateName', version: 'Version' });
+  if (data === undefined) {
+    group.onClass(
+      'lost',
+      path,
+      'the launch template is not among the files: give what `aws ec2 describe-launch-template-versions` prints as well',
+    );
+    return;
+  }
+  applyLaunchTemplate(group, data, [...path, 'LaunchTemplateData']);
+  correctFamily(group, textOf(data.at('UserData')));
+}
+
+function applyMixed(group: NodeGroup, policy: Field, templates: FindTemplate): void {
+  if (policy.isMissing) return;
+  const path: Path = ['MixedInstancesPolicy'];
+  const template = policy.at('LaunchTemplate');
+  const overrides = template.at('Overrides').items();
+  applyTemplate(group, template.at('LaunchTemplateSpecification'), {
+    templates,
+    path: [...path, 'LaunchTemplate', 'LaunchTemplateSpecification'],
+  });
+  // what the policy says of types counts more than the template
+  if (overrides.length > 0) for (const key of [INSTANCE_TYPE_LABEL, ARCH_LABEL]) group.requirements.delete(key);
+  const types = overrides.flatMap((one) => textOf(one.at('InstanceType')) ?? []);
+  if (types.length > 0) setInstanceTypes(group, types);
+  for (const [index, one] of overrides.entries())
+    if (!one.at('InstanceRequirements').isMissing)
+      applyInstanceRequirements(group, one.at('InstanceRequirements'), [...path, 'LaunchTemplate', 'Overrides', index]);
+  if (overrides.some((one) => !one.at('WeightedCapacity').isMissing))
+    group.onPool(
+      'lost',
+      [...path, 'LaunchTemplate', 'Overrides'],
+      'weights of types: nodes are bought by the requests of pods and by price',
+      REQUIREMENTS,
+    );
+  applyDistribution(
+    group,
+    {
+      base: countOf(policy.at('InstancesDistribution').at('OnDemandBaseCapacity')),
+      percent: countOf(policy.at('InstancesDistribution').at('OnDemandPercentageAboveBaseCapacity')),
+      maxPrice: textOf(policy.at('InstancesDistribution').at('SpotMaxPrice')),
+    },
+    [...path, 'InstancesDistribution'],
+  );
+}
+
+export interface Distribution {
+  readonly base?: number | undefined;
+  readonly percent?: number | undefined;
+  readonly maxPrice?: string | number | undefined;
+}
+
+/** How many of the nodes are on demand. */
+export function applyDistribution(
+  group: NodeGroup,
+  { base = 0, percent = 100, maxPrice }: Distribution,
+  path: Path,
+): void {
+  const capacity: readonly Capacity[] =
+    percent === 100 ? ['on-demand'] : percent === 0 && base === 0 ? ['spot'] : ['on-demand', 'spot'];
+  setCapacity(group, capacity);
+  if (capacity.length > 1)
+    group.onPool(
+      'lost',
+      path,
+      `${counted(base, 'node')} and ${percent} % of the others on demand: a NodePool buys spot where it may, and on demand when there ` +
+        'is none; a second NodePool of on-demand nodes with a limit and a larger weight keeps a base',
+      REQUIREMENTS,
+    );
+  if (maxPrice !== undefined && maxPrice !== '')
+    group.onPool('lost', path, 'spot is bought at the market price, up to that of on demand', REQUIREMENTS);
+}
+
+function applyTag(group: NodeGroup, { Key, Value = '', isPropagated }: Tag, path: Path): void {
+  const [key, value] = [String(Key), String(Value)];
+  if (key.startsWith(`${HINTS}label/`)) addLabels(group, { [key.slice(`${HINTS}label/`.length)]: value }, path);
+  else if (key.startsWith(`${HINTS}taint/`)) {
+    const colon = value.lastIndexOf(':');
+    addTaint(
+      group,
+      {
+        key: key.slice(`${HINTS}taint/`.length),
+        value: value.slice(0, Math.max(0, colon)),
+        effect: value.slice(colon + 1),
+      },
+      path,
+    );
+  } else if (key.startsWith(`${HINTS}resources/`))
+    group.onPool(
+      'lost',
+      path,
+      `${key.slice(`${HINTS}resources/`.length)}: ${value}: Karpenter knows what instance types have; a NodeOverlay adds resources of device plugins`,
+      REQUIREMENTS,
+    );
+  else if (key.startsWith(HINTS))
+    group.onPool('lost', path, 'options of cluster-autoscaler per group have no counterpart; see spec.disruption', [
+      'spec',
+      'disruption',
+    ]);
+  else if (isPropagated) addTags(group, { [key]: value }, path);
+}
+
+const REST: Readonly<Record<string, string>> = {
+  TargetGroupARNs: 'nodes are not registered with target groups: the AWS Load Balancer Controller does that',
+  LoadBalancerNames: 'nodes are not registered with load balancers: the AWS Load Balancer Controller does that',
+  MaxInstanceLifetime: '',
+  WarmPoolConfiguration: 'nodes are bought when pods need them; a CapacityBuffer keeps room for pods to come',
+  PlacementGroup: '',
+};
+
+function applyRest(group: NodeGroup, field: Field): void {
+  for (const [key, text] of Object.entries(REST)) {
+    const { value } = field.at(key);
+    const isThere = Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null;
+    if (isThere && text !== '') group.onPool('lost', [key], text);
+  }
+  const placement = textOf(field.at('PlacementGroup'));
+  if (placement) group.nodeClass.placementGroupSelector = { name: placement };
+  const lifetime = countOf(field.at('MaxInstanceLifetime'));
+  if (lifetime) group.expireAfter = `${Math.max(1, Math.round(lifetime / 3600))}h`;
+  if (flagOf(field.at('NewInstancesProtectedFromScaleIn')))
+    group.onPool(
+      'lost',
+      ['NewInstancesProtectedFromScaleIn'],
+      'annotation karpenter.sh/do-not-disrupt on a node protects it',
+    );
+}

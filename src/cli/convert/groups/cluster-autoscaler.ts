@@ -1,0 +1,248 @@
+/** Flags of cluster-autoscaler, and what they mean for NodePools. */
+import { parseDuration } from '../../../api/duration.ts';
+import { messageOf } from '../../objects/errors.ts';
+import type { NoteLevel, TakeNote } from '../notes.ts';
+import { setSize } from './common.ts';
+import { textsOf } from './fields.ts';
+import type { Part } from './inputs.ts';
+import type { NodeGroup } from './node-group.ts';
+
+type Said = readonly [level: NoteLevel, text: string];
+
+/** Applies a flag to the groups, and says what became of it; a flag without a meaning for them is not spoken of. */
+type Apply = (groups: readonly NodeGroup[], value: string) => readonly Said[];
+
+const says =
+  (...said: Said): Apply =>
+  () => [said];
+
+const nothing: Apply = () => [];
+
+const GRACE =
+  'pods get their own terminationGracePeriodSeconds; spec.template.spec.terminationGracePeriod bounds the whole drain';
+const PER_POOL = 'NodePools have limits of their own: set spec.limits of each so that they are this together';
+const BY_PRICE = 'nodes are bought where the pods cost least, whatever group is meant';
+const BLOCKING =
+  'what must not be moved gets the annotation karpenter.sh/do-not-disrupt: "true", or a PodDisruptionBudget';
+const LOGGING = 'the chart has logLevel, logOutputPaths and logErrorOutputPaths';
+const BY_COST =
+  'consolidation compares costs: a node goes when its pods fit on others, or on a cheaper one, however full it is';
+
+const FLAGS: Readonly<Record<string, Apply>> = {
+  expander,
+  'scale-down-enabled': (groups, value) => {
+    if (value !== 'false') return [['changed', 'spec.disruption says when nodes go']];
+    for (const group of groups) group.disruption.consolidateAfter = 'Never';
+    return [['changed', 'spec.disruption.consolidateAfter: Never']];
+  },
+  'scale-down-unneeded-time': waiting,
+  'scale-down-unready-time': says(
+    'lost',
+    'settings.featureGates.nodeRepair of the chart replaces nodes that are not ready',
+  ),
+  'scale-down-utilization-threshold': says('lost', BY_COST),
+  'scale-down-gpu-utilization-threshold': says('lost', BY_COST),
+  'scale-down-delay-after-add': says(
+    'lost',
+    'consolidateAfter counts from the last pod that came or went, for each node',
+  ),
+  'scale-down-delay-after-delete': says(
+    'lost',
+    'consolidateAfter counts from the last pod that came or went, for each node',
+  ),
+  'scale-down-delay-after-failure': says('lost', 'a disruption that fails is tried again later, without a setting'),
+  'scale-down-non-empty-candidates-count': nothing,
+  'scale-down-candidates-pool-ratio': nothing,
+  'scale-down-candidates-pool-min-count': nothing,
+  'max-empty-bulk-delete': (groups, value) => budget(groups, value, ['Empty']),
+  'max-scale-down-parallelism': (groups, value) => budget(groups, value),
+  'max-drain-parallelism': (groups, value) => budget(groups, value, ['Underutilized', 'Drifted']),
+  'max-graceful-termination-sec': graceful,
+  'skip-nodes-with-local-storage': keeping('pods with emptyDir or hostPath do not keep a node'),
+  'skip-nodes-with-system-pods': keeping('pods of kube-system do not keep a node'),
+  'skip-nodes-with-custom-controller-pods': says('lost', `pods of any controller can be moved; ${BLOCKING}`),
+  'min-replica-count': says('lost', BLOCKING),
+  'balance-similar-node-groups': says(
+    'changed',
+    'groups that differ in zones alone became one NodePool; topologySpreadConstraints of pods, or SCHEDULER_CONFIG, spread them',
+  ),
+  'balancing-ignore-label': nothing,
+  'balancing-label': nothing,
+  'max-nodes-total': (groups, value) => {
+    const [only, ...others] = groups;
+    if (only === undefined || others.length > 0) return [['lost', `at most ${value} nodes in all: ${PER_POOL}`]];
+    only.size.max = Math.min(only.size.max ?? Number.POSITIVE_INFINITY, Number(value));
+    return [['changed', 'spec.limits']];
+  },
+  'cores-total': says('lost', PER_POOL),
+  'memory-total': says('lost', PER_POOL),
+  'gpu-total': says('lost', PER_POOL),
+  nodes: sizes,
+  'node-group-auto-discovery': says(
+    'changed',
+    'the groups are converted from what AWS prints of them; afterwards nothing looks for groups',
+  ),
+  'new-pod-scale-up-delay': says(
+    'lost',
+    'settings.batchIdleDuration and batchMaxDuration of the chart collect pods for a while',
+  ),
+  'max-node-provision-time': says('lost', 'a node that has not joined after 15 minutes is given up, without a setting'),
+  'max-pod-eviction-time': says('lost', GRACE),
+  'expendable-pods-priority-cutoff': says('lost', 'nodes are bought for pods of every priority'),
+  'ignore-taint': startupTaint,
+  'startup-taint': startupTaint,
+  'status-taint': nothing,
+  'ignore-daemonsets-utilization': says('lost', BY_COST),
+  'ignore-mirror-pods-utilization': says('lost', BY_COST),
+  'daemonset-eviction-for-empty-nodes': says('lost', 'pods of DaemonSets stay until the node ends'),
+  'daemonset-eviction-for-occupied-nodes': says('lost', 'pods of DaemonSets stay until the node ends'),
+  'scale-up-from-zero': nothing,
+  estimator: nothing,
+  'scan-interval': says('lost', 'pods are seen when they come, and consolidation looks every ten seconds'),
+  'aws-use-static-instance-list': says(
+    'lost',
+    'settings.isolatedVPC of the chart, where the price API cannot be reached',
+  ),
+  'enforce-node-group-min-size': says(
+    'lost',
+    'a NodePool has no smallest size; a CapacityBuffer, or replicas, keeps nodes',
+  ),
+  'emit-per-nodegroup-metrics': says('lost', 'karpenter_nodepools_usage, _limit and _cost_total are by NodePool'),
+  'write-status-configmap': says(
+    'lost',
+    'conditions, events and metrics tell the state; `karpenter explain` why a node stays',
+  ),
+  'priority-config-map': nothing,
+  'cloud-provider': (_, value) =>
+    value === 'aws' ? [] : [['lost', `cloud provider ${value}: nodes are bought on AWS alone`]],
+  'cluster-name': nothing,
+  namespace: nothing,
+  kubernetes: nothing,
+  kubeconfig: nothing,
+  'leader-elect': nothing,
+  address: says('lost', 'controller.metrics.port and controller.healthProbe.port of the chart'),
+  profiling: nothing,
+  v: says('lost', LOGGING),
+  vmodule: says('lost', LOGGING),
+  stderrthreshold: says('lost', LOGGING),
+  logtostderr: says('lost', LOGGING),
+  alsologtostderr: says('lost', LOGGING),
+  'skip-headers': nothing,
+  'log-file': says('lost', LOGGING),
+  regional: nothing,
+  'unremovable-node-recheck-timeout': nothing,
+  'initial-node-group-backoff-duration': says('lost', 'an offering without capacity is left alone for three minutes'),
+  'max-node-group-backoff-duration': says('lost', 'an offering without capacity is left alone for three minutes'),
+  'node-group-backoff-reset-timeout': says('lost', 'an offering without capacity is left alone for three minutes'),
+  'ok-total-unready-count': nothing,
+  'max-total-unready-percentage': nothing,
+  'cordon-node-before-terminating': says('changed', 'nodes are tainted karpenter.sh/disrupted before they are drained'),
+  'record-duplicated-events': nothing,
+  'kube-client-qps': says('lost', 'KUBE_CLIENT_QPS in controller.env of the chart'),
+  'kube-client-burst': says('lost', 'KUBE_CLIENT_BURST in controller.env of the chart'),
+};
+
+/** Applies the flags of a Deployment's containers to groups, and says of each what becomes of it. */
+export function applyFlags(groups: readonly NodeGroup[], { field }: Part, note: TakeNote): void {
+  const containers = field.at('spec').at('template').at('spec').at('containers').items();
+  for (const [index, container] of containers.entries()) {
+    for (const list of ['command', 'args']) {
+      const path = ['spec', 'template', 'spec', 'containers', index, list];
+      for (const { name, value, position } of flagsIn(textsOf(container.at(list)))) {
+        const apply = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
+        const said: readonly Said[] = apply?.(groups, value) ?? [['lost', 'no counterpart is known']];
+        for (const [level, text] of said) note(level, [...path, position], `--${name}: ${text}`);
+      }
+    }
+  }
+}
+
+interface GivenFlag {
+  readonly name: string;
+  readonly value: string;
+  readonly position: number;
+}
+
+function flagsIn(words: readonly string[]): readonly GivenFlag[] {
+  return words.flatMap((text, position) => {
+    const word = text.trim();
+    if (!/^--?\w/.test(word)) return [];
+    const equals = word.indexOf('=');
+    const name = word.slice(0, equals < 0 ? undefined : equals).replace(/^-+/, '');
+    if (equals >= 0) return [{ name, value: word.slice(equals + 1), position }];
+    const next = words[position + 1];
+    return [{ name, value: next === undefined || next.startsWith('-') ? 'true' : next, position }];
+  });
+}
+
+/** Whether a Deployment runs cluster-autoscaler. */
+export function isClusterAutoscaler({ field }: Part): boolean {
+  const containers = field.at('spec').at('template').at('spec').at('containers').items();
+  return containers.some((container) =>
+    [...textsOf(container.at('command')), String(container.at('image').value ?? '')].some((text) =>
+      text.includes('cluster-autoscaler'),
+    ),
+  );
+}
+
+function expander(_: readonly NodeGroup[], value: string): readonly Said[] {
+  return value.split(',').map((name) => {
+    if (name === 'priority')
+      return ['changed', 'priority becomes spec.weight, from the ConfigMap cluster-autoscaler-priority-expander'];
+    return [name === 'price' || name === 'least-waste' ? 'changed' : 'lost', `${name}: ${BY_PRICE}`];
+  });
+}
+
+function waiting(groups: readonly NodeGroup[], value: string): readonly Said[] {
+  try {
+    parseDuration(value);
+  } catch (error) {
+    return [['lost', `it cannot be read: ${messageOf(error)}`]];
+  }
+  for (const { disruption } of groups) if (disruption.consolidateAfter !== 'Never') disruption.consolidateAfter = value;
+  return [['changed', `spec.disruption.consolidateAfter: ${value}, since the last pod came to the node or went`]];
+}
+
+/** What kept a node by default, and keeps it no longer. */
+function keeping(what: string): Apply {
+  return (_, value) => (value === 'false' ? [['changed', `${what}, as before`]] : [['lost', `${what}; ${BLOCKING}`]]);
+}
+
+type Reason = 'Empty' | 'Underutilized' | 'Drifted';
+
+const isCount = (value: string): boolean => /^\d{1,9}$/.test(value);
+
+function budget(groups: readonly NodeGroup[], value: string, reasons?: readonly Reason[]): readonly Said[] {
+  if (!isCount(value)) return [['lost', `${value} is no number of nodes`]];
+  const limit = { nodes: value, ...(reasons ? { reasons: [...reasons] } : {}) };
+  for (const { disruption } of groups) disruption.budgets = [...(disruption.budgets ?? []), limit];
+  return [['changed', `a budget of ${value} nodes at a time, in spec.disruption.budgets of each NodePool`]];
+}
+
+function graceful(groups: readonly NodeGroup[], value: string): readonly Said[] {
+  if (!isCount(value)) return [['lost', `${value} is no number of seconds`]];
+  for (const group of groups) group.terminationGracePeriod = `${value}s`;
+  return [['changed', 'spec.template.spec.terminationGracePeriod, which bounds the whole drain of a node']];
+}
+
+/** `min:max:name`. */
+function sizes(groups: readonly NodeGroup[], value: string): readonly Said[] {
+  const [min = '', max = '', ...rest] = value.split(':');
+  const name = rest.join(':');
+  if (!isCount(min) || !isCount(max)) return [['lost', `${value} is not min:max:name`]];
+  const own = groups.find((group) => group.name === name);
+  if (own === undefined) return [['lost', `there is no group ${name} among the files`]];
+  setSize(own, { min: Number(min), max: Number(max) }, []);
+  return [['changed', `spec.limits of the NodePool of ${own.name}`]];
+}
+
+function startupTaint(groups: readonly NodeGroup[], value: string): readonly Said[] {
+  for (const group of groups) {
+    const taint = group.taints.find(({ key }) => key === value) ?? { key: value, effect: 'NoSchedule' as const };
+    group.taints.splice(0, group.taints.length, ...group.taints.filter(({ key }) => key !== value));
+    group.startupTaints = [...group.startupTaints, taint];
+  }
+  return [
+    ['assumed', `startupTaints with ${value}:NoSchedule; correct the effect, and see that something removes the taint`],
+  ];
+}

@@ -1,0 +1,183 @@
+/** What the descriptions of groups have in common: types, labels, taints, tags, images, networks. */
+import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
+import type { TaintEffect } from '../../../api/kubernetes.ts';
+import {
+  ARCH_LABEL,
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  isRestrictedLabel,
+  OS_LABEL,
+  WELL_KNOWN_LABELS,
+} from '../../../api/labels.ts';
+import { put } from '../../../api/own.ts';
+import { counted } from '../../render/table.ts';
+import type { Path } from '../notes.ts';
+import { instanceSize } from './instance-sizes.ts';
+import { LABELS, LIMITS, type NodeGroup, TAINTS } from './node-group.ts';
+
+export function setInstanceTypes(group: NodeGroup, types: readonly string[]): void {
+  group.require(INSTANCE_TYPE_LABEL, types);
+  const arches = types.flatMap((type) => instanceSize(type)?.arch ?? []);
+  if (!group.requirements.has(ARCH_LABEL)) group.require(ARCH_LABEL, arches);
+}
+
+export type Capacity = 'on-demand' | 'spot' | 'reserved';
+
+export const setCapacity = (group: NodeGroup, types: readonly Capacity[]): void =>
+  group.require(CAPACITY_TYPE_LABEL, types);
+
+export const setOs = (group: NodeGroup, os: 'linux' | 'windows'): void => group.require(OS_LABEL, [os]);
+
+/** Set by EKS, eksctl and the kubelet themselves. */
+const OF_OTHERS =
+  /^(eks\.amazonaws\.com|alpha\.eksctl\.io|beta\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)\//;
+
+export function addLabels(group: NodeGroup, labels: Readonly<Record<string, string>>, field: Path): void {
+  for (const [key, value] of Object.entries(labels)) {
+    const at = [...field, key];
+    if (WELL_KNOWN_LABELS.has(key)) group.onPool('lost', at, `label ${key} follows from the instance`, LABELS);
+    else if (isRestrictedLabel(key) || OF_OTHERS.test(key))
+      group.onPool(
+        'lost',
+        at,
+        `label ${key} is another tool's own; pods that select by it need another label, such as one of the NodePool`,
+        LABELS,
+      );
+    else put(group.labels, key, value);
+  }
+}
+
+/** As Kubernetes, EKS's API and eksctl spell them. */
+const EFFECTS: Readonly<Record<string, TaintEffect>> = {
+  NoSchedule: 'NoSchedule',
+  NO_SCHEDULE: 'NoSchedule',
+  PreferNoSchedule: 'PreferNoSchedule',
+  PREFER_NO_SCHEDULE: 'PreferNoSchedule',
+  NoExecute: 'NoExecute',
+  NO_EXECUTE: 'NoExecute',
+};
+
+/** A taint whose fields nobody has checked. */
+export interface GivenTaint {
+  readonly key: string | undefined;
+  readonly value?: string | undefined;
+  readonly effect: string | undefined;
+}
+
+export function addTaint(group: NodeGroup, { key, value, effect }: GivenTaint, field: Path): void {
+  const known = Object.hasOwn(EFFECTS, effect ?? '') ? EFFECTS[effect ?? ''] : undefined;
+  if (key === undefined || known === undefined) {
+    group.onPool(
+      'lost',
+      field,
+      `a taint needs a key and an effect such as NoSchedule; it has ${key} and ${effect}`,
+      TAINTS,
+    );
+    return;
+  }
+  if (key.startsWith('karpenter.sh/')) {
+    group.onPool('lost', field, `taint ${key} is Karpenter's own`, TAINTS);
+    return;
+  }
+  const taint = { key, effect: known, ...(value ? { value } : {}) };
+  if (!group.taints.some((each) => each.key === key && each.effect === known)) group.taints.push(taint);
+}
+
+const RESTRICTED_TAG =
+  /^(aws:|eks:|kubernetes\.io\/cluster|karpenter\.sh\/|karpenter\.k8s\.aws\/|k8s\.io\/cluster-autoscaler\/|alpha\.eksctl\.io\/|eksctl\.)/;
+
+/** Tags of the instances; those by which other tools find their own, and EKS its, are not carried over. */
+export function addTags(group: NodeGroup, tags: Readonly<Record<string, string>>, field: Path): void {
+  for (const [key, value] of Object.entries(tags)) {
+    if (key === 'Name')
+      group.onClass('lost', [...field, key], 'tag Name is set by Karpenter, to the name of the node', ['spec', 'tags']);
+    else if (!RESTRICTED_TAG.test(key)) group.tag(key, value);
+  }
+}
+
+/** Images of an alias. @param why what the alias was chosen by */
+export function setAlias(group: NodeGroup, alias: string, why?: { readonly field: Path; readonly text: string }): void {
+  group.nodeClass.amiSelectorTerms = [{ alias }];
+  delete group.nodeClass.amiFamily;
+  setOs(group, alias.startsWith('windows') ? 'windows' : 'linux');
+  if (why) group.onClass('assumed', why.field, why.text, ['spec', 'amiSelectorTerms']);
+}
+
+/** One image, and how its nodes start. */
+export function setImage(group: NodeGroup, id: string, family: AmiFamily): void {
+  group.nodeClass.amiSelectorTerms = [{ id }];
+  group.nodeClass.amiFamily = family;
+  setOs(group, family.startsWith('Windows') ? 'windows' : 'linux');
+}
+
+/** The device that holds the pods' data, by family. */
+export function dataDevice(group: NodeGroup): string {
+  const { amiFamily, amiSelectorTerms: [term] = [] } = group.nodeClass;
+  const family = (amiFamily ?? term?.alias ?? '').toLowerCase();
+  if (family.startsWith('windows')) return '/dev/sda1';
+  return family.startsWith('bottlerocket') ? '/dev/xvdb' : '/dev/xvda';
+}
+
+export interface Volume {
+  readonly sizeGi?: number | undefined;
+  readonly type?: string | undefined;
+  readonly iops?: number | undefined;
+  readonly throughput?: number | undefined;
+  readonly encrypted?: boolean | undefined;
+  readonly kmsKeyID?: string | undefined;
+  readonly snapshotID?: string | undefined;
+  readonly deleteOnTermination?: boolean | undefined;
+}
+
+type VolumeType = NonNullable<
+  NonNullable<NonNullable<NodeGroup['nodeClass']['blockDeviceMappings']>[number]['ebs']>['volumeType']
+>;
+
+export function addVolume(group: NodeGroup, deviceName: string, volume: Volume): void {
+  const { sizeGi, type, iops, throughput, encrypted, kmsKeyID, snapshotID, deleteOnTermination = true } = volume;
+  const ebs = {
+    ...(sizeGi === undefined ? {} : { volumeSize: sizeGi > 59_000 ? '58Ti' : `${sizeGi}Gi` }),
+    ...(type === undefined ? {} : { volumeType: type as VolumeType }),
+    ...(iops === undefined ? {} : { iops }),
+    ...(throughput === undefined ? {} : { throughput }),
+    ...(encrypted === undefined ? {} : { encrypted }),
+    ...(kmsKeyID === undefined ? {} : { kmsKeyID }),
+    ...(snapshotID === undefined ? {} : { snapshotID }),
+    deleteOnTermination,
+  };
+  const others = (group.nodeClass.blockDeviceMappings ?? []).filter((each) => each.deviceName !== deviceName);
+  group.nodeClass.blockDeviceMappings = [...others, { deviceName, ebs }];
+}
+
+export const CLUSTER_PLACEHOLDER = '$CLUSTER_NAME';
+
+/** The security group that EKS makes for the control plane and all managed nodes. */
+export function useClusterSecurityGroup(group: NodeGroup, clusterName: string | undefined, field: Path): void {
+  group.nodeClass.securityGroupSelectorTerms = [
+    { tags: { 'aws:eks:cluster-name': clusterName ?? CLUSTER_PLACEHOLDER } },
+  ];
+  group.onClass(
+    'assumed',
+    field,
+    'the security group of the cluster, which carries this tag, as EKS gives to its groups',
+    ['spec', 'securityGroupSelectorTerms'],
+  );
+}
+
+/** A group says where it scales; a NodePool only where it ends. */
+export function setSize(
+  group: NodeGroup,
+  { min, max }: { min?: number | undefined; max?: number | undefined },
+  field: Path,
+) {
+  if (max !== undefined) group.size.max = max;
+  if (min === undefined || min === 0) return;
+  group.size.min = min;
+  group.onPool(
+    'lost',
+    field,
+    `at least ${counted(min, 'node')}: a NodePool has as many as its pods need, and none without pods; a CapacityBuffer, or a ` +
+      `NodePool with replicas: ${min}, keeps nodes without pods (feature gates CapacityBuffer, StaticCapacity)`,
+    LIMITS,
+  );
+}

@@ -1,0 +1,55 @@
+/** Images of eksctl's node groups. */
+import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
+import type { Field } from '../../objects/check.ts';
+import { setAlias, setImage, setOs } from './common.ts';
+import { looseTextOf, textOf } from './fields.ts';
+import type { NodeGroup } from './node-group.ts';
+
+const FAMILIES: Readonly<Record<string, readonly [alias: string, family: AmiFamily]>> = {
+  AmazonLinux2023: ['al2023', 'AL2023'],
+  AmazonLinux2: ['al2', 'AL2'],
+  Bottlerocket: ['bottlerocket', 'Bottlerocket'],
+  WindowsServer2019CoreContainer: ['windows2019', 'Windows2019'],
+  WindowsServer2019FullContainer: ['windows2019', 'Windows2019'],
+  WindowsServer2022CoreContainer: ['windows2022', 'Windows2022'],
+  WindowsServer2022FullContainer: ['windows2022', 'Windows2022'],
+  WindowsServer2025CoreContainer: ['windows2025', 'Windows2025'],
+  WindowsServer2025FullContainer: ['windows2025', 'Windows2025'],
+};
+
+/** Canonical, which publishes the images of Ubuntu for EKS. */
+const CANONICAL = '099720109477';
+
+export function eksctlImage(group: NodeGroup, field: Field): void {
+  const family = textOf(field.at('amiFamily'));
+  const ami = looseTextOf(field.at('ami'));
+  const release = /^Ubuntu(Pro)?(\d{2})(\d{2})$/.exec(family ?? '');
+  const [alias, ours] = FAMILIES[family ?? 'AmazonLinux2023'] ?? FAMILIES.AmazonLinux2023 ?? ['al2023', 'AL2023'];
+  if (ami?.startsWith('ami-')) {
+    setImage(group, ami, release ? 'AL2' : ours);
+    group.onClass('assumed', ['ami'], 'this one image; amiSelectorTerms with name or tags follow new ones', [
+      'spec',
+      'amiSelectorTerms',
+    ]);
+  } else if (release) {
+    group.nodeClass.amiFamily = 'AL2';
+    group.nodeClass.amiSelectorTerms = [
+      { name: `ubuntu-eks*/k8s_*/images/*ubuntu-*-${release[2]}.${release[3]}-*`, owner: CANONICAL },
+    ];
+    setOs(group, 'linux');
+    group.onClass(
+      'assumed',
+      ['amiFamily'],
+      'images of Ubuntu start nodes as AL2 does; name the version of Kubernetes in place of k8s_*',
+      ['spec', 'amiSelectorTerms'],
+    );
+  } else {
+    const isKnown = family !== undefined && Object.hasOwn(FAMILIES, family);
+    const text = isKnown
+      ? 'the newest image: nodes are replaced when there is a newer one; name a version, such as al2023@v20260101, to hold it'
+      : family === undefined
+        ? 'AL2023, the default of eksctl by now; older releases took AL2'
+        : `${family} has no family here; al2023@latest stands in for it`;
+    setAlias(group, `${alias}@latest`, { field: family === undefined ? [] : ['amiFamily'], text });
+  }
+}

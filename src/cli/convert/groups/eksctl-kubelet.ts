@@ -1,0 +1,33 @@
+/** Settings of the kubelet in the files of eksctl. */
+import type { Field } from '../../objects/check.ts';
+import type { Path } from '../notes.ts';
+import { keysOf } from './fields.ts';
+import type { NodeGroup } from './node-group.ts';
+
+/** Those that an EC2NodeClass has too. */
+const KNOWN = new Set([
+  'clusterDNS',
+  'maxPods',
+  'podsPerCore',
+  'systemReserved',
+  'kubeReserved',
+  'evictionHard',
+  'evictionSoft',
+  'evictionSoftGracePeriod',
+  'evictionMaxPodGracePeriod',
+  'imageGCHighThresholdPercent',
+  'imageGCLowThresholdPercent',
+  'cpuCFSQuota',
+]);
+
+export function eksctlKubelet(group: NodeGroup, field: Field, path: Path): void {
+  const keys = keysOf(field);
+  group.kubelet(Object.fromEntries(keys.filter((key) => KNOWN.has(key)).map((key) => [key, field.at(key).value])));
+  for (const key of keys.filter((each) => !KNOWN.has(each)))
+    group.onClass(
+      'lost',
+      [...path, key],
+      `${key} is no field of spec.kubelet; AL2023 and Bottlerocket take it in userData`,
+      ['spec', 'kubelet'],
+    );
+}

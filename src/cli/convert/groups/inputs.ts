@@ -1,0 +1,121 @@
+/** Tells apart what the files hold: groups, launch templates, cluster-autoscaler, files of eksctl. */
+import { Field } from '../../objects/check.ts';
+import { InputError } from '../../objects/errors.ts';
+import type { SourceDocument } from '../documents.ts';
+import type { Path } from '../notes.ts';
+
+/** A part of a document. */
+export interface Part {
+  readonly field: Field;
+  readonly where: string;
+  readonly path: Path;
+}
+
+export interface Inputs {
+  readonly managed: readonly Part[];
+  readonly scaling: readonly Part[];
+  readonly templates: readonly Part[];
+  readonly clusters: readonly Part[];
+  readonly autoscalers: readonly Part[];
+  readonly priorities: readonly Part[];
+}
+
+type Kind = keyof Inputs;
+
+/** Names of the fields by which a launch template is referred to. */
+export interface ReferenceNames {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+/** The `LaunchTemplateData` that a reference means; undefined when it is not among the files. */
+export type FindTemplate = (reference: Field, names: ReferenceNames) => Field | undefined;
+
+export class InputReader {
+  readonly inputs: Record<Kind, Part[]> = {
+    managed: [],
+    scaling: [],
+    templates: [],
+    clusters: [],
+    autoscalers: [],
+    priorities: [],
+  };
+
+  /** @throws InputError when the document is none of them */
+  read({ document, where }: SourceDocument): void {
+    this.#read(document.toJS(), { where, path: [] });
+  }
+
+  #read(value: unknown, { where, path }: { where: string; path: Path }): void {
+    const field = new Field(where, value);
+    if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) this.#read(item, { where: `${where}, item ${index}`, path: [] });
+      return;
+    }
+    if (value === null || value === undefined) return;
+    const part = { field: field.object(), where, path };
+    if (!field.at('nodegroup').isMissing)
+      this.inputs.managed.push({ field: field.at('nodegroup').object(), where, path: ['nodegroup'] });
+    else if (
+      this.#list(part, 'AutoScalingGroups', 'scaling') ||
+      this.#list(part, 'LaunchTemplateVersions', 'templates')
+    )
+      return;
+    else if (!field.at('nodegroups').isMissing)
+      throw new InputError(
+        where,
+        'has the names of node groups alone: give what `aws eks describe-nodegroup` prints of each',
+      );
+    else this.#object(part);
+  }
+
+  #list({ field, where }: Part, name: string, kind: Kind): boolean {
+    const list = field.at(name);
+    if (list.isMissing) return false;
+    list.items().forEach((item, index) => {
+      this.inputs[kind].push({ field: item.object(), where, path: [name, index] });
+    });
+    return true;
+  }
+
+  /** Objects of Kubernetes, and of eksctl, that have a kind. */
+  #object(part: Part): void {
+    const { field, where } = part;
+    const { value: kind } = field.at('kind');
+    if (kind === 'ClusterConfig') this.inputs.clusters.push(part);
+    else if (kind === 'ConfigMap') {
+      if (!field.at('data').at('priorities').isMissing) this.inputs.priorities.push(part);
+    } else if (kind === 'Deployment') this.inputs.autoscalers.push(part);
+    else if (typeof kind === 'string' && kind.endsWith('List'))
+      for (const [index, item] of field.at('items').items().entries())
+        this.#read(item.value, { where: `${where}, items[${index}]`, path: [] });
+    else if (typeof kind !== 'string')
+      throw new InputError(
+        where,
+        'expected what `aws eks describe-nodegroup`, `aws autoscaling describe-auto-scaling-groups` or `aws ec2 ' +
+          'describe-launch-template-versions` prints, a ClusterConfig of eksctl, or a Deployment or ConfigMap of cluster-autoscaler',
+      );
+  }
+}
+
+/** Looks launch templates up by ID or name, and by version, `$Latest` and `$Default` included. */
+export const templatesIn =
+  (parts: readonly Part[]): FindTemplate =>
+  (reference, names) => {
+    const textAt = (field: Field, name: string): string | undefined =>
+      field.at(name).isMissing ? undefined : String(field.at(name).value);
+    const [id, name, version] = [names.id, names.name, names.version].map((key) => textAt(reference, key));
+    const own = parts.filter(({ field }) =>
+      id === undefined ? textAt(field, 'LaunchTemplateName') === name : textAt(field, 'LaunchTemplateId') === id,
+    );
+    const number = ({ field }: Part): number => Number(textAt(field, 'VersionNumber') ?? 0);
+    const newest = own.toSorted((a, b) => number(b) - number(a))[0];
+    const found =
+      version === '$Latest'
+        ? newest
+        : version === undefined || version === '$Default'
+          ? (own.find(({ field }) => field.at('DefaultVersion').value === true) ?? newest)
+          : own.find((part) => String(number(part)) === version);
+    return found?.field.at('LaunchTemplateData').object();
+  };

@@ -1,0 +1,129 @@
+/** Instance types by what they must have, as launch templates and eksctl select them. */
+import {
+  ARCH_LABEL,
+  INSTANCE_CPU_LABEL,
+  INSTANCE_CPU_MANUFACTURER_LABEL,
+  INSTANCE_FAMILY_LABEL,
+  INSTANCE_GENERATION_LABEL,
+  INSTANCE_GPU_COUNT_LABEL,
+  INSTANCE_LOCAL_NVME_LABEL,
+  INSTANCE_MEMORY_LABEL,
+  INSTANCE_TYPE_LABEL,
+} from '../../../api/labels.ts';
+import { parseQuantity } from '../../../api/quantity.ts';
+import type { Field } from '../../objects/check.ts';
+import type { Path } from '../notes.ts';
+import { countOf, keysOf, textOf, textsOf } from './fields.ts';
+import { type NodeGroup, REQUIREMENTS } from './node-group.ts';
+
+const RANGES: Readonly<Record<string, string>> = {
+  VCpuCount: INSTANCE_CPU_LABEL,
+  MemoryMiB: INSTANCE_MEMORY_LABEL,
+  AcceleratorCount: INSTANCE_GPU_COUNT_LABEL,
+};
+
+const MANUFACTURERS: Readonly<Record<string, string>> = {
+  intel: 'intel',
+  amd: 'amd',
+  'amazon-web-services': 'aws',
+};
+
+/** `InstanceRequirements` of EC2. */
+export function applyInstanceRequirements(group: NodeGroup, requirements: Field, path: Path): void {
+  for (const key of keysOf(requirements)) {
+    const field = requirements.at(key);
+    if (field.isMissing) continue;
+    const label = RANGES[key];
+    if (label !== undefined) {
+      const [min, max] = [countOf(field.at('Min')), countOf(field.at('Max'))];
+      if (min !== undefined && min > 0) group.bound(label, 'Gte', min);
+      if (max !== undefined) group.bound(label, 'Lte', max);
+    } else if (!applyChoice(group, key, field))
+      group.onPool('lost', [...path, key], `${key} has no requirement of a NodePool that means the same`, REQUIREMENTS);
+  }
+}
+
+function applyChoice(group: NodeGroup, key: string, field: Field): boolean {
+  if (key === 'CpuManufacturers') {
+    const names = textsOf(field).map((name) => MANUFACTURERS[name] ?? name);
+    group.require(INSTANCE_CPU_MANUFACTURER_LABEL, names);
+  } else if (key === 'AllowedInstanceTypes') allow(group, textsOf(field));
+  else if (key === 'ExcludedInstanceTypes') exclude(group, textsOf(field));
+  else if (key === 'InstanceGenerations') {
+    // `current` are those since the fifth, by and large
+    if (textsOf(field).join() !== 'current') return false;
+    group.bound(INSTANCE_GENERATION_LABEL, 'Gte', 5);
+  } else if (key === 'LocalStorage') {
+    if (textOf(field) === 'required') group.bound(INSTANCE_LOCAL_NVME_LABEL, 'Gte', 1);
+    else return textOf(field) === 'included';
+  } else return false;
+  return true;
+}
+
+/** Patterns such as `m5.*` become families, and plain names types. */
+function allow(group: NodeGroup, patterns: readonly string[]): void {
+  const families = patterns.flatMap((pattern) => (/^[\w-]+\.\*$/.test(pattern) ? [pattern.slice(0, -2)] : []));
+  if (families.length === patterns.length) group.require(INSTANCE_FAMILY_LABEL, families);
+  else group.require(INSTANCE_TYPE_LABEL, patterns);
+}
+
+function exclude(group: NodeGroup, patterns: readonly string[]): void {
+  const families = patterns.flatMap((pattern) =>
+    /^[\w-]+\.?\*$/.test(pattern) ? [pattern.replace(/\.?\*$/, '')] : [],
+  );
+  const types = patterns.filter((pattern) => !pattern.includes('*'));
+  if (families.length > 0)
+    group.requirements.set('families', { key: INSTANCE_FAMILY_LABEL, operator: 'NotIn', values: families });
+  if (types.length > 0) group.requirements.set('types', { key: INSTANCE_TYPE_LABEL, operator: 'NotIn', values: types });
+}
+
+const ARCHES: Readonly<Record<string, string>> = { x86_64: 'amd64', amd64: 'amd64', arm64: 'arm64' };
+
+/** `instanceSelector` of eksctl. */
+export function applyInstanceSelector(group: NodeGroup, selector: Field, path: Path): void {
+  for (const key of keysOf(selector)) {
+    const field = selector.at(key);
+    if (key === 'vCPUs') group.require(INSTANCE_CPU_LABEL, counted(field));
+    else if (key === 'memory') group.require(INSTANCE_MEMORY_LABEL, [memoryMi(field)]);
+    else if (key === 'gpus') gpus(group, field);
+    else if (key === 'cpuArchitecture')
+      group.require(ARCH_LABEL, [ARCHES[textOf(field) ?? ''] ?? field.fail('must be x86_64 or arm64')]);
+    else if (key === 'deny') exclude(group, [textOf(field) ?? '']);
+    else
+      group.onPool(
+        'lost',
+        [...path, key],
+        `${key} is a pattern that requirements of a NodePool cannot hold`,
+        REQUIREMENTS,
+      );
+  }
+  group.onPool(
+    'changed',
+    path,
+    'eksctl chose the types once, when it made the group; a NodePool chooses among all that match, for each node',
+    REQUIREMENTS,
+  );
+}
+
+const counted = (field: Field): readonly string[] => {
+  const count = countOf(field);
+  return count === undefined ? [] : [String(count)];
+};
+
+function gpus(group: NodeGroup, field: Field): void {
+  const [count] = counted(field);
+  if (count === undefined) return;
+  const exists = { key: INSTANCE_GPU_COUNT_LABEL, operator: 'DoesNotExist' } as const;
+  if (count === '0') group.requirements.set(INSTANCE_GPU_COUNT_LABEL, exists);
+  else group.require(INSTANCE_GPU_COUNT_LABEL, [count]);
+}
+
+/** eksctl takes `4`, `4GiB` and `4Gi`, and means GiB. */
+function memoryMi(field: Field): string {
+  const text = String(field.value).replace(/\s|B$/gi, '');
+  try {
+    return String(Math.round(parseQuantity(/^[\d.]+$/.test(text) ? `${text}Gi` : text) / 2 ** 20));
+  } catch {
+    return field.fail(`${JSON.stringify(field.value)} is not an amount of memory such as 4GiB`);
+  }
+}

@@ -1,0 +1,192 @@
+/** What EC2 launch templates say of instances, in terms of a NodePool and an EC2NodeClass. */
+import { INSTANCE_TENANCY_LABEL } from '../../../api/labels.ts';
+import type { Field } from '../../objects/check.ts';
+import type { Path } from '../notes.ts';
+import { addTags, addVolume, setCapacity, setImage, setInstanceTypes } from './common.ts';
+import { countOf, flagOf, keysOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
+import { applyInstanceRequirements } from './instance-requirements.ts';
+import { type NodeGroup, REQUIREMENTS } from './node-group.ts';
+import { applyUserData, bootstrapFamily } from './user-data.ts';
+
+type Apply = (group: NodeGroup, field: Field, path: Path) => void;
+
+const lost =
+  (text: string): Apply =>
+  (group, _, path) =>
+    group.onClass('lost', path, text);
+
+const nothing: Apply = () => undefined;
+
+const FIELDS: Readonly<Record<string, Apply>> = {
+  ImageId: image,
+  InstanceType: (group, field) => setInstanceTypes(group, [textOf(field) ?? '']),
+  InstanceRequirements: applyInstanceRequirements,
+  IamInstanceProfile: (group, field) => {
+    const name = textOf(field.at('Name')) ?? nameOfArn(textOf(field.at('Arn')) ?? '');
+    if (name === '') return;
+    group.nodeClass.instanceProfile = name;
+    delete group.nodeClass.role;
+  },
+  BlockDeviceMappings: (group, field, path) => {
+    for (const [index, one] of field.items().entries()) volume(group, one, [...path, index]);
+  },
+  UserData: (group, field, path) => applyUserData(group, Buffer.from(textOf(field) ?? '', 'base64').toString(), path),
+  SecurityGroupIds: (group, field) => securityGroups(group, textsOf(field), 'id'),
+  SecurityGroups: (group, field) => securityGroups(group, textsOf(field), 'name'),
+  NetworkInterfaces: networkInterfaces,
+  MetadataOptions: metadata,
+  Monitoring: (group, field) => {
+    if (flagOf(field.at('Enabled'))) group.nodeClass.detailedMonitoring = true;
+  },
+  TagSpecifications: (group, field, path) => {
+    for (const [index, one] of field.items().entries())
+      if (textOf(one.at('ResourceType')) === 'instance') addTags(group, tagsOf(one.at('Tags')), [...path, index]);
+  },
+  InstanceMarketOptions: (group, field, path) => {
+    const market = textOf(field.at('MarketType'));
+    if (market === 'spot') setCapacity(group, ['spot']);
+    if (market === 'capacity-block') setCapacity(group, ['reserved']);
+    if (!field.at('SpotOptions').at('MaxPrice').isMissing)
+      group.onPool('lost', path, 'spot is bought at the market price, up to that of on demand', REQUIREMENTS);
+  },
+  Placement: placement,
+  CapacityReservationSpecification: (group, field) => {
+    const id = textOf(field.at('CapacityReservationTarget').at('CapacityReservationId'));
+    if (id === undefined) return;
+    group.nodeClass.capacityReservationSelectorTerms = [{ id }];
+    setCapacity(group, ['reserved', 'on-demand']);
+  },
+  KeyName: lost('nodes get no SSH key: use Session Manager of AWS Systems Manager, or a key in userData'),
+  EbsOptimized: nothing,
+  DisableApiTermination: lost('instances can be terminated, or Karpenter could not give them back'),
+  InstanceInitiatedShutdownBehavior: nothing,
+  CreditSpecification: lost('burstable types keep the credit option of the account'),
+  CpuOptions: lost('cores and threads are those of the instance type'),
+  HibernationOptions: nothing,
+  EnclaveOptions: lost('nodes have no Nitro Enclaves'),
+  LicenseSpecifications: lost('no licence configurations are attached'),
+  ElasticGpuSpecifications: lost('elastic GPUs are no longer sold'),
+  KernelId: lost('the image decides about its kernel'),
+  RamDiskId: lost('the image decides about its kernel'),
+  PrivateDnsNameOptions: lost('host names are those of the subnet'),
+  MaintenanceOptions: nothing,
+  DisableApiStop: nothing,
+};
+
+/** @param data `LaunchTemplateData` @param path of it, below the group */
+export function applyLaunchTemplate(group: NodeGroup, data: Field, path: Path): void {
+  for (const key of keysOf(data)) {
+    const field = data.at(key);
+    if (field.isMissing) continue;
+    const apply = Object.hasOwn(FIELDS, key) ? FIELDS[key] : undefined;
+    if (apply) apply(group, field, [...path, key]);
+    else group.onClass('lost', [...path, key], `${key} has no field of an EC2NodeClass that means the same`);
+  }
+}
+
+/** The user data says how nodes of the image start; it comes later in a launch template. */
+function image(group: NodeGroup, field: Field, path: Path): void {
+  group.forgetClass(['spec', 'amiSelectorTerms']);
+  setImage(group, textOf(field) ?? '', 'AL2023');
+  group.onClass('assumed', path, 'amiFamily AL2023: the image is taken to start nodes as AL2023 does; correct it', [
+    'spec',
+    'amiFamily',
+  ]);
+  group.onClass('assumed', path, 'this one image; amiSelectorTerms with name or tags follow new ones', [
+    'spec',
+    'amiSelectorTerms',
+  ]);
+}
+
+/** Corrects the family of an image by what starts its nodes. @param userData base64 */
+export function correctFamily(group: NodeGroup, userData: string | undefined): void {
+  const id = group.nodeClass.amiSelectorTerms?.[0]?.id;
+  const family = bootstrapFamily(Buffer.from(userData ?? '', 'base64').toString());
+  if (id === undefined || family === undefined) return;
+  setImage(group, id, family);
+  const index = group.remarks.findIndex(({ text }) => text.startsWith('amiFamily AL2023'));
+  const [remark] = index < 0 ? [] : group.remarks.splice(index, 1);
+  if (remark) group.remarks.push({ ...remark, text: `amiFamily ${family}, as the user data starts its nodes` });
+}
+
+function volume(group: NodeGroup, mapping: Field, path: Path): void {
+  const device = textOf(mapping.at('DeviceName'));
+  const ebs = mapping.at('Ebs');
+  if (device === undefined || ebs.isMissing) {
+    group.onClass(
+      'lost',
+      path,
+      'only EBS volumes are mapped; local disks are there, instanceStorePolicy: RAID0 joins them',
+      ['spec', 'blockDeviceMappings'],
+    );
+    return;
+  }
+  addVolume(group, device, {
+    sizeGi: countOf(ebs.at('VolumeSize')),
+    type: textOf(ebs.at('VolumeType')),
+    iops: countOf(ebs.at('Iops')),
+    throughput: countOf(ebs.at('Throughput')),
+    encrypted: flagOf(ebs.at('Encrypted')),
+    kmsKeyID: textOf(ebs.at('KmsKeyId')),
+    snapshotID: textOf(ebs.at('SnapshotId')),
+    deleteOnTermination: flagOf(ebs.at('DeleteOnTermination')),
+  });
+}
+
+function securityGroups(group: NodeGroup, names: readonly string[], member: 'id' | 'name'): void {
+  if (names.length === 0) return;
+  group.forgetClass(['spec', 'securityGroupSelectorTerms']);
+  group.nodeClass.securityGroupSelectorTerms = names.map((name) => ({ [member]: name }));
+}
+
+function networkInterfaces(group: NodeGroup, field: Field, path: Path): void {
+  const [first, ...others] = field.items();
+  if (first === undefined) return;
+  const isPublic = flagOf(first.at('AssociatePublicIpAddress'));
+  if (isPublic !== undefined) group.nodeClass.associatePublicIPAddress = isPublic;
+  securityGroups(group, textsOf(first.at('Groups')), 'id');
+  const prefixes = countOf(first.at('Ipv4PrefixCount'));
+  if (prefixes !== undefined) group.nodeClass.ipPrefixCount = prefixes;
+  if (others.length > 0 || first.at('InterfaceType').value === 'efa')
+    group.onClass(
+      'lost',
+      path,
+      'further interfaces and EFA are added by Karpenter for pods that ask for vpc.amazonaws.com/efa',
+    );
+}
+
+type Metadata = NonNullable<NodeGroup['nodeClass']['metadataOptions']>;
+
+function metadata(group: NodeGroup, field: Field): void {
+  const [tokens, endpoint, ipv6] = ['HttpTokens', 'HttpEndpoint', 'HttpProtocolIpv6'].map((key) =>
+    textOf(field.at(key)),
+  );
+  const hops = countOf(field.at('HttpPutResponseHopLimit'));
+  group.nodeClass.metadataOptions = {
+    ...group.nodeClass.metadataOptions,
+    ...(tokens === undefined ? {} : { httpTokens: tokens as NonNullable<Metadata['httpTokens']> }),
+    ...(endpoint === undefined ? {} : { httpEndpoint: endpoint as NonNullable<Metadata['httpEndpoint']> }),
+    ...(ipv6 === undefined ? {} : { httpProtocolIPv6: ipv6 as NonNullable<Metadata['httpProtocolIPv6']> }),
+    ...(hops === undefined ? {} : { httpPutResponseHopLimit: hops }),
+  };
+}
+
+function placement(group: NodeGroup, field: Field, path: Path): void {
+  const name = textOf(field.at('GroupName'));
+  if (name) group.nodeClass.placementGroupSelector = { name };
+  const tenancy = textOf(field.at('Tenancy'));
+  if (tenancy === 'dedicated') group.require(INSTANCE_TENANCY_LABEL, ['dedicated']);
+  const zone = textOf(field.at('AvailabilityZone'));
+  if (zone) group.zones = [zone];
+  if (tenancy === 'host' || !field.at('HostId').isMissing)
+    group.onPool('lost', path, 'dedicated hosts are not used', REQUIREMENTS);
+}
+
+/** `[{Key, Value}]` of EC2. */
+export const tagsOf = (field: Field): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    field.items().map((tag) => {
+      const { Key = '', Value = '' } = mapOf(tag);
+      return [Key, Value];
+    }),
+  );

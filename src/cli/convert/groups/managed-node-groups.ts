@@ -1,0 +1,151 @@
+/** EKS managed node groups, as `aws eks describe-nodegroup` prints them. */
+import { ARCH_LABEL } from '../../../api/labels.ts';
+import type { Field } from '../../objects/check.ts';
+import type { Path } from '../notes.ts';
+import {
+  addLabels,
+  addTags,
+  addTaint,
+  addVolume,
+  dataDevice,
+  setAlias,
+  setCapacity,
+  setInstanceTypes,
+  setSize,
+  useClusterSecurityGroup,
+} from './common.ts';
+import { countOf, keysOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
+import type { FindTemplate } from './inputs.ts';
+import { applyLaunchTemplate, correctFamily } from './launch-template.ts';
+import { NodeGroup, REQUIREMENTS } from './node-group.ts';
+
+type Apply = (group: NodeGroup, field: Field, path: Path) => void;
+
+const nothing: Apply = () => undefined;
+
+/** In this order: the image decides about the device that the disk is. */
+const FIELDS: Readonly<Record<string, Apply>> = {
+  amiType: image,
+  nodeRole: (group, field) => {
+    group.nodeClass.role = nameOfArn(textOf(field) ?? '');
+  },
+  subnets: (group, field) => {
+    group.nodeClass.subnetSelectorTerms = textsOf(field).map((id) => ({ id }));
+  },
+  instanceTypes: (group, field) => setInstanceTypes(group, textsOf(field)),
+  capacityType: (group, field, path) => capacity(group, textOf(field), path),
+  labels: (group, field, path) => addLabels(group, mapOf(field), path),
+  taints: (group, field, path) => {
+    for (const [index, one] of field.items().entries()) {
+      const { key, value, effect } = mapOf(one);
+      addTaint(group, { key, value, effect }, [...path, index]);
+    }
+  },
+  diskSize: (group, field) => addVolume(group, dataDevice(group), { sizeGi: countOf(field), type: 'gp3' }),
+  tags: (group, field, path) => addTags(group, mapOf(field), path),
+  scalingConfig: (group, field, path) =>
+    setSize(group, { min: countOf(field.at('minSize')), max: countOf(field.at('maxSize')) }, path),
+  updateConfig: budgets,
+  remoteAccess: (group, _, path) =>
+    group.onClass(
+      'lost',
+      path,
+      'nodes get no SSH key: use Session Manager of AWS Systems Manager, or a key in userData',
+    ),
+  nodeRepairConfig: (group, field, path) => {
+    if (field.at('enabled').value === true)
+      group.onPool('lost', path, 'unhealthy nodes are replaced with settings.featureGates.nodeRepair of the chart');
+  },
+  ...Object.fromEntries(
+    [
+      ...['nodegroupName', 'nodegroupArn', 'clusterName', 'version', 'releaseVersion', 'createdAt', 'modifiedAt'],
+      ...['status', 'resources', 'health', 'launchTemplate'],
+    ].map((name) => [name, nothing]),
+  ),
+};
+
+/** @param field `nodegroup` of the answer */
+export function managedNodeGroup(
+  field: Field,
+  { where, path }: { where: string; path: Path },
+  templates: FindTemplate,
+): NodeGroup {
+  const name = textOf(field.at('nodegroupName').required()) ?? '';
+  const group = new NodeGroup(name, where, path);
+  group.nodeClass.metadataOptions = { httpPutResponseHopLimit: 2 };
+  group.onClass(
+    'assumed',
+    [],
+    'as managed node groups have it by default; 1 keeps pods away from the metadata service',
+    ['spec', 'metadataOptions', 'httpPutResponseHopLimit'],
+  );
+  useClusterSecurityGroup(group, textOf(field.at('clusterName')), []);
+  for (const [key, apply] of Object.entries(FIELDS)) if (!field.at(key).isMissing) apply(group, field.at(key), [key]);
+  for (const key of keysOf(field))
+    if (!Object.hasOwn(FIELDS, key)) group.onPool('lost', [key], `${key} has no counterpart`);
+  applyTemplate(group, field.at('launchTemplate'), templates);
+  return group;
+}
+
+function applyTemplate(group: NodeGroup, reference: Field, templates: FindTemplate): void {
+  if (reference.isMissing) return;
+  const path: Path = ['launchTemplate'];
+  const data = templates(reference, { id: 'id', name: 'name', version: 'version' });
+  if (data === undefined) {
+    group.onClass(
+      'lost',
+      path,
+      'the launch template is not among the files: give what `aws ec2 describe-launch-template-versions` prints as well',
+    );
+    return;
+  }
+  applyLaunchTemplate(group, data, [...path, 'LaunchTemplateData']);
+  correctFamily(group, textOf(data.at('UserData')));
+}
+
+/** `AL2023_x86_64_STANDARD`, `BOTTLEROCKET_ARM_64_NVIDIA`, `WINDOWS_CORE_2022_x86_64`. */
+function image(group: NodeGroup, field: Field, path: Path): void {
+  const type = textOf(field) ?? '';
+  if (type === 'CUSTOM') {
+    setAlias(group, 'al2023@latest', {
+      field: path,
+      text: 'the image of the launch template was not known; al2023@latest stands in for it',
+    });
+    return;
+  }
+  const family = /^(AL2023|AL2|BOTTLEROCKET)_/.exec(type)?.[1];
+  const windows = /^WINDOWS_\w+_(2019|2022|2025)_/.exec(type)?.[1];
+  const alias = family?.toLowerCase() ?? (windows === undefined ? undefined : `windows${windows}`);
+  setAlias(group, `${alias ?? 'al2023'}@latest`, {
+    field: path,
+    text:
+      alias === undefined
+        ? `image type ${type} is not known; al2023@latest stands in for it`
+        : 'the newest image: nodes are replaced when there is a newer one; name a version, such as al2023@v20260101, to hold it',
+  });
+  group.require(ARCH_LABEL, [/ARM_64/i.test(type) ? 'arm64' : 'amd64']);
+  if (type.includes('FIPS'))
+    group.onClass('lost', path, 'the FIPS image has no alias: select it by ssmParameter', ['spec', 'amiSelectorTerms']);
+}
+
+function capacity(group: NodeGroup, type: string | undefined, path: Path): void {
+  if (type === 'SPOT') setCapacity(group, ['spot']);
+  else if (type === 'CAPACITY_BLOCK') {
+    setCapacity(group, ['reserved']);
+    group.onClass('lost', path, 'name the capacity block in capacityReservationSelectorTerms');
+  } else setCapacity(group, ['on-demand']);
+  if (type === 'SPOT')
+    group.onPool(
+      'assumed',
+      path,
+      'spot alone, as before; with on-demand beside it nodes are bought when there is no spot',
+      REQUIREMENTS,
+    );
+}
+
+function budgets(group: NodeGroup, field: Field): void {
+  const [count, share] = [countOf(field.at('maxUnavailable')), countOf(field.at('maxUnavailablePercentage'))];
+  const nodes = count === undefined ? (share === undefined ? undefined : `${share}%`) : String(count);
+  // one node at a time is the default of EKS, which nobody chose
+  if (nodes !== undefined && nodes !== '1') group.disruption.budgets = [{ nodes }];
+}

@@ -1,0 +1,71 @@
+/** Priorities of cluster-autoscaler's expander, as weights of NodePools. */
+
+import { parse } from 'yaml';
+import { regularExpression } from '../../../api/schema/regexp.ts';
+import type { Field } from '../../objects/check.ts';
+import { InputError, messageOf } from '../../objects/errors.ts';
+import type { TakeNote } from '../notes.ts';
+import { textOf } from './fields.ts';
+import type { Part } from './inputs.ts';
+import type { NodeGroup } from './node-group.ts';
+
+const MOST_WEIGHT = 100;
+
+/** Patterns by priority, the highest first. */
+type Priorities = readonly (readonly [priority: number, patterns: readonly string[]])[];
+
+/** Gives every group the weight of the first priority that one of its patterns finds in its name. */
+export function applyPriorities(groups: readonly NodeGroup[], { field }: Part, note: TakeNote): void {
+  const path = ['data', 'priorities'];
+  const priorities = readPriorities(field.at('data').at('priorities'));
+  const weights = weightsOf(priorities.map(([priority]) => priority));
+  for (const group of groups) {
+    const found = priorities.find(([, patterns]) => patterns.some((one) => regularExpression(one).test(group.name)));
+    if (found === undefined) {
+      note(
+        'lost',
+        path,
+        `no pattern finds ${group.name}: cluster-autoscaler would not choose it, here it has no weight`,
+      );
+      continue;
+    }
+    group.weight = weights.get(found[0]);
+    group.onPool('changed', [], `priority ${found[0]} of cluster-autoscaler`, ['spec', 'weight']);
+  }
+  if (groups.length > 0)
+    note(
+      'changed',
+      path,
+      'priorities are weights now: of two NodePools that a pod fits, that of the larger weight is taken',
+    );
+}
+
+function readPriorities(field: Field): Priorities {
+  try {
+    const priorities = prioritiesIn(textOf(field) ?? '');
+    for (const pattern of priorities.flatMap(([, patterns]) => patterns)) regularExpression(pattern);
+    return priorities;
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    return field.fail(`cannot be read as priorities with patterns: ${messageOf(error).split('\n', 1)[0]}`);
+  }
+}
+
+function prioritiesIn(text: string): Priorities {
+  const value = parse(text, { maxAliasCount: 0 }) as unknown;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('expected `10: [pattern]`');
+  return Object.entries(value)
+    .map(([priority, patterns]) => {
+      if (!/^\d{1,9}$/.test(priority)) throw new Error(`${priority} is no number`);
+      if (!Array.isArray(patterns)) throw new Error(`${priority} has no list of patterns`);
+      return [Number(priority), patterns.map(String)] as const;
+    })
+    .sort(([a], [b]) => b - a);
+}
+
+/** The priorities themselves, or their order where they do not fit. */
+function weightsOf(priorities: readonly number[]): ReadonlyMap<number, number> {
+  const distinct = [...new Set(priorities)].sort((a, b) => a - b);
+  const fit = distinct.every((priority) => priority >= 1 && priority <= MOST_WEIGHT);
+  return new Map(distinct.map((priority, index) => [priority, fit ? priority : Math.min(MOST_WEIGHT, index + 1)]));
+}

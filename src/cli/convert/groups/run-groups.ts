@@ -1,0 +1,144 @@
+/** Converts the groups in some files, of whatever tool, and writes what they become. */
+import type { Document, YAMLMap } from 'yaml';
+import type { KubeObject } from '../../../api/kubernetes.ts';
+import { InputError } from '../../objects/errors.ts';
+import { stored } from '../../objects/stored.ts';
+import { writeNotes } from '../../scenario.ts';
+import { newDocument, readFiles, type SourceFile } from '../documents.ts';
+import { Notes } from '../notes.ts';
+import { type InputFlags, type OutputFlags, printErrors, printNotes, writeFiles } from '../output.ts';
+import { eachDocument } from '../run.ts';
+import { styleOf } from '../style.ts';
+import { autoScalingGroup } from './auto-scaling-groups.ts';
+import { applyFlags, isClusterAutoscaler } from './cluster-autoscaler.ts';
+import { eksctlGroups, noteCluster } from './eksctl.ts';
+import { textOf } from './fields.ts';
+import { InputReader, type Inputs, type Part, templatesIn } from './inputs.ts';
+import { managedNodeGroup } from './managed-node-groups.ts';
+import type { NodeGroup } from './node-group.ts';
+import { type Converted, nodePoolsOf } from './node-pools.ts';
+import { applyPriorities } from './priorities.ts';
+
+export interface GroupFlags extends InputFlags, Pick<OutputFlags, 'output'> {
+  /** Of the nodes, where the input does not name one. */
+  readonly role?: string;
+  readonly pods?: readonly string[];
+  readonly instanceTypes?: string;
+  readonly now?: number;
+}
+
+/** What the input must hold for a subcommand. */
+export type Wanted = 'managed' | 'scaling' | 'clusters' | 'autoscalers';
+
+const MISSING: Readonly<Record<Wanted, string>> = {
+  managed: 'there is no node group: give what `aws eks describe-nodegroup` prints of each',
+  scaling: 'there is no group: give what `aws autoscaling describe-auto-scaling-groups` prints',
+  clusters: 'there is no ClusterConfig of eksctl',
+  autoscalers: 'there is no Deployment whose containers run cluster-autoscaler',
+};
+
+export async function runGroups(wanted: Wanted, flags: GroupFlags): Promise<void> {
+  const read = readFiles(flags.filename, flags);
+  const reader = new InputReader();
+  const notes = new Notes();
+  const wrong = [...eachDocument(read, (source) => reader.read(source))];
+  const autoscalers = attempted(reader.inputs.autoscalers, wrong, (part) => (isClusterAutoscaler(part) ? [part] : []));
+  const inputs: Inputs = { ...reader.inputs, autoscalers };
+  const found = wanted === 'autoscalers' && inputs.priorities.length > 0 ? 1 : inputs[wanted].length;
+  if (found === 0 && wrong.length === 0)
+    wrong.push(new InputError(read.files.map(({ name }) => name).join(', '), MISSING[wanted]));
+  const groups = groupsOf(inputs, wrong);
+  for (const part of inputs.clusters) noteCluster(part, notes.on(part.where));
+  attempted(autoscalers, wrong, (part) => applyFlags(groups, part, notes.on(part.where)) ?? []);
+  attempted(inputs.priorities, wrong, (part) => applyPriorities(groups, part, notes.on(part.where)) ?? []);
+  const converted = nodePoolsOf(groups, flags);
+  const objects = [
+    ...converted.pools.map(({ nodePool }) => nodePool),
+    ...converted.classes.map(({ nodeClass }) => nodeClass),
+  ];
+  attempted(objects, wrong, (object) => [
+    stored({ object, where: `converted ${object.kind} ${object.metadata.name}` }),
+  ]);
+  if (objects.length > 0) writeFiles([created(documentsOf(converted, notes))], flags);
+  else if (wrong.length === 0)
+    process.stderr.write('there are no groups among the files: nothing to convert but flags\n');
+  printNotes(notes);
+  printErrors(wrong);
+  if (flags.pods && wrong.length === 0 && objects.length > 0) await showProof(objects, { ...flags, pods: flags.pods });
+}
+
+/** Works on each; what cannot be used does not keep the others from it. */
+function attempted<T, R>(all: readonly T[], wrong: Error[], work: (one: T) => readonly R[]): readonly R[] {
+  return all.flatMap((one) => {
+    try {
+      return work(one);
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      wrong.push(error);
+      return [];
+    }
+  });
+}
+
+function groupsOf(inputs: Inputs, wrong: Error[]): readonly NodeGroup[] {
+  const templates = templatesIn(inputs.templates);
+  const managedNames = new Set(inputs.managed.map(({ field }) => field.at('nodegroupName').value));
+  return [
+    ...attempted(inputs.clusters, wrong, eksctlGroups),
+    ...attempted(inputs.managed, wrong, (part) => [managedNodeGroup(part.field, part, templates)]),
+    ...attempted(inputs.scaling, wrong, (part) =>
+      managedNames.has(managedName(part)) ? [] : [autoScalingGroup(part.field, part, templates)],
+    ),
+  ];
+}
+
+/** EKS makes a scaling group for each managed one, which is converted from its own description. */
+const managedName = ({ field }: Part): string | undefined =>
+  field
+    .at('Tags')
+    .items()
+    .filter((tag) => tag.at('Key').value === 'eks:nodegroup-name')
+    .map((tag) => textOf(tag.at('Value')))[0];
+
+function documentsOf({ pools, classes }: Converted, notes: Notes): readonly Document[] {
+  const all = [
+    ...pools.map(({ nodePool, groups }) => ({ object: nodePool as KubeObject, groups })),
+    ...classes.map(({ nodeClass, groups }) => ({ object: nodeClass as KubeObject, groups })),
+  ];
+  const taken = new Set<string>();
+  return all.map(({ object, groups }) => {
+    const document = newDocument(object);
+    const map = document.contents as unknown as YAMLMap;
+    for (const group of groups)
+      for (const { kind, level, field, at, text } of group.remarks)
+        if (kind === object.kind) {
+          // several groups of one class have the same to say of it
+          const key = [object.kind, object.metadata.name, level, text].join('\n');
+          (taken.has(key) ? new Notes() : notes).on(`${group.where}, ${group.name}`, map)(level, field, text, at);
+          taken.add(key);
+        }
+    return document;
+  });
+}
+
+function created([first, ...rest]: readonly Document[]): SourceFile {
+  const where = 'converted groups';
+  const documents = first && [{ where, document: first, original: '', isChanged: true, added: rest }];
+  return { name: where, text: '', isJson: false, style: styleOf(''), documents: documents ?? [] };
+}
+
+async function showProof(
+  objects: readonly KubeObject[],
+  flags: GroupFlags & { readonly pods: readonly string[] },
+): Promise<void> {
+  const { proofText, prove } = await import('./proof.ts');
+  const { pods, instanceTypes, now } = flags;
+  const proof = await prove(objects, {
+    pods,
+    ...(instanceTypes === undefined ? {} : { instanceTypes }),
+    ...(now === undefined ? {} : { nowMs: now }),
+  });
+  writeNotes(proof.notes);
+  process.stderr.write(`\n${proofText(proof)}`);
+  if (Object.keys(proof.simulation.unschedulable).length > 0) process.exitCode = 2;
+}

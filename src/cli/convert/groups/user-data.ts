@@ -1,0 +1,63 @@
+/** User data of groups: what it tells the kubelet moves to the NodePool and EC2NodeClass; what else it does is told. */
+import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
+import { decodeUserData, type KubeletConfig } from '../../../local/kubernetes/kubelets/userdata/index.ts';
+import { messageOf } from '../../objects/errors.ts';
+import type { Path } from '../notes.ts';
+import { addLabels, addTaint } from './common.ts';
+import type { NodeGroup } from './node-group.ts';
+
+/** How user data starts the kubelet; undefined when it leaves that to others. */
+export function bootstrapFamily(text: string): AmiFamily | undefined {
+  if (text.includes('/etc/eks/bootstrap.sh')) return 'AL2';
+  if (text.includes('node.eks.aws/')) return 'AL2023';
+  if (text.includes('[settings.kubernetes')) return 'Bottlerocket';
+  return text.includes('-EKSClusterName') ? 'Windows2022' : undefined;
+}
+
+/** @throws InputError never: what cannot be read is told as lost */
+export function applyUserData(group: NodeGroup, text: string, field: Path): void {
+  const at: Path = ['spec', 'userData'];
+  let config: KubeletConfig;
+  try {
+    config = decodeUserData(text);
+  } catch (error) {
+    group.onClass('lost', field, `user data that cannot be read: ${messageOf(error).split('\n', 1)[0]}`, at);
+    return;
+  }
+  if (bootstrapFamily(text) === undefined) {
+    group.nodeClass.userData = text;
+    group.onClass(
+      'assumed',
+      field,
+      'user data as it was, merged with what Karpenter writes: see that it starts no kubelet',
+      at,
+    );
+    return;
+  }
+  applyKubelet(group, config, field);
+  group.onClass(
+    'lost',
+    field,
+    'user data that starts the kubelet: Karpenter writes its own; labels, taints and kubelet settings were taken out of ' +
+      'it, and other commands in it belong into userData',
+    at,
+  );
+}
+
+export function applyKubelet(group: NodeGroup, config: KubeletConfig, field: Path): void {
+  addLabels(group, config.labels, field);
+  for (const { key, value, effect } of config.taints)
+    if (!key.startsWith('karpenter.sh/')) addTaint(group, { key, value, effect }, field);
+  const { maxPods, podsPerCore, kubeReserved, systemReserved, evictionHard } = config;
+  group.kubelet({
+    ...(maxPods === undefined ? {} : { maxPods }),
+    ...(podsPerCore === undefined ? {} : { podsPerCore }),
+    ...ifAny('kubeReserved', kubeReserved),
+    ...ifAny('systemReserved', systemReserved),
+    ...ifAny('evictionHard', evictionHard),
+  });
+  if (config.raid0) group.nodeClass.instanceStorePolicy = 'RAID0';
+}
+
+const ifAny = (name: string, map: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> =>
+  Object.keys(map).length === 0 ? {} : { [name]: map };

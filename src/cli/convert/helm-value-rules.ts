@@ -1,0 +1,113 @@
+/** What became of the values of Karpenter's chart before 1.0, value by value. */
+
+/** Names of values from the outermost map on. */
+export type ValuePath = readonly string[];
+
+/** A value that has another place today. */
+export interface MovedValue {
+  readonly from: ValuePath;
+  readonly to: ValuePath;
+  /** What a reader has to know besides the new place. */
+  readonly text?: string;
+}
+
+/** A value, or a map of values, that nothing reads any more. */
+export interface DroppedValue {
+  readonly path: ValuePath;
+  /** Why, and what takes its place. */
+  readonly text: string;
+}
+
+const at = (path: string): ValuePath => path.split('.');
+
+const moved = (from: string, to: string, text?: string): MovedValue => ({
+  from: at(from),
+  to: at(to),
+  ...(text === undefined ? {} : { text }),
+});
+const dropped = (path: string, text: string): DroppedValue => ({ path: at(path), text });
+
+const SETTINGS = [
+  'clusterName',
+  'clusterEndpoint',
+  'clusterCABundle',
+  'isolatedVPC',
+  'vmMemoryOverheadPercent',
+  'reservedENIs',
+];
+
+const QUEUE_IGNORED =
+  'the chart has never read this name, so that interruptions were not handled; they are from now on, which needs the ' +
+  'rights of the interruption policy';
+const MISPLACED =
+  'it had no effect in this place; from now on it decides where the controller runs: nodes that it allows must be there';
+
+/** In the order in which they are applied: of two for one place, the first that is there counts. */
+export const MOVED_VALUES: readonly MovedValue[] = [
+  ...SETTINGS.map((name) => moved(`settings.aws.${name}`, `settings.${name}`)),
+  moved('settings.aws.interruptionQueueName', 'settings.interruptionQueue'),
+  moved('settings.aws.interruptionQueue', 'settings.interruptionQueue', QUEUE_IGNORED),
+  moved('settings.interruptionQueueName', 'settings.interruptionQueue', QUEUE_IGNORED),
+  moved('clusterName', 'settings.clusterName'),
+  moved('clusterEndpoint', 'settings.clusterEndpoint'),
+  moved('logConfig.logLevel.controller', 'logLevel'),
+  moved('logConfig.logLevel.global', 'logLevel'),
+  moved('logConfig.outputPaths', 'logOutputPaths'),
+  moved('logConfig.errorOutputPaths', 'logErrorOutputPaths'),
+  moved('controller.logLevel', 'logLevel'),
+  moved('controller.outputPaths', 'logOutputPaths'),
+  moved('controller.errorOutputPaths', 'logErrorOutputPaths'),
+  moved('controller.nodeSelector', 'nodeSelector', MISPLACED),
+  moved('controller.tolerations', 'tolerations', MISPLACED),
+  moved('controller.affinity', 'affinity', MISPLACED),
+];
+
+const NO_ASSUMED_ROLE =
+  'the controller does not assume a role of another account: give its service account a role of the account of the ' +
+  'cluster (serviceAccount.annotations, or EKS Pod Identity)';
+const PROFILE =
+  'every EC2NodeClass names its own: spec.role (the name of the role, not of the profile), or spec.instanceProfile';
+const DRIFT =
+  'drift is always on; a budget of a NodePool with nodes: "0" and reasons: [Drifted] holds it back, where it was off';
+const JSON_LOG = 'the log is always JSON';
+const WEBHOOK =
+  'there is no webhook: the CRDs check objects. Delete webhook configurations that are left, and let network policies ' +
+  'close its ports';
+
+export const DROPPED_VALUES: readonly DroppedValue[] = [
+  ...['settings.aws.assumeRoleARN', 'settings.aws.assumeRoleDuration'].map((path) => dropped(path, NO_ASSUMED_ROLE)),
+  ...['settings.assumeRoleARN', 'settings.assumeRoleDuration'].map((path) => dropped(path, NO_ASSUMED_ROLE)),
+  dropped('settings.aws.defaultInstanceProfile', PROFILE),
+  dropped('settings.defaultInstanceProfile', PROFILE),
+  dropped('aws.defaultInstanceProfile', PROFILE),
+  dropped(
+    'settings.aws.enablePodENI',
+    'instance types with branch interfaces offer vpc.amazonaws.com/pod-eni to pods that ask for it, without a setting',
+  ),
+  dropped(
+    'settings.aws.enableENILimitedPodDensity',
+    'where it was false, EC2NodeClasses need spec.kubelet.maxPods: 110; true is how nodes count pods without it',
+  ),
+  dropped('settings.aws.tags', 'tags are set per EC2NodeClass, in spec.tags'),
+  dropped('settings.aws.nodeNameConvention', 'the name of a node is that which its instance registers with'),
+  dropped('settings.featureGates.driftEnabled', DRIFT),
+  dropped('settings.featureGates.drift', DRIFT),
+  dropped('logConfig.enabled', 'the log is set by logLevel, logOutputPaths and logErrorOutputPaths alone'),
+  dropped('logConfig.logEncoding', JSON_LOG),
+  dropped('logConfig.logLevel.webhook', WEBHOOK),
+  dropped('logEncoding', JSON_LOG),
+  dropped('controller.logEncoding', JSON_LOG),
+  dropped('webhook', WEBHOOK),
+];
+
+/** Levels of the log that are no longer there. */
+export const LOG_LEVELS: Readonly<Record<string, string>> = {
+  warn: 'error',
+  warning: 'error',
+  dpanic: 'error',
+  panic: 'error',
+  fatal: 'error',
+};
+
+/** Images of Karpenter's own controller; any other is one that somebody built. */
+export const KARPENTER_IMAGE = /(^public\.ecr\.aws\/karpenter\/|\bkarpenter\/controller$)/;

@@ -1,0 +1,117 @@
+/** `karpenter convert iam`: the controller's policies of older releases as those of today. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, Option } from 'commander';
+import { type Example, withExamples } from '../describe/tree.ts';
+import { InputError, messageOf } from '../objects/errors.ts';
+import { indented, terminalWidth } from '../render/wrap.ts';
+import { readFiles } from './documents.ts';
+import type { Difference, Kind } from './iam/compare.ts';
+import { convertPolicies } from './iam/convert-policies.ts';
+import type { GivenParameters } from './iam/parameters.ts';
+import type { NamedPolicy } from './iam/policies.ts';
+import { policyStatements } from './iam/read-policies.ts';
+import type { SourceStatement } from './iam/statements.ts';
+import { Notes } from './notes.ts';
+import { type InputFlags, printErrors, printNotes, withInput } from './output.ts';
+import { eachDocument, onFiles } from './run.ts';
+
+interface Flags extends InputFlags, GivenParameters {
+  /** A folder. */
+  readonly output?: string;
+  readonly single?: boolean;
+  readonly diff?: boolean;
+}
+
+const TITLES: readonly (readonly [Kind, string])[] = [
+  ['added', 'ADDED'],
+  ['narrower', 'NARROWER'],
+  ['other', 'ON SOMETHING ELSE'],
+  ['gone', 'GONE'],
+  ['same', 'UNCHANGED'],
+];
+
+/** The differences for people, those of a kind under one heading. */
+export function differencesText(differences: readonly Difference[], width = terminalWidth()): string {
+  const sections = TITLES.flatMap(([kind, title]) => {
+    const own = differences.filter((each) => each.kind === kind);
+    if (own.length === 0) return [];
+    return [[title, ...own.map((each) => `  ${indented(lineOf(each), '    ', width)}`)].join('\n')];
+  });
+  return `${sections.join('\n\n')}\n`;
+}
+
+const lineOf = ({ kind, statement, actions, text, reason }: Difference): string =>
+  [`${statement}: ${actions.join(', ')}`, text, kind === 'same' ? '' : reason].filter((part) => part !== '').join('; ');
+
+/** Documents by name, or all statements in one. */
+export function policiesText(policies: readonly NamedPolicy[], isSingle: boolean): string {
+  const single = { Version: '2012-10-17', Statement: policies.flatMap(({ document }) => document.Statement) };
+  const all = Object.fromEntries(policies.map(({ name, document }) => [name, document]));
+  return `${JSON.stringify(isSingle ? single : all, null, 2)}\n`;
+}
+
+/** File names hold no `$` of a placeholder. */
+const fileName = (name: string): string => `${name.replace(/[^\w.-]/g, '')}.json`;
+
+function writePolicies(folder: string, policies: readonly NamedPolicy[]): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const { name, document } of policies)
+      writeFileSync(join(folder, fileName(name)), `${JSON.stringify(document, null, 2)}\n`);
+  } catch (error) {
+    throw new InputError(folder, `cannot be written: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function run(flags: Flags): void {
+  const read = readFiles(flags.filename, flags);
+  const statements: SourceStatement[] = [];
+  const wrong = eachDocument(read, (source) => {
+    statements.push(...policyStatements(source));
+  });
+  printErrors(wrong);
+  if (statements.length === 0) return;
+  const notes = new Notes();
+  const where = read.files.map(({ name }) => name).join(', ');
+  const { policies, differences } = convertPolicies(statements, flags, { notes, where });
+  const report = differencesText(differences, terminalWidth(flags.diff ? process.stdout : process.stderr));
+  if (flags.diff) process.stdout.write(report);
+  else if (flags.output === undefined) process.stdout.write(policiesText(policies, flags.single === true));
+  else writePolicies(flags.output, policies);
+  if (!flags.diff) process.stderr.write(`${report}\n`);
+  printNotes(notes);
+}
+
+const EXAMPLES: readonly Example[] = [
+  {
+    what: 'Write a file per policy',
+    command: 'aws iam get-policy-version --policy-arn "$ARN" --version-id v3 | karpenter convert iam -f - -o policies/',
+  },
+  { what: 'Show what differs, and why', command: 'karpenter convert iam -f policy.json --diff' },
+  {
+    what: 'Name what the policy does not name',
+    command:
+      'karpenter convert iam -f policy.json --cluster-name mine --node-role KarpenterNodeRole-mine > policies.json',
+  },
+];
+
+export function iamCommand(): Command {
+  const command = new Command('iam').description(
+    "Convert the controller's IAM policies of older releases to those of today, and show what differs and why",
+  );
+  withInput(command, 'policies: documents, answers of `aws iam`, CloudFormation templates')
+    .option('-o, --output <folder>', 'write a file per policy into this folder, instead of all to standard output')
+    .addOption(
+      new Option('--single', 'one document with all statements, for an inline policy of a role').conflicts('output'),
+    )
+    .addOption(new Option('--diff', 'print what differs, and no policy').conflicts(['output', 'single']))
+    .option('--cluster-name <name>', 'name of the cluster, where the policy does not say it')
+    .option('--region <region>', 'region of the cluster')
+    .option('--account-id <id>', 'account of the cluster')
+    .option('--partition <partition>', 'partition of the region, such as aws-cn')
+    .option('--node-role <name>', 'name or ARN of the role of the nodes')
+    .option('--interruption-queue <name>', 'name or ARN of the queue of interruption messages');
+  withExamples(command, EXAMPLES);
+  return onFiles<Flags>(command, run);
+}

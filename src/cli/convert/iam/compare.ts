@@ -1,0 +1,137 @@
+/** What differs between a policy of old and those of today, statement by statement, and why. */
+import { quoted } from '../../../api/quoted.ts';
+import { FORMER_ACTIONS, isFormer, isOfToday, ownConditions } from './own-statements.ts';
+import type { NamedPolicy } from './policies.ts';
+import { REASONS } from './reasons.ts';
+import {
+  actionsOf,
+  conditionsOf,
+  covers,
+  coversAction,
+  resourcesOf,
+  type SourceStatement,
+  type Statement,
+  sameScope,
+} from './statements.ts';
+
+/** `added`: allowed from now on. `gone`: no longer allowed. `narrower`: allowed on less. `other`: on something else. */
+export type Kind = 'same' | 'added' | 'gone' | 'narrower' | 'other';
+
+export interface Difference {
+  readonly kind: Kind;
+  /** Statement of today, or where the one of old was read. */
+  readonly statement: string;
+  readonly actions: readonly string[];
+  /** How, for what gets narrower. */
+  readonly text: string;
+  readonly reason: string;
+}
+
+/** Statements of old that allow an action. */
+const allowing = (old: readonly SourceStatement[], action: string): readonly SourceStatement[] =>
+  old.filter(
+    ({ statement }) =>
+      statement.Effect === 'Allow' && actionsOf(statement).some((pattern) => coversAction(pattern, action)),
+  );
+
+/** @param kept whether an action of old stays allowed by a statement of the owner's */
+export function differences(
+  old: readonly SourceStatement[],
+  policies: readonly NamedPolicy[],
+  kept: (action: string) => boolean,
+): readonly Difference[] {
+  const statements = policies.flatMap(({ document }) => document.Statement);
+  return [
+    ...statements.flatMap((statement) => ofStatement(statement, old)),
+    ...old.flatMap((source) => goneFrom(source, statements, kept)),
+  ];
+}
+
+function ofStatement(statement: Statement, old: readonly SourceStatement[]): readonly Difference[] {
+  const groups = Map.groupBy(actionsOf(statement), (action) => {
+    const { kind, text } = changeOf(statement, allowing(old, action));
+    return JSON.stringify([kind, text]);
+  });
+  const reason = REASONS[statement.Sid ?? ''] ?? '';
+  return [...groups].map(([key, actions]) => {
+    const [kind, text] = JSON.parse(key) as [Kind, string];
+    return { kind, statement: statement.Sid ?? '', actions, text, reason };
+  });
+}
+
+function changeOf(
+  statement: Statement,
+  before: readonly SourceStatement[],
+): { readonly kind: Kind; readonly text: string } {
+  if (before.length === 0) return { kind: 'added', text: scopeText(statement) };
+  if (before.some((each) => sameScope(each.statement, statement))) return { kind: 'same', text: '' };
+  const wider = before.find((each) => isWider(each.statement, statement));
+  const text = `${scopeText(statement)}; before: ${scopeText((wider ?? before[0])?.statement ?? statement)}`;
+  return { kind: wider === undefined ? 'other' : 'narrower', text };
+}
+
+/** Whether a statement allows all that another one does, and more. */
+function isWider(wide: Statement, narrow: Statement): boolean {
+  const isCovered = (arn: string): boolean => resourcesOf(wide).some((pattern) => covers(pattern, arn));
+  const conditions = conditionsOf(narrow);
+  return (
+    resourcesOf(narrow).every(isCovered) &&
+    conditionsOf(wide).every(([, key, values]) =>
+      conditions.some(
+        ([, other, texts]) =>
+          other.toLowerCase() === key.toLowerCase() &&
+          texts.every((text) => values.some((value) => covers(value, text))),
+      ),
+    )
+  );
+}
+
+/** `on security-group/*, subnet/* where aws:RequestTag/a is owned`. */
+function scopeText(statement: Statement): string {
+  const resources = resourcesOf(statement).map(shortArn).join(', ');
+  const conditions = conditionsOf(statement).map(([, key, values]) => `${key} is ${values.join(' or ')}`);
+  return `on ${resources}${conditions.length === 0 ? '' : ` where ${conditions.join(', ')}`}`;
+}
+
+/** Without region and account, which are the same throughout. */
+const shortArn = (arn: string): string => (arn.startsWith('arn:') ? arn.slice(arn.lastIndexOf(':') + 1) : arn);
+
+function goneFrom(
+  { statement, where }: SourceStatement,
+  today: readonly Statement[],
+  kept: (action: string) => boolean,
+): readonly Difference[] {
+  if (statement.Effect === 'Deny') return [];
+  const gone = actionsOf(statement).filter((action) => isFormer(action) && !kept(action));
+  const wild = actionsOf(statement).filter((action) => /[*?]/.test(action) && isOfToday(action));
+  const conditions = isTaken(statement, today) ? [] : ownConditions(statement);
+  return [
+    ...gone.map((action) => ({
+      kind: 'gone' as const,
+      statement: where,
+      actions: [action],
+      text: '',
+      reason: reasonFor(action),
+    })),
+    ...wild.map((action) => ({
+      kind: 'gone' as const,
+      statement: where,
+      actions: [action],
+      text: 'all that it covers and that is not named above',
+      reason: 'the controller needs what is named, and nothing else of it',
+    })),
+    ...conditions.map((condition) => ({
+      kind: 'gone' as const,
+      statement: where,
+      actions: actionsOf(statement),
+      text: `your condition ${quoted(condition)}`,
+      reason: 'it is none of Karpenter; add it to the statements with these actions, if it shall still hold',
+    })),
+  ];
+}
+
+const isTaken = (statement: Statement, today: readonly Statement[]): boolean =>
+  !actionsOf(statement).some(isOfToday) || today.some((one) => sameScope(one, statement));
+
+const reasonFor = (action: string): string =>
+  Object.entries(FORMER_ACTIONS).find(([former]) => former.toLowerCase() === action.toLowerCase())?.[1] ?? '';

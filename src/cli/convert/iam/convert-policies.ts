@@ -1,0 +1,47 @@
+/** Turns policies of the controller, of any release, into those of today. */
+import type { Notes } from '../notes.ts';
+import { type Difference, differences } from './compare.ts';
+import { type OwnStatement, ownPart } from './own-statements.ts';
+import { type GivenParameters, type Parameters, parametersOf } from './parameters.ts';
+import { type NamedPolicy, policiesFor } from './policies.ts';
+import { actionsOf, coversAction, type SourceStatement } from './statements.ts';
+
+export interface ConvertedPolicies {
+  readonly policies: readonly NamedPolicy[];
+  readonly differences: readonly Difference[];
+}
+
+/** Characters, without blanks, that IAM takes of one managed policy. */
+const MOST_CHARACTERS = 6144;
+
+/** @param where what the notes on all of them name */
+export function convertPolicies(
+  old: readonly SourceStatement[],
+  given: GivenParameters,
+  { notes, where }: { readonly notes: Notes; readonly where: string },
+): ConvertedPolicies {
+  const note = notes.on(where);
+  const parameters = parametersOf(
+    old.map(({ statement }) => statement),
+    given,
+    (name, text, flag) => note('assumed', [name], `${text}; ${flag} sets it`),
+  );
+  const own = old.flatMap((source) => ownPart(source) ?? []);
+  for (const { where: place, why } of own) notes.on(place)('changed', [], `kept as it is: ${why}`);
+  const policies = [...policiesFor(parameters), ...ownPolicy(own, parameters)];
+  for (const { name, document } of policies) {
+    const size = JSON.stringify(document).length;
+    if (size > MOST_CHARACTERS)
+      note('lost', [name], `has ${size} characters, and IAM takes ${MOST_CHARACTERS} of a managed policy; split it`);
+  }
+  const isKept = (action: string): boolean =>
+    own.some(({ statement }) => actionsOf(statement).some((pattern) => coversAction(pattern, action)));
+  return { policies, differences: differences(old, policies.slice(0, own.length > 0 ? -1 : undefined), isKept) };
+}
+
+/** What is the owner's, in a policy of its own, so that the others can be compared with those of the next release. */
+function ownPolicy(own: readonly OwnStatement[], { clusterName }: Parameters): readonly NamedPolicy[] {
+  if (own.length === 0) return [];
+  const Statement = own.map(({ statement }) => statement);
+  return [{ name: `KarpenterControllerOwnPolicy-${clusterName}`, document: { Version: '2012-10-17', Statement } }];
+}

@@ -1,0 +1,83 @@
+/** What of a policy is its owner's, and has nothing to do with what the controller asks for. */
+import { ACTIONS_OF_TODAY, oneOrAll } from './policies.ts';
+import {
+  actionsOf,
+  conditionsOf,
+  covers,
+  coversAction,
+  listOf,
+  resourcesOf,
+  type SourceStatement,
+  type Statement,
+} from './statements.ts';
+
+/** Actions of older releases, with what became of them. */
+export const FORMER_ACTIONS: Readonly<Record<string, string>> = {
+  'ec2:DescribeAvailabilityZones': 'zones are those of the subnets',
+  'ec2:DescribeLaunchTemplateVersions': 'launch templates are never changed, and have one version',
+  'ec2:DescribeTags': 'every object is described with its tags',
+  'ec2:DescribeVpcs': 'the network is that of the subnets',
+  'ec2:DeleteTags': 'tags of instances are only added',
+  'iam:UntagInstanceProfile': 'tags of instance profiles are only added',
+  'sqs:GetQueueAttributes': 'the controller only receives and deletes messages',
+  'ssm:GetParameters': 'parameters are read one by one, with ssm:GetParameter',
+  'ssm:GetParametersByPath': 'parameters are read one by one, with ssm:GetParameter',
+  'sts:AssumeRole': 'the controller assumes no role of another account',
+};
+
+export const isOfToday = (action: string): boolean => ACTIONS_OF_TODAY.some((today) => coversAction(action, today));
+export const isFormer = (action: string): boolean =>
+  Object.keys(FORMER_ACTIONS).some((former) => former.toLowerCase() === action.toLowerCase());
+const isKarpenters = (action: string): boolean => isOfToday(action) || isFormer(action);
+
+export interface OwnStatement extends SourceStatement {
+  /** Why it is kept. */
+  readonly why: string;
+}
+
+/** What is kept of a statement besides the policies of today; undefined when that is nothing. */
+export function ownPart({ statement, where }: SourceStatement): OwnStatement | undefined {
+  const kept = (part: Statement, why: string): OwnStatement => ({ statement: part, where, why });
+  if (statement.Effect === 'Deny')
+    return kept(statement, 'it denies; see that it denies nothing that is allowed above');
+  if (statement.NotAction !== undefined)
+    return kept(statement, 'it allows all but what it names, of which nobody can say what is meant for the controller');
+  const own = actionsOf(statement).filter((action) => !isKarpenters(action));
+  const resources = parametersOfOwn(statement);
+  if (own.length === actionsOf(statement).length) return kept(statement, 'Karpenter never asked for these actions');
+  if (own.length > 0) return kept({ ...statement, Action: own }, `Karpenter never asked for ${own.join(', ')}`);
+  if (resources.length === 0) return undefined;
+  return kept(
+    { ...statement, Action: 'ssm:GetParameter', Resource: oneOrAll(resources) },
+    'these parameters are not of AWS; amiSelectorTerms with ssmParameter may name them',
+  );
+}
+
+const OF_AWS = /:parameter\/aws\/service\//;
+
+/** Parameters of the owner's account, with the IDs of images. */
+function parametersOfOwn(statement: Statement): readonly string[] {
+  if (!actionsOf(statement).some((action) => coversAction(action, 'ssm:GetParameter'))) return [];
+  return resourcesOf(statement).filter(
+    (arn) => arn.includes(':parameter/') && !OF_AWS.test(arn) && !arn.endsWith(':parameter/*'),
+  );
+}
+
+/** Keys of conditions that policies of Karpenter have had. */
+const KNOWN_KEYS = [
+  'aws:RequestTag/*',
+  'aws:ResourceTag/*',
+  'ec2:ResourceTag/*',
+  'iam:ResourceTag/*',
+  'aws:TagKeys',
+  'aws:RequestedRegion',
+  'ec2:CreateAction',
+  'iam:PassedToService',
+  'arc-zonal-shift:ResourceIdentifier',
+];
+
+/** Conditions that the owner added to a statement of Karpenter's: `ec2:InstanceType StringLike m5.*`. */
+export const ownConditions = (statement: Statement): readonly string[] =>
+  conditionsOf(statement).flatMap(([operator, key, values]) =>
+    KNOWN_KEYS.some((known) => covers(known, key, false)) ? [] : [`${key} ${operator} ${listOf(values).join(', ')}`],
+  );

@@ -1,0 +1,191 @@
+/** What a policy of the controller says of its cluster: name, place, node role and queue. */
+import { actionsOf, conditionsOf, resourcesOf, type Statement, valuesOf } from './statements.ts';
+
+export interface Parameters {
+  readonly clusterName: string;
+  readonly region: string;
+  readonly accountId: string;
+  readonly partition: string;
+  /** ARNs of the roles that nodes may get. */
+  readonly nodeRoles: readonly string[];
+  /** ARNs of the queues of interruption messages. */
+  readonly queues: readonly string[];
+}
+
+/** What the command line says; it counts more than what a policy says. */
+export interface GivenParameters {
+  readonly clusterName?: string;
+  readonly region?: string;
+  readonly accountId?: string;
+  readonly partition?: string;
+  /** A name or an ARN. */
+  readonly nodeRole?: string;
+  /** A name or an ARN. */
+  readonly interruptionQueue?: string;
+}
+
+/** Takes note of a value that had to be assumed. @param flag the option that sets it */
+export type Assume = (name: keyof Parameters, text: string, flag: string) => void;
+
+/** The parts of an ARN; `${…}` of CloudFormation may be any of them, colons included. */
+export function arnParts(text: string): readonly string[] | undefined {
+  if (!text.startsWith('arn:')) return undefined;
+  const parts = [''];
+  for (const [piece] of text.matchAll(/\$\{[^}$]*\}|:|[^:$]+|\$/g)) {
+    if (piece === ':' && parts.length < 6) parts.push('');
+    else parts[parts.length - 1] += piece;
+  }
+  return parts.length === 6 ? parts : undefined;
+}
+
+const isKnown = (text: string | undefined): text is string => text !== undefined && text !== '' && !/[*?]/.test(text);
+
+const distinct = (texts: readonly (string | undefined)[]): readonly string[] => [...new Set(texts.filter(isKnown))];
+
+const CLUSTER_TAG = /^(?:aws:RequestTag|aws:ResourceTag|ec2:ResourceTag)\/kubernetes\.io\/cluster\/(.+)$/;
+const TAG = /^(?:aws:RequestTag|aws:ResourceTag|ec2:ResourceTag)\//;
+
+const arnsIn = (statements: readonly Statement[]): readonly (readonly string[])[] =>
+  statements.flatMap((statement) => {
+    const values = conditionsOf(statement).flatMap(([, , texts]) => texts);
+    return [...resourcesOf(statement), ...values].flatMap((text) => {
+      const parts = arnParts(String(text));
+      return parts === undefined ? [] : [parts];
+    });
+  });
+
+function clusterNames(statements: readonly Statement[]): readonly string[] {
+  const conditions = statements.flatMap(conditionsOf);
+  const tagged = conditions.map(([, key]) => CLUSTER_TAG.exec(key)?.[1]);
+  const named = conditions.flatMap(([, key, values]) =>
+    key.replace(TAG, '') === 'eks:eks-cluster-name' ? values : [],
+  );
+  const described = arnsIn(statements).map(([, , service, , , resource = '']) =>
+    service === 'eks' ? /^cluster\/(.+)$/.exec(resource)?.[1] : undefined,
+  );
+  const certain = distinct([...tagged, ...named, ...described]);
+  if (certain.length > 0) return certain;
+  // the value by which installations of old found what is theirs, most often the name of the cluster
+  return distinct(
+    conditions.flatMap(([, key, values]) => (key.replace(TAG, '') === 'karpenter.sh/discovery' ? values : [])),
+  );
+}
+
+/** One value, or what stands for it. */
+interface Choice {
+  readonly name: keyof Parameters;
+  readonly given: string | undefined;
+  readonly found: readonly string[];
+  readonly placeholder: string;
+  readonly flag: string;
+}
+
+function chosen({ name, given, found, placeholder, flag }: Choice, assume: Assume): string {
+  if (given !== undefined) return given;
+  const [only, ...others] = found;
+  if (only !== undefined && others.length === 0) {
+    if (only === placeholder && only.startsWith('$'))
+      assume(name, `${placeholder} stands for a value that is not known`, flag);
+    return only;
+  }
+  const what = only === undefined ? 'does not say it' : `names several: ${found.join(', ')}`;
+  assume(name, `the policy ${what}; ${placeholder} stands for it`, flag);
+  return placeholder;
+}
+
+/** Every role or queue that the policy allows by its name. */
+function arnsFor(statements: readonly Statement[], action: string): readonly string[] {
+  const allowing = statements.filter(
+    (statement) =>
+      statement.Effect === 'Allow' && actionsOf(statement).some((each) => each.toLowerCase() === action.toLowerCase()),
+  );
+  // a name with a wildcard is kept: it may stand for roles of several stacks
+  const named = allowing.flatMap(resourcesOf).filter((text) => text !== '*' && !/:(role\/)?\*$/.test(text));
+  return [...new Set(named)];
+}
+
+const arnOf = (text: string, prefix: string): string => (/^(arn:|\$\{)/.test(text) ? text : `${prefix}${text}`);
+
+/** @param statements what the controller is allowed now */
+export function parametersOf(statements: readonly Statement[], given: GivenParameters, assume: Assume): Parameters {
+  const arns = arnsIn(statements);
+  const partition = chosen(
+    { name: 'partition', given: given.partition, found: partitions(arns), placeholder: 'aws', flag: '--partition' },
+    assume,
+  );
+  const clusterName = chosen(
+    {
+      name: 'clusterName',
+      given: given.clusterName,
+      found: clusterNames(statements),
+      placeholder: '$CLUSTER_NAME',
+      flag: '--cluster-name',
+    },
+    assume,
+  );
+  const regions = [
+    ...arns.map(([, , , region]) => region),
+    ...statements.flatMap((statement) => valuesOf(statement, 'aws:RequestedRegion')),
+  ];
+  const region = chosen(
+    { name: 'region', given: given.region, found: distinct(regions), placeholder: '$AWS_REGION', flag: '--region' },
+    assume,
+  );
+  const accounts = arns.map(([, , , , account]) => account).filter((text) => text !== 'aws');
+  const accountId = chosen(
+    {
+      name: 'accountId',
+      given: given.accountId,
+      found: distinct(accounts),
+      placeholder: '$AWS_ACCOUNT_ID',
+      flag: '--account-id',
+    },
+    assume,
+  );
+  const place = { clusterName, region, accountId, partition };
+  return {
+    ...place,
+    nodeRoles: rolesOf(statements, place, { given, assume }),
+    queues: queuesOf(statements, place, { given, assume }),
+  };
+}
+
+const partitions = (arns: readonly (readonly string[])[]): readonly string[] =>
+  distinct(arns.map(([, partition]) => partition));
+
+type Where = Omit<Parameters, 'nodeRoles' | 'queues'>;
+
+interface Asked {
+  readonly given: GivenParameters;
+  readonly assume: Assume;
+}
+
+function rolesOf(statements: readonly Statement[], place: Where, { given, assume }: Asked): readonly string[] {
+  const prefix = `arn:${place.partition}:iam::${place.accountId}:role/`;
+  if (given.nodeRole !== undefined) return [arnOf(given.nodeRole, prefix)];
+  const found = arnsFor(statements, 'iam:PassRole');
+  if (found.some((arn) => arn.endsWith('$KARPENTER_NODE_ROLE')))
+    assume('nodeRoles', '$KARPENTER_NODE_ROLE stands for a name that is not known', '--node-role');
+  if (found.length > 0) return found;
+  const any = statements.some((statement) => actionsOf(statement).includes('iam:PassRole'));
+  const what = any ? 'allows to pass any role' : 'names no role of nodes';
+  assume(
+    'nodeRoles',
+    `the policy ${what}; $KARPENTER_NODE_ROLE stands for the name of the one of your nodes`,
+    '--node-role',
+  );
+  return [`${prefix}$KARPENTER_NODE_ROLE`];
+}
+
+function queuesOf(statements: readonly Statement[], place: Where, { given, assume }: Asked): readonly string[] {
+  const prefix = `arn:${place.partition}:sqs:${place.region}:${place.accountId}:`;
+  if (given.interruptionQueue !== undefined) return [arnOf(given.interruptionQueue, prefix)];
+  const found = arnsFor(statements, 'sqs:ReceiveMessage');
+  if (found.length > 0) return found;
+  assume(
+    'queues',
+    'the policy names no queue of interruption messages; the one of examples/aws has the name of the cluster',
+    '--interruption-queue',
+  );
+  return [`${prefix}${place.clusterName}`];
+}

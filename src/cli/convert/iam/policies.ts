@@ -1,0 +1,56 @@
+/** The controller's policies of today, for one cluster. */
+import type { Parameters } from './parameters.ts';
+import { POLICIES } from './policies-text.ts';
+import type { PolicyDocument, Statement } from './statements.ts';
+
+export interface NamedPolicy {
+  readonly name: string;
+  readonly document: PolicyDocument;
+}
+
+const TEMPLATES = JSON.parse(POLICIES) as Readonly<Record<string, PolicyDocument>>;
+
+/** Every action that the controller may use, in no particular order. */
+export const ACTIONS_OF_TODAY: readonly string[] = [
+  ...new Set(
+    Object.values(TEMPLATES).flatMap(({ Statement: all }) => all.flatMap(({ Action = [] }) => [Action].flat())),
+  ),
+];
+
+/** A reference of the template: to a parameter, or to the ARN of one of its resources. */
+const REFERENCE = /\$\{([\w.:]+)\}/g;
+
+export function policiesFor(parameters: Parameters): readonly NamedPolicy[] {
+  const texts: Readonly<Record<string, string>> = {
+    ClusterName: parameters.clusterName,
+    'AWS::Region': parameters.region,
+    'AWS::AccountId': parameters.accountId,
+    'AWS::Partition': parameters.partition,
+  };
+  const filled = (text: string): string => text.replace(REFERENCE, (whole, name: string) => texts[name] ?? whole);
+  return Object.entries(TEMPLATES).map(([name, { Version, Statement }]) => ({
+    name: `${name}-${parameters.clusterName}`,
+    document: { Version, Statement: Statement.map((one) => filledStatement(one, filled, parameters)) },
+  }));
+}
+
+function filledStatement(statement: Statement, filled: (text: string) => string, parameters: Parameters): Statement {
+  // of these there may be several
+  const arns = new Map([
+    ['KarpenterNodeRole.Arn', parameters.nodeRoles],
+    ['KarpenterInterruptionQueue.Arn', parameters.queues],
+  ]);
+  const deep = (value: unknown): unknown => {
+    if (typeof value === 'string') {
+      const found = arns.get(value.replace(REFERENCE, '$1'));
+      return found === undefined ? filled(value) : oneOrAll(found);
+    }
+    if (Array.isArray(value)) return value.map(deep);
+    return Object.fromEntries(Object.entries(value as object).map(([key, each]) => [filled(key), deep(each)]));
+  };
+  return deep(statement) as Statement;
+}
+
+/** As IAM's own tools write it. */
+export const oneOrAll = (texts: readonly string[]): string | readonly string[] =>
+  texts.length === 1 && texts[0] !== undefined ? texts[0] : texts;

@@ -1,0 +1,97 @@
+/** Finds the policies in what AWS and its tools print: documents, answers of the AWS CLI, CloudFormation templates. */
+import { isAlias, isMap, isScalar, isSeq, type Document as YamlDocument } from 'yaml';
+import { InputError, messageOf } from '../../objects/errors.ts';
+import type { SourceDocument } from '../documents.ts';
+import { type SourceStatement, statementsIn } from './statements.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const FORMS =
+  'expected a policy document with Statement, the answer of `aws iam get-policy-version` or `aws iam get-role-policy`, ' +
+  'or a CloudFormation template with policies';
+
+/** @throws InputError when there is no policy, or one that IAM would refuse */
+export function policyStatements(source: SourceDocument): readonly SourceStatement[] {
+  const value = resolved(plain(source.document));
+  const found = documentsIn(value, source.where);
+  if (found.length === 0) throw new InputError(source.where, FORMS);
+  return found.flatMap(({ document, where }) => statementsIn(parsed(document, where), where));
+}
+
+interface Found {
+  readonly document: unknown;
+  readonly where: string;
+}
+
+function documentsIn(value: unknown, where: string): readonly Found[] {
+  if (!isFields(value)) return [];
+  if ('Statement' in value) return [{ document: value, where }];
+  const { PolicyVersion, PolicyDocument, Resources } = value;
+  if (isFields(PolicyVersion) && 'Document' in PolicyVersion)
+    return [{ document: PolicyVersion.Document, where: `${where}, PolicyVersion.Document` }];
+  if (PolicyDocument !== undefined) return [{ document: PolicyDocument, where: `${where}, PolicyDocument` }];
+  if (isFields(Resources))
+    return Object.entries(Resources).flatMap(([name, one]) => inResource(one, `${where}, ${name}`));
+  // what this command writes: documents by their names
+  return Object.entries(value).flatMap(([name, one]) =>
+    isFields(one) && 'Statement' in one ? [{ document: one, where: `${where}, ${name}` }] : [],
+  );
+}
+
+const POLICY_TYPES = new Set(['AWS::IAM::ManagedPolicy', 'AWS::IAM::Policy', 'AWS::IAM::RolePolicy']);
+
+function inResource(resource: unknown, where: string): readonly Found[] {
+  if (!isFields(resource) || !isFields(resource.Properties)) return [];
+  const { Type, Properties } = resource;
+  if (POLICY_TYPES.has(String(Type))) return [{ document: Properties.PolicyDocument, where }];
+  if (Type !== 'AWS::IAM::Role' || !Array.isArray(Properties.Policies)) return [];
+  return Properties.Policies.map((policy: unknown, index) => ({
+    document: isFields(policy) ? policy.PolicyDocument : undefined,
+    where: `${where}, Policies[${index}]`,
+  }));
+}
+
+/** A document is text in templates and in the answers of the API, there with the escapes of URLs. */
+function parsed(document: unknown, where: string): unknown {
+  if (typeof document !== 'string') return document;
+  try {
+    return JSON.parse(document.trimStart().startsWith('%') ? decodeURIComponent(document) : document) as unknown;
+  } catch (error) {
+    throw new InputError(where, `the policy is no JSON: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** A document as data, with the short functions of CloudFormation as `${…}` in texts. */
+const plain = (document: YamlDocument): unknown => plainNode(document.contents, document);
+
+function plainNode(node: unknown, document: YamlDocument): unknown {
+  if (isAlias(node)) return plainNode(node.resolve(document), document);
+  if (isMap(node))
+    return Object.fromEntries(
+      node.items.map(({ key, value }) => [String(plainNode(key, document)), plainNode(value, document)]),
+    );
+  if (isSeq(node)) {
+    const items = node.items.map((item) => plainNode(item, document));
+    return node.tag === '!Sub' ? items[0] : node.tag === '!GetAtt' ? `\${${items.join('.')}}` : items;
+  }
+  if (!isScalar(node)) return node;
+  return node.tag === '!Ref' || node.tag === '!GetAtt' ? `\${${String(node.value)}}` : node.value;
+}
+
+/** The long functions. */
+function resolved(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(resolved);
+  if (!isFields(value)) return value;
+  const [[name, of] = [], ...more] = Object.entries(value);
+  if (name !== undefined && more.length === 0) {
+    if (name === 'Ref') return `\${${String(of)}}`;
+    if (name === 'Fn::GetAtt') return `\${${[of].flat().join('.')}}`;
+    if (name === 'Fn::Sub') return Array.isArray(of) ? of[0] : of;
+    if (name === 'Fn::Join' && Array.isArray(of) && Array.isArray(of[1]))
+      return of[1].map(resolved).join(String(of[0]));
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, resolved(each)]));
+}

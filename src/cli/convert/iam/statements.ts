@@ -1,0 +1,119 @@
+/** Statements of IAM policies, as far as they are compared and rewritten here. */
+import { own } from '../../../api/own.ts';
+import { Field } from '../../objects/check.ts';
+
+type OneOrMore = string | readonly string[];
+
+export type Conditions = Readonly<Record<string, Readonly<Record<string, OneOrMore>>>>;
+
+export interface Statement {
+  readonly Sid?: string;
+  readonly Effect: 'Allow' | 'Deny';
+  readonly Action?: OneOrMore;
+  readonly NotAction?: OneOrMore;
+  readonly Resource?: OneOrMore;
+  readonly NotResource?: OneOrMore;
+  readonly Condition?: Conditions;
+}
+
+export interface PolicyDocument {
+  readonly Version: string;
+  readonly Statement: readonly Statement[];
+}
+
+/** A statement and where it was read. */
+export interface SourceStatement {
+  readonly statement: Statement;
+  /** `policy.json, document 1, Statement[2] (ConditionalEC2Termination)`. */
+  readonly where: string;
+}
+
+/** IAM takes numbers and truth values in conditions as the texts that they are. */
+export const listOf = (value: OneOrMore | undefined | null): readonly string[] =>
+  value === undefined || value === null ? [] : [value].flat().map(String);
+
+export const actionsOf = ({ Action }: Statement): readonly string[] => listOf(Action);
+export const resourcesOf = ({ Resource }: Statement): readonly string[] => listOf(Resource);
+
+/** Operator, key and values of every condition. */
+export const conditionsOf = ({
+  Condition = {},
+}: Statement): readonly (readonly [string, string, readonly string[]])[] =>
+  Object.entries(Condition).flatMap(([operator, keys]) =>
+    Object.entries(keys).map(([key, values]) => [operator, key, listOf(values)] as const),
+  );
+
+/**
+ * The statements of a policy document.
+ * @throws InputError that names the field that IAM would refuse
+ */
+export function statementsIn(document: unknown, where: string): readonly SourceStatement[] {
+  const field = new Field(where, document).at('Statement').required();
+  const list = Array.isArray(field.value) ? field.items() : [field];
+  return list.map((item, index) => {
+    const sid = item.at('Sid').text().value;
+    checkStatement(item);
+    const place = Array.isArray(field.value) ? `Statement[${index}]` : 'Statement';
+    const shown = typeof sid === 'string' && sid !== '' ? `${place} (${sid})` : place;
+    return { statement: item.value as Statement, where: `${where}, ${shown}` };
+  });
+}
+
+function checkStatement(field: Field): void {
+  field.object().at('Effect').required().oneOf('Allow', 'Deny');
+  for (const name of ['Action', 'NotAction', 'Resource', 'NotResource']) checkTexts(field.at(name));
+  if (field.at('Action').isMissing && field.at('NotAction').isMissing) field.at('Action').required();
+  const condition = field.at('Condition').object();
+  for (const operator of Object.keys((condition.value as object | undefined) ?? {})) {
+    const keys = condition.at(operator).required().object();
+    for (const key of Object.keys(keys.value as object)) checkValues(keys.at(key));
+  }
+}
+
+/** A text, or a list of them. */
+function checkTexts(field: Field): void {
+  for (const item of Array.isArray(field.value) ? field.items() : [field]) {
+    if (item !== field) item.required();
+    item.text();
+  }
+}
+
+function checkValues(field: Field): void {
+  for (const item of Array.isArray(field.value) ? field.items() : [field])
+    if (typeof item.value !== 'number' && typeof item.value !== 'boolean') item.required().text();
+}
+
+/** Whether a pattern of an action, a resource or a condition's value, with `*` and `?`, covers a text or another pattern. */
+export function covers(pattern: string, text: string, isCaseSensitive = true): boolean {
+  const [wild, plain] = isCaseSensitive ? [pattern, text] : [pattern.toLowerCase(), text.toLowerCase()];
+  let [at, from, star, mark] = [0, 0, -1, 0];
+  while (from < plain.length) {
+    if (at < wild.length && wild[at] !== '*' && (wild[at] === '?' || wild[at] === plain[from])) {
+      at++;
+      from++;
+    } else if (wild[at] === '*') {
+      star = at++;
+      mark = from;
+    } else if (star >= 0) {
+      at = star + 1;
+      from = ++mark;
+    } else return false;
+  }
+  while (wild[at] === '*') at++;
+  return at === wild.length;
+}
+
+export const coversAction = (pattern: string, action: string): boolean => covers(pattern, action, false);
+
+/** Whether two statements allow the same on the same, whatever the order in which they say so. */
+export const sameScope = (a: Statement, b: Statement): boolean =>
+  sorted(resourcesOf(a)) === sorted(resourcesOf(b)) && scopeText(a) === scopeText(b);
+
+const sorted = (texts: readonly string[]): string => [...texts].sort().join('\n');
+
+const scopeText = (statement: Statement): string =>
+  sorted(conditionsOf(statement).map(([operator, key, values]) => `${operator} ${key} ${sorted(values)}`));
+
+/** The values of a condition, whatever its operator. */
+export const valuesOf = ({ Condition = {} }: Statement, key: string): readonly string[] =>
+  Object.values(Condition).flatMap((keys) => listOf(own(keys, key)));

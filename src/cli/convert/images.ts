@@ -1,0 +1,77 @@
+/** Families of images: what v1beta1 chose by the family alone, v1 is told by an alias or by terms. */
+import type { ObjectEdit } from './edit.ts';
+import type { Path } from './notes.ts';
+
+const FAMILY: Path = ['spec', 'amiFamily'];
+const TERMS: Path = ['spec', 'amiSelectorTerms'];
+const VOLUMES: Path = ['spec', 'blockDeviceMappings'];
+
+const ALIASED = new Set(['AL2', 'AL2023', 'Bottlerocket', 'Windows2019', 'Windows2022']);
+
+const UBUNTU_VOLUME = {
+  deviceName: '/dev/sda1',
+  rootVolume: true,
+  ebs: { encrypted: true, volumeType: 'gp3', volumeSize: '20Gi' },
+};
+
+const UBUNTU_IMAGES = ['amd64', 'arm64'].map((arch) => ({
+  ssmParameter: `/aws/service/canonical/ubuntu/eks/22.04/$KUBERNETES_VERSION/stable/current/${arch}/hvm/ebs-gp2/ami-id`,
+}));
+
+/** Works on selector terms; selectors have to be converted before. @throws InputError when images stay unknown */
+export function convertImages(edit: ObjectEdit, { isPatch }: { readonly isPatch: boolean }): void {
+  const family = edit.text(FAMILY);
+  const hasTerms = (edit.list(TERMS)?.items.length ?? 0) > 0;
+  if (family === 'Ubuntu') convertUbuntu(edit, { hasTerms, isPatch });
+  else if (family !== undefined && isPatch && !hasTerms) noteOnPatch(edit, family);
+  else if (family !== undefined && ALIASED.has(family) && !hasTerms) addAlias(edit, family);
+  else if (family === 'Custom' && !hasTerms && !isPatch)
+    edit.fail(TERMS, 'is required with amiFamily Custom; name the images');
+  if (!edit.has(['spec', 'userData'])) return;
+  if (family === 'Custom')
+    edit.note(
+      'changed',
+      ['spec', 'userData'],
+      'has to register nodes with the taint karpenter.sh/unregistered:NoExecute',
+    );
+  if (family === 'AL2023')
+    edit.note(
+      'changed',
+      ['spec', 'userData'],
+      'where it differs from what Karpenter generates, the latter counts in v1',
+    );
+}
+
+function addAlias(edit: ObjectEdit, family: string): void {
+  const alias = `${family.toLowerCase()}@latest`;
+  edit.remove(TERMS);
+  edit.set(TERMS, [{ alias }], keyAfter(edit, 'amiFamily'));
+  const end = family === 'AL2' ? '; AL2 has no images from Kubernetes 1.33 on, al2023@latest has' : '';
+  edit.note('assumed', TERMS, `amiFamily ${family} alone chooses no images in v1${end}`);
+}
+
+/** In front of which field something goes that is to follow another. */
+function keyAfter(edit: ObjectEdit, key: string): string | undefined {
+  const keys = edit.keys(['spec']);
+  return keys[keys.indexOf(key) + 1];
+}
+
+function noteOnPatch(edit: ObjectEdit, family: string): void {
+  const text = `images are chosen by amiSelectorTerms in v1; see that they are of ${family}, by an alias for one`;
+  edit.note('assumed', FAMILY, text);
+}
+
+/** User data of Ubuntu's images is that of AL2, which is how v1 goes on with them. */
+function convertUbuntu(edit: ObjectEdit, { hasTerms, isPatch }: { hasTerms: boolean; isPatch: boolean }): void {
+  edit.replaceValue(FAMILY, 'AL2');
+  edit.note('changed', FAMILY, 'v1 has no amiFamily Ubuntu; its images boot with the user data of AL2');
+  if (isPatch) return;
+  if (!hasTerms) {
+    edit.remove(TERMS);
+    edit.set(TERMS, UBUNTU_IMAGES, keyAfter(edit, 'amiFamily'));
+    edit.note('assumed', TERMS, 'v1 has no alias for Ubuntu; put the version of your cluster for $KUBERNETES_VERSION');
+  }
+  if (edit.list(VOLUMES) !== undefined) return;
+  edit.set(VOLUMES, [UBUNTU_VOLUME]);
+  edit.note('assumed', VOLUMES, 'the volume that amiFamily Ubuntu had by default');
+}

@@ -1,0 +1,121 @@
+/** AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 and EC2NodeClass of v1beta1 → EC2NodeClass of v1. */
+import type { ObjectEdit } from './edit.ts';
+import { convertImages } from './images.ts';
+import { cleanMetadata } from './metadata.ts';
+import type { Path } from './notes.ts';
+import { AWS_V1, COMPATIBILITY } from './renames.ts';
+import { convertSelector, IMAGES, SECURITY_GROUPS, SUBNETS } from './selectors.ts';
+import { convertVolumeSizes } from './volumes.ts';
+
+export interface ClassOptions {
+  /** Name of the nodes' IAM role, for classes that name neither role nor instance profile. */
+  readonly role?: string;
+  /** It is a patch: only what it has is converted, and nothing is added. */
+  readonly isPatch: boolean;
+}
+
+/** Stands for the role where nobody has named one; `envsubst` puts it in. */
+export const ROLE_PLACEHOLDER = '$KARPENTER_NODE_ROLE';
+
+const ROLE: Path = ['spec', 'role'];
+const PROFILE: Path = ['spec', 'instanceProfile'];
+
+/** Fields of launch templates, which alpha could leave the nodes' set-up to. */
+const LAUNCH_TEMPLATE = ['launchTemplate', 'launchTemplateName'];
+
+/** @throws InputError that names the field which cannot be converted */
+export function convertNodeTemplate(edit: ObjectEdit, options: ClassOptions): void {
+  edit.set(['kind'], 'EC2NodeClass');
+  start(edit, options);
+  for (const field of LAUNCH_TEMPLATE)
+    if (edit.has(['spec', field]))
+      edit.fail(
+        ['spec', field],
+        'cannot be said in v1, which makes launch templates itself; write what it holds as subnetSelector, ' +
+          'securityGroupSelector, amiSelector, userData and blockDeviceMappings, and remove it',
+      );
+  // an inline provider says what it is
+  for (const field of ['apiVersion', 'kind']) edit.remove(['spec', field]);
+  for (const selector of [SUBNETS, SECURITY_GROUPS, IMAGES]) convertSelector(edit, selector);
+  if (!options.isPatch) {
+    for (const { field, terms } of [SUBNETS, SECURITY_GROUPS])
+      if (!edit.has(['spec', terms])) edit.fail(['spec', field], 'is required; select by tags or aws-ids');
+    if (!edit.has(['spec', 'amiFamily'])) {
+      edit.set(['spec', 'amiFamily'], 'AL2', edit.keys(['spec'])[0]);
+      edit.note('assumed', ['spec', 'amiFamily'], 'AL2 was the default of AWSNodeTemplates');
+    }
+  }
+  convertVolumeSizes(edit);
+  finish(edit, options);
+  takeGivenRole(edit, options);
+}
+
+/** @throws InputError that names the field which cannot be converted */
+export function convertBetaNodeClass(edit: ObjectEdit, options: ClassOptions): void {
+  start(edit, options);
+  finish(edit, options);
+}
+
+function start(edit: ObjectEdit, { isPatch }: ClassOptions): void {
+  edit.set(['apiVersion'], AWS_V1);
+  cleanMetadata(edit);
+  if (!isPatch && !edit.has(['spec'])) edit.fail(['spec'], 'is required');
+  edit.dropNulls(['spec']);
+}
+
+function finish(edit: ObjectEdit, options: ClassOptions): void {
+  convertImages(edit, options);
+  cleanTags(edit);
+  if (options.isPatch) return;
+  writeRole(edit, options);
+  writeHopLimit(edit);
+}
+
+function writeRole(edit: ObjectEdit, { role }: ClassOptions): void {
+  if (edit.has(ROLE) || edit.has(PROFILE)) return;
+  edit.set(ROLE, role ?? ROLE_PLACEHOLDER);
+  if (role === undefined) {
+    const text = "name of the nodes' IAM role; give it by --role, or put it for the placeholder with envsubst";
+    edit.note('assumed', ROLE, text);
+  }
+}
+
+/** A role that was given stands for the instance profile, which nobody but the user could delete. */
+function takeGivenRole(edit: ObjectEdit, { role, isPatch }: ClassOptions): void {
+  const profile = edit.text(PROFILE);
+  if (role === undefined || profile === undefined || isPatch) return;
+  edit.moveAs(PROFILE, ROLE, role);
+  edit.note('changed', PROFILE, `Karpenter makes profiles for role ${role} itself, in place of ${profile}`, ROLE);
+}
+
+function writeHopLimit(edit: ObjectEdit): void {
+  const path: Path = ['spec', 'metadataOptions', 'httpPutResponseHopLimit'];
+  if (edit.has(path)) return;
+  edit.set(path, 2);
+  edit.note('assumed', path, 'was the default before v1, where it is 1 and pods reach no instance metadata');
+}
+
+const OWN_TAGS = new Set([
+  'karpenter.sh/nodepool',
+  'karpenter.sh/nodeclaim',
+  'karpenter.k8s.aws/ec2nodeclass',
+  'eks:eks-cluster-name',
+]);
+
+function cleanTags(edit: ObjectEdit): void {
+  const path: Path = ['spec', 'tags'];
+  for (const key of edit.keys(path)) {
+    if (!OWN_TAGS.has(key) && !key.startsWith('kubernetes.io/cluster')) continue;
+    edit.remove([...path, key]);
+    edit.note('lost', [...path, key], 'Karpenter sets this tag itself', path);
+  }
+  edit.removeEmpty(path);
+}
+
+/** Takes away what a conversion webhook has left on an EC2NodeClass of v1. */
+export function cleanConvertedClass(edit: ObjectEdit): void {
+  const path: Path = ['metadata', 'annotations', COMPATIBILITY.ubuntu];
+  edit.remove(path);
+  edit.removeEmpty(path.slice(0, -1));
+  edit.note('changed', path, 'is of no use after Karpenter 1.0', ['metadata']);
+}

@@ -1,0 +1,101 @@
+/** Where converted files go, and the options for it that the conversions share. */
+import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { InputError, messageOf } from '../objects/errors.ts';
+import { counted } from '../render/table.ts';
+import { changedLines, unifiedDiff } from '../render/unified-diff.ts';
+import { collect } from '../scenario.ts';
+import { renderAll, renderFile, type SourceFile, STANDARD_INPUT } from './documents.ts';
+import { type Notes, noteText } from './notes.ts';
+
+export interface InputFlags {
+  /** Files, folders, or `-` for standard input. */
+  readonly filename: readonly string[];
+  readonly recursive?: boolean;
+}
+
+export interface OutputFlags {
+  /** File to write, in place of standard output. */
+  readonly output?: string;
+  readonly inPlace?: boolean;
+  readonly diff?: boolean;
+}
+
+/** Adds the options of {@link InputFlags}. */
+export const withInput = (command: Command, what: string): Command =>
+  command
+    .addOption(
+      new Option('-f, --filename <path>', `file or folder with ${what}, or - for standard input; repeatable`)
+        .argParser(collect)
+        .default([], 'none'),
+    )
+    .option('-R, --recursive', 'read the folders in a folder as well');
+
+/** Adds the options of {@link OutputFlags}. */
+export const withOutput = (command: Command): Command =>
+  command
+    .option('-o, --output <file>', 'write to this file instead of standard output')
+    .addOption(new Option('--in-place', 'write each file where it was read').conflicts(['output']))
+    .addOption(
+      new Option('--diff', 'print what would change as a unified diff, and write nothing').conflicts([
+        'output',
+        'inPlace',
+      ]),
+    );
+
+/** Writes converted files as the flags say. @throws InputError that names the file that cannot be written */
+export function writeFiles(files: readonly SourceFile[], { output, inPlace, diff }: OutputFlags): void {
+  if (diff) {
+    for (const file of files) process.stdout.write(unifiedDiff(file.name, file.text, renderFile(file)));
+  } else if (inPlace) {
+    writeInPlace(files);
+  } else if (output !== undefined) {
+    writeText(output, renderAll(files));
+  } else process.stdout.write(renderAll(files));
+}
+
+function writeInPlace(files: readonly SourceFile[]): void {
+  if (files.some(({ name }) => name === STANDARD_INPUT))
+    throw new InputError(STANDARD_INPUT, 'cannot be written in place; leave out --in-place, or name a file with -f');
+  for (const file of files) {
+    const text = renderFile(file);
+    if (text === file.text) continue;
+    writeText(file.name, text);
+    const { added, removed } = changedLines(file.text, text);
+    process.stdout.write(`${file.name}: ${counted(added, 'line')} added, ${removed} removed\n`);
+  }
+}
+
+/** All or nothing: a file is never left half written. Its mode stays, and a link is followed. */
+function writeText(path: string, text: string): void {
+  try {
+    const target = statSync(path, { throwIfNoEntry: false });
+    // what is no file, such as /dev/stdout, is written to and not replaced
+    if (target !== undefined && !target.isFile()) writeFileSync(path, text);
+    else replaceFile(target === undefined ? path : realpathSync(path), text, target?.mode);
+  } catch (error) {
+    throw new InputError(path, `cannot be written: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function replaceFile(path: string, text: string, mode: number | undefined): void {
+  const draft = `${path}.karpenter-${process.pid}`;
+  try {
+    writeFileSync(draft, text);
+    if (mode !== undefined) chmodSync(draft, mode);
+    renameSync(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** One line per note on standard error. */
+export function printNotes(notes: Notes): void {
+  for (const note of notes.all) process.stderr.write(`${noteText(note)}\n`);
+}
+
+/** One line per error on standard error; the command then ends with 1. */
+export function printErrors(errors: readonly Error[]): void {
+  for (const error of errors) process.stderr.write(`karpenter convert: ${messageOf(error)}\n`);
+  if (errors.length > 0) process.exitCode = 1;
+}

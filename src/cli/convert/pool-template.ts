@@ -1,0 +1,120 @@
+/** What the templates of NodePools, and NodeClaims, have in common, whatever they were converted from. */
+import {
+  ARCH_LABEL,
+  AWS_GROUP,
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_CATEGORY_LABEL,
+  INSTANCE_GENERATION_LABEL,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  normalizeLabel,
+  OS_LABEL,
+} from '../../api/labels.ts';
+import type { ObjectEdit } from './edit.ts';
+import type { Path } from './notes.ts';
+import { GONE_LABELS, LEGACY_TAINT, OLD_POOL_LABEL } from './renames.ts';
+
+export const TEMPLATE: Path = ['spec', 'template'];
+export const TEMPLATE_SPEC: Path = ['spec', 'template', 'spec'];
+const LABELS: Path = ['spec', 'template', 'metadata', 'labels'];
+
+const POOL_LABEL_SET = `Karpenter sets ${NODEPOOL_LABEL} itself, and a NodePool may not name it`;
+
+/** Takes labels away that a NodePool may not set. @param field where the input has them */
+export function cleanPoolLabels(edit: ObjectEdit, field: Path): void {
+  for (const key of edit.keys(LABELS)) {
+    const reason = reasonAgainst(key);
+    if (reason === undefined) continue;
+    edit.remove([...LABELS, key]);
+    edit.note('lost', [...field, key], reason, LABELS);
+  }
+  edit.removeEmpty(LABELS);
+}
+
+const reasonAgainst = (key: string): string | undefined =>
+  key === OLD_POOL_LABEL || key === NODEPOOL_LABEL ? POOL_LABEL_SET : GONE_LABELS.get(key);
+
+/** Takes requirements away that a NodePool of v1 may not have. @param field where the input has them */
+export const cleanRequirements = (edit: ObjectEdit, path: Path, field: Path): void =>
+  removeRequirements(edit, path, { field, reasonAgainst });
+
+/** Takes requirements away that no node of v1 meets. */
+export const cleanClaimRequirements = (edit: ObjectEdit, path: Path): void =>
+  removeRequirements(edit, path, { field: path, reasonAgainst: (key) => GONE_LABELS.get(key) });
+
+interface Removal {
+  readonly field: Path;
+  /** Why a requirement on a label goes; undefined if it stays. */
+  readonly reasonAgainst: (key: string) => string | undefined;
+}
+
+function removeRequirements(edit: ObjectEdit, path: Path, { field, reasonAgainst: against }: Removal): void {
+  for (const index of [...edit.indexes(path)].reverse()) {
+    const key = edit.text([...path, index, 'key']) ?? '';
+    const reason = against(key);
+    if (reason === undefined) continue;
+    edit.removeItem(path, index);
+    edit.note('lost', [...field, index], `requirement on ${key}: ${reason}`, path);
+  }
+}
+
+/** Takes empty values away, which v1 rejects, and the taint of Provisioners that make room for NodePools. */
+export function cleanTaints(edit: ObjectEdit, path: Path, field: Path): void {
+  for (const index of [...edit.indexes(path)].reverse()) {
+    if (edit.textOrNumber([...path, index, 'value']) === '') edit.remove([...path, index, 'value']);
+    if (edit.text([...path, index, 'key']) !== LEGACY_TAINT) continue;
+    edit.removeItem(path, index);
+    const text = `taint ${LEGACY_TAINT} kept pods off the old nodes; with it, none would run on the new ones`;
+    edit.note('changed', [...field, index], text, path.slice(0, -1));
+  }
+  if (edit.list(path)?.items.length === 0) edit.remove(path);
+}
+
+interface Requirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values: readonly string[];
+}
+
+const INSTANCE_KEYS = /^karpenter\.k8s\.aws\/instance-/;
+
+const WHERE_NONE = 'was the default of Provisioners, where NodePools allow any';
+
+/**
+ * Writes out the requirements that the webhook of the alpha API added to Provisioners.
+ * @param path of the requirements; labels of the template count as such
+ */
+export function writeAlphaDefaults(edit: ObjectEdit, path: Path): void {
+  const keys = new Set([
+    ...edit.indexes(path).map((index) => normalizeLabel(edit.text([...path, index, 'key']) ?? '')),
+    ...edit.keys(LABELS).map(normalizeLabel),
+  ]);
+  const isTypeChosen = [...keys].some((key) => key === INSTANCE_TYPE_LABEL || INSTANCE_KEYS.test(key));
+  const missing: readonly Requirement[] = [
+    { key: CAPACITY_TYPE_LABEL, operator: 'In', values: ['on-demand'] },
+    { key: OS_LABEL, operator: 'In', values: ['linux'] },
+    { key: ARCH_LABEL, operator: 'In', values: ['amd64'] },
+  ].filter(({ key }) => !keys.has(key));
+  const types: readonly Requirement[] = [
+    { key: INSTANCE_CATEGORY_LABEL, operator: 'In', values: ['c', 'm', 'r'] },
+    { key: INSTANCE_GENERATION_LABEL, operator: 'Gt', values: ['2'] },
+  ];
+  for (const requirement of [...missing, ...(isTypeChosen ? [] : types)]) {
+    edit.append(path, requirement);
+    const index = edit.indexes(path).length - 1;
+    const list = edit.list([...path, index, 'values']);
+    if (list) list.flow = true;
+    const { key, operator, values } = requirement;
+    edit.note('assumed', [...path, index], `${key} ${operator} ${values.join(', ')} ${WHERE_NONE}`);
+  }
+}
+
+/** A reference by apiVersion becomes one by group. @param path of the reference */
+export function convertClassRef(edit: ObjectEdit, path: Path): void {
+  const apiVersion = edit.text([...path, 'apiVersion']);
+  const kind = edit.text([...path, 'kind']);
+  const group = apiVersion?.split('/')[0] || AWS_GROUP;
+  if (edit.has([...path, 'apiVersion'])) edit.moveInPlace([...path, 'apiVersion'], 'group', group);
+  else if (!edit.has([...path, 'group'])) edit.set([...path, 'group'], group, 'name');
+  if (kind === undefined || kind === 'AWSNodeTemplate') edit.set([...path, 'kind'], 'EC2NodeClass', 'name');
+}

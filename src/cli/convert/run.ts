@@ -1,0 +1,30 @@
+/** What the conversions have in common when they run over their input. */
+import type { Command } from 'commander';
+import { InputError } from '../objects/errors.ts';
+import type { ReadFiles, SourceDocument } from './documents.ts';
+import type { InputFlags } from './output.ts';
+
+/** Works on every document; one that cannot be used does not keep the others from it. @returns all that was wrong */
+export function eachDocument({ files, errors }: ReadFiles, work: (source: SourceDocument) => void): readonly Error[] {
+  const wrong: Error[] = [...errors];
+  for (const source of files.flatMap(({ documents }) => documents)) {
+    try {
+      work(source);
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      wrong.push(error);
+    }
+  }
+  return wrong;
+}
+
+/** The action of a command that reads files: none is a misuse of it. */
+export const onFiles = <Flags extends InputFlags>(
+  command: Command,
+  run: (flags: Flags) => void | Promise<void>,
+): Command =>
+  command.action(async (flags: Flags) => {
+    if (flags.filename.length === 0)
+      command.error('error: name at least one file or folder with -f, or - for standard input');
+    await run(flags);
+  });

@@ -1,0 +1,26 @@
+/** cluster-autoscaler's annotation of pods that it must not move, as Karpenter's. */
+import type { YAMLMap } from 'yaml';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
+import { nodeOf } from './nodes.ts';
+import type { Path, TakeNote } from './notes.ts';
+
+const SAFE_TO_EVICT = 'cluster-autoscaler.kubernetes.io/safe-to-evict';
+
+/**
+ * Adds Karpenter's annotation beside that of cluster-autoscaler, which may run until the last of its groups is gone.
+ *
+ * @param path of the annotations
+ * @returns whether anything was changed
+ */
+export function addDoNotDisrupt(annotations: YAMLMap | undefined, path: Path, note: TakeNote): boolean {
+  if (annotations === undefined || String(annotations.get(SAFE_TO_EVICT)) !== 'false') return false;
+  if (annotations.has(DO_NOT_DISRUPT_ANNOTATION)) return false;
+  annotations.add({ key: nodeOf(DO_NOT_DISRUPT_ANNOTATION), value: nodeOf('true') });
+  note(
+    'changed',
+    [...path, SAFE_TO_EVICT],
+    `${DO_NOT_DISRUPT_ANNOTATION}: "true" says the same to Karpenter; it keeps the node from being given back, not from expiring`,
+    [...path, DO_NOT_DISRUPT_ANNOTATION],
+  );
+  return true;
+}

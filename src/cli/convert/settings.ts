@@ -1,0 +1,45 @@
+/** The ConfigMap that held the controller's settings before 0.33: what each of its keys is today. */
+import { isMap } from 'yaml';
+import { entriesOf, keyOf, resolved } from './nodes.ts';
+import type { Notes } from './notes.ts';
+import type { FoundObject } from './objects.ts';
+
+const SETTINGS = 'karpenter-global-settings';
+
+const GONE = 'is gone';
+
+/** Setting of the chart, with the environment variable that it sets. */
+const setting = (value: string, variable: string): string => `is the chart's ${value} now (${variable})`;
+
+const KEYS: ReadonlyMap<string, string> = new Map([
+  ['batchMaxDuration', setting('settings.batchMaxDuration', 'BATCH_MAX_DURATION')],
+  ['batchIdleDuration', setting('settings.batchIdleDuration', 'BATCH_IDLE_DURATION')],
+  ['aws.clusterName', setting('settings.clusterName', 'CLUSTER_NAME')],
+  ['aws.clusterEndpoint', setting('settings.clusterEndpoint', 'CLUSTER_ENDPOINT')],
+  ['aws.clusterCABundle', setting('settings.clusterCABundle', 'CLUSTER_CA_BUNDLE')],
+  ['aws.isolatedVPC', setting('settings.isolatedVPC', 'ISOLATED_VPC')],
+  ['aws.vmMemoryOverheadPercent', setting('settings.vmMemoryOverheadPercent', 'VM_MEMORY_OVERHEAD_PERCENT')],
+  ['aws.reservedENIs', setting('settings.reservedENIs', 'RESERVED_ENIS')],
+  ['aws.interruptionQueueName', setting('settings.interruptionQueue', 'INTERRUPTION_QUEUE')],
+  ['aws.assumeRoleARN', `${GONE}: give the controller's own role the permissions`],
+  ['aws.assumeRoleDuration', `${GONE}, as is aws.assumeRoleARN`],
+  ['aws.defaultInstanceProfile', `${GONE}: every EC2NodeClass names a role, or an instanceProfile`],
+  ['aws.enablePodENI', `${GONE}: instance types that have branch interfaces offer vpc.amazonaws.com/pod-eni`],
+  ['aws.enableENILimitedPodDensity', `${GONE}: set spec.kubelet.maxPods of the EC2NodeClass`],
+  ['aws.tags', `${GONE}: set spec.tags of every EC2NodeClass`],
+  ['aws.nodeNameConvention', GONE],
+  ['featureGates.driftEnabled', `${GONE}: drift is always on; a budget for reason Drifted holds it back`],
+]);
+
+/** The ConfigMap itself stays as it is: a chart has made it. */
+export function noteSettings({ kind, name, map, where, source }: FoundObject, notes: Notes): void {
+  if (kind !== 'ConfigMap' || name !== SETTINGS) return;
+  const note = notes.on(where);
+  note('lost', [], 'is not read any longer; settings are values of the chart');
+  const data = resolved(map.get('data', true), source.document);
+  if (!isMap(data)) return;
+  for (const pair of entriesOf(data, source.document)) {
+    const key = String(keyOf(pair));
+    note('changed', ['data', key], KEYS.get(key) ?? 'is not known');
+  }
+}

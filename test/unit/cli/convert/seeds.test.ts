@@ -1,0 +1,94 @@
+/** Manifests of published walk-throughs: each becomes what its author went on to, where that was said. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { convertText, rejections } from './convert-text.ts';
+
+const fixture = (name: string): string => readFileSync(join(import.meta.dirname, 'fixtures', name), 'utf8');
+
+const converted = (name: string) => {
+  const { objects, errors, text, notes } = convertText(fixture(name), { role: 'node-karpenter-dev' });
+  expect(errors).toEqual([]);
+  for (const object of objects) expect(rejections(object)).toEqual([]);
+  const pool = objects.find(({ kind }) => kind === 'NodePool') as NodePool;
+  const nodeClass = objects.find(({ kind }) => kind === 'EC2NodeClass') as EC2NodeClass;
+  return { pool, nodeClass, text, notes };
+};
+
+const withKeys = (pool: NodePool, keys: readonly string[]) =>
+  pool.spec.template.spec.requirements.filter(({ key }) => keys.includes(key));
+
+describe('the migration with Flux', () => {
+  const [alpha, beta] = [converted('flux/alpha.yaml'), converted('flux/beta.yaml')];
+
+  it('comes to the NodePool of the author from the Provisioner', () => {
+    expect(alpha.pool.spec.template.metadata).toEqual(beta.pool.spec.template.metadata);
+    expect(alpha.pool.spec.template.spec.nodeClassRef).toEqual(beta.pool.spec.template.spec.nodeClassRef);
+    expect(alpha.pool.spec.template.spec.expireAfter).toBe('1440h');
+    expect(beta.pool.spec.template.spec.expireAfter).toBe('1440h');
+    expect(alpha.pool.spec.limits).toEqual(beta.pool.spec.limits);
+    expect(withKeys(alpha.pool, ['karpenter.sh/capacity-type'])).toEqual(
+      withKeys(beta.pool, ['karpenter.sh/capacity-type']),
+    );
+    expect(alpha.pool.spec.template.spec.taints).toBeUndefined();
+    expect(alpha.text).toContain('expireAfter: 1440h # 60 days ttl');
+  });
+
+  it('comes to the EC2NodeClass of the author but for tags and monitoring that the author changed', () => {
+    const { tags: _, ...ofAlpha } = alpha.nodeClass.spec;
+    const { tags: __, detailedMonitoring, ...ofBeta } = beta.nodeClass.spec;
+    expect(ofAlpha).toEqual(ofBeta);
+    expect(detailedMonitoring).toBe(true);
+    expect(ofAlpha.kubelet).toEqual({ clusterDNS: ['10.150.0.10'], maxPods: 58 });
+  });
+});
+
+describe('the upgrade with Terraform', () => {
+  const [alpha, beta] = [converted('terraform/alpha.yaml'), converted('terraform/beta.yaml')];
+
+  it('comes to the NodePool of the author, on-demand capacity included', () => {
+    const keys = beta.pool.spec.template.spec.requirements.map(({ key }) => key);
+    expect(withKeys(alpha.pool, keys)).toEqual(beta.pool.spec.template.spec.requirements);
+    expect(alpha.pool.spec.disruption).toEqual(beta.pool.spec.disruption);
+    expect(alpha.pool.spec.limits).toEqual(beta.pool.spec.limits);
+    expect(alpha.pool.spec.template.metadata).toEqual(beta.pool.spec.template.metadata);
+  });
+
+  it('keeps expressions of Terraform as they are', () => {
+    const { role: _, ...ofAlpha } = alpha.nodeClass.spec;
+    const { role, ...ofBeta } = beta.nodeClass.spec;
+    expect(ofAlpha).toEqual(ofBeta);
+    expect(role).toMatch(/^\$\{module\.eks\.eks_managed_node_groups\[/);
+    expect(alpha.text).toMatch(/karpenter\.sh\/discovery: \$\{local\.env_name\}$/m);
+  });
+
+  it('keeps one of both, the newer, where they stand side by side', () => {
+    const { objects, notes } = convertText(`${fixture('terraform/alpha.yaml')}---\n${fixture('terraform/beta.yaml')}`);
+    expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+      'EC2NodeClass default',
+      'NodePool default',
+    ]);
+    expect(notes.filter((note) => note.includes('there is its successor already'))).toHaveLength(2);
+  });
+});
+
+it('kOps: manifests of v1 stay as they are, byte by byte', () => {
+  const text = fixture('kops/v1.yaml');
+  const result = convertText(text);
+  expect(result.text).toBe(text);
+  expect(result.notes).toEqual([]);
+  for (const object of result.objects) expect(rejections(object)).toEqual([]);
+});
+
+it("Flux: the HelmRelease's values are those of today, the rest is as it was", () => {
+  const { objects, notes } = convertText(fixture('flux/release.yaml'));
+  const { values, chart } = (objects[0] as unknown as { spec: { values: object; chart: object } }).spec;
+  expect(values).toMatchObject({
+    settings: { clusterName: 'dev', interruptionQueue: 'karpenter-spot-interruption-dev' },
+  });
+  expect(values).not.toHaveProperty('settings.aws');
+  expect(chart).toMatchObject({ spec: { chart: 'karpenter', version: 'v0.31.1' } });
+  expect(notes.some((note) => note.includes('defaultInstanceProfile'))).toBe(true);
+});
