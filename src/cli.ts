@@ -44,6 +44,14 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'check an AWS account and a cluster for what the operator needs',
     async () => (await import('./cli/doctor.ts')).doctorCommand(VERSION),
   ],
+  migrate: [
+    'say where a cluster is on its way from older versions or other autoscalers, and what the way is',
+    async () => (await import('./cli/migrate.ts')).migrateCommand(VERSION),
+  ],
+  snapshot: [
+    'write the objects of a live cluster as one file for the verbs that take -f, without secrets',
+    async () => (await import('./cli/snapshot.ts')).snapshotCommand(VERSION),
+  ],
   simulate: [
     'say which nodes would be bought for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
@@ -55,7 +63,7 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
 };
 
 /** Run until they are stopped, and say themselves what they are at. */
-const NARRATING: ReadonlySet<string> = new Set(['demo', 'local']);
+const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'snapshot']);
 
 const named = (): Command =>
   new Command('karpenter')
@@ -86,8 +94,9 @@ function strict(command: Command): Command {
 const withoutHelp = (args: readonly string[]): readonly string[] =>
   args[0] === 'help' ? [...args.slice(1), '--help'] : args;
 
-/** What a command line that is not understood ends with: with `--exit-code`, 2 says that something would change. */
-const misuse = (args: readonly string[]): number => (args.includes('--exit-code') ? 1 : 2);
+/** What a command line that is not understood ends with: with `--exit-code`, 2 says that something would change; of `migrate status`, that something is left. */
+const misuse = (args: readonly string[]): number =>
+  args.includes('--exit-code') || (args[0] === 'migrate' && args[1] === 'status') ? 1 : 2;
 
 /** Runs one command line; answers the exit code. 2 means that it was not understood. */
 async function run(given: readonly string[]): Promise<number> {

@@ -9,7 +9,7 @@ import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { calendarText } from './render/calendar.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
-import { manifestsOf, nowOption, writeNotes } from './scenario.ts';
+import { manifestsOf, nowOption, whatIfOption, writeNotes } from './scenario.ts';
 import { refuseTwoSources, type SourceFlags, sourceOf, withSource } from './source.ts';
 
 /** Of public form. */
@@ -52,15 +52,16 @@ function timeZone(text: string): string {
 
 /** NodePools among manifests, and how they stand. @throws InputError that names the document and the field */
 export function budgetsIn(
-  filename: readonly string[],
+  given: { readonly filename: readonly string[]; readonly whatIf?: readonly string[] },
   nowMs: number,
 ): { readonly found: readonly PoolBudgets[]; readonly notes: readonly string[] } {
-  const { allPools, snapshot, notes } = worldOf(manifestsOf({ filename }), { instanceTypes: () => [], nowMs });
+  const { allPools, snapshot, notes } = worldOf(manifestsOf({ ...given, nowMs }), { instanceTypes: () => [], nowMs });
   const nodePools = allPools.map(({ nodePool }) => nodePool);
   return { found: poolBudgets(snapshot.nodes, nodePools, nowMs), notes };
 }
 
 interface Flags extends SourceFlags {
+  readonly whatIf?: readonly string[];
   readonly next: number;
   readonly timeZone: string;
   readonly now?: number;
@@ -69,7 +70,7 @@ interface Flags extends SourceFlags {
 
 async function poolsFor(flags: Flags, nowMs: number): Promise<readonly PoolBudgets[]> {
   if (flags.filename.length === 0) return askOperator(flags.server ?? DEFAULT_SERVER, '/debug/budgets');
-  const { found, notes } = budgetsIn(flags.filename, nowMs);
+  const { found, notes } = budgetsIn(flags, nowMs);
   writeNotes(notes);
   return found;
 }
@@ -85,6 +86,10 @@ const EXAMPLES: readonly Example[] = [
   {
     what: 'a fortnight of one NodePool in local time, over a dump',
     command: 'karpenter budgets default --next 14d --time-zone Europe/Berlin -f now.yaml',
+  },
+  {
+    what: 'and if the budgets were others',
+    command: 'karpenter budgets -f now.yaml --what-if nodepool.yaml',
   },
   {
     what: 'when drifted nodes may go again',
@@ -107,10 +112,13 @@ export function budgetsCommand(): Command {
         .argParser(timeZone)
         .default('UTC'),
     )
+    .addOption(whatIfOption())
     .addOption(nowOption())
     .addOption(outputOption())
     .action(async (name: string | undefined, flags: Flags) => {
       refuseTwoSources(command, flags);
+      if (flags.whatIf !== undefined && flags.filename.length === 0)
+        command.error('error: --what-if goes with -f: name manifests to change');
       const fromMs = flags.now ?? Date.now();
       const toMs = fromMs + flags.next;
       const pools = chosen(name, await poolsFor(flags, fromMs), sourceOf(flags));

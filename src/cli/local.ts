@@ -5,6 +5,7 @@ import { withExamples } from './describe/tree.ts';
 import { freePort } from './free-port.ts';
 import { writeLocalKubeconfig } from './local-kubeconfig.ts';
 import { machineSpeedOption, machinesAt, positive } from './machines.ts';
+import { quoted } from './render/shell.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 
 interface LocalOptions {
@@ -48,10 +49,6 @@ export function localCommand(): Command {
     .option('--quiet', 'print the exports only', false)
     .action(local);
 }
-
-/** Quotes a value for a POSIX shell where it needs it. */
-const quoted = (value: string): string =>
-  /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 
 /** Lines for `eval` or copying: the environment of kubectl, aws and the operator. */
 export function exportLines(environment: Readonly<Record<string, string>>): readonly string[] {

@@ -44,6 +44,12 @@ export const filenameOption = (): Option =>
     .argParser(collect)
     .default([], 'none');
 
+export const whatIfOption = (): Option =>
+  new Option(
+    '--what-if <change>',
+    `manifests that take the place of those of the same name, or join them, or ${CHANGES}; repeatable`,
+  ).argParser(collect);
+
 export const instanceTypesOption = (): Option =>
   new Option(
     '--instance-types <source>',
@@ -56,12 +62,7 @@ export const nowOption = (): Option => new Option('--now <time>', 'the time at w
 export const withScenario = (command: Command): Command =>
   command
     .addOption(filenameOption())
-    .addOption(
-      new Option(
-        '--what-if <change>',
-        `manifests that take the place of those of the same name, or join them, or ${CHANGES}; repeatable`,
-      ).argParser(collect),
-    )
+    .addOption(whatIfOption())
     .addOption(instanceTypesOption())
     .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
     .addOption(nowOption());

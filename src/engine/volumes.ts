@@ -26,7 +26,7 @@ export interface PodVolumes {
   readonly claims: ClaimsByDriver;
 }
 
-const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
+export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
 const EBS_DRIVER = 'ebs.csi.aws.com';
 /** Provisioners that were part of Kubernetes, by the driver that took over. */
 const IN_TREE: Readonly<Record<string, string>> = { 'kubernetes.io/aws-ebs': EBS_DRIVER };

@@ -15,6 +15,8 @@ export interface ConnectionOptions {
   readonly url?: string | undefined;
   /** Path of a kubeconfig, several joined as in KUBECONFIG, or a kubeconfig's own text. */
   readonly kubeconfig?: string | undefined;
+  /** Of the kubeconfig. Default: its current one. */
+  readonly context?: string | undefined;
 }
 
 /** What a request needs besides its own path and body. */
@@ -83,9 +85,17 @@ function load(options: ConnectionOptions): KubeConfig {
     if (isInvented(config))
       throw new Error('Cannot find the API server: there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
   }
+  if (options.context !== undefined) choose(config, options.context);
   // the library refuses plain HTTP unless it knows that TLS is not wanted; there is none to verify
   if (clusterOf(config).server.startsWith('http:')) allowPlainHttp(config);
   return config;
+}
+
+function choose(config: KubeConfig, context: string): void {
+  const known = config.contexts.map(({ name }) => name);
+  if (!known.includes(context))
+    throw new Error(`Cannot find context "${context}" in the kubeconfig; it has ${known.join(', ') || 'none'}`);
+  config.setCurrentContext(context);
 }
 
 /** Where it finds nothing, the library makes up a cluster at a port at which none has been for years. */

@@ -17,7 +17,8 @@ export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T
   return internStrings(light);
 }
 
-function withoutManagedFields<M extends KubeObject['metadata']>(metadata: M & { managedFields?: unknown }): M {
+/** Without who set which field. */
+export function withoutManagedFields<M extends KubeObject['metadata']>(metadata: M & { managedFields?: unknown }): M {
   const { managedFields: _, ...rest } = metadata;
   return rest as unknown as M;
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Address } from '../observe/address.ts';
 import { answer, boundedServer, type Handler, listen, stop } from '../observe/http-server.ts';
 import type { Logger } from '../observe/logger.ts';
+import { send } from '../observe/long-answer.ts';
 import { isLoopback } from '../observe/loopback.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { jsonInSteps } from '../observe/rendered-answer.ts';
@@ -75,7 +76,7 @@ function handlerOf({ view, cluster }: LivePageOptions, access: Access): Handler 
       return answer(response, 400, 'no name is that long\n');
     const found = look(query);
     if (found === undefined) return answer(response, 404, 'there is no such object (any more)\n');
-    answer(response, 200, Buffer.concat(await jsonInSteps(found)), 'application/json');
+    await send(request, response, { pieces: await jsonInSteps(found), type: 'application/json' });
   };
 }
 

@@ -20,12 +20,27 @@ import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import type { Clients } from '../clients.ts';
 import { describeError, isNotFound } from '../errors.ts';
-import { type Finding, fine, isDenied, permitted, problem, warning } from './finding.ts';
+import { type Finding, fine, isDenied, permitted, problem, unasked, warning } from './finding.ts';
 import { eventRules } from './rules.ts';
 
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot';
 
-export async function identity({ region }: Clients): Promise<Finding> {
+/** `queueName` is empty when there is none. */
+export async function account(
+  clients: Clients,
+  { clusterName, queueName }: { readonly clusterName: string; readonly queueName: string },
+): Promise<readonly Finding[]> {
+  const findings = await Promise.all([
+    identity(clients),
+    cluster(clients, clusterName),
+    permissions(clients, clusterName),
+    queue(clients, queueName),
+    spotRole(clients),
+  ]);
+  return findings.flat();
+}
+
+async function identity({ region }: Clients): Promise<Finding> {
   const sts = new STSClient({ region });
   try {
     const { Arn = '' } = await sts.send(new GetCallerIdentityCommand({}));
@@ -39,7 +54,7 @@ export async function identity({ region }: Clients): Promise<Finding> {
 }
 
 /** Every call of the operator that can be tried without changing anything. */
-export function permissions(clients: Clients, clusterName: string): Promise<readonly Finding[]> {
+function permissions(clients: Clients, clusterName: string): Promise<readonly Finding[]> {
   const { ec2Once: ec2, iam, ssm, pricing, region } = clients;
   const DryRun = true;
   const parameter = '/aws/service/global-infrastructure/current-region';
@@ -77,7 +92,7 @@ export function permissions(clients: Clients, clusterName: string): Promise<read
   ]);
 }
 
-export async function cluster({ eks }: Clients, name: string): Promise<Finding> {
+async function cluster({ eks }: Clients, name: string): Promise<Finding> {
   const subject = `EKS cluster ${name}`;
   try {
     const { cluster: found } = await eks.send(new DescribeClusterCommand({ name }));
@@ -90,7 +105,7 @@ export async function cluster({ eks }: Clients, name: string): Promise<Finding> 
   }
 }
 
-export async function queue(clients: Clients, name: string): Promise<readonly Finding[]> {
+async function queue(clients: Clients, name: string): Promise<readonly Finding[]> {
   const { sqs } = clients;
   const subject = `queue ${name}`;
   if (name === '')
@@ -121,7 +136,7 @@ export async function queue(clients: Clients, name: string): Promise<readonly Fi
   } catch (error) {
     // The controller does not need this right, so it is no fault that we lack it.
     const fix = `run doctor with sqs:GetQueueAttributes to have the queue's policy checked`;
-    return [warning(subject, `exists; its policy cannot be read: ${describeError(error)}`, fix)];
+    return [unasked(subject, `exists; its policy cannot be read: ${describeError(error)}`, fix)];
   }
 }
 
@@ -147,13 +162,13 @@ function queuePolicy(subject: string, text: string | undefined): Finding {
     : problem(subject, 'its policy does not let EventBridge send to it', fix);
 }
 
-export async function spotRole({ iam }: Clients): Promise<Finding> {
+async function spotRole({ iam }: Clients): Promise<Finding> {
   const fix = 'aws iam create-service-linked-role --aws-service-name spot.amazonaws.com';
   try {
     await iam.send(new GetRoleCommand({ RoleName: SPOT_ROLE }));
     return fine(SPOT_ROLE, 'exists');
   } catch (error) {
     if (isNotFound(error)) return warning(SPOT_ROLE, 'does not exist: the first spot launch fails', fix);
-    return warning(SPOT_ROLE, `cannot be read: ${describeError(error)}`, `make sure that it exists: ${fix}`);
+    return unasked(SPOT_ROLE, `cannot be read: ${describeError(error)}`, `make sure that it exists: ${fix}`);
   }
 }

@@ -16,6 +16,9 @@ const WEBHOOKS = new Set([
   'validation.webhook.karpenter.k8s.aws',
 ]);
 
+/** Whether a webhook configuration is one of a version before 1.1. */
+export const isOldWebhook = (name: string): boolean => WEBHOOKS.has(name);
+
 /** The part of a CRD that says how its objects are stored and read. */
 export interface StoredDefinition {
   readonly spec: { readonly conversion?: { readonly strategy?: string } };
@@ -45,15 +48,15 @@ export function storage(subject: string, { spec, status }: StoredDefinition, ver
   return findings;
 }
 
-/** Annotations of the conversion from v1beta1, which nobody reads since 1.1. */
-export function leftovers(objects: readonly KubeObject[]): readonly Finding[] {
+/** Annotations of the conversion from v1beta1. `isRead`: whether the version that runs is 1.0, the last that reads them. */
+export function leftovers(objects: readonly KubeObject[], isRead = false): readonly Finding[] {
   return objects.flatMap(({ kind, metadata: { name, annotations = {} } }) =>
     Object.keys(annotations)
       .filter((key) => COMPATIBILITY.test(key))
       .map((key) =>
         warning(
           `${kind} ${name}`,
-          `carries the annotation ${key} of the conversion from v1beta1, which is not read`,
+          `carries the annotation ${key} of the conversion from v1beta1, which ${isRead ? '1.0 reads and no later version' : 'is not read'}`,
           key.endsWith('kubelet-conversion')
             ? 'move its settings to spec.kubelet of the EC2NodeClass, then remove it'
             : 'remove it',
@@ -94,7 +97,7 @@ async function webhooksOf(client: Pick<HttpKubeClient, 'raw'>, kind: string): Pr
     return { items: [] };
   })) as { readonly items: readonly KubeObject[] };
   return items
-    .filter(({ metadata }) => WEBHOOKS.has(metadata.name))
+    .filter(({ metadata }) => isOldWebhook(metadata.name))
     .map(({ metadata: { name } }) =>
       problem(
         `webhook ${name}`,

@@ -5,7 +5,7 @@ import type { Workload } from '../../api/kubernetes.ts';
 import { isNotFound } from '../../kube/client.ts';
 import type { HttpKubeClient } from '../../kube/http.ts';
 import { type StoredDefinition, storage } from './beta.ts';
-import { type Finding, fine, problem, warning } from './finding.ts';
+import { type Finding, fine, problem, unasked, warning } from './finding.ts';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const INSTALL = 'helm upgrade --install karpenter-crd charts/karpenter-crd';
@@ -37,7 +37,7 @@ export async function definitions(client: HttpKubeClient): Promise<readonly Find
       try {
         stored = (await client.raw(`${CRDS}/${name}`)) as typeof stored;
       } catch (error) {
-        if (!isNotFound(error)) return warning(subject, `cannot be read: ${(error as Error).message}`, 'see the error');
+        if (!isNotFound(error)) return unasked(subject, `cannot be read: ${(error as Error).message}`, 'see the error');
         return OPTIONAL.has(name)
           ? warning(subject, 'is not installed: the feature behind it is off', INSTALL)
           : problem(subject, 'is not installed', INSTALL);
@@ -73,7 +73,8 @@ export async function findControllers(client: HttpKubeClient): Promise<readonly 
   return (await client.listAll(DEPLOYMENT, { labelSelector })).map(controllerOf);
 }
 
-function controllerOf(deployment: Workload): Controller {
+/** What a Deployment shows of the controller that it runs. */
+export function controllerOf(deployment: Workload): Controller {
   const containers = (deployment.spec.template.spec?.containers ?? []) as readonly {
     readonly image?: string;
     readonly env?: readonly { readonly name: string; readonly value?: string }[];

@@ -6,10 +6,10 @@ import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { realClock } from '../../kube/clock.ts';
 import { connect, type HttpKubeClient } from '../../kube/http.ts';
 import { createClients } from '../clients.ts';
-import { cluster, identity, permissions, queue, spotRole } from './account.ts';
+import { account } from './account.ts';
 import { installedBefore } from './beta.ts';
 import { type Controller, definitions, findControllers, installation } from './cluster.ts';
-import { type Finding, problem, warning } from './finding.ts';
+import { type Finding, problem, unasked, warning } from './finding.ts';
 import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
 import { checkNodePools, surveyOf } from './nodepools.ts';
 import { controllerRole, type SimulatedScope, simulated } from './simulation.ts';
@@ -61,16 +61,10 @@ async function checks(options: DoctorOptions, client: HttpKubeClient): Promise<r
   const [ofKinds, before, ofAccount] = await Promise.all([
     definitions(client),
     found('versions before 1.1', () => installedBefore(client)),
-    Promise.all([
-      identity(clients),
-      cluster(clients, clusterName),
-      permissions(clients, clusterName),
-      queue(clients, queueName),
-      spotRole(clients),
-    ]),
+    account(clients, { clusterName, queueName }),
   ]);
   const ofOwn = own === undefined && controller !== undefined ? [] : [installation(own, options.version)];
-  const findings = [...ofAccount.flat(), ...ofOwn, ...ofKinds, ...before];
+  const findings = [...ofAccount, ...ofOwn, ...ofKinds, ...before];
   const missing = ofKinds.some(({ level }) => level === 'error');
   if (missing) return findings;
   const role = await controllerRole(client, controller);
@@ -84,7 +78,7 @@ async function found(subject: string, look: () => Promise<readonly Finding[]>): 
     return await look();
   } catch (error) {
     const fix = 'use a kubeconfig that may list NodeClaims, Nodes, Leases, CRDs and webhook configurations';
-    return [warning(subject, `cannot be checked: ${(error as Error).message}`, fix)];
+    return [unasked(subject, `cannot be checked: ${(error as Error).message}`, fix)];
   }
 }
 

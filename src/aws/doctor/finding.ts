@@ -8,6 +8,8 @@ export interface Finding {
   readonly message: string;
   /** What to do about it; absent when all is well. */
   readonly fix?: string;
+  /** It could not be tried or looked up: nothing is known of it. */
+  readonly unasked?: true;
 }
 
 export const fine = (subject: string, message: string): Finding => ({ level: 'ok', subject, message });
@@ -16,6 +18,10 @@ export const warning = (subject: string, message: string, fix: string): Finding 
   subject,
   message,
   fix,
+});
+export const unasked = (subject: string, message: string, fix: string): Finding => ({
+  ...warning(subject, message, fix),
+  unasked: true,
 });
 export const problem = (subject: string, message: string, fix: string): Finding => ({
   level: 'error',
@@ -54,6 +60,6 @@ export async function permitted(action: string, call: () => Promise<unknown>, le
         message: describeError(error),
         fix: `allow ${action} in ${policyFor(action)}, attached to the controller's role`,
       } satisfies Finding;
-    return warning(action, `could not be tried: ${describeError(error)}`, 'look into the error and run doctor again');
+    return unasked(action, `could not be tried: ${describeError(error)}`, 'look into the error and run doctor again');
   }
 }

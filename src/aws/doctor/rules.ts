@@ -2,7 +2,7 @@
 import type { Clients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { signedRequest } from '../signed.ts';
-import { type Finding, fine, problem, warning } from './finding.ts';
+import { type Finding, fine, problem, unasked, warning } from './finding.ts';
 
 /** What ends nodes; without the last one a reserved instance alone ends without warning. */
 const WANTED: readonly (readonly [source: string, detailType: string])[] = [
@@ -56,7 +56,7 @@ export async function eventRules(clients: Clients, queueName: string, queueArn: 
   try {
     rules = await rulesOf(clients, queueArn);
   } catch (error) {
-    return warning(
+    return unasked(
       subject,
       `cannot be read: ${describeError(error)}`,
       'run doctor with events:ListRuleNamesByTarget and events:DescribeRule, or compare the rules with examples/aws',

@@ -8,7 +8,7 @@ import { describeError } from '../errors.ts';
 import { clusterPath } from '../instanceprofiles/names.ts';
 import { CLUSTER_NAME_TAG, clusterOwnerTag } from '../tags.ts';
 import type { Controller } from './cluster.ts';
-import { type Finding, fine, policyFor, problem, warning } from './finding.ts';
+import { type Finding, fine, policyFor, problem, unasked } from './finding.ts';
 
 const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn';
 const PROFILE_ACTIONS = [
@@ -133,7 +133,7 @@ export async function simulated(scope: SimulatedScope): Promise<readonly Finding
     return judged(subject(), results.flat());
   } catch (error) {
     return [
-      warning(
+      unasked(
         subject(),
         `cannot be simulated: ${describeError(error)}`,
         `run doctor with iam:SimulatePrincipalPolicy to learn whether instance profiles can be made`,

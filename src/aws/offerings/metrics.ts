@@ -10,6 +10,7 @@ import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import type { Informers } from '../../kube/client.ts';
 import { after, type KeyedWorker } from '../../kube/reconciler.ts';
+import type { Sample } from '../../observe/samples.ts';
 import { combined } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { Pricing } from '../pricing/pricing.ts';
@@ -47,14 +48,20 @@ function collect(series: Map<string, Series>, types: readonly InstanceType[], wi
 
 function publish(series: ReadonlyMap<string, Series>, metrics: AwsMetrics): void {
   const byType = Map.groupBy(series.values(), ({ labels }) => labels.instance_type);
-  for (const [type, each] of byType) {
+  for (const [instance_type, offerings] of byType) {
+    const labels = { instance_type };
+    const samples = (measure: (one: Series) => number): readonly Sample[] =>
+      offerings.map((one) => {
+        const { capacity_type, zone } = one.labels;
+        return { labels, own: { capacity_type, zone }, value: measure(one) };
+      });
     metrics.offeringAvailable.set(
-      type,
-      each.map(({ labels, available }) => ({ labels, value: available ? 1 : 0 })),
+      instance_type,
+      samples(({ available }) => (available ? 1 : 0)),
     );
     metrics.offeringPrice.set(
-      type,
-      each.map(({ labels, price }) => ({ labels, value: price })),
+      instance_type,
+      samples(({ price }) => price),
     );
   }
   metrics.offerings.reset();

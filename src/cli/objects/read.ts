@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { InputError, messageOf } from './errors.ts';
+import { redactedAlike } from './redaction.ts';
 import { readStandardInput, readText } from './text.ts';
 
 export { readText } from './text.ts';
@@ -165,7 +166,8 @@ export function applied(manifests: readonly Manifest[], changes: readonly Manife
   return [...kept, ...changed.values()];
 }
 
-function over(before: KubeObject, change: KubeObject): KubeObject {
+function over(before: KubeObject, given: KubeObject): KubeObject {
+  const change = redactedAlike(before, given);
   if (change.metadata.resourceVersion !== undefined) return change;
   const { labels, annotations } = before.metadata;
   return {

@@ -31,6 +31,7 @@ import { NodeClasses } from './node-classes.ts';
 import { underOverlays } from './overlays.ts';
 import { type ReadPool, readPools } from './pools.ts';
 import { identityOf, isFromCluster, type Manifest } from './read.ts';
+import { notInSnapshot } from './snapshot-info.ts';
 import { defaultSpreadOf } from './spread.ts';
 import { unknownFields } from './stored.ts';
 import { daemonPodOf, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
@@ -58,11 +59,12 @@ export interface WorldOptions {
 }
 
 /** Kinds that take part as they are, or that matter to others only. */
-const KNOWN_KINDS = new Set(
+export const KNOWN_KINDS: ReadonlySet<string> = new Set(
   [
     'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
     'Service ReplicationController Event',
+    'CustomResourceDefinition MutatingWebhookConfiguration ValidatingWebhookConfiguration SnapshotInfo',
   ]
     .join(' ')
     .split(' '),
@@ -89,7 +91,7 @@ export function worldOf(given: readonly Manifest[], options: WorldOptions): Worl
     !idle.some((each) => each.nodePool === nodePool.metadata.name);
   return {
     notes: [...ignored, ...gateNotes, ...unknownFields(manifests), ...notes, ...known.notes, ...buffered.notes],
-    unknown,
+    unknown: [...unknown, ...notInSnapshot(manifests)],
     allPools,
     waiting: pods.filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isProvisionable(pod)),
     leaving: podsOfLeavingNodes(known.nodes, podDisruptionBudgets, options.nowMs),

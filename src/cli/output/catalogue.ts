@@ -8,8 +8,11 @@ import type { BudgetCalendar } from '../budgets.ts';
 import type { DescribedOutput } from '../describe/pages.ts';
 import type { ExplainedVerdict } from '../explain.ts';
 import type { PodVerdict } from '../explain-pod.ts';
+import type { Plan } from '../migrate/plan/step.ts';
+import type { Status } from '../migrate/status.ts';
 import type { Disruption } from '../render/commands.ts';
 import type { Simulation } from '../render/plan.ts';
+import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
 import { DISRUPTION, FINDINGS, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
 
@@ -25,6 +28,9 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'moves', verb: 'moves', schema: MOVES },
   { name: 'offerings', verb: 'offerings', schema: OFFERINGS },
   { name: 'doctor', verb: 'doctor', schema: FINDINGS },
+  { name: 'migrate-status', verb: 'migrate status', schema: MIGRATE_STATUS },
+  { name: 'migrate-plan', verb: 'migrate plan', schema: MIGRATE_PLAN },
+  { name: 'snapshot', verb: 'snapshot', schema: SNAPSHOT },
   { name: 'simulate', verb: 'simulate', schema: SIMULATION },
   { name: 'simulate-disruption', verb: 'simulate', when: 'with `--disruption`', schema: DISRUPTION },
 ];
@@ -39,6 +45,8 @@ export type Printed =
   | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
   | Fitting<typeof OFFERINGS, readonly PoolOfferings[]>
+  | Fitting<typeof MIGRATE_STATUS, Status>
+  | Fitting<typeof MIGRATE_PLAN, Plan>
   | Fitting<typeof FINDINGS, readonly Finding[]>
   | Fitting<typeof SIMULATION, Simulation>
   | Fitting<typeof DISRUPTION, Disruption>;

@@ -139,6 +139,7 @@ export const FINDINGS = Type.Array(
     subject: text('The thing that was looked at'),
     message: Type.String(),
     fix: Type.Optional(text('What to do about it')),
+    unasked: Type.Optional(Type.Literal(true, { description: 'It could not be looked up: nothing is known of it' })),
   }),
   { description: 'What was found in an account and a cluster' },
 );

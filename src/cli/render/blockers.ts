@@ -42,7 +42,16 @@ function nodeText(found: NodeBlockers): string {
     `Node ${node}${pool} ${WAITS[waitsFor]}${begun}${cost === '' ? '' : `, ${cost}`}`,
     ...endText(waitsFor, endsAt, terminationGracePeriod),
   ].map((line) => indented(line, '  ', terminalWidth()));
-  return [...lines, table(HEADINGS, found.blockers.map(row))].join('\n');
+  return [...lines, withoutEmptyColumns(found.blockers.map(row))].join('\n');
+}
+
+/** They would take room from the others in a narrow terminal. */
+function withoutEmptyColumns(rows: readonly (readonly string[])[]): string {
+  const isUsed = (_: string, column: number): boolean => rows.some((cells) => cells[column] !== '');
+  return table(
+    HEADINGS.filter(isUsed),
+    rows.map((cells) => cells.filter(isUsed)),
+  );
 }
 
 function costText({ usdPerHour: perHour, usdSoFar }: NodeBlockers): string {

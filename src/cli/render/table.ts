@@ -46,7 +46,10 @@ function rowText(row: readonly string[], widths: readonly number[]): string {
 export const usdPerHour = (usd: number): string => `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(4)}/h`;
 
 /** `1 pod`, `3 pods`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+export const counted = (count: number, noun: string): string => `${count} ${count === 1 ? noun : pluralOf(noun)}`;
+
+/** `NodePools`, `EC2NodeClasses`. */
+export const pluralOf = (kind: string): string => `${kind}${kind.endsWith('s') ? 'es' : 's'}`;
 
 const MOST_NAMES = 3;
 

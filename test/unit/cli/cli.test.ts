@@ -70,6 +70,14 @@ describe('the command line', () => {
   });
 });
 
+describe('karpenter migrate status', () => {
+  it('ends with 1 when it is not understood: 2 says that something is left', async () => {
+    const refused = run('migrate', 'status', '--nonsense');
+    expect(await refused.exit).toBe(1);
+    expect(refused.errors()).toContain('--nonsense');
+  });
+});
+
 describe('karpenter local', () => {
   it('prints what to export, writes a kubeconfig and ends on SIGTERM', async () => {
     const local = run('local', '--kubeconfig', 'kubeconfig', '--cluster-name', 'mine', '--time-scale', '2');

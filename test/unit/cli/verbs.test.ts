@@ -8,12 +8,15 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { OUTPUTS } from '../../../src/cli/output/catalogue.ts';
+import type { Simulation } from '../../../src/cli/render/plan.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
 import type { PoolBudgets } from '../../../src/engine/disruption/budgets/calendar.ts';
 import { strictly } from './output/strictly.ts';
 
 const BIN = join(import.meta.dirname, '../../../bin/karpenter.js');
+const EXAMPLES = join(import.meta.dirname, '../../../examples');
 const DUMP = join(import.meta.dirname, 'fixtures/dump.yaml');
+const MORE_NODES = join(import.meta.dirname, 'fixtures/nodepool.yaml');
 const AT = ['--now', '2026-06-03T10:30:00Z'];
 
 async function run(...args: readonly string[]) {
@@ -57,6 +60,7 @@ describe('over a dump', () => {
       'budgets in local time, over the end of summer time',
       ['budgets', 'default', '--next', '5d', '--now', '2026-10-22T10:30:00Z', '--time-zone', 'Europe/Berlin'],
     ],
+    ['budgets of more nodes', ['budgets', '--next', '1h', '--what-if', MORE_NODES]],
     ['blockers', ['blockers']],
     ['all blockers', ['blockers', '--all']],
     ['a drained node', ['simulate', '--what-if', 'drain node-b']],
@@ -79,10 +83,13 @@ describe('over a dump', () => {
     ['simulate-disruption', ['simulate', '--disruption', '--explain']],
   ])('prints %s as its schema says: %j', async (name, args) => {
     const schema = OUTPUTS.find((each) => each.name === name)?.schema;
-    const [json, yaml] = await Promise.all([over(...args, '-o', 'json'), over(...args, '-o', 'yaml')]);
-    const value: unknown = JSON.parse(json.output);
-    expect(strictly(schema, value)).toEqual([]);
-    expect(parse(yaml.output)).toEqual(value);
+    const { output } = await over(...args, '-o', 'json');
+    expect(strictly(schema, JSON.parse(output))).toEqual([]);
+  });
+
+  it('prints the same as YAML', async () => {
+    const [json, yaml] = await Promise.all(['json', 'yaml'].map((format) => over('budgets', '-o', format)));
+    expect(parse(yaml?.output ?? '')).toEqual(JSON.parse(json?.output ?? ''));
   });
 
   it.each([
@@ -95,6 +102,7 @@ describe('over a dump', () => {
     { what: 'it is not understood, without the flag', args: ['simulate', '--nonsense'], is: 2 },
     { what: 'a time is no time', args: ['budgets', '--next', 'soon'], is: 2 },
     { what: 'a time zone is none', args: ['budgets', '--time-zone', 'Mars/North'], is: 2 },
+    { what: 'a file is not there', args: ['budgets', '--what-if', 'nodepool.yaml'], is: 1 },
     { what: 'two sources are named', args: ['blockers', '--server', '8080'], is: 2 },
     { what: 'there is no such NodePool', args: ['budgets', 'nope'], is: 1 },
   ])('when $what, ends with $is', async ({ args, is }) => {
@@ -117,6 +125,12 @@ describe('over a dump', () => {
   });
 });
 
+it('scales a workload of manifests that no cluster holds', async () => {
+  const { output } = await run('simulate', '-f', EXAMPLES, '--what-if', 'scale deploy/inflate=20', '-o', 'json');
+  const { nodeClaims } = JSON.parse(output) as Simulation;
+  expect(nodeClaims.flatMap(({ pods }) => pods)).toHaveLength(20);
+});
+
 describe('of an operator', () => {
   it('asks for its budgets, and computes the calendar', async () => {
     const { output } = await run('budgets', '--server', url, ...AT);
@@ -128,12 +142,18 @@ describe('of an operator', () => {
     expect(errors).toBe(`karpenter budgets: there is no NodePool "nope" known to the operator at ${url}, only web\n`);
   });
 
+  it('cannot be asked for what would be', async () => {
+    const { errors, code } = await run('budgets', '--server', url, '--what-if', MORE_NODES);
+    expect(code).toBe(2);
+    expect(errors).toMatch(/--what-if goes with -f/);
+  });
+
   it('asks what keeps its nodes, drains first', async () => {
     const { output } = await run('blockers', '--server', url);
     expect(output).toBe(
       'Node a is being drained, $1.0000/h, $2.0000 so far\n' +
         'it waits for as long as they resist: it has no terminationGracePeriod\n' +
-        'CODE      IN THE WAY           PODS  SINCE  UNTIL\n' +
+        'CODE      IN THE WAY\n' +
         'instance  is being terminated\n\n' +
         '1 node waits: $1.0000/h, $2.0000 so far\n\n' +
         '1 node could not be disrupted either, but nobody wants to take it: --all says why\n',

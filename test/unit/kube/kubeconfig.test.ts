@@ -6,9 +6,23 @@ afterEach(() => {
   process.env = { ...ENVIRONMENT };
 });
 
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+current-context: one
+clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}, {name: b, cluster: {server: 'http://127.0.0.1:2'}}]
+users: [{name: me, user: {}}]
+contexts: [{name: one, context: {cluster: a, user: me}}, {name: two, context: {cluster: b, user: me}}]
+`;
+
 describe('the way to the API server', () => {
   it('is asked for where there is none, instead of made up', () => {
     process.env = { HOME: '/nonexistent', PATH: '' };
     expect(() => openConnection({})).toThrow('there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
+  });
+
+  it('is that of the context that is named', () => {
+    const serverOf = (context?: string) => openConnection({ kubeconfig: KUBECONFIG, context }).server.port;
+    expect([serverOf(), serverOf('two')]).toEqual(['1', '2']);
+    expect(() => serverOf('three')).toThrow('Cannot find context "three" in the kubeconfig; it has one, two');
   });
 });

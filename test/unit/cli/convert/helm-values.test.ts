@@ -83,7 +83,8 @@ controller: {metrics: {port: 8000}}
 serviceAccount:
   annotations:
     eks.amazonaws.com/role-arn: \${module.karpenter.irsa_arn}
-# lost: settings.aws.defaultInstanceProfile is left out: every EC2NodeClass names its own: spec.role (the name of the role, not of the profile), or spec.instanceProfile
+# lost: settings.aws.defaultInstanceProfile is left out: every EC2NodeClass names its own: spec.role
+# (the name of the role, not of the profile), or spec.instanceProfile
 settings:
   # what AWS is told
   # as in Terraform

@@ -1,0 +1,91 @@
+/** What the account shows of an upgrade or a migration: rights, the role for spot, instances of alpha versions, groups of nodes. */
+import { DescribeInstancesCommand, type Instance } from '@aws-sdk/client-ec2';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import { type Clients, createClients } from '../clients.ts';
+import { describeError } from '../errors.ts';
+import { account } from './account.ts';
+import type { Controller } from './cluster.ts';
+import { type Finding, fine, unasked, warning } from './finding.ts';
+import { controllerRole, simulated } from './simulation.ts';
+
+export interface UpgradeScope {
+  readonly clusterName: string;
+  /** Empty when there is none. */
+  readonly queueName: string;
+  readonly controller: Controller | undefined;
+  /** Names of the roles that the NodeClasses give to nodes. */
+  readonly nodeRoles: readonly string[];
+  /** Of nodes that are in the cluster. */
+  readonly instanceIds: ReadonlySet<string>;
+}
+
+/** Reads and dry runs only. @throws Error when no region or credentials are known */
+export async function examineForUpgrade(
+  client: Pick<HttpKubeClient, 'raw'>,
+  scope: UpgradeScope,
+): Promise<readonly Finding[]> {
+  const clients = await createClients();
+  const role = await controllerRole(client, scope.controller);
+  const [ofAccount, ofRole, ofInstances] = await Promise.all([
+    account(clients, scope),
+    simulated({ ...scope, clients, role }),
+    alphaInstances(clients, scope),
+  ]);
+  return [...ofAccount, ...ofRole, ...ofInstances];
+}
+
+/** Of alpha versions. */
+const PROVISIONER_TAG = 'karpenter.sh/provisioner-name';
+const GROUP_TAG = 'aws:autoscaling:groupName';
+const AT_ONCE = 200;
+
+async function describe(clients: Clients, input: object): Promise<readonly Instance[]> {
+  const found: Instance[] = [];
+  let NextToken: string | undefined;
+  do {
+    const page = await clients.ec2Once.send(
+      new DescribeInstancesCommand({ ...input, ...(NextToken === undefined ? {} : { NextToken }) }),
+    );
+    found.push(...(page.Reservations ?? []).flatMap(({ Instances = [] }) => Instances));
+    NextToken = page.NextToken;
+  } while (NextToken !== undefined && NextToken !== '');
+  return found;
+}
+
+/** Instances of Provisioners that are no nodes, or no longer: nobody ends them any more. */
+async function alphaInstances(
+  clients: Clients,
+  { clusterName, instanceIds }: UpgradeScope,
+): Promise<readonly Finding[]> {
+  const subject = 'instances of Provisioners';
+  try {
+    const found = await describe(clients, {
+      Filters: [
+        { Name: 'tag-key', Values: [PROVISIONER_TAG] },
+        { Name: `tag:kubernetes.io/cluster/${clusterName}`, Values: ['owned'] },
+        { Name: 'instance-state-name', Values: ['pending', 'running', 'stopping', 'stopped'] },
+      ],
+    });
+    const lost = found.flatMap(({ InstanceId: id }) => (id === undefined || instanceIds.has(id) ? [] : [id]));
+    if (lost.length === 0) return [fine(subject, 'each has its node')];
+    const fix = `look at them, then: aws ec2 terminate-instances --instance-ids ${lost.join(' ')}`;
+    return [warning(subject, `without a node: ${lost.join(', ')}; no version since 0.33 ends them`, fix)];
+  } catch (error) {
+    return [unasked(subject, `cannot be looked up: ${describeError(error)}`, 'allow ec2:DescribeInstances')];
+  }
+}
+
+/** Names of the Auto Scaling groups of instances. @throws Error when AWS cannot be asked */
+export async function autoScalingGroups(instanceIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const groups = new Map<string, string>();
+  if (instanceIds.length === 0) return groups;
+  const clients = await createClients();
+  for (let at = 0; at < instanceIds.length; at += AT_ONCE) {
+    const Filters = [{ Name: 'instance-id', Values: instanceIds.slice(at, at + AT_ONCE) }];
+    for (const { InstanceId: id, Tags = [] } of await describe(clients, { Filters })) {
+      const name = Tags.find(({ Key }) => Key === GROUP_TAG)?.Value;
+      if (id !== undefined && name !== undefined) groups.set(id, name);
+    }
+  }
+  return groups;
+}

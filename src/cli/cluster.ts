@@ -1,0 +1,29 @@
+/** The live cluster that a verb reads. */
+import { type Command, Option } from 'commander';
+import { realClock } from '../kube/clock.ts';
+import { connect, type HttpKubeClient } from '../kube/http.ts';
+
+export interface ClusterFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+/** Adds the options that say which cluster. */
+export const withCluster = (command: Command): Command =>
+  command
+    .addOption(new Option('--kubeconfig <file>', 'default: as kubectl finds it').env('KUBECONFIG'))
+    .option('--context <name>', 'context of the kubeconfig; default: its current one');
+
+/** Opens a connection for as long as `read` takes. @throws Error when the kubeconfig cannot be used */
+export async function reading<T>(
+  { kubeconfig, context }: ClusterFlags,
+  userAgent: string,
+  read: (client: HttpKubeClient) => Promise<T>,
+): Promise<T> {
+  const client = connect({ clock: realClock(), userAgent, kubeconfig, context });
+  try {
+    return await read(client);
+  } finally {
+    client.close();
+  }
+}

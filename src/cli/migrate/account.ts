@@ -1,0 +1,77 @@
+/** What AWS says: the doctor's findings, as far as they bear on a migration. */
+
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
+import type { Node } from '../../api/kubernetes.ts';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import type { Facts } from './facts.ts';
+import { type Item, itemOf, unknown } from './items.ts';
+import { instanceIdOf } from './origins.ts';
+
+const AREA = 'account';
+
+/** Of a file nothing is known of the account. */
+export const accountOfFile = (): readonly Item[] => [
+  unknown(
+    AREA,
+    'AWS account',
+    'a file shows nothing of it',
+    'karpenter migrate status, on the cluster itself, or karpenter doctor',
+  ),
+];
+
+/** The settings of the installation, or what the caller says of them. */
+export interface AccountFlags {
+  readonly clusterName?: string;
+  readonly interruptionQueue?: string;
+}
+
+export async function accountItems(
+  client: Pick<HttpKubeClient, 'raw'>,
+  facts: Facts,
+  flags: AccountFlags,
+): Promise<readonly Item[]> {
+  const [controller] = facts.controllers;
+  const clusterName = flags.clusterName ?? clusterNameOf(facts);
+  const queueName = flags.interruptionQueue ?? controller?.setting('INTERRUPTION_QUEUE') ?? '';
+  if (clusterName === undefined)
+    return [
+      unknown(
+        AREA,
+        'AWS account',
+        'the name of the cluster is not known',
+        'karpenter migrate status --cluster-name NAME',
+      ),
+    ];
+  const roles = facts.of<EC2NodeClass>('EC2NodeClass').flatMap(({ spec }) => spec?.role ?? []);
+  const { examineForUpgrade } = await import('../../aws/doctor/upgrade.ts');
+  try {
+    const findings = await examineForUpgrade(client, {
+      clusterName,
+      queueName,
+      controller,
+      nodeRoles: [...new Set(roles)],
+      instanceIds: new Set(facts.of<Node>('Node').flatMap((node) => instanceIdOf(node) ?? [])),
+    });
+    return findings.map((finding) => itemOf(AREA, finding));
+  } catch (error) {
+    return [
+      unknown(
+        AREA,
+        'AWS account',
+        `cannot be asked: ${messageOf(error)}`,
+        'give a region and credentials: AWS_REGION, AWS_PROFILE',
+      ),
+    ];
+  }
+}
+
+/** By the installation, else by what eksctl and EKS write on nodes. */
+export function clusterNameOf(facts: Facts): string | undefined {
+  const setting = facts.controllers.map((each) => each.setting('CLUSTER_NAME')).find((name) => name !== undefined);
+  if (setting !== undefined) return setting;
+  return facts
+    .of<Node>('Node')
+    .map(({ metadata: { labels = {} } }) => labels['alpha.eksctl.io/cluster-name'] ?? labels['eks:cluster-name'])
+    .find((name) => name !== undefined);
+}

@@ -1,0 +1,187 @@
+/** Which controllers run, and which version comes next. */
+import type { Node } from '../../../api/kubernetes.ts';
+import { ZONE_LABEL } from '../../../api/labels.ts';
+import { own } from '../../../api/own.ts';
+import type { Controller } from '../../../aws/doctor/cluster.ts';
+import { inShort } from '../../render/table.ts';
+import type { Facts } from '../facts.ts';
+import { asked, blocked, type Item, ok, todo, unknown } from '../items.ts';
+import { originOf } from '../origins.ts';
+import { parseVersion, pathFrom, type Stage, stageOf } from '../versions.ts';
+
+const AREA = 'installation';
+const CONTROLLERS = { area: AREA, subject: 'Karpenter', kinds: ['Deployment'] } as const;
+
+export const controllerName = ({ deployment: { metadata } }: Controller): string =>
+  `${metadata.namespace ?? 'default'}/${metadata.name}`;
+
+const isRunning = ({ deployment }: Pick<Controller, 'deployment'>): boolean => (deployment.spec.replicas ?? 1) > 0;
+
+/** What the version of Karpenter says; this product is as Karpenter of today. Undefined where nothing runs or it is not known. */
+export function stageIn({ controllers }: Facts): Stage | undefined {
+  const karpenter = controllers.find(({ isKarpenter }) => isKarpenter);
+  if (karpenter === undefined) return controllers.length > 0 ? 'v1' : undefined;
+  const version = parseVersion(karpenter.version);
+  return version && stageOf(version);
+}
+
+export function installationItems(facts: Facts): readonly Item[] {
+  return [
+    ...asked(facts, CONTROLLERS, () => [
+      ...controllersItem(facts),
+      ...facts.controllers.flatMap((controller) => [...versionItem(controller), ...chartItem(controller)]),
+      ...both(facts),
+    ]),
+    ...autoscalerItems(facts),
+    ...zoneItems(facts),
+    ...settingsItems(facts),
+  ];
+}
+
+function controllersItem({ controllers, autoscalers }: Facts): readonly Item[] {
+  if (controllers.length > 0) return [];
+  const next = autoscalers.length > 0 ? 'karpenter migrate plan --from cluster-autoscaler' : 'karpenter migrate plan';
+  return [todo(AREA, 'Karpenter', 'no Deployment has the label app.kubernetes.io/name=karpenter', next)];
+}
+
+function versionItem(controller: Controller): readonly Item[] {
+  const { isKarpenter, version: text } = controller;
+  const subject = `${isKarpenter ? 'Karpenter' : 'operator'} ${controllerName(controller)}`;
+  if (!isRunning(controller))
+    return [
+      todo(
+        AREA,
+        subject,
+        `is of version ${text || 'unknown'}, and is scaled to 0: nobody takes care of nodes`,
+        `kubectl scale deployment ${controller.deployment.metadata.name} -n ${controller.deployment.metadata.namespace} --replicas 2`,
+      ),
+    ];
+  if (!isKarpenter) return [ok(AREA, subject, `is of version ${text || 'unknown'} of this product`)];
+  const version = parseVersion(text);
+  if (version === undefined)
+    return [
+      unknown(
+        AREA,
+        subject,
+        `its image does not tell its version: "${text}"`,
+        'look into its log, and run it by a tag that is a version',
+      ),
+    ];
+  const [first, ...rest] = pathFrom(version);
+  if (first === undefined) return [ok(AREA, subject, `is of version ${text}: this operator can take over as it is`)];
+  const way = [first, ...rest].map((hop) => hop.version).join(' → ');
+  return [
+    todo(
+      AREA,
+      subject,
+      `is of version ${text}; the way is ${way}, and no step of it can be left out`,
+      'karpenter migrate plan',
+    ),
+  ];
+}
+
+/** An image and a chart of two versions fit by chance: settings, rights and webhooks are those of the chart. */
+function chartItem(controller: Controller): readonly Item[] {
+  const chart = own(controller.deployment.metadata.labels, 'helm.sh/chart')?.replace(/^karpenter-/, '');
+  const [ofChart, ofImage] = [parseVersion(chart ?? ''), parseVersion(controller.version)];
+  if (!controller.isKarpenter || ofChart === undefined || ofImage === undefined) return [];
+  if (ofChart.major === ofImage.major && ofChart.minor === ofImage.minor) return [];
+  return [
+    todo(
+      AREA,
+      `chart of ${controllerName(controller)}`,
+      `is of version ${chart}, and the image of ${controller.version}`,
+      'bring both to one version: take controller.image out of the values, and upgrade the chart',
+    ),
+  ];
+}
+
+function both({ controllers, autoscalers }: Facts): readonly Item[] {
+  const running = controllers.filter(isRunning);
+  const items: Item[] = [];
+  if (running.length > 1)
+    items.push(
+      todo(
+        AREA,
+        'controllers',
+        `${running.length} run: ${running.map(controllerName).join(', ')}; both act on every NodePool`,
+        `kubectl scale deployment NAME -n NAMESPACE --replicas 0, of all but one`,
+      ),
+    );
+  const named = autoscalers.filter(isRunning).length;
+  if (running.length > 0 && named > 0)
+    items.push(
+      todo(
+        AREA,
+        'autoscalers',
+        'cluster-autoscaler and Karpenter both run: pending pods may get nodes of both',
+        'karpenter migrate plan --from cluster-autoscaler',
+      ),
+    );
+  return items;
+}
+
+const autoscalerItems = ({ autoscalers, controllers }: Facts): readonly Item[] =>
+  autoscalers.map(({ deployment }) => {
+    const subject = `cluster-autoscaler ${deployment.metadata.namespace}/${deployment.metadata.name}`;
+    if (!isRunning({ deployment }))
+      return todo(
+        AREA,
+        subject,
+        'is scaled to 0, and still installed',
+        `kubectl delete deployment ${deployment.metadata.name} -n ${deployment.metadata.namespace}, or its Helm release, when you do not want to go back`,
+      );
+    return controllers.length === 0
+      ? todo(AREA, subject, 'runs', 'karpenter migrate plan --from cluster-autoscaler')
+      : todo(
+          AREA,
+          subject,
+          'runs beside Karpenter',
+          `kubectl scale deployment ${deployment.metadata.name} -n ${deployment.metadata.namespace} --replicas 0`,
+        );
+  });
+
+/** Replicas of the controller do not share a zone since 1.0, and none runs on a node that Karpenter has made. */
+function zoneItems(facts: Facts): readonly Item[] {
+  const [controller] = facts.controllers.filter(isRunning);
+  const replicas = controller?.deployment.spec.replicas ?? 1;
+  if (controller === undefined || replicas < 2) return [];
+  const subject = `replicas of ${controllerName(controller)}`;
+  return asked(facts, { area: AREA, subject, kinds: ['Node'] }, () => {
+    const hosts = facts.of<Node>('Node').filter((node) => !['nodepool', 'provisioner'].includes(originOf(node).kind));
+    const zones = [...new Set(hosts.flatMap(({ metadata }) => own(metadata.labels, ZONE_LABEL) ?? []))].sort();
+    return zones.length >= 2
+      ? [ok(AREA, subject, `can run in ${inShort(zones)}`)]
+      : [
+          todo(
+            AREA,
+            subject,
+            `${replicas} replicas need two zones, and nodes that Karpenter did not make are in ${zones.join('') || 'none'}: since 1.0 one of them stays pending`,
+            'let a node group have nodes in two zones, or set replicas: 1 in the values of the chart',
+          ),
+        ];
+  });
+}
+
+/** The ConfigMap that configured versions before 0.33. */
+const settingsItems = (facts: Facts): readonly Item[] =>
+  asked(facts, { area: AREA, subject: 'karpenter-global-settings', kinds: ['ConfigMap'] }, () => {
+    const found = facts.of('ConfigMap').filter(({ metadata }) => metadata.name === 'karpenter-global-settings');
+    const stage = stageIn(facts);
+    return found.map(({ metadata: { name, namespace } }) => {
+      const subject = `ConfigMap ${namespace}/${name}`;
+      if (stage === 'alpha' || stage === 'both' || stage === undefined)
+        return blocked(
+          AREA,
+          subject,
+          'configures Karpenter up to 0.32, and nothing from 0.33 on: its settings become values of the chart',
+          'karpenter convert values -f values.yaml, before the upgrade to 0.33 or later',
+        );
+      return todo(
+        AREA,
+        subject,
+        'is read by no version since 0.33',
+        `kubectl delete configmap ${name} -n ${namespace}`,
+      );
+    });
+  });

@@ -1,0 +1,191 @@
+/** CustomResourceDefinitions and webhooks: what is served, how it is stored, what older versions have left behind. */
+import { customResourceDefinitions } from '../../../api/crds.ts';
+import type { KubeObject } from '../../../api/kubernetes.ts';
+import { own } from '../../../api/own.ts';
+import { isOldWebhook } from '../../../aws/doctor/beta.ts';
+import { counted, pluralOf } from '../../render/table.ts';
+import type { Facts } from '../facts.ts';
+import { asked, blocked, type Item, ok, todo } from '../items.ts';
+import { stageIn } from './installation.ts';
+
+const AREA = 'kinds';
+
+interface Definition extends KubeObject {
+  readonly spec: {
+    readonly names: { readonly kind: string; readonly plural: string };
+    readonly versions: readonly { readonly name: string; readonly served: boolean; readonly storage: boolean }[];
+    readonly conversion?: { readonly strategy?: string };
+  };
+  readonly status?: { readonly storedVersions?: readonly string[] };
+}
+
+/** Kinds that every version since 0.32 needs. */
+const NEEDED = ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh', 'ec2nodeclasses.karpenter.k8s.aws'];
+/** CRDs of alpha versions, and what their objects have become. */
+export const ALPHA_KINDS: readonly (readonly [definition: string, kind: string])[] = [
+  ['machines.karpenter.sh', 'Machine'],
+  ['provisioners.karpenter.sh', 'Provisioner'],
+  ['awsnodetemplates.karpenter.k8s.aws', 'AWSNodeTemplate'],
+];
+const RELEASE = 'karpenter-crd';
+
+export const kindItems = (facts: Facts): readonly Item[] => [
+  ...asked(facts, { area: AREA, subject: 'CRDs', kinds: ['CustomResourceDefinition'] }, () => [
+    ...NEEDED.flatMap((name) => neededItems(facts, name)),
+    ...ownership(facts),
+    ...ALPHA_KINDS.flatMap(([name, kind]) => alphaItem(facts, name, kind)),
+  ]),
+  ...webhookItems(facts),
+];
+
+const definitionIn = (facts: Facts, name: string): Definition | undefined =>
+  facts.of<Definition>('CustomResourceDefinition').find(({ metadata }) => metadata.name === name);
+
+function neededItems(facts: Facts, name: string): readonly Item[] {
+  const subject = `CRD ${name}`;
+  const found = definitionIn(facts, name);
+  const stage = stageIn(facts);
+  if (found === undefined)
+    return [
+      stage === 'alpha'
+        ? blocked(AREA, subject, 'comes with 0.32', 'karpenter migrate plan --from karpenter-alpha')
+        : todo(AREA, subject, 'is not installed', 'helm upgrade --install karpenter-crd charts/karpenter-crd'),
+    ];
+  const served = found.spec.versions.filter(({ served: isServed }) => isServed).map((each) => each.name);
+  if (!served.includes('v1'))
+    return [
+      blocked(
+        AREA,
+        subject,
+        `serves ${served.join(', ')} and not v1, which comes with the last patches of 0.33 to 0.37 and with 1.0`,
+        'karpenter migrate plan',
+      ),
+    ];
+  const items = [...conversion(facts, found), ...storage(facts, found)];
+  return items.length > 0 ? items : [ok(AREA, subject, 'serves v1, stores v1, converts nothing')];
+}
+
+/** Without the webhook behind it every read of the kind fails. */
+function conversion(facts: Facts, { metadata: { name }, spec }: Definition): readonly Item[] {
+  if (spec.conversion?.strategy !== 'Webhook') return [];
+  const stage = stageIn(facts);
+  const subject = `CRD ${name}`;
+  if (stage === 'beta' || stage === 'conversion' || stage === 'both')
+    return [
+      blocked(
+        AREA,
+        subject,
+        'its objects are converted by a webhook of this version, which 1.1 and later do not have',
+        'apply the CRDs of 1.1 or later together with that version, not before and not later',
+      ),
+    ];
+  return [
+    todo(
+      AREA,
+      subject,
+      'its objects are converted by a webhook that nobody serves any more: every read of them fails',
+      `kubectl patch crd ${name} --type json -p '[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'`,
+    ),
+  ];
+}
+
+function storage(facts: Facts, { metadata: { name }, spec, status }: Definition): readonly Item[] {
+  const others = (status?.storedVersions ?? []).filter((version) => version !== 'v1');
+  if (others.length === 0) return [];
+  const subject = `CRD ${name}`;
+  const text = `objects may be stored as ${others.join(', ')}, which the CRDs of 1.1 and later cannot read`;
+  if (!spec.versions.some((version) => version.name === 'v1' && version.storage))
+    return [blocked(AREA, subject, text, 'upgrade to 1.0, which stores v1')];
+  const { kind, plural } = spec.names;
+  const count = facts.of(kind).length;
+  return [
+    todo(
+      AREA,
+      subject,
+      `${text}; ${counted(count, 'object')} of the kind`,
+      `kubectl get ${plural} -o json | kubectl replace -f - && kubectl patch crd ${name} --subresource status ` +
+        `--type merge -p '{"status":{"storedVersions":["v1"]}}'`,
+    ),
+  ];
+}
+
+/** Karpenter's CRDs, and those of them that no release of the chart karpenter-crd owns. */
+export function ownedDefinitions(facts: Facts): { readonly all: number; readonly foreign: readonly string[] } {
+  const names = [
+    ...customResourceDefinitions().map(({ metadata }) => metadata.name),
+    ...ALPHA_KINDS.map(([name]) => name),
+  ];
+  const present = names.map((name) => definitionIn(facts, name)).filter((found) => found !== undefined);
+  const foreign = present.filter(
+    ({ metadata }) =>
+      own(metadata.labels, 'app.kubernetes.io/managed-by') !== 'Helm' ||
+      own(metadata.annotations, 'meta.helm.sh/release-name') !== RELEASE,
+  );
+  return { all: present.length, foreign: foreign.map(({ metadata }) => metadata.name) };
+}
+
+/** What makes CRDs those of the chart's release. */
+export const adoptionCommands = (names: readonly string[], namespace: string): readonly string[] => [
+  `kubectl label crd ${names.join(' ')} app.kubernetes.io/managed-by=Helm --overwrite`,
+  `kubectl annotate crd ${names.join(' ')} meta.helm.sh/release-name=${RELEASE} meta.helm.sh/release-namespace=${namespace} --overwrite`,
+];
+
+/** The chart of the CRDs takes over only what is labelled as its own. */
+function ownership(facts: Facts): readonly Item[] {
+  const { all, foreign } = ownedDefinitions(facts);
+  if (all === 0) return [];
+  if (foreign.length === 0) return [ok(AREA, 'ownership of CRDs', `all are of the Helm release ${RELEASE}`)];
+  const namespace = facts.controllers[0]?.deployment.metadata.namespace ?? 'kube-system';
+  return [
+    todo(
+      AREA,
+      'ownership of CRDs',
+      `${foreign.length} of ${all} are not of the Helm release ${RELEASE}, which refuses to upgrade them then. ` +
+        'Never delete a CRD for that: its objects, and their nodes, go with it',
+      adoptionCommands(foreign, namespace).join(' && '),
+    ),
+  ];
+}
+
+function alphaItem(facts: Facts, name: string, kind: string): readonly Item[] {
+  if (definitionIn(facts, name) === undefined) return [];
+  const subject = `CRD ${name}`;
+  const count = facts.of(kind).length;
+  if (facts.notAsked(kind) !== undefined || count > 0)
+    return [
+      blocked(
+        AREA,
+        subject,
+        `has ${facts.notAsked(kind) === undefined ? counted(count, 'object') : 'objects that could not be counted'}; to delete it now deletes them and their nodes at once`,
+        `first the nodes, then the ${pluralOf(kind)}, then: kubectl delete crd ${name}`,
+      ),
+    ];
+  return [todo(AREA, subject, 'has no objects any more', `kubectl delete crd ${name}`)];
+}
+
+function webhookItems(facts: Facts): readonly Item[] {
+  const stage = stageIn(facts);
+  return (['Mutating', 'Validating'] as const).flatMap((type) => {
+    const kind = `${type}WebhookConfiguration`;
+    return asked(facts, { area: AREA, subject: `${type.toLowerCase()} webhooks`, kinds: [kind] }, () => {
+      const found = facts.of(kind).filter(({ metadata }) => isOldWebhook(metadata.name));
+      return found.map(({ metadata: { name } }) => {
+        const next = `kubectl delete ${kind.toLowerCase()} ${name}`;
+        const isServed = stage !== undefined && stage !== 'v1';
+        return isServed
+          ? blocked(
+              AREA,
+              `webhook ${name}`,
+              'is of this version; 1.1 and later do not serve it',
+              `after the upgrade: ${next}`,
+            )
+          : todo(
+              AREA,
+              `webhook ${name}`,
+              'nobody serves it: writes of NodePools and EC2NodeClasses may be refused',
+              next,
+            );
+      });
+    });
+  });
+}

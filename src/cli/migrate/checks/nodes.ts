@@ -1,0 +1,137 @@
+/** Nodes: who made them, and which marks of earlier versions they carry. */
+import type { KubeObject, Node } from '../../../api/kubernetes.ts';
+import { counted, inShort } from '../../render/table.ts';
+import type { Facts } from '../facts.ts';
+import { asked, type Item, ok, todo } from '../items.ts';
+import { groupsOf, originOf } from '../origins.ts';
+import { namesOf } from './objects.ts';
+
+const AREA = 'nodes';
+export const LEGACY_TAINT = 'karpenter.sh/legacy';
+/** Of beta versions. */
+const DISRUPTION_TAINT = 'karpenter.sh/disruption';
+
+export const nodeItems = (facts: Facts): readonly Item[] => [
+  ...asked(facts, { area: AREA, subject: 'nodes', kinds: ['Node'] }, () => {
+    const nodes = facts.of<Node>('Node');
+    return [...alphaNodes(facts, nodes), ...taints(nodes), ...groups(facts, nodes), ...oldAnnotation(nodes)];
+  }),
+  ...machines(facts),
+];
+
+const tainted = (nodes: readonly Node[], key: string): readonly Node[] =>
+  nodes.filter(({ spec }) => spec?.taints?.some((taint) => taint.key === key));
+
+/** Machines and nodes of Provisioners. */
+function alphaNodes(facts: Facts, nodes: readonly Node[]): readonly Item[] {
+  const old = nodes.filter((node) => originOf(node).kind === 'provisioner');
+  if (old.length === 0)
+    return nodes.length === 0
+      ? []
+      : [ok(AREA, 'alpha nodes', `none of ${counted(nodes.length, 'node')} is of a Provisioner`)];
+  const byName = groupsOf(nodes, 'provisioner');
+  const provisioners = new Map(facts.of<Provisioner>('Provisioner').map((each) => [each.metadata.name, each]));
+  return [...byName].map(([name, own]) => {
+    const subject = name === undefined ? 'nodes of Machines' : `nodes of Provisioner ${name}`;
+    const text = `${counted(own.length, 'node')}: ${inShort(namesOf(own))}`;
+    const isMarked = provisioners.get(name ?? '')?.spec?.taints?.some(({ key }) => key === LEGACY_TAINT) ?? false;
+    if (facts.of('NodePool').length === 0)
+      return todo(
+        AREA,
+        subject,
+        `${text}; no NodePool can take their pods yet`,
+        'karpenter convert -f FILE, then apply the NodePools',
+      );
+    if (name !== undefined && provisioners.has(name) && !isMarked)
+      return todo(
+        AREA,
+        subject,
+        `${text}; new pods may still go to new ones, since the Provisioner lacks the taint ${LEGACY_TAINT}`,
+        `kubectl edit provisioner ${name}, and add to spec.taints: {key: ${LEGACY_TAINT}, value: "true", effect: NoSchedule}`,
+      );
+    return todo(
+      AREA,
+      subject,
+      text,
+      `kubectl cordon ${own[0]?.metadata.name} && kubectl drain ${own[0]?.metadata.name} --ignore-daemonsets --delete-emptydir-data && kubectl delete node ${own[0]?.metadata.name}, one after the other`,
+    );
+  });
+}
+
+interface Provisioner extends KubeObject {
+  readonly spec?: { readonly taints?: readonly { readonly key: string }[] };
+}
+
+const machines = (facts: Facts): readonly Item[] =>
+  asked(facts, { area: AREA, subject: 'Machines', kinds: ['Machine'] }, () => {
+    const found = facts.of('Machine');
+    return found.length === 0
+      ? []
+      : [
+          todo(
+            AREA,
+            'Machines',
+            `${counted(found.length, 'Machine')}: ${inShort(namesOf(found))}; they become no NodeClaims, and end with their nodes`,
+            'drain and delete their nodes: kubectl get machines',
+          ),
+        ];
+  });
+
+/** Taints that nobody removes any more. */
+function taints(nodes: readonly Node[]): readonly Item[] {
+  const items: Item[] = [];
+  const disrupting = tainted(nodes, DISRUPTION_TAINT);
+  if (disrupting.length > 0)
+    items.push(
+      todo(
+        AREA,
+        `taint ${DISRUPTION_TAINT}`,
+        `of beta versions, on ${inShort(namesOf(disrupting))}: v1 does not remove it`,
+        `kubectl taint nodes ${namesOf(disrupting).join(' ')} ${DISRUPTION_TAINT}-, once no version before 1.0 runs`,
+      ),
+    );
+  const legacy = tainted(nodes, LEGACY_TAINT).filter((node) => originOf(node).kind !== 'provisioner');
+  if (legacy.length > 0)
+    items.push(
+      todo(
+        AREA,
+        `taint ${LEGACY_TAINT}`,
+        `on ${inShort(namesOf(legacy))}, which are of no Provisioner: no pod goes there`,
+        `kubectl taint nodes ${namesOf(legacy).join(' ')} ${LEGACY_TAINT}-, or drain them`,
+      ),
+    );
+  return items;
+}
+
+const GROUP_NAMES = { 'managed-node-group': 'managed node group', 'auto-scaling-group': 'Auto Scaling group' } as const;
+
+/** Groups that hold the controllers stay; whether others are to go, a cluster-autoscaler that still runs tells. */
+function groups({ autoscalers, controllers }: Facts, nodes: readonly Node[]): readonly Item[] {
+  const isMoving =
+    controllers.length === 0 || autoscalers.some(({ deployment }) => (deployment.spec.replicas ?? 1) > 0);
+  return (['managed-node-group', 'auto-scaling-group'] as const).flatMap((kind) =>
+    [...groupsOf(nodes, kind)].map(([name, own]) => {
+      const subject = name === undefined ? 'nodes of no NodePool and no named group' : `${GROUP_NAMES[kind]} ${name}`;
+      const text = `${counted(own.length, 'node')}: ${inShort(namesOf(own))}`;
+      const from = kind === 'managed-node-group' ? 'managed-node-groups' : 'cluster-autoscaler';
+      return isMoving
+        ? todo(AREA, subject, text, `karpenter migrate plan --from ${from}`)
+        : ok(AREA, subject, `${text}; they stay with their group`);
+    }),
+  );
+}
+
+function oldAnnotation(nodes: readonly Node[]): readonly Item[] {
+  const key = 'karpenter.sh/do-not-consolidate';
+  const found = nodes.filter(({ metadata }) => Object.hasOwn(metadata.annotations ?? {}, key));
+  return found.length === 0
+    ? []
+    : [
+        todo(
+          AREA,
+          `annotation ${key}`,
+          `on ${inShort(namesOf(found))}: no version since 1.0 reads it`,
+          `kubectl annotate nodes ${namesOf(found).join(' ')} karpenter.sh/do-not-disrupt=true ${key}-`,
+        ),
+      ];
+}

@@ -1,0 +1,197 @@
+/** Custom resources: of which version they are, and what of earlier versions is left in them. */
+import { type Conditioned, getCondition, isTrue, READY } from '../../../api/conditions.ts';
+import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
+import type { KubeObject } from '../../../api/kubernetes.ts';
+import type { NodeClaim } from '../../../api/nodeclaim.ts';
+import { leftovers } from '../../../aws/doctor/beta.ts';
+import { counted, inShort, pluralOf } from '../../render/table.ts';
+import type { Facts } from '../facts.ts';
+import { asked, blocked, type Item, itemOf, ok, todo, unknown } from '../items.ts';
+import { stageIn } from './installation.ts';
+
+const AREA = 'objects';
+const KINDS = ['NodePool', 'EC2NodeClass', 'NodeClaim'] as const;
+const MANIFESTS = 'karpenter convert -f FILE, for the files that they come from';
+
+export const namesOf = (objects: readonly KubeObject[]): readonly string[] =>
+  objects.map(({ metadata }) => metadata.name);
+
+export const objectItems = (facts: Facts): readonly Item[] => [
+  ...alphaObjects(facts),
+  ...KINDS.flatMap((kind) => betaObjects(facts, kind)),
+  ...unreferenced(facts),
+  ...KINDS.flatMap((kind) =>
+    asked(facts, { area: AREA, subject: `annotations of ${pluralOf(kind)}`, kinds: [kind] }, () =>
+      leftovers(facts.of(kind), stageIn(facts) === 'conversion').map((finding) => itemOf(AREA, finding)),
+    ),
+  ),
+  ...readiness(facts),
+  ...drift(facts),
+  ...registration(facts),
+  ...hopLimit(facts),
+];
+
+function alphaObjects(facts: Facts): readonly Item[] {
+  return ['Provisioner', 'AWSNodeTemplate'].flatMap((kind) =>
+    asked(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
+      const found = facts.of(kind);
+      if (found.length === 0) return [];
+      const successor = kind === 'Provisioner' ? 'NodePool' : 'EC2NodeClass';
+      const subject = `${pluralOf(kind)} ${inShort(namesOf(found))}`;
+      return facts.of(successor).length === 0
+        ? [todo(AREA, subject, `there is no ${successor} that takes their place`, MANIFESTS)]
+        : [
+            blocked(
+              AREA,
+              subject,
+              'are deleted when their last node is gone: with them their nodes go at once',
+              `kubectl get nodes -l karpenter.sh/provisioner-name`,
+            ),
+          ];
+    }),
+  );
+}
+
+const versionOf = ({ apiVersion }: KubeObject): string => apiVersion.split('/')[1] ?? '';
+
+/** The API server answers them in v1 as soon as it serves that, whatever is stored. */
+function betaObjects(facts: Facts, kind: (typeof KINDS)[number]): readonly Item[] {
+  return asked(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
+    const found = facts.of(kind);
+    const old = found.filter((object) => versionOf(object) !== 'v1');
+    if (found.length === 0) return [];
+    if (old.length === 0) return [ok(AREA, pluralOf(kind), `${counted(found.length, 'object')} of v1`)];
+    const versions = [...new Set(old.map(versionOf))].join(', ');
+    const subject = `${pluralOf(kind)} ${inShort(namesOf(old))}`;
+    return [
+      blocked(
+        AREA,
+        subject,
+        `are of ${versions}: the cluster serves no later version`,
+        kind === 'NodeClaim' ? 'karpenter migrate plan' : `${MANIFESTS}; apply the result once 1.0 serves v1`,
+      ),
+    ];
+  });
+}
+
+interface Referring extends KubeObject {
+  readonly spec?: {
+    readonly nodeClassRef?: object;
+    readonly template?: { readonly spec?: { readonly nodeClassRef?: object } };
+  };
+}
+
+/** Group and kind are needed from 1.1 on, in NodePools and in NodeClaims. */
+const unreferenced = (facts: Facts): readonly Item[] =>
+  (['NodePool', 'NodeClaim'] as const).flatMap((kind) =>
+    asked(facts, { area: AREA, subject: `nodeClassRef of ${pluralOf(kind)}`, kinds: [kind] }, () => {
+      const found = facts.of<Referring>(kind).filter((object) => {
+        const { nodeClassRef = {} } = (kind === 'NodePool' ? object.spec?.template?.spec : object.spec) ?? {};
+        return versionOf(object) === 'v1' && !('group' in nodeClassRef && 'kind' in nodeClassRef);
+      });
+      const path = kind === 'NodePool' ? 'spec.template.spec.nodeClassRef' : 'spec.nodeClassRef';
+      const next =
+        kind === 'NodePool'
+          ? `add group: karpenter.k8s.aws and kind: EC2NodeClass, as karpenter convert -f FILE does`
+          : 'let them be replaced: kubectl delete nodeclaim NAME, one by one';
+      return found.length === 0
+        ? []
+        : [
+            todo(
+              AREA,
+              `${pluralOf(kind)} ${inShort(namesOf(found))}`,
+              `${path} lacks group or kind, which 1.1 and later demand`,
+              next,
+            ),
+          ];
+    }),
+  );
+
+function readiness(facts: Facts): readonly Item[] {
+  return (['NodePool', 'EC2NodeClass'] as const).flatMap((kind) =>
+    facts.of<Conditioned>(kind).flatMap((object) => {
+      const ready = getCondition(object, READY);
+      if (ready === undefined || ready.status === 'True') return [];
+      return [
+        todo(
+          AREA,
+          `${kind} ${object.metadata.name}`,
+          `is not Ready: ${ready.message || ready.reason || ready.status}`,
+          `kubectl describe ${kind.toLowerCase()} ${object.metadata.name}`,
+        ),
+      ];
+    }),
+  );
+}
+
+/** Drifted nodes are about to be replaced: a version is not changed in the middle of that. */
+const drift = (facts: Facts): readonly Item[] =>
+  asked(facts, { area: AREA, subject: 'drift', kinds: ['NodeClaim'] }, () => {
+    const claims = facts.of<NodeClaim>('NodeClaim');
+    const drifted = claims.filter((claim) => isTrue(claim, 'Drifted'));
+    if (drifted.length > 0)
+      return [
+        todo(
+          AREA,
+          'drift',
+          `${counted(drifted.length, 'NodeClaim')} of ${claims.length} drifted: ${inShort(namesOf(drifted))}; they are replaced as budgets allow`,
+          'kubectl get nodeclaims -w, until none is drifted; karpenter explain node -f now.yaml says what holds one back',
+        ),
+      ];
+    return claims.length === 0 ? [] : [ok(AREA, 'drift', `none of ${counted(claims.length, 'NodeClaim')}`)];
+  });
+
+/** AMIs whose user data is a user's own have to give their nodes the taint with which v1 wants them to register. */
+const registration = (facts: Facts): readonly Item[] =>
+  asked(facts, { area: AREA, subject: 'user data of AMI family Custom', kinds: ['EC2NodeClass'] }, () =>
+    facts
+      .of<EC2NodeClass>('EC2NodeClass')
+      .filter(({ spec }) => spec?.amiFamily === 'Custom')
+      .flatMap(({ metadata: { name } }) => {
+        const subject = `EC2NodeClass ${name}`;
+        const next =
+          'let its user data start the kubelet with --register-with-taints=karpenter.sh/unregistered:NoExecute';
+        const registers = facts.registersTaint.get(name);
+        if (registers === true) return [ok(AREA, subject, 'its user data names the taint karpenter.sh/unregistered')];
+        return registers === undefined && facts.registersTaint.has(name)
+          ? [
+              unknown(
+                AREA,
+                subject,
+                'its user data is not in the snapshot',
+                `karpenter migrate status, on the cluster itself; ${next}`,
+              ),
+            ]
+          : stageIn(facts) === 'alpha'
+            ? []
+            : [
+                todo(
+                  AREA,
+                  subject,
+                  'AMI family Custom: its user data does not name the taint karpenter.sh/unregistered',
+                  next,
+                ),
+              ];
+      }),
+  );
+
+/** Up to 0.37 two hops were the default, and pods off the host network reached the instance's metadata. */
+function hopLimit(facts: Facts): readonly Item[] {
+  const stage = stageIn(facts);
+  if (stage !== 'beta' && stage !== 'conversion') return [];
+  return asked(facts, { area: AREA, subject: 'metadata hop limit', kinds: ['EC2NodeClass'] }, () => {
+    const short = facts
+      .of<EC2NodeClass>('EC2NodeClass')
+      .filter((object) => versionOf(object) === 'v1' && object.spec?.metadataOptions?.httpPutResponseHopLimit === 1);
+    return short.length === 0
+      ? []
+      : [
+          todo(
+            AREA,
+            `EC2NodeClasses ${inShort(namesOf(short))}`,
+            'one hop, the default of v1: pods that are not on the host network do not reach the instance metadata',
+            'set spec.metadataOptions.httpPutResponseHopLimit: 2 where pods need it, or give them IRSA or Pod Identity',
+          ),
+        ];
+  });
+}

@@ -1,0 +1,133 @@
+/** Pods and what makes them: annotations, tolerations and labels that later versions do not know. */
+import type {
+  KubeObject,
+  NodeSelectorRequirement,
+  Pod,
+  PodDisruptionBudget,
+  PodSpec,
+  Workload,
+} from '../../../api/kubernetes.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
+import { counted, inShort } from '../../render/table.ts';
+import type { Facts } from '../facts.ts';
+import { asked, type Item, ok, todo } from '../items.ts';
+import { PROVISIONER_LABEL } from '../origins.ts';
+import { stageIn } from './installation.ts';
+
+const AREA = 'workloads';
+const KINDS = ['Pod', 'Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'Job'] as const;
+const MANIFESTS = 'karpenter convert -f FILE, for the files that they come from';
+
+/** A pod, or the template of pods, and whose it is. */
+interface Template {
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: PodSpec;
+}
+
+/** What is looked for, and what becomes of it. */
+interface Rule {
+  readonly subject: string;
+  readonly applies: (template: Template) => boolean;
+  readonly message: string;
+  readonly next: string;
+}
+
+const annotated =
+  (key: string): Rule['applies'] =>
+  ({ annotations }) =>
+    Object.hasOwn(annotations, key) && !Object.hasOwn(annotations, DO_NOT_DISRUPT_ANNOTATION);
+
+const RULES: readonly Rule[] = [
+  ...['karpenter.sh/do-not-evict', 'karpenter.sh/do-not-consolidate'].map((key) => ({
+    subject: `annotation ${key}`,
+    applies: annotated(key),
+    message: 'no version since 1.0 reads it: nothing protects these pods then',
+    next: `${MANIFESTS}; it becomes ${DO_NOT_DISRUPT_ANNOTATION}: "true"`,
+  })),
+  {
+    subject: 'annotation cluster-autoscaler.kubernetes.io/safe-to-evict: "false"',
+    applies: (template) =>
+      annotated('cluster-autoscaler.kubernetes.io/safe-to-evict')(template) &&
+      template.annotations['cluster-autoscaler.kubernetes.io/safe-to-evict'] === 'false',
+    message: 'Karpenter does not read it: nothing protects these pods from consolidation',
+    next: `${MANIFESTS}; it becomes ${DO_NOT_DISRUPT_ANNOTATION}: "true"`,
+  },
+  {
+    subject: 'toleration of karpenter.sh/disruption',
+    applies: ({ spec }) => (spec.tolerations ?? []).some(({ key }) => key === 'karpenter.sh/disruption'),
+    message: 'the taint is karpenter.sh/disrupted:NoSchedule since 1.0',
+    next: MANIFESTS,
+  },
+  {
+    subject: `label ${PROVISIONER_LABEL} in selectors`,
+    applies: ({ spec }) => selectsProvisioner(spec),
+    message: 'no node of a NodePool has it: pods with it find no new node',
+    next: `${MANIFESTS}; the label of NodePools is karpenter.sh/nodepool`,
+  },
+];
+
+function selectsProvisioner({ nodeSelector = {}, affinity, topologySpreadConstraints = [] }: PodSpec): boolean {
+  const node = affinity?.nodeAffinity;
+  const terms = [
+    ...(node?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []),
+    ...(node?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(({ preference }) => preference),
+  ];
+  const expressions: readonly NodeSelectorRequirement[] = terms.flatMap(
+    ({ matchExpressions = [] }) => matchExpressions,
+  );
+  return (
+    Object.hasOwn(nodeSelector, PROVISIONER_LABEL) ||
+    expressions.some(({ key }) => key === PROVISIONER_LABEL) ||
+    topologySpreadConstraints.some(({ topologyKey }) => topologyKey === PROVISIONER_LABEL)
+  );
+}
+
+export const workloadItems = (facts: Facts): readonly Item[] => [
+  ...asked(facts, { area: AREA, subject: 'pods and workloads', kinds: KINDS }, () => {
+    const templates = KINDS.flatMap((kind) => facts.of<Pod | Workload>(kind).flatMap(templateOf));
+    const items = RULES.flatMap((rule) => ruleItem(rule, templates));
+    return items.length > 0 || templates.length === 0
+      ? items
+      : [ok(AREA, 'pods and workloads', `${templates.length} looked at: none carries what later versions do not know`)];
+  }),
+  ...budgets(facts),
+];
+
+/** Pods and ReplicaSets that a workload has made say nothing that it does not say itself. */
+function templateOf(object: KubeObject): readonly Template[] {
+  if ((object.metadata.ownerReferences ?? []).length > 0) return [];
+  const { namespace = 'default' } = object.metadata;
+  const name = `${object.kind} ${namespace}/${object.metadata.name}`;
+  const isPod = object.kind === 'Pod';
+  const template = isPod ? (object as Pod) : (object as Workload).spec?.template;
+  if (template?.spec === undefined) return [];
+  return [{ name, annotations: template.metadata?.annotations ?? {}, spec: template.spec }];
+}
+
+function ruleItem({ subject, applies, message, next }: Rule, templates: readonly Template[]): readonly Item[] {
+  const found = templates.filter(applies).map(({ name }) => name);
+  return found.length === 0 ? [] : [todo(AREA, subject, `on ${inShort(found)}; ${message}`, next)];
+}
+
+/** Expiration waits for nobody since 1.0: what holds a drain up today is drained by force tomorrow, or never ends. */
+function budgets(facts: Facts): readonly Item[] {
+  const stage = stageIn(facts);
+  if (stage === 'v1' || stage === undefined) return [];
+  return asked(facts, { area: AREA, subject: 'PodDisruptionBudgets', kinds: ['PodDisruptionBudget'] }, () => {
+    const shut = facts
+      .of<PodDisruptionBudget>('PodDisruptionBudget')
+      .filter(({ status }) => status?.disruptionsAllowed === 0 && (status.expectedPods ?? 1) > 0)
+      .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    return shut.length === 0
+      ? []
+      : [
+          todo(
+            AREA,
+            'PodDisruptionBudgets',
+            `${counted(shut.length, 'budget')} let no pod go now: ${inShort(shut)}; nodes that are replaced or expire wait for them`,
+            'kubectl get poddisruptionbudgets -A, and make room in them before nodes are replaced',
+          ),
+        ];
+  });
+}

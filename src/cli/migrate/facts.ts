@@ -1,0 +1,166 @@
+/** What `migrate` knows of a cluster, read from it or from a file. Secrets are dropped as they come. */
+import type { KubeObject, Workload } from '../../api/kubernetes.ts';
+import { type Controller, controllerOf } from '../../aws/doctor/cluster.ts';
+import { isNotFound } from '../../kube/client.ts';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import { InputError, messageOf } from '../objects/errors.ts';
+import type { Manifest } from '../objects/read.ts';
+import { snapshotInfos } from '../objects/snapshot-info.ts';
+import { CUSTOM_GROUPS, READ_KINDS } from '../snapshot/kinds.ts';
+import { type Gaps, readCluster } from '../snapshot/read.ts';
+import { Redactor } from '../snapshot/redact.ts';
+
+export interface Facts {
+  readonly source: 'cluster' | 'file';
+  /** Of one kind. */
+  of<T extends KubeObject = KubeObject>(kind: string): readonly T[];
+  /** Why nothing is known of the kind; undefined when all of its objects are known. */
+  notAsked(kind: string): string | undefined;
+  /** Karpenter and this product, as far as Deployments show them. */
+  readonly controllers: readonly Controller[];
+  readonly autoscalers: readonly Autoscaler[];
+  /** Names of EC2NodeClasses with user data of their own, and whether it registers nodes with the taint that v1 asks for. */
+  readonly registersTaint: ReadonlyMap<string, boolean | undefined>;
+}
+
+/** A cluster-autoscaler. */
+export interface Autoscaler {
+  readonly deployment: Workload;
+  /** Its flags; undefined where a snapshot has left them out. */
+  readonly flags: readonly string[] | undefined;
+}
+
+const AUTOSCALER_IMAGE = /(?:^|\/)cluster-autoscaler(?:-\w+)?(?:[:@]|$)/;
+const GLOBAL_SETTINGS = 'karpenter-global-settings';
+/** Kinds that say nothing of a migration. */
+const BESIDE_THE_POINT = new Set([
+  'CSINode',
+  'StorageClass',
+  'PersistentVolume',
+  'PersistentVolumeClaim',
+  'Service',
+  'Event',
+]);
+
+/** Kinds of Karpenter whose names others have as well, such as the Machines of Cluster API. */
+const OWN_KINDS = new Set(
+  READ_KINDS.flatMap(({ versions: [{ group, kind }] }) => (CUSTOM_GROUPS.has(group) ? [kind] : [])),
+);
+
+const isForeign = ({ apiVersion, kind }: KubeObject): boolean =>
+  OWN_KINDS.has(kind) && !CUSTOM_GROUPS.has(apiVersion.split('/')[0] ?? '');
+
+/** Gathers objects one by one. */
+class Gathered {
+  readonly #redactor = new Redactor();
+  readonly #byKind = new Map<string, KubeObject[]>();
+  readonly controllers: Controller[] = [];
+  readonly autoscalers: Autoscaler[] = [];
+  readonly registersTaint = new Map<string, boolean | undefined>();
+
+  add(object: KubeObject): void {
+    if (isForeign(object)) return;
+    if (object.kind === 'Deployment') this.#look(object as Workload);
+    if (object.kind === 'EC2NodeClass') this.#lookAtUserData(object);
+    const known = this.#byKind.get(object.kind);
+    const safe = this.#redactor.redacted(object);
+    if (known === undefined) this.#byKind.set(object.kind, [safe]);
+    else known.push(safe);
+  }
+
+  of(kind: string): readonly KubeObject[] {
+    return this.#byKind.get(kind) ?? [];
+  }
+
+  #look(deployment: Workload): void {
+    const controller = controllerOf(deployment);
+    const isNamed = deployment.metadata.labels?.['app.kubernetes.io/name'] === 'karpenter';
+    if (isNamed || controller.isKarpenter) this.controllers.push(controller);
+    const containers = (deployment.spec.template.spec?.containers ?? []) as readonly {
+      readonly image?: string;
+      readonly command?: readonly string[];
+      readonly args?: readonly string[];
+    }[];
+    const own = containers.find(({ image = '' }) => AUTOSCALER_IMAGE.test(image));
+    if (own === undefined) return;
+    const given =
+      own.command === undefined && own.args === undefined ? undefined : [...(own.command ?? []), ...(own.args ?? [])];
+    this.autoscalers.push({ deployment, flags: given?.filter((text) => text.startsWith('-')) });
+  }
+
+  #lookAtUserData({ metadata, spec }: KubeObject & { readonly spec?: { readonly userData?: unknown } }): void {
+    const userData = spec?.userData;
+    if (typeof userData !== 'string') return;
+    const isKnown = !userData.startsWith('# redacted by karpenter snapshot');
+    this.registersTaint.set(metadata.name, isKnown ? userData.includes('karpenter.sh/unregistered') : undefined);
+  }
+}
+
+/** @throws Error when the API server cannot be reached */
+export async function factsOfCluster(client: HttpKubeClient): Promise<Facts> {
+  const gathered = new Gathered();
+  const gaps: Gaps = { notServed: [], notRead: [] };
+  const kinds = READ_KINDS.filter(({ versions: [{ kind }] }) => !BESIDE_THE_POINT.has(kind));
+  for await (const { objects } of readCluster(client, { kinds }, gaps))
+    for (const object of objects) gathered.add(object);
+  const why = new Map(gaps.notRead.map((each) => [each.kind, each.why]));
+  for (const object of await globalSettings(client, gathered.controllers, why)) gathered.add(object);
+  return factsOf('cluster', gathered, (kind) => why.get(kind));
+}
+
+/** Of the ConfigMap that versions before 0.33 were configured by, whether it is there. */
+async function globalSettings(
+  client: HttpKubeClient,
+  controllers: readonly Controller[],
+  why: Map<string, string>,
+): Promise<readonly KubeObject[]> {
+  const namespaces = new Set([
+    ...controllers.map(({ deployment }) => deployment.metadata.namespace ?? 'default'),
+    'karpenter',
+    'kube-system',
+  ]);
+  const found: KubeObject[] = [];
+  for (const namespace of namespaces) {
+    try {
+      const object = (await client.raw(`/api/v1/namespaces/${namespace}/configmaps/${GLOBAL_SETTINGS}`)) as KubeObject;
+      found.push({ apiVersion: 'v1', kind: 'ConfigMap', metadata: object.metadata });
+    } catch (error) {
+      if (!isNotFound(error)) why.set('ConfigMap', messageOf(error));
+    }
+  }
+  return found;
+}
+
+/** @throws InputError that names the document */
+export function factsOfManifests(manifests: readonly Manifest[]): Facts {
+  const gathered = new Gathered();
+  for (const { object, where } of manifests) {
+    try {
+      gathered.add(object);
+    } catch (error) {
+      throw new InputError(where, `has not the form of a ${object.kind}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+  const infos = snapshotInfos(manifests);
+  const why = (kind: string): string | undefined => {
+    const refused = infos.flatMap(({ notRead }) => notRead).find((each) => each.kind === kind);
+    if (refused !== undefined) return refused.why;
+    const [confined] = infos.flatMap(({ namespaces }) => (namespaces === undefined ? [] : [namespaces]));
+    if (confined !== undefined && isNamespaced(kind)) return `the snapshot is confined to ${confined.join(', ')}`;
+    const isRead = infos.length > 0 && kind !== 'ConfigMap' && kind !== 'CronJob';
+    return isRead || gathered.of(kind).length > 0 ? undefined : 'the file does not say whether there are any';
+  };
+  return factsOf('file', gathered, why);
+}
+
+const isNamespaced = (kind: string): boolean =>
+  READ_KINDS.some(({ versions: [each] }) => each.kind === kind && each.namespaced);
+
+const factsOf = (source: Facts['source'], gathered: Gathered, notAsked: Facts['notAsked']): Facts => ({
+  source,
+  of: <T extends KubeObject>(kind: string) => gathered.of(kind) as readonly T[],
+  notAsked,
+  controllers: gathered.controllers,
+  autoscalers: gathered.autoscalers,
+  registersTaint: gathered.registersTaint,
+});

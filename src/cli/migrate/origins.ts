@@ -1,0 +1,43 @@
+/** Who made the nodes of a cluster. */
+import type { Node } from '../../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import { own } from '../../api/own.ts';
+
+/** Of alpha versions. */
+export const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';
+const MANAGED_GROUP = 'eks.amazonaws.com/nodegroup';
+const EKSCTL_GROUP = 'alpha.eksctl.io/nodegroup-name';
+/** `fargate`, `auto` or `hybrid`. */
+const COMPUTE_TYPE = 'eks.amazonaws.com/compute-type';
+
+/** `elsewhere`: AWS's own machines, which no group and no controller in the cluster makes. */
+export type OriginKind = 'nodepool' | 'provisioner' | 'managed-node-group' | 'auto-scaling-group' | 'elsewhere';
+
+export interface Origin {
+  readonly kind: OriginKind;
+  /** Of the NodePool, Provisioner or group; undefined where no label tells. */
+  readonly name: string | undefined;
+}
+
+export function originOf({ metadata }: Node): Origin {
+  const label = (key: string): string | undefined => own(metadata.labels, key);
+  const compute = label(COMPUTE_TYPE);
+  if (compute !== undefined && compute !== 'ec2') return { kind: 'elsewhere', name: compute };
+  if (label(NODEPOOL_LABEL) !== undefined) return { kind: 'nodepool', name: label(NODEPOOL_LABEL) };
+  const machine = metadata.ownerReferences?.find(({ kind }) => kind === 'Machine');
+  if (label(PROVISIONER_LABEL) !== undefined || machine !== undefined)
+    return { kind: 'provisioner', name: label(PROVISIONER_LABEL) };
+  if (label(MANAGED_GROUP) !== undefined) return { kind: 'managed-node-group', name: label(MANAGED_GROUP) };
+  return { kind: 'auto-scaling-group', name: label(EKSCTL_GROUP) };
+}
+
+/** Nodes by the group that they are of, by its name; those of groups that no label names are under `undefined`. */
+export const groupsOf = (nodes: readonly Node[], kind: OriginKind): ReadonlyMap<string | undefined, readonly Node[]> =>
+  Map.groupBy(
+    nodes.filter((node) => originOf(node).kind === kind),
+    (node) => originOf(node).name,
+  );
+
+const PROVIDER_ID = /^aws:\/\/\/[^/]+\/(i-[0-9a-f]+)$/;
+
+export const instanceIdOf = ({ spec }: Node): string | undefined => PROVIDER_ID.exec(spec?.providerID ?? '')?.[1];

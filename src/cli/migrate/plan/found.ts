@@ -1,0 +1,105 @@
+/** What a plan is filled in with: the names of this very cluster. */
+import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
+import type { KubeObject, Node, Taint } from '../../../api/kubernetes.ts';
+import { ZONE_LABEL } from '../../../api/labels.ts';
+import { own } from '../../../api/own.ts';
+import type { Controller } from '../../../aws/doctor/cluster.ts';
+import { clusterNameOf } from '../account.ts';
+import { namesOf } from '../checks/objects.ts';
+import type { Autoscaler, Facts } from '../facts.ts';
+import { groupsOf, instanceIdOf, type OriginKind } from '../origins.ts';
+
+/** A group of nodes that is to go, or to stay. */
+export interface Group {
+  readonly kind: 'managed-node-group' | 'auto-scaling-group';
+  /** Undefined where nothing tells. */
+  readonly name: string | undefined;
+  readonly nodes: readonly string[];
+  readonly zones: readonly string[];
+}
+
+export interface Found {
+  readonly facts: Facts;
+  /** `$CLUSTER_NAME` where it is not known. */
+  readonly clusterName: string;
+  /** Of the controller; where there is none, where it is to go. */
+  readonly namespace: string;
+  /** Of the controller. */
+  readonly release: string;
+  readonly controller: Controller | undefined;
+  readonly autoscaler: Autoscaler | undefined;
+  readonly provisioners: readonly string[];
+  /** Taints of each Provisioner. */
+  readonly provisionerTaints: ReadonlyMap<string, readonly Taint[]>;
+  readonly nodeTemplates: readonly string[];
+  readonly pools: readonly string[];
+  readonly nodeClasses: readonly string[];
+  /** Nodes of Provisioners. */
+  readonly oldNodes: readonly string[];
+  readonly groups: readonly Group[];
+  /** The role of nodes, where a NodeClass names one. */
+  readonly nodeRole: string | undefined;
+}
+
+interface Provisioner extends KubeObject {
+  readonly spec?: { readonly taints?: readonly Taint[] };
+}
+
+/** `groups`: names of Auto Scaling groups by instance, as far as AWS has told them. */
+export function foundIn(facts: Facts, groups: ReadonlyMap<string, string>): Found {
+  const controller = facts.controllers.find(({ isKarpenter }) => isKarpenter) ?? facts.controllers[0];
+  const nodes = facts.of<Node>('Node');
+  const metadata = controller?.deployment.metadata;
+  return {
+    facts,
+    clusterName: clusterNameOf(facts) ?? '$CLUSTER_NAME',
+    namespace: metadata?.namespace ?? 'kube-system',
+    release: own(metadata?.annotations, 'meta.helm.sh/release-name') ?? metadata?.name ?? 'karpenter',
+    controller,
+    autoscaler: facts.autoscalers[0],
+    provisioners: namesOf(facts.of('Provisioner')),
+    provisionerTaints: new Map(
+      facts.of<Provisioner>('Provisioner').map(({ metadata: { name }, spec }) => [name, spec?.taints ?? []]),
+    ),
+    nodeTemplates: namesOf(facts.of('AWSNodeTemplate')),
+    pools: namesOf(facts.of('NodePool')),
+    nodeClasses: namesOf(facts.of('EC2NodeClass')),
+    oldNodes: [...groupsOf(nodes, 'provisioner').values()].flat().map(({ metadata: { name } }) => name),
+    groups: [...managedGroups(nodes), ...scalingGroups(facts, nodes, groups)],
+    nodeRole: facts
+      .of<EC2NodeClass>('EC2NodeClass')
+      .map(({ spec }) => spec?.role)
+      .find((role) => role !== undefined),
+  };
+}
+
+function groupOf(kind: Group['kind'], name: string | undefined, nodes: readonly Node[]): Group {
+  const zones = new Set(nodes.flatMap(({ metadata }) => own(metadata.labels, ZONE_LABEL) ?? []));
+  return { kind, name, nodes: namesOf(nodes), zones: [...zones].sort() };
+}
+
+const byName = (nodes: readonly Node[], kind: OriginKind): readonly [string | undefined, readonly Node[]][] => [
+  ...groupsOf(nodes, kind),
+];
+
+const managedGroups = (nodes: readonly Node[]): readonly Group[] =>
+  byName(nodes, 'managed-node-group').map(([name, own]) => groupOf('managed-node-group', name, own));
+
+/** `--nodes=1:10:shop-workers` of cluster-autoscaler. */
+const NODES_FLAG = /^--nodes=\d+:\d+:(?<name>.+)$/;
+
+/** By AWS's tags; else by what cluster-autoscaler is told. Labels of eksctl name no Auto Scaling group, but its own. */
+function scalingGroups(facts: Facts, nodes: readonly Node[], groups: ReadonlyMap<string, string>): readonly Group[] {
+  const found = Map.groupBy(
+    byName(nodes, 'auto-scaling-group').flatMap(([, own]) => own),
+    (node) => groups.get(instanceIdOf(node) ?? ''),
+  );
+  const told = facts.autoscalers.flatMap(({ flags = [] }) =>
+    flags.flatMap((flag) => NODES_FLAG.exec(flag)?.groups?.name ?? []),
+  );
+  const [only] = told;
+  return [...found].map(([name, own]) =>
+    // one name and one group of unknown name are the same
+    groupOf('auto-scaling-group', name ?? (told.length === 1 && found.size === 1 ? only : undefined), own),
+  );
+}

@@ -1,0 +1,256 @@
+/** From groups of nodes, with or without cluster-autoscaler, to NodePools. */
+
+import { quoted } from '../../render/shell.ts';
+import { counted, inShort } from '../../render/table.ts';
+import type { Found, Group } from './found.ts';
+import type { Source, Step } from './step.ts';
+
+export type GroupSource = Extract<Source, 'cluster-autoscaler' | 'managed-node-groups'>;
+
+/** Stands for a group that nothing names. */
+const UNNAMED = 'GROUP';
+
+const nameOf = ({ name }: Group): string => name ?? UNNAMED;
+const fileOf = (group: Group): string => `${nameOf(group).replaceAll(/[^\w.-]/g, '-')}.json`;
+
+export interface Sorted {
+  /** Holds the controller: nodes that Karpenter makes may not hold it. */
+  readonly host: Group | undefined;
+  readonly leaving: readonly Group[];
+}
+
+const HOST_NAME = /system|infra|core|control|mgmt|management|karpenter|addons?/i;
+
+/** A group of a telling name, else the smallest in two zones; the user is told to choose another, if that is wrong. */
+export function sorted(groups: readonly Group[]): Sorted {
+  const bySize = groups.toSorted((a, b) => a.nodes.length - b.nodes.length);
+  const host =
+    bySize.find(({ name = '' }) => HOST_NAME.test(name)) ??
+    bySize.find(({ zones, nodes }) => zones.length > 1 && nodes.length > 1);
+  return { host, leaving: groups.filter((group) => group !== host) };
+}
+
+export function groupSteps(found: Found, from: GroupSource): readonly Step[] {
+  const { host, leaving } = sorted(found.groups);
+  return [
+    keep(found, leaving),
+    crds(found),
+    account(found),
+    chart(found, host),
+    pools(found, leaving, from),
+    ...(found.autoscaler === undefined ? [] : [stopAutoscaler(found)]),
+    ...leaving.flatMap((group) => [drain(group), scaleDown(found, group)]),
+    cleanUp(found, leaving),
+  ];
+}
+
+const describeGroup = ({ clusterName }: Found, group: Group): string =>
+  group.kind === 'managed-node-group'
+    ? `aws eks describe-nodegroup --cluster-name ${quotedName(clusterName)} --nodegroup-name ${quoted(nameOf(group))} > ${fileOf(group)}`
+    : `aws autoscaling describe-auto-scaling-groups --auto-scaling-group-names ${quoted(nameOf(group))} > ${fileOf(group)}`;
+
+/** A variable of the shell stays one. */
+const quotedName = (name: string): string => (name.startsWith('$') ? `"${name}"` : quoted(name));
+
+const keep = (found: Found, leaving: readonly Group[]): Step => ({
+  title: 'Keep what there is',
+  text: ['The groups stay as they are until pods have left them; these files say what they were.'],
+  commands: [
+    'karpenter snapshot > now.yaml',
+    ...leaving.map((group) => describeGroup(found, group)),
+    ...(found.autoscaler === undefined
+      ? []
+      : [
+          `kubectl get deployment ${found.autoscaler.deployment.metadata.name} -n ${found.autoscaler.deployment.metadata.namespace} -o yaml > cluster-autoscaler.yaml`,
+          ...(hasPriorities(found)
+            ? [
+                `kubectl get configmap ${PRIORITIES} -n ${found.autoscaler.deployment.metadata.namespace} -o yaml > priorities.yaml`,
+              ]
+            : []),
+        ]),
+  ],
+  check: ['each file has its group: minSize, maxSize and desiredSize are what the way back needs'],
+});
+
+const crds = ({ namespace }: Found): Step => ({
+  title: 'CRDs',
+  text: ['They come from their own chart, which upgrades them later; the main chart would not.'],
+  warnings: ['Never delete these CRDs once there are NodePools: their nodes go with them.'],
+  commands: [`helm upgrade --install karpenter-crd charts/karpenter-crd -n ${namespace}`],
+  check: ['kubectl get crd nodepools.karpenter.sh nodeclaims.karpenter.sh ec2nodeclasses.karpenter.k8s.aws'],
+  back: [`helm uninstall karpenter-crd -n ${namespace}, as long as there is no NodeClaim`],
+});
+
+/** Of examples/aws/cloudformation.yaml. */
+const POLICIES = [
+  'NodeLifecycle',
+  'IAMIntegration',
+  'EKSIntegration',
+  'Interruption',
+  'ZonalShift',
+  'ResourceDiscovery',
+];
+
+const account = ({ clusterName, namespace }: Found): Step => ({
+  title: 'Rights, role, queue and tags in AWS',
+  text: [
+    'A role for the controller, a role for nodes that the cluster knows, a queue for interruptions, and tags by which subnets and security groups are found.',
+    'The role of a managed node group can be shared by the NodeClasses: the cluster knows it already. That of the stack needs an access entry of type EC2_LINUX.',
+  ],
+  commands: [
+    `aws cloudformation deploy --stack-name "Karpenter-${clusterName}" --capabilities CAPABILITY_NAMED_IAM --template-file examples/aws/cloudformation.yaml --parameter-overrides ClusterName=${quotedName(clusterName)}`,
+    `aws eks create-addon --cluster-name ${quotedName(clusterName)} --addon-name eks-pod-identity-agent   # fails when it is there, which is fine`,
+    'export ACCOUNT=$(aws sts get-caller-identity --query Account --output text)',
+    `eksctl create podidentityassociation --cluster ${quotedName(clusterName)} --namespace ${namespace} --service-account-name karpenter --role-name "${clusterName}-karpenter" --permission-policy-arns ${POLICIES.map((name) => `"arn:aws:iam::$ACCOUNT:policy/KarpenterController${name}Policy-${clusterName}"`).join(',')}`,
+    `aws eks create-access-entry --cluster-name ${quotedName(clusterName)} --principal-arn "arn:aws:iam::$ACCOUNT:role/KarpenterNodeRole-${clusterName}" --type EC2_LINUX`,
+    'aws iam create-service-linked-role --aws-service-name spot.amazonaws.com   # if spot is used; fails when it exists, which is fine',
+    `aws ec2 create-tags --tags Key=karpenter.sh/discovery,Value=${quotedName(clusterName)} --resources SUBNETS SECURITY_GROUPS`,
+  ],
+  check: [`karpenter doctor --cluster-name ${quotedName(clusterName)}, after the next step: no error`],
+  back: [
+    `eksctl delete podidentityassociation --cluster ${quotedName(clusterName)} --namespace ${namespace} --service-account-name karpenter`,
+    `aws cloudformation delete-stack --stack-name "Karpenter-${clusterName}"`,
+  ],
+});
+
+function chart({ namespace, clusterName }: Found, host: Group | undefined): Step {
+  const hostText =
+    host === undefined
+      ? 'No group is left for it: keep one with two nodes in two zones, or use Fargate.'
+      : `The group ${nameOf(host)} (${counted(host.nodes.length, 'node')} in ${host.zones.join(', ')}) stays for it and for other pods of the system; choose another if that is wrong.`;
+  const label =
+    host?.kind === 'managed-node-group' ? ` --set 'nodeSelector.eks\\.amazonaws\\.com/nodegroup=${nameOf(host)}'` : '';
+  return {
+    title: 'The operator',
+    text: ['It may not run on nodes that it makes.', hostText],
+    commands: [
+      `helm upgrade --install karpenter charts/karpenter -n ${namespace} --skip-crds --set settings.clusterName=${quotedName(clusterName)} --set settings.interruptionQueue=${quotedName(clusterName)} --set controller.image.repository="$IMAGE"${label} --wait`,
+    ],
+    check: [
+      `kubectl get pods -n ${namespace} -l app.kubernetes.io/name=karpenter -o wide: two Running, in two zones`,
+      `karpenter doctor --cluster-name ${quotedName(clusterName)}: no error`,
+    ],
+    back: [`helm uninstall karpenter -n ${namespace}, as long as there is no NodeClaim`],
+  };
+}
+
+const PRIORITIES = 'cluster-autoscaler-priority-expander';
+const hasPriorities = ({ autoscaler }: Found): boolean =>
+  autoscaler?.flags?.some((flag) => /^--expander=.*priority/.test(flag)) ?? false;
+
+/** What makes the NodePools: by the flags of cluster-autoscaler, or by each kind of group alone. */
+function conversions(found: Found, leaving: readonly Group[], from: GroupSource): readonly string[] {
+  const filesOf = (groups: readonly Group[]): string => groups.map((group) => ` -f ${fileOf(group)}`).join('');
+  if (from === 'cluster-autoscaler' && found.autoscaler !== undefined) {
+    const priorities = hasPriorities(found) ? ' -f priorities.yaml' : '';
+    return [`karpenter convert cluster-autoscaler -f cluster-autoscaler.yaml${priorities}${filesOf(leaving)}`];
+  }
+  const kinds = { 'managed-node-groups': 'managed-node-group', 'auto-scaling-groups': 'auto-scaling-group' } as const;
+  return Object.entries(kinds).flatMap(([verb, kind]) => {
+    const own = leaving.filter((group) => group.kind === kind);
+    return own.length === 0 ? [] : [`karpenter convert ${verb}${filesOf(own)}`];
+  });
+}
+
+function pools(found: Found, leaving: readonly Group[], from: GroupSource): Step {
+  const [first, second] = conversions(found, leaving, from);
+  return {
+    title: 'NodePools and EC2NodeClasses for the groups',
+    text: [
+      `Groups that go: ${leaving.map(nameOf).join(', ') || 'none'}. Every assumption is a comment in the result: read it.`,
+      'With --pods it says whether the present pods fit, and what the nodes cost before and after, and ends with 2 if one does not fit.',
+      'A launch template that it asks for comes from aws ec2 describe-launch-template-versions, as one more -f.',
+      'Nothing is bought for pods that run: NodePools get work when groups are drained, or new pods come.',
+      'cluster-autoscaler.kubernetes.io/safe-to-evict: "false" becomes karpenter.sh/do-not-disrupt: "true" in manifests, your folder of workloads.',
+    ],
+    commands: [
+      ...(first === undefined ? [] : [`${first} --pods now.yaml > nodepools.yaml`]),
+      ...(second === undefined ? [] : [`echo --- >> nodepools.yaml && ${second} --pods now.yaml >> nodepools.yaml`]),
+      'karpenter convert -f manifests -R --diff   # --in-place writes what it shows',
+      'kubectl apply -f nodepools.yaml',
+    ],
+    check: [
+      'kubectl get nodepools,ec2nodeclasses: all READY',
+      'spec.limits of each NodePool is as large as its groups could grow',
+    ],
+    back: ['uncordon the groups, then kubectl delete -f nodepools.yaml: nodes that they have made drain and end'],
+  };
+}
+
+function stopAutoscaler({ autoscaler }: Found): Step {
+  const { name, namespace } = autoscaler?.deployment.metadata ?? {
+    name: 'cluster-autoscaler',
+    namespace: 'kube-system',
+  };
+  const replicas = autoscaler?.deployment.spec.replicas || 1;
+  return {
+    title: 'Stop cluster-autoscaler',
+    text: [
+      'Two autoscalers answer one pending pod with two nodes, and cluster-autoscaler fills again what is drained. From here on only the operator buys.',
+    ],
+    commands: [`kubectl scale deployment ${name} -n ${namespace} --replicas 0`],
+    check: [
+      `kubectl get deployment ${name} -n ${namespace}: 0/0`,
+      'a new pod that fits nowhere gets a node of a NodePool: kubectl get nodeclaims -w',
+    ],
+    back: [
+      `kubectl scale deployment ${name} -n ${namespace} --replicas ${replicas}, and scale the operator to 0 first`,
+    ],
+  };
+}
+
+function drain(group: Group): Step {
+  return {
+    title: `Drain ${nameOf(group)}`,
+    text: [
+      `${counted(group.nodes.length, 'node')}: ${group.nodes.join(', ')}.`,
+      'Cordon all of them first, so that no pod moves from one to the next. Then one after the other: the operator buys nodes for what becomes pending.',
+      'A PodDisruptionBudget may hold a drain up: that is its purpose. karpenter migrate status names those that let none go.',
+    ],
+    commands: [
+      `kubectl cordon ${group.nodes.join(' ')}`,
+      ...group.nodes.map((name) => `kubectl drain ${name} --ignore-daemonsets --delete-emptydir-data`),
+    ],
+    check: [
+      'after each of them, kubectl get pods -A --field-selector status.phase=Pending: none waits',
+      'kubectl get nodeclaims: all READY',
+    ],
+    back: [`kubectl uncordon ${group.nodes.join(' ')}`],
+  };
+}
+
+function scaleDown({ clusterName }: Found, group: Group): Step {
+  const name = quoted(nameOf(group));
+  const isManaged = group.kind === 'managed-node-group';
+  const scale = isManaged
+    ? `aws eks update-nodegroup-config --cluster-name ${quotedName(clusterName)} --nodegroup-name ${name} --scaling-config minSize=0,desiredSize=0`
+    : `aws autoscaling update-auto-scaling-group --auto-scaling-group-name ${name} --min-size 0 --desired-capacity 0`;
+  const back = isManaged
+    ? `aws eks update-nodegroup-config --cluster-name ${quotedName(clusterName)} --nodegroup-name ${name} --scaling-config minSize=MIN,desiredSize=DESIRED`
+    : `aws autoscaling update-auto-scaling-group --auto-scaling-group-name ${name} --min-size MIN --desired-capacity DESIRED`;
+  return {
+    title: `Scale ${nameOf(group)} down`,
+    text: ['Its nodes are empty but for DaemonSets. The group itself stays, at no cost, as the way back.'],
+    commands: [scale],
+    check: [`kubectl get nodes: none of ${inShort(group.nodes)}`],
+    back: [`${back}, as ${fileOf(group)} has them`],
+  };
+}
+
+const cleanUp = ({ clusterName, autoscaler }: Found, leaving: readonly Group[]): Step => ({
+  title: 'Clean up',
+  text: ['After some days, when you do not want to go back. The group of the controller stays.'],
+  commands: [
+    ...(autoscaler === undefined
+      ? []
+      : [
+          `kubectl delete deployment ${autoscaler.deployment.metadata.name} -n ${autoscaler.deployment.metadata.namespace}   # or its Helm release, and its IAM role`,
+        ]),
+    ...leaving.map((group) =>
+      group.kind === 'managed-node-group'
+        ? `aws eks delete-nodegroup --cluster-name ${quotedName(clusterName)} --nodegroup-name ${quoted(nameOf(group))}`
+        : `aws autoscaling delete-auto-scaling-group --auto-scaling-group-name ${quoted(nameOf(group))}`,
+    ),
+  ],
+  check: ['karpenter migrate status ends with 0'],
+});

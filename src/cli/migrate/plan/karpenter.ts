@@ -1,0 +1,289 @@
+/** From any version of Karpenter: one version after the other, then this operator. */
+
+import { isOldWebhook } from '../../../aws/doctor/beta.ts';
+import { ALPHA_KINDS, adoptionCommands, ownedDefinitions } from '../checks/kinds.ts';
+import type { Facts } from '../facts.ts';
+import { type Hop, parseVersion, pathFrom, type Stage, stageOf } from '../versions.ts';
+import { alphaSteps } from './alpha.ts';
+import type { Found } from './found.ts';
+import type { Step } from './step.ts';
+import { takeoverSteps } from './takeover.ts';
+
+const REPOSITORY = 'oci://public.ecr.aws/karpenter';
+
+/** @throws Error when the version is not known: no way can be said then */
+export function karpenterSteps(found: Found): readonly Step[] {
+  const text = found.controller?.version ?? '';
+  const version = parseVersion(text);
+  // Provisioners without a controller that still reads them begin where they were read
+  if (version === undefined && found.provisioners.length === 0)
+    throw new Error(
+      `the version of Karpenter is not known, its image says "${text}"; run it by a tag that is a version, then ask again`,
+    );
+  const start = version ?? { major: 0, minor: 31, patch: 0 };
+  const hops = pathFrom(start);
+  const isAlpha = ['alpha', 'both'].includes(stageOf(start));
+  const steps = [keepStep(found, isAlpha), lookStep()];
+  let before: Stage = stageOf(start);
+  if (before === 'both') steps.push(...alphaSteps(found));
+  for (const [at, hop] of hops.entries()) {
+    steps.push(...hopSteps(found, hop, { before, isFirst: at === 0 }));
+    if (hop.stage === 'both') steps.push(...alphaSteps(found));
+    if (hop.stage === 'conversion') steps.push(manifestStep(found));
+    before = hop.stage;
+  }
+  if (stageOf(start) === 'conversion') steps.splice(2, 0, manifestStep(found));
+  return [...steps, ...takeoverSteps(found), cleanUp(isAlpha)];
+}
+
+const kindsOf = (facts: Facts): string =>
+  [
+    ['Provisioner', 'provisioners'],
+    ['AWSNodeTemplate', 'awsnodetemplates'],
+    ['Machine', 'machines'],
+    ['NodePool', 'nodepools'],
+    ['EC2NodeClass', 'ec2nodeclasses'],
+    ['NodeClaim', 'nodeclaims'],
+  ]
+    .flatMap(([kind = '', plural = '']) => (facts.of(kind).length > 0 ? [plural] : []))
+    .join(',');
+
+function keepStep({ facts, release, namespace }: Found, isAlpha: boolean): Step {
+  const kinds = kindsOf(facts);
+  return {
+    title: 'Keep what there is',
+    text: [
+      'These files are what every step back starts from. They hold user data: keep them where others do not read them.',
+      ...(isAlpha ? ['The revision that helm history shows is the one to go back to.'] : []),
+    ],
+    commands: [
+      ...(kinds === '' ? [] : [`kubectl get ${kinds} -o yaml > before.yaml`]),
+      `helm get values ${release} -n ${namespace} -o yaml > values.yaml`,
+      `helm history ${release} -n ${namespace} --max 1`,
+      'karpenter snapshot > now.yaml',
+    ],
+    check: ['before.yaml and values.yaml are not empty'],
+  };
+}
+
+const lookStep = (): Step => ({
+  title: 'See what stands in the way',
+  text: [
+    'What it calls to do in the parts CUSTOM RESOURCES (drift above all) and WORKLOADS is done now: a version is not changed in the middle of replacements.',
+  ],
+  commands: ['karpenter migrate status'],
+  check: [
+    'kubectl get poddisruptionbudgets -A: none that has ALLOWED DISRUPTIONS 0 for good, or nodes cannot be drained',
+  ],
+});
+
+/** What the rights of a version are beyond those of the one before. */
+const RIGHTS: Readonly<Record<Stage, readonly string[]>> = {
+  alpha: [],
+  both: [
+    'iam:CreateInstanceProfile, TagInstanceProfile, AddRoleToInstanceProfile, RemoveRoleFromInstanceProfile, DeleteInstanceProfile and GetInstanceProfile: the controller makes instance profiles itself',
+    'conditions on the tag karpenter.sh/nodepool beside those on karpenter.sh/provisioner-name, as long as both are in use',
+    'ec2:CreateTags on instances for karpenter.sh/nodeclaim and Name',
+  ],
+  beta: ['ec2:RunInstances and ec2:CreateTags on spot-instances-request'],
+  conversion: ['conditions on the tag eks:eks-cluster-name'],
+  v1: [
+    'iam:ListInstanceProfiles, ec2:DescribeCapacityReservations, ec2:DescribePlacementGroups, ec2:DescribeInstanceStatus',
+  ],
+};
+
+const isConverting = (stage: Stage): boolean => stage === 'beta' || stage === 'conversion';
+
+interface Place {
+  /** What runs before. */
+  readonly before: Stage;
+  readonly isFirst: boolean;
+}
+
+function hopSteps(found: Found, hop: Hop, place: Place): readonly Step[] {
+  const [crds, iam, chart] = [crdStep(found, hop, place), iamStep(found, hop), chartStep(found, hop, place)];
+  // reads fail between CRDs without conversion and a controller that expects it
+  return hop.stage === 'v1' ? [iam, crds, chart] : [crds, iam, chart];
+}
+
+const CRD_STATE =
+  "kubectl get crd nodepools.karpenter.sh nodeclaims.karpenter.sh ec2nodeclasses.karpenter.k8s.aws -o jsonpath='{.items[*].STATE}'";
+const STORED = CRD_STATE.replace('STATE', 'status.storedVersions');
+
+function crdStep({ facts, namespace }: Found, { version, chart, stage }: Hop, { before, isFirst }: Place): Step {
+  const isAlpha = (name: string): boolean => ALPHA_KINDS.some(([alpha]) => alpha === name);
+  const foreign = ownedDefinitions(facts).foreign.filter((name) => stage === 'both' || !isAlpha(name));
+  const webhook = ` --set webhook.enabled=true --set webhook.serviceName=karpenter --set webhook.serviceNamespace=${namespace} --set webhook.port=8443`;
+  const warnings = [
+    'Never delete a CRD to let a chart own it: all of its objects are deleted with it, and their nodes end at once.',
+    ...(stage === 'beta' && ['alpha', 'both'].includes(before)
+      ? [
+          'The chart of this version has no alpha CRDs any more, and removes them. With a Provisioner or a Machine left, its nodes go: kubectl get provisioners,machines shows none.',
+        ]
+      : []),
+    ...(stage === 'v1'
+      ? [
+          'The CRDs of this version convert nothing: the first command shows ["v1"] three times before you go on, and the chart follows at once.',
+        ]
+      : []),
+  ];
+  return {
+    title: `Karpenter ${version}: CRDs`,
+    text: ['Helm never upgrades the CRDs of the main chart; the chart karpenter-crd does, once it owns them.'],
+    warnings,
+    commands: [
+      ...(stage === 'v1' ? [STORED] : []),
+      ...(isFirst && foreign.length > 0 ? adoptionCommands(foreign, namespace) : []),
+      `helm upgrade --install karpenter-crd ${REPOSITORY}/karpenter-crd --version '${chart}' -n ${namespace}${isConverting(stage) ? webhook : ''}`,
+    ],
+    check: [
+      'kubectl get crd nodepools.karpenter.sh ec2nodeclasses.karpenter.k8s.aws nodeclaims.karpenter.sh',
+      ...(stage === 'v1' ? [`${CRD_STATE.replace('STATE', 'spec.conversion.strategy')}: None, three times`] : []),
+    ],
+    back: [
+      stage === 'v1'
+        ? `helm upgrade karpenter-crd ${REPOSITORY}/karpenter-crd --version '~1.0.0' -n ${namespace}${webhook}, after the controller of 1.0 runs again`
+        : 'leave them: they serve the version before as well',
+    ],
+  };
+}
+
+function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Step {
+  const account = (controller?.deployment.spec.template.spec as { serviceAccountName?: string } | undefined)
+    ?.serviceAccountName;
+  return {
+    title: `Karpenter ${version}: rights in AWS`,
+    text: [
+      `The role of the controller gets the rights of this version beside those that it has: ${RIGHTS[stage].join('; ')}.`,
+      'Attach the policy of that version, from its own guide or CloudFormation template, as one more; the old ones go at the very end, so that every step back finds its rights.',
+      ...(stage === 'v1'
+        ? [
+            'karpenter convert iam writes the policies of today from the one that you have: policy.json is what aws iam get-policy-version or get-role-policy prints of it.',
+          ]
+        : []),
+    ],
+    commands: [
+      `kubectl get serviceaccount ${account ?? 'karpenter'} -n ${namespace} -o jsonpath='{.metadata.annotations.eks\\.amazonaws\\.com/role-arn}'`,
+      ...(stage === 'v1' ? ['karpenter convert iam -f policy.json -o policies'] : []),
+      ...(stage === 'both'
+        ? [
+            'aws iam create-service-linked-role --aws-service-name spot.amazonaws.com   # if spot is used; fails when it exists, which is fine',
+          ]
+        : []),
+    ],
+    check: ['the policy is attached: aws iam list-attached-role-policies --role-name ROLE'],
+    back: ['detach the policy that was added, when the version is gone'],
+  };
+}
+
+/** What to know of a version before its chart is installed. */
+const NEWS: Readonly<Record<Stage, readonly string[]>> = {
+  alpha: [],
+  both: [
+    'settings.aws.* work for the last time.',
+    'The feature gate Drift, closed by default in this version, replaces the old nodes one by one.',
+  ],
+  beta: [],
+  conversion: [
+    'v1 is stored from now on, and v1beta1 converted. Expiration drains at once, and waits for no replacement. Two replicas need nodes in two zones.',
+  ],
+  v1: ['The webhooks are gone; the metrics port is 8080.'],
+};
+
+const BACK: Readonly<Record<Stage, readonly string[]>> = {
+  alpha: [],
+  both: ['of the versions before, only 0.31.4 bears with beta objects: go back to that'],
+  beta: [],
+  conversion: [
+    'only to the last patch of a beta version (0.33.12, 0.34.13, 0.35.12, 0.36.9, 0.37.7), with webhooks, the controller first, then the CRDs; what only v1 has is lost',
+  ],
+  v1: ['to 1.0, the controller first, then its CRDs: v1 objects are readable there'],
+};
+
+function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFirst }: Place): Step {
+  const { release, namespace } = found;
+  const makesValues = stage !== 'both' && (isFirst || before === 'both');
+  const flags = isConverting(stage) ? ' --set webhook.enabled=true' : '';
+  const drift = stage === 'both' ? ' --set settings.featureGates.drift=true' : '';
+  const values = stage === 'both' ? 'values.yaml' : 'values-new.yaml';
+  return {
+    title: `Karpenter ${version}: chart`,
+    text: [
+      ...NEWS[stage],
+      ...(makesValues
+        ? [
+            'karpenter convert values says which values have got other names, and which have gone: read it before you go on.',
+          ]
+        : []),
+    ],
+    commands: [
+      ...(makesValues ? ['karpenter convert values -f values.yaml -o values-new.yaml'] : []),
+      `helm upgrade ${release} ${REPOSITORY}/karpenter --version '${chart}' -n ${namespace} --reset-values -f ${values} --skip-crds${flags}${drift}`,
+      `kubectl rollout status deployment/${release} -n ${namespace} --timeout=180s`,
+      ...leftovers(found, stage),
+    ],
+    check: [
+      `kubectl logs -n ${namespace} -l app.kubernetes.io/name=karpenter --tail=200: no errors, no UnauthorizedOperation, no AccessDenied`,
+      stage === 'both'
+        ? 'kubectl get machines: the same as before'
+        : 'kubectl get nodeclaims: the same as before, none newly drifted',
+      ...(stage === 'conversion' ? [`${STORED}: v1 alone, after the controller has rewritten the objects`] : []),
+    ],
+    back: [`helm rollback ${release} -n ${namespace}`, ...BACK[stage]],
+  };
+}
+
+/** What the version before has left behind. */
+function leftovers({ facts }: Found, stage: Stage): readonly string[] {
+  if (stage === 'beta')
+    return facts
+      .of('ConfigMap')
+      .filter(({ metadata }) => metadata.name === 'karpenter-global-settings')
+      .map(({ metadata }) => `kubectl delete configmap ${metadata.name} -n ${metadata.namespace}`);
+  if (stage !== 'v1') return [];
+  return ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'].flatMap((kind) =>
+    facts
+      .of(kind)
+      .filter(({ metadata }) => isOldWebhook(metadata.name))
+      .map(({ metadata }) => `kubectl delete ${kind.toLowerCase()} ${metadata.name}`),
+  );
+}
+
+/** Once 1.0 serves v1 and stores it. */
+const manifestStep = ({ pools, nodeClasses }: Found): Step => ({
+  title: 'Manifests of v1',
+  text: [
+    'manifests stands for the folder or repository that yours come from. All of them become v1, and workloads get the annotations, tolerations and selectors of v1.',
+    ...(pools.length > 0
+      ? [`NodePools: ${pools.join(', ')}; EC2NodeClasses: ${nodeClasses.join(', ') || 'none'}.`]
+      : []),
+    'A kubelet block moves from the NodePool to its EC2NodeClass. If it is the same there, no node drifts.',
+  ],
+  commands: [
+    'karpenter convert -f manifests -R --diff',
+    'karpenter convert -f manifests -R --in-place',
+    'kubectl apply -f manifests -R',
+    ...pools.map(
+      (name) =>
+        `kubectl annotate nodepool ${name} compatibility.karpenter.sh/v1beta1-kubelet-conversion- compatibility.karpenter.sh/v1beta1-nodeclass-reference-`,
+    ),
+  ],
+  check: [
+    'kubectl get nodepools,ec2nodeclasses: all READY',
+    'karpenter migrate status: nothing to do under CUSTOM RESOURCES and WORKLOADS, storedVersions of all three CRDs only v1',
+  ],
+  back: ['before a rollback below 1.0, put the annotations back: before.yaml has them'],
+});
+
+const cleanUp = (isAlpha: boolean): Step => ({
+  title: 'Clean up',
+  text: ['When you do not want to go back any more.'],
+  commands: [],
+  check: [
+    'the policies of older versions are detached from the role of the controller and deleted',
+    ...(isAlpha
+      ? ['the instance profile of the alpha version (defaultInstanceProfile) is deleted: no instance uses it']
+      : []),
+    'karpenter migrate status ends with 0',
+  ],
+});

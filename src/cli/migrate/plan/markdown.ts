@@ -1,0 +1,51 @@
+/** A plan as Markdown, on lines that fit a terminal; commands are on one line each, so that they can be copied. */
+import { commandOrText } from '../../render/shell.ts';
+import { indented } from '../../render/wrap.ts';
+import type { Plan, Source, Step } from './step.ts';
+
+/** Of text in a file or a pipe. */
+const WIDTH = 100;
+
+const TITLES: Readonly<Record<Source, string>> = {
+  'cluster-autoscaler': 'from cluster-autoscaler',
+  'managed-node-groups': 'from managed node groups',
+  'karpenter-alpha': 'from Karpenter with alpha APIs',
+  karpenter: 'from Karpenter',
+};
+
+export function planMarkdown(plan: Plan, columns: number): string {
+  const width = Number.isFinite(columns) ? columns : WIDTH;
+  const item = (text: string): string => `- ${commandOrText(text, '  ', width - 2)}`;
+  const head = [
+    `# ${plan.cluster.replace('$CLUSTER_NAME', 'A cluster')}: ${TITLES[plan.from]} to this operator`,
+    ...(plan.guessed === null
+      ? []
+      : [indented(`This way, because ${plan.guessed}; another is asked for with \`--from\`.`, '', width)]),
+    indented(
+      'Nothing has been changed yet. Each step says what it does, what to look at before the next one, and how to go back. `karpenter migrate status` says at any time where the cluster is.',
+      '',
+      width,
+    ),
+    ['Before the first step:', '', ...plan.open.map(item)].join('\n'),
+  ];
+  return `${[...head, ...plan.steps.map((step, at) => stepText(step, at + 1, { width, item }))].join('\n\n')}\n`;
+}
+
+interface Layout {
+  readonly width: number;
+  readonly item: (text: string) => string;
+}
+
+function stepText(step: Step, number: number, { width, item }: Layout): string {
+  const { title, text, warnings = [], commands, check, back = [] } = step;
+  const list = (heading: string, items: readonly string[]): readonly string[] =>
+    items.length === 0 ? [] : [[heading, '', ...items.map(item)].join('\n')];
+  return [
+    `## ${number}. ${title}`,
+    indented(text.join(' '), '', width),
+    ...warnings.map((warning) => indented(`> **Warning:** ${warning}`, '> ', width)),
+    ...(commands.length === 0 ? [] : [['```sh', ...commands, '```'].join('\n')]),
+    ...list('Look:', check),
+    ...list('Back:', back),
+  ].join('\n\n');
+}

@@ -1,0 +1,59 @@
+/** A runbook for one cluster, in order. Nothing is changed by it. */
+import type { Facts } from '../facts.ts';
+import { type Found, foundIn } from './found.ts';
+import { groupSteps, sorted } from './groups.ts';
+import { expectSource, guessSource } from './guess.ts';
+import { karpenterSteps } from './karpenter.ts';
+import type { Plan, Source } from './step.ts';
+
+export interface PlanOptions {
+  readonly from?: Source | undefined;
+  readonly clusterName?: string | undefined;
+  /** Names of Auto Scaling groups by instance, as far as AWS has told them. */
+  readonly groups: ReadonlyMap<string, string>;
+}
+
+/** @throws Error when the way cannot be guessed, or does not begin in this cluster */
+export function planOf(facts: Facts, options: PlanOptions): Plan {
+  try {
+    return planFor(facts, options);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new Error(
+      `an object has not the form of its kind (${error.message}); take a snapshot of the cluster with karpenter snapshot`,
+      { cause: error },
+    );
+  }
+}
+
+function planFor(facts: Facts, { from: said, clusterName, groups }: PlanOptions): Plan {
+  if (said !== undefined) expectSource(facts, said);
+  const { from, why } = said === undefined ? guessSource(facts) : { from: said, why: null };
+  const found = { ...foundIn(facts, groups), ...(clusterName === undefined ? {} : { clusterName }) };
+  const isOfGroups = from === 'cluster-autoscaler' || from === 'managed-node-groups';
+  const steps = isOfGroups ? groupSteps(found, from) : karpenterSteps(found);
+  return { from, guessed: why, cluster: found.clusterName, open: openIn(found, isOfGroups), steps };
+}
+
+/** What the reader has to know better than the plan does. */
+function openIn(found: Found, isOfGroups: boolean): readonly string[] {
+  const { facts, clusterName, groups } = found;
+  const { host, leaving } = sorted(groups);
+  const unasked = ['Deployment', 'Node', 'Provisioner', 'Machine', 'NodePool', 'CustomResourceDefinition'].flatMap(
+    (kind) => {
+      const why = facts.notAsked(kind);
+      return why === undefined ? [] : [`${kind}: ${why}; the plan is without them`];
+    },
+  );
+  return [
+    ...unasked,
+    ...(clusterName.startsWith('$') ? ['the name of the cluster is not known: export CLUSTER_NAME'] : []),
+    'IMAGE is the image of the operator that you have built and pushed: export IMAGE',
+    ...(isOfGroups && leaving.some(({ name }) => name === undefined)
+      ? [
+          'a group of nodes has no name in the cluster: GROUP stands for it; AWS tells it to migrate plan with ec2:DescribeInstances',
+        ]
+      : []),
+    ...(isOfGroups && host === undefined ? ['no group was found that can hold the controller'] : []),
+  ];
+}

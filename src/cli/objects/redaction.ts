@@ -1,0 +1,53 @@
+/** What stands in a snapshot for texts that are left out of it, and how such a text is compared with a whole one. */
+import { createHash } from 'node:crypto';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+
+/** Enough to tell an edited text from the same one, and too little to tell which of many guesses is right. */
+const DIGITS = 8;
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, DIGITS);
+
+const ANNOTATION = /^redacted-[0-9a-f]{8}$/;
+const USER_DATA = /^# redacted by karpenter snapshot \([0-9a-f]{8}\)/;
+
+/** Stands for the value of an annotation that takes part in a drift hash. */
+export const redactedAnnotation = (value: string): string =>
+  ANNOTATION.test(value) ? value : `redacted-${digestOf(value)}`;
+
+/** Stands for user data, so that nobody takes it for some that boots a node. */
+export const redactedUserData = (text: string): string =>
+  USER_DATA.test(text)
+    ? text
+    : `# redacted by karpenter snapshot (${digestOf(text)}): the user data is in your own manifest\n`;
+
+/**
+ * A manifest that takes the place of an object of a snapshot, with the same parts left out: what is the same in both is
+ * then no change.
+ */
+export function redactedAlike<T extends KubeObject>(before: KubeObject, change: T): T {
+  if (change.kind === 'EC2NodeClass') return nodeClassAlike(before as EC2NodeClass, change as never);
+  return change.kind === 'NodePool' ? poolAlike(before as NodePool, change as never) : change;
+}
+
+function nodeClassAlike(before: EC2NodeClass, change: EC2NodeClass): never {
+  const [known, given] = [before.spec?.userData, change.spec?.userData];
+  if (typeof given !== 'string' || typeof known !== 'string' || !USER_DATA.test(known)) return change as never;
+  return { ...change, spec: { ...change.spec, userData: redactedUserData(given) } } as never;
+}
+
+const templateAnnotations = ({ spec }: NodePool): StringMap => spec?.template?.metadata?.annotations ?? {};
+
+function poolAlike(before: NodePool, change: NodePool): never {
+  const [known, given] = [templateAnnotations(before), templateAnnotations(change)];
+  const isRedacted = (key: string): boolean => Object.hasOwn(known, key) && ANNOTATION.test(String(known[key]));
+  const alike = Object.entries(given).map(([key, value]) => [
+    key,
+    isRedacted(key) ? redactedAnnotation(String(value)) : value,
+  ]);
+  if (!alike.some(([key]) => isRedacted(key as string))) return change as never;
+  const { spec } = change;
+  const metadata = { ...spec.template.metadata, annotations: Object.fromEntries(alike) };
+  return { ...change, spec: { ...spec, template: { ...spec.template, metadata } } } as never;
+}

@@ -1,0 +1,10 @@
+/** Commands for people to copy into a POSIX shell. */
+import { indented } from './wrap.ts';
+
+/** Quotes a value for a POSIX shell where it needs it. */
+export const quoted = (value: string): string =>
+  /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+
+/** A text within the width; a command stays on one line, so that it can be copied. */
+export const commandOrText = (text: string, indent: string, width: number): string =>
+  /^(?:kubectl|karpenter|helm|aws|eksctl) /.test(text) ? text : indented(text, indent, width);

@@ -1,0 +1,202 @@
+/**
+ * Leaves out of objects whatever may be a secret and decides nothing: see `kept.ts`. What takes part in a drift hash is
+ * replaced by a short digest of it, and the hashes are written anew where they matched, so that they match still.
+ */
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
+import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
+import {
+  AWS_GROUP,
+  KARPENTER_GROUP,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  NODEPOOL_LABEL,
+} from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { own, put } from '../../api/own.ts';
+import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
+import { KEPT, KEPT_ANNOTATIONS, type Keep, METADATA } from './kept.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Groups whose schemas hold no secrets but for what is looked for. */
+const OWN_GROUPS: readonly string[] = [KARPENTER_GROUP, AWS_GROUP, 'autoscaling.x-k8s.io'];
+
+/** Which versions of autoscalers run is told by their images. */
+const CONTROLLER_IMAGE = /(?:^|\/)(?:karpenter\/controller|cluster-autoscaler)(?:[:@]|$)/;
+
+interface Hashes {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Remembers NodePools: their NodeClaims come after them. */
+export class Redactor {
+  readonly #hashes = new Map<string, Hashes>();
+
+  redacted(object: KubeObject): KubeObject {
+    const [group = ''] = object.apiVersion.split('/');
+    if (!OWN_GROUPS.includes(group)) return withMetadata(object, parts(object));
+    const safe = withMetadata(object, ownParts(object));
+    if (object.kind === 'NodePool' && object.apiVersion.endsWith('/v1')) return this.#pool(object as NodePool, safe);
+    return object.kind === 'NodeClaim' ? this.#claim(safe) : safe;
+  }
+
+  #pool(pool: NodePool, safe: KubeObject): KubeObject {
+    const [before, after] = [hashOf(pool), hashOf(safe as NodePool)];
+    if (before === undefined || after === undefined || before === after) return safe;
+    this.#hashes.set(pool.metadata.name, { before, after });
+    return rehashed(safe, { before, after });
+  }
+
+  #claim(safe: KubeObject): KubeObject {
+    const hashes = this.#hashes.get(own(safe.metadata.labels, NODEPOOL_LABEL) ?? '');
+    return hashes === undefined ? safe : rehashed(safe, hashes);
+  }
+}
+
+/** Undefined where the operator cannot compute it either. */
+function hashOf(pool: NodePool): string | undefined {
+  try {
+    return nodePoolHash(pool);
+  } catch {
+    return undefined;
+  }
+}
+
+function rehashed(object: KubeObject, { before, after }: Hashes): KubeObject {
+  const { annotations = {} } = object.metadata;
+  const matches =
+    own(annotations, NODEPOOL_HASH_ANNOTATION) === before &&
+    own(annotations, NODEPOOL_HASH_VERSION_ANNOTATION) === NODEPOOL_HASH_VERSION;
+  if (!matches) return object;
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...annotations, [NODEPOOL_HASH_ANNOTATION]: after } },
+  };
+}
+
+const isKept = ([key]: readonly [string, unknown]): boolean => KEPT_ANNOTATIONS.has(key);
+
+function keptAnnotations(annotations: unknown): Fields | undefined {
+  if (!isFields(annotations)) return undefined;
+  const found = Object.entries(annotations).filter(isKept);
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+function metadataOf(metadata: unknown): Fields {
+  const annotations = isFields(metadata) ? keptAnnotations(metadata.annotations) : undefined;
+  return { ...(kept(metadata, METADATA) as Fields), ...(annotations && { annotations }) };
+}
+
+const withMetadata = (object: KubeObject, rest: Fields): KubeObject =>
+  ({ apiVersion: object.apiVersion, kind: object.kind, metadata: metadataOf(object.metadata), ...rest }) as never;
+
+function kept(value: unknown, keep: Keep): unknown {
+  if (keep === true) return value;
+  if (keep === false) return undefined;
+  if (Array.isArray(value)) return value.map((item) => kept(item, keep));
+  if (!isFields(value)) return undefined;
+  const found: Record<string, unknown> = {};
+  for (const [field, inner] of Object.entries(value)) {
+    const rest = kept(inner, own(keep, field) ?? false);
+    if (rest !== undefined) put(found, field, rest);
+  }
+  return found;
+}
+
+/** Of a built-in kind. */
+function parts(object: KubeObject): Fields {
+  const found = (kept(object, own(KEPT, object.kind) ?? {}) ?? {}) as Record<string, unknown>;
+  const given = object as unknown as Fields;
+  const spec = isFields(given.spec) ? given.spec : {};
+  const templates: readonly [holder: unknown, of: unknown][] = [
+    [found, given],
+    [found.spec, spec],
+  ];
+  for (const [holder, of] of templates) {
+    if (!isFields(holder) || !isFields(holder.template) || !isFields(of) || !isFields(of.template)) continue;
+    const template = holder.template as Record<string, unknown>;
+    if (isFields(of.template.metadata)) template.metadata = metadataOf(of.template.metadata);
+    keepImages(template.spec, of.template.spec);
+  }
+  return found;
+}
+
+/** Says of which version an autoscaler is that runs in the cluster. */
+function keepImages(spec: unknown, given: unknown): void {
+  if (!isFields(spec) || !isFields(given) || !Array.isArray(spec.containers) || !Array.isArray(given.containers))
+    return;
+  for (const [at, container] of given.containers.entries()) {
+    const { image } = isFields(container) ? container : {};
+    if (typeof image === 'string' && CONTROLLER_IMAGE.test(image)) spec.containers[at].image = image;
+  }
+}
+
+/** Of a custom resource: all, but for user data, annotations of what it makes, and messages that quote. */
+function ownParts(object: KubeObject): Fields {
+  const { apiVersion: _, kind, metadata: __, ...rest } = object as KubeObject & Fields;
+  const found = withoutUserData(rest) as Record<string, unknown>;
+  const { spec, status } = found;
+  if (isFields(spec)) found.spec = kind === 'Provisioner' ? provisioner(spec) : pool(spec);
+  if (isFields(status)) found.status = statusOf(kind, status);
+  return found;
+}
+
+/** User data wherever it is, that of inline providers of alpha versions too. */
+function withoutUserData(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutUserData);
+  if (!isFields(value)) return value;
+  const found: Record<string, unknown> = {};
+  for (const [field, inner] of Object.entries(value))
+    put(
+      found,
+      field,
+      field === 'userData' && typeof inner === 'string' ? redactedUserData(inner) : withoutUserData(inner),
+    );
+  return found;
+}
+
+function redactedAnnotations(annotations: unknown): StringMap | undefined {
+  if (!isFields(annotations)) return undefined;
+  return Object.fromEntries(
+    Object.entries(annotations).map(([key, value]) => [
+      key,
+      KEPT_ANNOTATIONS.has(key) ? String(value) : redactedAnnotation(String(value)),
+    ]),
+  );
+}
+
+function provisioner(spec: Fields): Fields {
+  const annotations = redactedAnnotations(spec.annotations);
+  return annotations === undefined ? spec : { ...spec, annotations };
+}
+
+function pool(spec: Fields): Fields {
+  const { template } = spec;
+  if (!isFields(template) || !isFields(template.metadata)) return spec;
+  const annotations = redactedAnnotations(template.metadata.annotations);
+  if (annotations === undefined) return spec;
+  return { ...spec, template: { ...template, metadata: { ...template.metadata, annotations } } };
+}
+
+/** Messages of NodePools and NodeClasses are what `explain` prints; those of claims are AWS's, and nobody reads them. */
+function statusOf(kind: string, status: Fields): Fields {
+  if (!Array.isArray(status.conditions)) return status;
+  const conditions = status.conditions.map((condition: unknown) => {
+    if (!isFields(condition)) return condition;
+    const { message, ...rest } = condition;
+    if (typeof message !== 'string' || ['NodeClaim', 'Machine'].includes(kind)) return rest;
+    return { ...rest, message: withoutQuotes(message) };
+  });
+  return { ...status, conditions };
+}
+
+/** A parser's complaint about user data shows some of it. */
+function withoutQuotes(message: string): string {
+  const at = message.search(/user ?data/i);
+  const end = at < 0 ? -1 : message.indexOf(':', at);
+  return end < 0 ? message : `${message.slice(0, end)}: redacted`;
+}

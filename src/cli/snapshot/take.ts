@@ -1,0 +1,68 @@
+/** Takes a snapshot: reads a cluster, redacts it, and writes it, a page at a time. */
+import type { Writable } from 'node:stream';
+import type { KubeObject } from '../../api/kubernetes.ts';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import { withoutManagedFields } from '../../kube/trimmed-object.ts';
+import { SNAPSHOT_INFO, type SnapshotInfo } from '../objects/snapshot-info.ts';
+import { pluralOf } from '../render/table.ts';
+import type { Progress } from './progress.ts';
+import { type Gaps, readCluster } from './read.ts';
+import { Redactor } from './redact.ts';
+import { type ListFormat, ListWriter } from './write.ts';
+
+export interface SnapshotOptions {
+  readonly namespaces?: readonly string[];
+  readonly redact: boolean;
+  readonly output: ListFormat;
+  /** Of the command line. */
+  readonly version: string;
+}
+
+export interface Taken {
+  readonly info: SnapshotInfo;
+  /** Objects by kind. */
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+/** Without these there is nothing to answer by. */
+const NEEDED = ['NodePool', 'Node', 'Pod'];
+
+/** @throws Error when the cluster cannot be reached, or none of its nodes, pods and NodePools may be read */
+export async function takeSnapshot(
+  client: HttpKubeClient,
+  to: Writable,
+  options: SnapshotOptions,
+  progress: Progress,
+): Promise<Taken> {
+  const { namespaces, redact, version } = options;
+  const takenAt = new Date().toISOString();
+  const { gitVersion } = (await client.raw('/version')) as { readonly gitVersion?: string };
+  const gaps: Gaps = { notServed: [], notRead: [] };
+  const redactor = new Redactor();
+  const writer = new ListWriter(to, options.output);
+  const counts = new Map<string, number>();
+  for await (const { kind, objects } of readCluster(client, { namespaces }, gaps)) {
+    counts.set(kind, (counts.get(kind) ?? 0) + objects.length);
+    progress.at(`reading ${pluralOf(kind)}: ${counts.get(kind)}`);
+    await writer.add(objects.map((object) => (redact ? redactor.redacted(object) : light(object))));
+  }
+  const refused = new Map(gaps.notRead.map(({ kind, why }) => [kind, why]));
+  if (NEEDED.every((kind) => refused.has(kind)))
+    throw new Error(`nothing can be read: ${refused.get('Pod')}; use a kubeconfig with the rights that --help names`);
+  const info: SnapshotInfo = {
+    ...SNAPSHOT_INFO,
+    metadata: { name: 'snapshot' },
+    takenAt,
+    version,
+    redacted: redact,
+    ...(gitVersion === undefined ? {} : { kubernetesVersion: gitVersion }),
+    ...(namespaces === undefined ? {} : { namespaces }),
+    ...gaps,
+  };
+  await writer.add([info]);
+  await writer.end();
+  return { info, counts };
+}
+
+/** Who set which field is as long as the object, and nobody reads it. */
+const light = (object: KubeObject): KubeObject => ({ ...object, metadata: withoutManagedFields(object.metadata) });

@@ -1,0 +1,296 @@
+/** `karpenter migrate plan` over clusters at each point of the way. */
+import { describe, expect, it } from '@jest/globals';
+import { planMarkdown } from '../../../../../src/cli/migrate/plan/markdown.ts';
+import { planOf } from '../../../../../src/cli/migrate/plan/plan.ts';
+import type { Plan, Source, Step } from '../../../../../src/cli/migrate/plan/step.ts';
+import { MIGRATE_PLAN } from '../../../../../src/cli/output/migrate.ts';
+import { strictly } from '../../output/strictly.ts';
+import {
+  ALPHA,
+  AUTOSCALED,
+  autoscaler,
+  BETA,
+  BOTH,
+  CLUSTERS,
+  CONVERSION,
+  factsOf,
+  karpenter,
+  liveFactsOf,
+  MANAGED,
+  managed,
+  node,
+  type Parts,
+  provisioner,
+  V1,
+} from '../clusters.ts';
+
+const NONE = new Map<string, string>();
+const plan = (parts: Parts, from?: Source, groups: ReadonlyMap<string, string> = NONE): Plan =>
+  planOf(liveFactsOf(parts), { from, groups });
+const titles = (found: Plan): readonly string[] => found.steps.map(({ title }) => title);
+const step = (found: Plan, title: string | RegExp): Step => {
+  const [own] = found.steps.filter((each) =>
+    typeof title === 'string' ? each.title === title : title.test(each.title),
+  );
+  if (own === undefined) throw new Error(`no step ${title} among ${titles(found).join('; ')}`);
+  return own;
+};
+const commands = (found: Plan): readonly string[] => found.steps.flatMap((each) => each.commands);
+/** Where a command comes among all. */
+const at = (found: Plan, command: RegExp): number => {
+  const place = commands(found).findIndex((each) => command.test(each));
+  if (place < 0) throw new Error(`no command ${command}`);
+  return place;
+};
+
+describe('a plan as Markdown', () => {
+  it.each(Object.entries(CLUSTERS))('%s', (_, parts) => {
+    expect(`\n${planMarkdown(plan(parts), 110)}`).toMatchSnapshot();
+  });
+
+  it('keeps commands on one line, and all else within the terminal', () => {
+    const lines = planMarkdown(plan(ALPHA), 80).split('\n');
+    let isCode = false;
+    for (const line of lines) {
+      if (line.startsWith('```')) isCode = !isCode;
+      else if (!isCode && !/^(?:# |- (?:kubectl|helm|aws|karpenter) )/.test(line))
+        expect(line.length).toBeLessThanOrEqual(80);
+    }
+    expect(lines.filter((line) => line.startsWith('helm upgrade')).length).toBeGreaterThan(5);
+  });
+});
+
+describe('a plan as JSON', () => {
+  it.each(Object.entries(CLUSTERS))('of %s fits its schema', (_, parts) => {
+    expect(strictly(MIGRATE_PLAN, JSON.parse(JSON.stringify(plan(parts))))).toEqual([]);
+  });
+});
+
+describe('where a cluster comes from', () => {
+  it.each([
+    [ALPHA, 'karpenter-alpha', 'Karpenter v0.31.3 runs'],
+    [BOTH, 'karpenter-alpha', 'Karpenter v0.32.9 runs'],
+    [[provisioner('x')], 'karpenter-alpha', 'there are Provisioners'],
+    [BETA, 'karpenter', 'Karpenter 0.37.0 runs'],
+    [V1, 'karpenter', 'Karpenter 1.14.1 runs'],
+    [AUTOSCALED, 'cluster-autoscaler', 'cluster-autoscaler runs'],
+    [[node('a', {})], 'cluster-autoscaler', 'there are nodes of Auto Scaling groups'],
+    [MANAGED, 'managed-node-groups', 'there are nodes of managed node groups: system, workers'],
+  ] as const)('is guessed, and said why', (parts, from, guessed) => {
+    expect(plan(parts)).toMatchObject({ from, guessed });
+  });
+
+  it('is what is said, if it is there', () => {
+    expect(plan(AUTOSCALED, 'managed-node-groups')).toMatchObject({ from: 'managed-node-groups', guessed: null });
+    expect(() => plan(MANAGED, 'karpenter')).toThrow(
+      '--from karpenter: the cluster has no Karpenter; what is there speaks for --from managed-node-groups',
+    );
+    expect(() => plan([])).toThrow('say where it comes from: --from');
+    expect(() => plan([karpenter('latest')])).toThrow('the version of Karpenter is not known, its image says "latest"');
+  });
+});
+
+describe('the way from alpha', () => {
+  const found = plan(ALPHA);
+
+  it('goes through every version that cannot be left out', () => {
+    expect(titles(found).filter((title) => title.startsWith('Karpenter '))).toEqual([
+      ...['CRDs', 'rights in AWS', 'chart'].map((part) => `Karpenter 0.32.9: ${part}`),
+      ...['CRDs', 'rights in AWS', 'chart'].map((part) => `Karpenter 0.37.7: ${part}`),
+      ...['CRDs', 'rights in AWS', 'chart'].map((part) => `Karpenter 1.0.x: ${part}`),
+      ...['rights in AWS', 'CRDs', 'chart'].map((part) => `Karpenter 1.14.1: ${part}`),
+    ]);
+  });
+
+  it('has NodePools before the taint, the taint before the drain, and the objects deleted last, all on 0.32', () => {
+    const order = [
+      /karpenter-crd .*v0\.32\.9/,
+      /helm upgrade karpenter .*v0\.32\.9/,
+      /kubectl apply -f beta.yaml/,
+      /kubectl patch provisioner default/,
+      /kubectl drain ip-10-1-35-97/,
+      /kubectl drain ip-10-1-35-98/,
+      /kubectl delete provisioner default/,
+      /karpenter-crd .*0\.37\.7/,
+      /kubectl delete configmap karpenter-global-settings -n karpenter/,
+      /karpenter-crd .*~1\.0\.0/,
+      /karpenter convert -f manifests -R --in-place/,
+      /karpenter-crd .*1\.14\.1/,
+      /kubectl delete mutatingwebhookconfiguration defaulting/,
+      /helm upgrade karpenter charts\/karpenter/,
+    ].map((command) => at(found, command));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+  });
+
+  it('warns of CRDs and Provisioners that take nodes with them, and never deletes a CRD', () => {
+    expect(commands(found).filter((command) => /delete crd/.test(command))).toEqual([]);
+    expect(step(found, 'Karpenter 0.32.9: CRDs').warnings?.[0]).toMatch(/^Never delete a CRD/);
+    expect(step(found, 'Karpenter 0.37.7: CRDs').warnings?.[1]).toMatch(/no alpha CRDs any more, and removes them/);
+    expect(step(found, 'Delete the alpha objects').warnings).toHaveLength(1);
+  });
+
+  it('labels the CRDs that are there for the chart that is to own them', () => {
+    expect(step(found, 'Karpenter 0.32.9: CRDs').commands.slice(0, 2)).toEqual([
+      'kubectl label crd machines.karpenter.sh provisioners.karpenter.sh awsnodetemplates.karpenter.k8s.aws app.kubernetes.io/managed-by=Helm --overwrite',
+      'kubectl annotate crd machines.karpenter.sh provisioners.karpenter.sh awsnodetemplates.karpenter.k8s.aws meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace=karpenter --overwrite',
+    ]);
+  });
+
+  it('keeps the taints that a Provisioner has', () => {
+    const parts = ALPHA.filter(({ kind }) => kind !== 'Provisioner');
+    const { commands: patch, back } = step(plan([...parts, provisioner('gpu', ['nvidia.com/gpu'])]), /^No new pods/);
+    expect(patch).toEqual([
+      `kubectl patch provisioner gpu --type merge -p '{"spec":{"taints":[{"key":"nvidia.com/gpu","effect":"NoSchedule"},{"key":"karpenter.sh/legacy","value":"true","effect":"NoSchedule"}]}}'`,
+    ]);
+    expect(back).toEqual([
+      `kubectl patch provisioner gpu --type merge -p '{"spec":{"taints":[{"key":"nvidia.com/gpu","effect":"NoSchedule"}]}}'`,
+    ]);
+  });
+
+  it('begins in the middle where the cluster is in the middle', () => {
+    expect(titles(plan(BOTH)).slice(2, 9)).toEqual([
+      'Let workloads go to nodes of both kinds',
+      'A NodePool for each Provisioner',
+      'No new pods for the old Provisioners',
+      'Replace the old nodes',
+      'Delete the alpha objects',
+      'Karpenter 0.37.7: CRDs',
+      'Karpenter 0.37.7: rights in AWS',
+    ]);
+  });
+});
+
+describe('the way from beta and v1', () => {
+  it('goes to the last patch, to 1.0, to v1 alone, and here', () => {
+    expect(
+      titles(plan(BETA)).filter(
+        (title) => title.endsWith('chart') || title.startsWith('Manifests') || title.startsWith('Stop'),
+      ),
+    ).toEqual([
+      'Karpenter 0.37.7: chart',
+      'Karpenter 1.0.x: chart',
+      'Manifests of v1',
+      'Karpenter 1.14.1: chart',
+      'Stop Karpenter, start the operator',
+    ]);
+  });
+
+  it('has manifests of v1 before 1.1', () => {
+    const found = titles(plan(CONVERSION));
+    expect(found.indexOf('Manifests of v1')).toBeGreaterThan(0);
+    expect(found.indexOf('Manifests of v1')).toBeLessThan(found.indexOf('Karpenter 1.14.1: CRDs'));
+  });
+
+  it('is the takeover alone from 1.1 on', () => {
+    expect(titles(plan(V1))).toEqual([
+      'Keep what there is',
+      'See what stands in the way',
+      'Check before the takeover',
+      'Stop Karpenter, start the operator',
+      'Clean up',
+    ]);
+  });
+});
+
+describe('the way from groups', () => {
+  it('drains and scales down every group but the one that holds the controller', () => {
+    const found = plan(MANAGED);
+    expect(titles(found)).toEqual([
+      'Keep what there is',
+      'CRDs',
+      'Rights, role, queue and tags in AWS',
+      'The operator',
+      'NodePools and EC2NodeClasses for the groups',
+      'Drain workers',
+      'Scale workers down',
+      'Clean up',
+    ]);
+    expect(step(found, 'The operator').text[1]).toMatch(/^The group system \(1 node in us-east-1a\) stays/);
+    expect(step(found, 'Drain workers').commands).toEqual([
+      'kubectl cordon ip-10-1-2-1 ip-10-1-2-2',
+      'kubectl drain ip-10-1-2-1 --ignore-daemonsets --delete-emptydir-data',
+      'kubectl drain ip-10-1-2-2 --ignore-daemonsets --delete-emptydir-data',
+    ]);
+    expect(commands(found)).toContain(
+      'karpenter convert managed-node-groups -f workers.json --pods now.yaml > nodepools.yaml',
+    );
+  });
+
+  it('names Auto Scaling groups as AWS does, or as cluster-autoscaler is told', () => {
+    const parts = [autoscaler(), ...MANAGED, node('own-1', {}), node('own-2', {})];
+    const id = (name: string) => `i-${Buffer.from(name).toString('hex').padStart(17, '0').slice(-17)}`;
+    const both = plan(
+      parts,
+      'cluster-autoscaler',
+      new Map([
+        [id('own-1'), 'asg one'],
+        [id('own-2'), 'asg-two'],
+      ]),
+    );
+    expect(titles(both)).toEqual(
+      expect.arrayContaining(['Drain asg one', 'Scale asg-two down', 'Stop cluster-autoscaler']),
+    );
+    expect(commands(both)).toContain(
+      "aws autoscaling describe-auto-scaling-groups --auto-scaling-group-names 'asg one' > asg-one.json",
+    );
+    expect(titles(plan(parts, 'cluster-autoscaler'))).toContain('Drain shop-workers');
+    const unnamed = plan([autoscaler(1, ['./cluster-autoscaler']), ...MANAGED, node('own-1', {})]);
+    expect(titles(unnamed)).toContain('Drain GROUP');
+    expect(unnamed.open).toContainEqual(expect.stringContaining('GROUP stands for it'));
+  });
+
+  it('stops cluster-autoscaler after the NodePools are there, and before the first drain', () => {
+    const found = plan(AUTOSCALED);
+    const [apply, stop, drain] = [
+      /apply -f nodepools/,
+      /scale deployment cluster-autoscaler .* --replicas 0/,
+      /kubectl cordon/,
+    ].map((command) => at(found, command));
+    expect(apply).toBeLessThan(stop ?? 0);
+    expect(stop).toBeLessThan(drain ?? 0);
+    expect(step(found, 'Stop cluster-autoscaler').back?.[0]).toContain('--replicas 1');
+    expect(commands(found)).toContainEqual(
+      expect.stringMatching(
+        /^karpenter convert cluster-autoscaler -f cluster-autoscaler.yaml -f priorities.yaml -f shop-workers.json --pods/,
+      ),
+    );
+  });
+
+  it('converts groups of both kinds by the verb of each, without a cluster-autoscaler', () => {
+    const found = plan([...MANAGED, node('own-1', {})], 'cluster-autoscaler', new Map());
+    expect(
+      commands(found).filter((command) => command.includes('karpenter convert') && command.includes('--pods')),
+    ).toEqual([
+      'karpenter convert managed-node-groups -f workers.json --pods now.yaml > nodepools.yaml',
+      'echo --- >> nodepools.yaml && karpenter convert auto-scaling-groups -f GROUP.json --pods now.yaml >> nodepools.yaml',
+    ]);
+  });
+
+  it('says when no group is left for the controller', () => {
+    const found = plan([managed('a', 'workers')]);
+    expect(found.open).toContain('no group was found that can hold the controller');
+  });
+});
+
+describe('a plan of odd objects', () => {
+  it('is refused with what to do', () => {
+    const odd = { ...provisioner('x'), spec: { taints: 7 } };
+    expect(() => plan([karpenter('v0.31.0'), odd as never])).toThrow(
+      /has not the form of its kind .* karpenter snapshot/,
+    );
+  });
+});
+
+describe('what is open', () => {
+  it('is what could not be read, the name of the cluster and the image', () => {
+    const found = planOf(factsOf(MANAGED, { notRead: [{ kind: 'Deployment', why: 'forbidden', effect: '' }] }), {
+      groups: NONE,
+    });
+    expect(found.open).toEqual([
+      'Deployment: forbidden; the plan is without them',
+      'the name of the cluster is not known: export CLUSTER_NAME',
+      'IMAGE is the image of the operator that you have built and pushed: export IMAGE',
+    ]);
+    expect(planOf(liveFactsOf(MANAGED), { groups: NONE, clusterName: 'shop' }).cluster).toBe('shop');
+  });
+});

@@ -1,0 +1,117 @@
+/** `karpenter migrate status` over clusters at each point of the way. */
+import { describe, expect, it } from '@jest/globals';
+import { itemOf } from '../../../../src/cli/migrate/items.ts';
+import { isDone, statusOf, statusText } from '../../../../src/cli/migrate/status.ts';
+import { MIGRATE_STATUS } from '../../../../src/cli/output/migrate.ts';
+import { strictly } from '../output/strictly.ts';
+import { ALPHA, BETA, BOTH, CLUSTERS, CONVERSION, factsOf, karpenter, liveFactsOf, V1 } from './clusters.ts';
+
+describe('status as text', () => {
+  it.each(Object.entries(CLUSTERS))('%s', (_, parts) => {
+    expect(`\n${statusText(statusOf(liveFactsOf(parts), []), 110)}`).toMatchSnapshot();
+  });
+});
+
+describe('status as JSON', () => {
+  it.each(Object.entries(CLUSTERS))('of %s fits its schema', (_, parts) => {
+    expect(strictly(MIGRATE_STATUS, JSON.parse(JSON.stringify(statusOf(liveFactsOf(parts), []))))).toEqual([]);
+  });
+
+  it('names stage, controllers, items, counts and what comes first', () => {
+    const status = statusOf(liveFactsOf(ALPHA), []);
+    expect(status).toMatchObject({
+      stage: 'alpha',
+      controllers: [{ name: 'karpenter/karpenter', version: 'v0.31.3', isKarpenter: true }],
+      next: 'karpenter migrate plan',
+    });
+    expect(Object.values(status.counts).reduce((sum, count) => sum + count, 0)).toBe(status.items.length);
+    for (const item of status.items) expect(item.next === undefined).toBe(item.state === 'ok');
+  });
+
+  it.each([
+    [ALPHA, 'alpha'],
+    [BOTH, 'both'],
+    [BETA, 'beta'],
+    [CONVERSION, 'conversion'],
+    [V1, 'v1'],
+    [[karpenter('latest')], null],
+    [[], null],
+  ] as const)('knows the stage', (parts, stage) => {
+    expect(statusOf(liveFactsOf(parts), []).stage).toBe(stage);
+  });
+});
+
+describe('the end', () => {
+  it('is reached when nothing is left and everything is known', () => {
+    const done = statusOf(liveFactsOf(V1), [itemOf('account', { level: 'ok', subject: 's', message: 'm' })]);
+    expect(done.items.filter(({ state }) => state !== 'ok')).toEqual([]);
+    expect(isDone(done)).toBe(true);
+    expect(done.next).toBeNull();
+  });
+
+  it('is not reached where something could not be asked', () => {
+    const unasked = itemOf('account', { level: 'warning', subject: 's', message: 'm', fix: 'f', unasked: true });
+    expect(unasked.state).toBe('unknown');
+    expect(isDone(statusOf(liveFactsOf(V1), [unasked]))).toBe(false);
+    const refused = factsOf(V1, { notRead: [{ kind: 'Pod', why: 'forbidden', effect: '' }] });
+    expect(statusOf(refused, []).items.filter(({ subject }) => subject === 'pods and workloads')).toMatchObject([
+      { state: 'unknown', message: 'Pods: forbidden' },
+    ]);
+  });
+
+  it('is never reached over a dump that does not say what is not there', () => {
+    const facts = factsOf(V1);
+    const dump = { ...facts, notAsked: (kind: string) => (facts.of(kind).length > 0 ? undefined : 'not in the file') };
+    const { items } = statusOf(dump, []);
+    expect(items.filter(({ state }) => state === 'unknown').map(({ subject }) => subject)).toEqual(
+      expect.arrayContaining(['Provisioners', 'Machines', 'mutating webhooks', 'pods and workloads']),
+    );
+  });
+
+  it('what is wrong is told, although not everything could be asked', () => {
+    const facts = factsOf(ALPHA, { notRead: [{ kind: 'Pod', why: 'forbidden', effect: '' }] });
+    const subjects = statusOf(facts, []).items.map(({ subject }) => subject);
+    expect(subjects).toEqual(expect.arrayContaining(['annotation karpenter.sh/do-not-evict', 'pods and workloads']));
+  });
+});
+
+describe('a file with objects of odd form', () => {
+  it.each([
+    { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'x' } },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'x' },
+      spec: { template: { spec: { containers: 5 } } },
+    },
+  ])('names the document', (object) => {
+    expect(() => factsOf([object])).toThrow(/^fixture: has not the form of a Deployment: /);
+  });
+
+  it.each([
+    [
+      'kinds',
+      {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: 'nodepools.karpenter.sh' },
+      },
+    ],
+    ['nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'x' }, spec: { taints: 7 } }],
+    [
+      'objects',
+      {
+        apiVersion: 'karpenter.sh/v1',
+        kind: 'NodePool',
+        metadata: { name: 'x' },
+        spec: { template: { spec: { nodeClassRef: 3 } } },
+      },
+    ],
+    ['workloads', { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' }, spec: { tolerations: 4 } }],
+  ])('is not known in the part %s, and never ok', (area, object) => {
+    const { items } = statusOf(liveFactsOf([object as never]), []);
+    expect(items.filter((item) => item.area === area)).toContainEqual(
+      expect.objectContaining({ state: 'unknown', message: expect.stringContaining('has not the form of its kind') }),
+    );
+  });
+});

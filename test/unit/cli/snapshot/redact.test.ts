@@ -1,0 +1,103 @@
+/** What a snapshot leaves out, and that the answers over it stay what they were. */
+import { describe, expect, it } from '@jest/globals';
+import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import { nodePoolHash } from '../../../../src/api/hash.ts';
+import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { redactedAlike } from '../../../../src/cli/objects/redaction.ts';
+import { KNOWN_KINDS } from '../../../../src/cli/objects/snapshot.ts';
+import { READ_KINDS } from '../../../../src/cli/snapshot/kinds.ts';
+import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
+import { planted, SECRET } from './secrets.ts';
+
+const of = (kind: string): KubeObject => planted().find((object) => object.kind === kind) as KubeObject;
+const redacted = (object: KubeObject): KubeObject => new Redactor().redacted(object);
+
+describe('a redacted object', () => {
+  it.each(planted().map((object) => [object.kind, object] as const))('%s holds no planted secret', (_, object) => {
+    expect(JSON.stringify(object)).toContain(SECRET);
+    expect(JSON.stringify(redacted(object))).not.toContain(SECRET);
+  });
+
+  it('is of a kind that secrets are planted in', () => {
+    const kinds = new Set(planted().map(({ kind }) => kind));
+    const gated = ['NodeOverlay', 'CapacityBuffer']; // their schemas have no free text
+    const read = READ_KINDS.map(({ versions: [{ kind }] }) => kind);
+    expect(read.filter((kind) => !kinds.has(kind) && !gated.includes(kind))).toEqual([]);
+  });
+
+  it('of a kind that nobody knows keeps nothing but its metadata', () => {
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, data: { key: SECRET } } as KubeObject;
+    expect(redacted(secret)).toEqual({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } });
+  });
+
+  it('names the version of an autoscaler, and no other image', () => {
+    const deployment = (image: string) => ({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'x', namespace: 'default' },
+      spec: { template: { spec: { containers: [{ name: 'a', image }] } } },
+    });
+    const imageOf = (image: string) =>
+      (redacted(deployment(image)) as unknown as ReturnType<typeof deployment>).spec.template.spec.containers[0]?.image;
+    for (const image of [
+      'public.ecr.aws/karpenter/controller:0.37.0@sha256:0',
+      'registry.k8s.io/autoscaling/cluster-autoscaler:v1.30.0',
+    ])
+      expect(imageOf(image)).toBe(image);
+    expect(imageOf('registry.example.com/shop/karpenter-exporter:1')).toBeUndefined();
+  });
+
+  it('stays as it is when it is redacted again', () => {
+    for (const object of planted()) expect(redacted(redacted(object))).toEqual(redacted(object));
+  });
+});
+
+describe('what is read', () => {
+  it('are the kinds that the offline verbs look at, and those of earlier versions', () => {
+    const read = new Set(READ_KINDS.map(({ versions: [{ kind }] }) => kind));
+    const told = [
+      'CustomResourceDefinition',
+      'MutatingWebhookConfiguration',
+      'ValidatingWebhookConfiguration',
+      'SnapshotInfo',
+    ];
+    expect([...KNOWN_KINDS].filter((kind) => !read.has(kind) && !told.includes(kind))).toEqual([]);
+    expect([...read].filter((kind) => !KNOWN_KINDS.has(kind))).toEqual(['Provisioner', 'AWSNodeTemplate', 'Machine']);
+  });
+});
+
+describe('drift hashes', () => {
+  const claim = (hash: string, version = 'v3'): KubeObject => ({
+    ...of('NodeClaim'),
+    metadata: {
+      name: 'c',
+      labels: { 'karpenter.sh/nodepool': 'the-nodepool' },
+      annotations: { 'karpenter.sh/nodepool-hash': hash, 'karpenter.sh/nodepool-hash-version': version },
+    },
+  });
+  const hashAfter = (redactor: Redactor, object: KubeObject) =>
+    redactor.redacted(object).metadata.annotations?.['karpenter.sh/nodepool-hash'];
+
+  it('match after the redaction when they matched before, and differ when they differed', () => {
+    const redactor = new Redactor();
+    const pool = of('NodePool') as NodePool;
+    const after = redactor.redacted(pool) as NodePool;
+    expect(nodePoolHash(after)).not.toBe(nodePoolHash(pool));
+    expect(hashAfter(redactor, claim(nodePoolHash(pool)))).toBe(nodePoolHash(after));
+    expect(hashAfter(redactor, claim('1'))).toBe('1');
+    expect(hashAfter(redactor, claim(nodePoolHash(pool), 'v2'))).toBe(nodePoolHash(pool));
+  });
+
+  it('are those of a manifest of one’s own, once it is redacted alike', () => {
+    const [pool, nodeClass] = [of('NodePool') as NodePool, of('EC2NodeClass') as EC2NodeClass];
+    const [safePool, safeClass] = [redacted(pool) as NodePool, redacted(nodeClass) as EC2NodeClass];
+    expect(nodePoolHash(redactedAlike(safePool, pool))).toBe(nodePoolHash(safePool));
+    expect(redactedAlike(safeClass, nodeClass).spec.userData).toBe(safeClass.spec.userData);
+    const edited = { ...nodeClass, spec: { ...nodeClass.spec, userData: 'echo other' } };
+    expect(redactedAlike(safeClass, edited).spec.userData).not.toBe(safeClass.spec.userData);
+    // over a dump that is complete nothing is replaced
+    expect(redactedAlike(nodeClass, nodeClass)).toBe(nodeClass);
+    expect(redactedAlike(pool, pool)).toBe(pool);
+  });
+});

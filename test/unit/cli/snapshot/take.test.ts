@@ -1,0 +1,225 @@
+/** `karpenter snapshot` against the local API server, over HTTP. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { EC2_NODE_CLASS, NAMESPACE, NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { KubeObject, Pod } from '../../../../src/api/kubernetes.ts';
+import { parseManifests } from '../../../../src/cli/objects/read.ts';
+import type { SnapshotInfo } from '../../../../src/cli/objects/snapshot-info.ts';
+import { SNAPSHOT } from '../../../../src/cli/output/migrate.ts';
+import { simulate } from '../../../../src/cli/simulate.ts';
+import { type SnapshotOptions, type Taken, takeSnapshot } from '../../../../src/cli/snapshot/take.ts';
+import { snapshotNotes } from '../../../../src/cli/snapshot.ts';
+import { realClock } from '../../../../src/kube/clock.ts';
+import { connect } from '../../../../src/kube/http.ts';
+import { startWorld, type World } from '../../../../src/local/world.ts';
+import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { strictly } from '../output/strictly.ts';
+import { SECRET } from './secrets.ts';
+
+const BIN = join(import.meta.dirname, '../../../../bin/karpenter.js');
+const SILENT = { at: () => undefined, done: () => undefined };
+
+let world: World;
+let folder: string;
+beforeEach(async () => {
+  world = await startWorld({ clusterName: 'test' });
+  folder = mkdtempSync(join(tmpdir(), 'snapshot-'));
+  writeFileSync(join(folder, 'kubeconfig'), world.kube.kubeconfig());
+});
+afterEach(async () => {
+  rmSync(folder, { recursive: true });
+  await world.stop();
+});
+
+const pod = (name: string, namespace = 'default'): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace, annotations: { 'example.com/token': SECRET } },
+    spec: {
+      containers: [
+        { name: 'a', image: 'a', env: [{ name: 'T', value: SECRET }], resources: { requests: { cpu: '1' } } },
+      ],
+    },
+  }) as unknown as Pod;
+
+async function populate(): Promise<void> {
+  const { client } = world.kube;
+  await client.create(EC2_NODE_CLASS, nodeClassOf('test', { userData: SECRET }));
+  await client.create(NODE_POOL, nodePoolOf());
+  await client.create(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });
+  await client.create(POD, pod('one'));
+  await client.create(POD, pod('two', 'web'));
+}
+
+async function snapshot(
+  options: Partial<SnapshotOptions> = {},
+): Promise<Partial<Taken> & { readonly error?: Error; readonly text: string }> {
+  const chunks: string[] = [];
+  const to = new Writable({
+    write: (chunk, _, done) => {
+      chunks.push(String(chunk));
+      done();
+    },
+  });
+  const client = connect({ clock: realClock(), url: world.kube.url });
+  try {
+    const taken = await takeSnapshot(client, to, { redact: true, output: 'yaml', version: '0', ...options }, SILENT);
+    return { ...taken, text: chunks.join('') };
+  } catch (error) {
+    return { error: error as Error, text: chunks.join('') };
+  } finally {
+    client.close();
+  }
+}
+
+const objectsIn = (text: string): readonly KubeObject[] => parseManifests(text, 'x').map(({ object }) => object);
+const names = (text: string, kind: string): readonly string[] =>
+  objectsIn(text).flatMap((object) => (object.kind === kind ? [object.metadata.name] : []));
+
+describe('a snapshot', () => {
+  it.each(['yaml', 'json'] as const)('in %s holds what verbs look at, and no secret', async (output) => {
+    await populate();
+    const { text, info } = await snapshot({ output });
+    expect(text).not.toContain(SECRET);
+    expect(names(text, 'Pod')).toEqual(['one', 'two']);
+    expect(names(text, 'NodePool')).toEqual(['default']);
+    expect(names(text, 'CustomResourceDefinition')).toContain('nodepools.karpenter.sh');
+    expect(info).toMatchObject({
+      redacted: true,
+      notRead: [],
+      notServed: ['Provisioner', 'AWSNodeTemplate', 'Machine'],
+    });
+    expect(objectsIn(text).at(-1)).toEqual(info);
+    expect(strictly(SNAPSHOT, parse(text))).toEqual([]);
+    const file = join(folder, 'now.txt');
+    writeFileSync(file, text);
+    const { notes, simulation } = await simulate({ filename: [file] });
+    expect(notes.filter((note) => note.includes('plays no part'))).toEqual([]);
+    expect(simulation.nodeClaims).toHaveLength(0);
+    // nobody has looked at the NodeClass
+    expect(Object.keys(simulation.unschedulable)).toEqual(['default/one', 'web/two']);
+  });
+
+  it('that is not redacted holds all but who set which field', async () => {
+    await populate();
+    const { text } = await snapshot({ redact: false });
+    expect(text).toContain(SECRET);
+    expect(text).not.toContain('managedFields');
+  });
+
+  it('of some namespaces says in every answer that others are missing', async () => {
+    await populate();
+    const { text, info } = await snapshot({ namespaces: ['web'], output: 'json' });
+    expect(names(text, 'Pod')).toEqual(['two']);
+    expect(names(text, 'NodePool')).toEqual(['default']);
+    expect(info?.namespaces).toEqual(['web']);
+    const file = join(folder, 'now.json');
+    writeFileSync(file, text);
+    expect((await simulate({ filename: [file] })).simulation.unknown).toContainEqual(
+      expect.stringContaining('outside of the namespaces web'),
+    );
+  });
+
+  it('leaves out what it may not read, and says so to whoever asks about it', async () => {
+    await populate();
+    world.kube.server.faults.failRequests({
+      match: /poddisruptionbudgets/,
+      status: 403,
+      message: 'pdbs are forbidden',
+    });
+    world.kube.server.faults.failRequests({ match: /validatingwebhook/, status: 403, message: 'no webhooks' });
+    const taken = await snapshot();
+    const info = taken.info as SnapshotInfo;
+    expect(info.notRead).toEqual([
+      {
+        kind: 'PodDisruptionBudget',
+        why: 'pdbs are forbidden',
+        effect: 'nodes seem free to go that a PodDisruptionBudget keeps',
+      },
+      { kind: 'ValidatingWebhookConfiguration', why: 'no webhooks', effect: expect.any(String) },
+    ]);
+    expect(snapshotNotes({ info, counts: taken.counts ?? new Map() })[0]).toBe(
+      'PodDisruptionBudgets are not in the snapshot (pdbs are forbidden): nodes seem free to go that a PodDisruptionBudget keeps',
+    );
+    const file = join(folder, 'now.yaml');
+    writeFileSync(file, taken.text);
+    expect((await simulate({ filename: [file] })).simulation.unknown).toContainEqual(
+      expect.stringContaining('PodDisruptionBudgets, which the snapshot could not read'),
+    );
+  });
+
+  it('is none when nothing may be read', async () => {
+    world.kube.server.faults.failRequests({ match: /nodepools|nodes|pods/, status: 403, message: 'forbidden to you' });
+    expect((await snapshot()).error?.message).toMatch(/^nothing can be read: forbidden to you; use a kubeconfig/);
+  });
+
+  it('that broke off is refused by every verb', async () => {
+    await populate();
+    world.kube.server.faults.failRequests({ match: /GET .*\/pods\?/, status: 400, message: 'broken' });
+    for (const output of ['yaml', 'json'] as const) {
+      const { error, text } = await snapshot({ output });
+      expect(error?.message).toBe('broken');
+      expect(text).toContain('NodePool');
+      expect(() => parseManifests(text, 'x')).toThrow(/kind is missing|not valid YAML/);
+    }
+  });
+
+  it('reads page by page, and each object once when the pages run out of history', async () => {
+    for (let at = 0; at < 510; at++)
+      await world.kube.client.create(NODE, { apiVersion: 'v1', kind: 'Node', metadata: { name: `node-${at}` } });
+    const limits: unknown[] = [];
+    world.kube.server.faults.failRequests({
+      match: ({ path, query }) => {
+        if (!path.endsWith('/nodes')) return false;
+        limits.push(query.get('limit'));
+        return query.has('continue');
+      },
+      status: 410,
+    });
+    const { text } = await snapshot({ output: 'json' });
+    expect(limits).toEqual(['500', '500', null]);
+    expect(new Set(names(text, 'Node')).size).toBe(510);
+    expect(names(text, 'Node')).toHaveLength(510);
+  });
+});
+
+describe('the command', () => {
+  async function run(...args: readonly string[]) {
+    const file = join(folder, 'out');
+    const output = createWriteStream(file);
+    await once(output, 'open');
+    const child = spawn(process.execPath, [BIN, 'snapshot', '--kubeconfig', join(folder, 'kubeconfig'), ...args], {
+      stdio: ['ignore', output, 'pipe'],
+    });
+    let errors = '';
+    child.stderr?.on('data', (chunk) => {
+      errors += String(chunk);
+    });
+    const [code] = (await once(child, 'close')) as [number];
+    return { code, errors, text: readFileSync(file, 'utf8') };
+  }
+
+  it('writes a file, and a summary beside it', async () => {
+    await populate();
+    const { code, errors, text } = await run();
+    expect({ code, errors }).toEqual({
+      code: 0,
+      errors: expect.stringMatching(/^note: \d+ objects: 0 Nodes, 2 Pods, 1 NodePool, 0 NodeClaims\n$/),
+    });
+    expect(names(text, 'Pod')).toEqual(['one', 'two']);
+  });
+
+  it('says which contexts there are', async () => {
+    expect(await run('--context', 'other')).toMatchObject({
+      code: 1,
+      errors: expect.stringMatching(/Cannot find context "other" in the kubeconfig; it has \w+/),
+    });
+  });
+});
