@@ -125,6 +125,7 @@ describe('a Provisioner', () => {
     ['requirements: {a: b}', 'spec.template.spec.requirements: must be a list'],
     ['labels: [a]', 'must be an object'],
     ['weight: 500', 'v1 would reject it: spec.weight'],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a template of others, as people keep them
     ['requirements: "${list}"', 'render it and convert the result'],
   ])('with {%s} stays as it is, with an error', (spec, message) => {
     const { errors, text } = convertText(provisioner(spec));

@@ -146,7 +146,7 @@ describe('manifests of old APIs', () => {
   it('are counted, and those of today are let through', () => {
     const old = '---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\n';
     expect(() => refuseOldVersions(parseManifests(old + old.replace('name: a', 'name: b'), 'f'))).toThrow(
-      /first \(and 1 more of such versions\)$/,
+      /first, by karpenter convert -f FILE \(and 1 more of such versions\)$/,
     );
     const today = '---\napiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\n';
     const overlay = '---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: a}\n';
