@@ -10,10 +10,9 @@ import {
   WELL_KNOWN_LABELS,
 } from '../../../api/labels.ts';
 import { put } from '../../../api/own.ts';
-import { counted } from '../../render/table.ts';
 import type { Path } from '../notes.ts';
 import { instanceSize } from './instance-sizes.ts';
-import { LABELS, LIMITS, type NodeGroup, TAINTS } from './node-group.ts';
+import { LABELS, type NodeGroup, TAINTS } from './node-group.ts';
 
 export function setInstanceTypes(group: NodeGroup, types: readonly string[]): void {
   group.require(INSTANCE_TYPE_LABEL, types);
@@ -164,20 +163,12 @@ export function useClusterSecurityGroup(group: NodeGroup, clusterName: string | 
   );
 }
 
-/** A group says where it scales; a NodePool only where it ends. */
+/** A group says where it scales; a NodePool only where it ends. What is lost is said of the groups of a NodePool together. */
 export function setSize(
   group: NodeGroup,
   { min, max }: { min?: number | undefined; max?: number | undefined },
   field: Path,
 ) {
   if (max !== undefined) group.size.max = max;
-  if (min === undefined || min === 0) return;
-  group.size.min = min;
-  group.onPool(
-    'lost',
-    field,
-    `at least ${counted(min, 'node')}: a NodePool has as many as its pods need, and none without pods; a CapacityBuffer, or a ` +
-      `NodePool with replicas: ${min}, keeps nodes without pods (feature gates CapacityBuffer, StaticCapacity)`,
-    LIMITS,
-  );
+  if (min !== undefined && min > 0) group.size.min = { nodes: min, field };
 }

@@ -48,7 +48,7 @@ export class NodeGroup {
   startupTaints: readonly Taint[] = [];
   zones: readonly string[] = [];
   /** Nodes; undefined when the description leaves it open. */
-  size: { min?: number; max?: number } = {};
+  size: { min?: { readonly nodes: number; readonly field: Path }; max?: number } = {};
   weight: number | undefined;
   terminationGracePeriod: string | undefined;
   /** Groups do not replace nodes by their age. */

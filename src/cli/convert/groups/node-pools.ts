@@ -2,6 +2,7 @@
 import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
 import { INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
+import { counted } from '../../render/table.ts';
 import { ROLE_PLACEHOLDER } from '../nodeclass.ts';
 import { instanceSize } from './instance-sizes.ts';
 import { DISRUPTION, LIMITS, type NodeGroup } from './node-group.ts';
@@ -45,6 +46,7 @@ export function nodePoolsOf(groups: readonly NodeGroup[], { role }: { readonly r
   const names = new Names();
   const merged = [...Map.groupBy(groups, likeness).values()].map((alike) => {
     const name = names.free(alike.length > 1 ? commonName(alike) : (alike[0]?.name ?? ''));
+    noteMinimum(alike);
     if (alike.length > 1) noteMerged(alike, name);
     return { name, alike, spec: classSpec(alike, role) };
   });
@@ -67,6 +69,20 @@ export function nodePoolsOf(groups: readonly NodeGroup[], { role }: { readonly r
     nodePool: poolOf(name, alike, classNames.get(name) ?? name),
   }));
   return { pools, classes };
+}
+
+/** What groups that become one NodePool keep at least, together. */
+function noteMinimum(groups: readonly NodeGroup[]): void {
+  const [first] = groups.filter(({ size }) => size.min !== undefined);
+  if (first?.size.min === undefined) return;
+  const nodes = groups.reduce((sum, { size }) => sum + (size.min?.nodes ?? 0), 0);
+  first.onPool(
+    'lost',
+    first.size.min.field,
+    `at least ${counted(nodes, 'node')}: a NodePool has as many as its pods need, and none without pods; a CapacityBuffer, or a ` +
+      `NodePool with replicas: ${nodes}, keeps nodes without pods (feature gates CapacityBuffer, StaticCapacity)`,
+    LIMITS,
+  );
 }
 
 function noteMerged(groups: readonly NodeGroup[], name: string): void {
