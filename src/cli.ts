@@ -57,7 +57,7 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
   ],
   convert: [
-    'convert manifests of older Karpenter versions to v1',
+    'convert older manifests, values and policies to v1, and groups of other autoscalers to NodePools',
     async () => (await import('./cli/convert.ts')).convertCommand(),
   ],
 };
