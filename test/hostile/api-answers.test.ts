@@ -15,6 +15,8 @@ import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
 /** In the world's time: what is not told lasts for so long. */
 const SILENT_MS = 10_000;
 const PATIENCE_MS = 120_000;
+/** After the longest pause of the operator between two tries of a list. */
+const MENDED_MS = NODE_MS + 5_500;
 
 const folder = mkdtempSync(join(tmpdir(), 'hostile-api-'));
 let proxy: RewritingProxy;
@@ -78,7 +80,7 @@ async function disturb(disturbance: Disturbance, number: number): Promise<void> 
   await hostile.kube.create(POD, pod);
   await untilTold(disturbance).finally(() => proxy.mend());
   if (disturbance.isAboutLease) await hostile.startAgain();
-  await hostile.until('node for the pod', () => nodeNameOf(pod.metadata.name), NODE_MS);
+  await hostile.until('node for the pod', () => nodeNameOf(pod.metadata.name), MENDED_MS);
   await hostile.expectLeading();
   expect(await nodeNameOf('resident')).toBe(resident);
   expect(await hostile.kube.find(NODE, { name: resident ?? '' })).toBeDefined();

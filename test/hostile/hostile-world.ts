@@ -84,6 +84,8 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
       METRICS_PORT: '0',
       HEALTH_PROBE_PORT: '0',
       FEATURE_GATES: GATES,
+      // what was said before is said again
+      LOG_LEVEL: 'debug',
       ...via,
       ...options.env,
     });

@@ -165,6 +165,8 @@ export class Provisioner implements Singleton {
     try {
       await withBoundedConcurrency(claims, claims.length, (planned) => this.#create(planned, solved.pods, context));
     } catch (error) {
+      // the pods wait for claims that do not exist: the next run comes when the back-off is over
+      this.#batcher.trigger('claims not created');
       throw new Error(`creating node claim, ${messageOf(error)}`, { cause: error });
     }
   }

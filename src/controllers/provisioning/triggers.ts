@@ -4,6 +4,7 @@ import { NODE, NODE_POOL, POD } from '../../api/kinds.ts';
 import type { Node, Pod } from '../../api/kubernetes.ts';
 import { DISRUPTED_TAINT } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { timeOf } from '../../api/times.ts';
 import { isProvisionable, podKey } from '../../engine/pods.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
@@ -15,6 +16,16 @@ import { isUntried, replicatorOf, UnschedulableReplicators } from './untried-rep
 /** A pod that a run did not help, because state was not synced or a launch failed, asks again this often. */
 const AGAIN_MS = 10_000;
 
+/** Kubernetes cuts its times to whole seconds. */
+const SECOND_MS = 1_000;
+
+/** When kube-scheduler tried it; never as far as one can see when it does not say. */
+function triedMs({ status }: Pod): number {
+  const { lastTransitionTime } = status?.conditions?.find(({ type }) => type === 'PodScheduled') ?? {};
+  const ms = timeOf(lastTransitionTime);
+  return Number.isNaN(ms) ? Number.NEGATIVE_INFINITY : ms;
+}
+
 /**
  * A pod that waits for a node opens a window, or keeps the open one open. Replicas count when they arrive and not again
  * when kube-scheduler has tried them: a window shall not stay open for as long as that takes for hundreds of them.
@@ -25,10 +36,11 @@ export function podTrigger({ clock, cluster }: Deps, batcher: Batcher): Reconcil
     const replicator = replicatorOf(pod);
     return replicator !== undefined && unschedulable.has(replicator) && isUntried(pod);
   };
-  /** How long a place that was found a moment ago is trusted, from now on; kube-scheduler may try the pod only then. */
+  /** How long a place is still trusted that was found before kube-scheduler tried the pod. */
   const trustedMs = (pod: Pod): number => {
     const { schedulableMs, decidedMs = 0 } = cluster.podTimings.get(podKey(pod));
-    return schedulableMs === undefined ? 0 : decidedMs + AGAIN_MS - clock.now();
+    const isEarly = decidedMs < triedMs(pod) + SECOND_MS;
+    return schedulableMs === undefined || !isEarly ? 0 : decidedMs + AGAIN_MS - clock.now();
   };
   return {
     name: 'provisioner.trigger.pod',

@@ -89,4 +89,11 @@ describe('a line of a reconcile', () => {
       'found provisionable pod(s)',
     ]);
   });
+
+  it('is written each time that nodes are bought', () => {
+    const { lines, of } = logging();
+    for (let count = 0; count < 3; count++)
+      of('').info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: 1, pods: 1 });
+    expect(lines).toHaveLength(3);
+  });
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { timestamp } from '../../../../src/api/times.ts';
 import { untriedReplicas } from '../../../../src/controllers/provisioning/untried-replicas.ts';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
@@ -84,8 +85,9 @@ describe('provisioning', () => {
   const create = (name: string, shape: Shape = {}): Pod => world.kube.create(POD, waiting(name, shape));
   const placed = (): readonly string[] =>
     world.events.filter(({ reason }) => reason === 'Nominated').map(({ object }) => object.metadata.name);
+  const unschedulableNow = () => ({ ...UNSCHEDULABLE, lastTransitionTime: timestamp(world.clock.now()) });
   const mark = (pod: Pod): void =>
-    void world.kube.patch(POD, pod.metadata, { status: { conditions: [UNSCHEDULABLE] } }, 'status');
+    void world.kube.patch(POD, pod.metadata, { status: { conditions: [unschedulableNow()] } }, 'status');
 
   it('buys for the untried replicas of an unschedulable pod along with it, and for nobody twice', async () => {
     const pods = Array.from({ length: 6 }, (_, index) => create(`web-${index}`));
