@@ -54,12 +54,15 @@ export function repeatedLines(now: () => number): RepeatedLines {
 const VARYING = /[0-9a-f]{8}-[0-9a-f-]{27}|\d+/g;
 
 /** Tell of something that happened, even where all of it is the same. */
-const EVENTS: ReadonlySet<string> = new Set(['computed new nodeclaim(s) to fit pod(s)']);
+const EVENTS: ReadonlySet<string> = new Set([
+  'computed new nodeclaim(s) to fit pod(s)',
+  'an engine worker ended, starting another',
+]);
 
 /** What a line says, and about what. Undefined for one that tells of an event: it is written however often it happens. */
 export function identityOf(level: string, message: string, fields: LogFields): string | undefined {
   const { controller, namespace, name, error } = fields;
-  if (level !== 'error' && (controller === undefined || EVENTS.has(message))) return undefined;
+  if (EVENTS.has(message) || (level !== 'error' && controller === undefined)) return undefined;
   if (level !== 'error') return JSON.stringify({ ...fields, level, message, reconcileID: undefined });
   const objects = Object.entries(fields).filter(([, value]) => isReference(value));
   return JSON.stringify([message, controller, namespace, name, objects, String(error ?? '').replace(VARYING, '#')]);

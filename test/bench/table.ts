@@ -70,6 +70,20 @@ const SECTIONS: Readonly<
       'real s': 'realSeconds',
     },
   },
+  load: {
+    of: ({ rssMib }) => rssMib !== undefined,
+    columns: {
+      scenario: 'workload',
+      'ready s': 'readyS',
+      'first NodeClaim s': 'firstClaimS',
+      'all bound s': 'boundS',
+      'all given back s': 'goneS',
+      nodes: 'nodes',
+      'USD/h': 'usdPerHour',
+      'CPU s': 'cpuS',
+      'RSS MiB': 'rssMib',
+    },
+  },
   disruption: {
     of: ({ methodMs }) => methodMs !== undefined,
     columns: {

@@ -90,10 +90,12 @@ describe('a line of a reconcile', () => {
     ]);
   });
 
-  it('is written each time that nodes are bought', () => {
+  it('is written each time that nodes are bought, or a worker ends', () => {
     const { lines, of } = logging();
-    for (let count = 0; count < 3; count++)
+    for (let count = 0; count < 3; count++) {
       of('').info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: 1, pods: 1 });
-    expect(lines).toHaveLength(3);
+      of('').error('an engine worker ended, starting another', { error: 'out of memory' });
+    }
+    expect(lines).toHaveLength(6);
   });
 });
