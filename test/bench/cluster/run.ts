@@ -76,9 +76,11 @@ class Bench {
     const { instances, faults } = this.#cluster.world.aws;
     const victim = instances.list().find(({ capacityType, state }) => capacityType === 'spot' && state === 'running');
     if (victim === undefined) throw new Error('there is no spot instance');
+    const nodeName = (): string =>
+      this.#claims.list().find(({ status }) => status?.providerID?.endsWith(victim.id))?.status?.nodeName ?? '';
+    await this.#until('the node of the spot instance', () => nodeName() !== '');
+    const left = nodeName();
     const cpuS = this.#running.cpuSeconds();
-    const claim = this.#claims.list().find(({ status }) => status?.providerID?.endsWith(victim.id));
-    const left = claim?.status?.nodeName ?? '';
     const startedMs = performance.now();
     faults.interrupt(victim.id);
     await this.#until('pods bound again', () => {
