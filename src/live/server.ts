@@ -53,9 +53,9 @@ export async function serveLivePage(options: LivePageOptions): Promise<LivePage>
   return { url: `http://${host}:${port}/`, close: () => stop(server) };
 }
 
-function handlerOf({ view, cluster }: LivePageOptions, access: Access): Handler {
+function handlerOf({ view, cluster, log }: LivePageOptions, access: Access): Handler {
   const assets = readAssets();
-  const stream = new LiveStream(view);
+  const stream = new LiveStream(view, log);
   const lookups: Readonly<Record<string, (query: URLSearchParams) => unknown>> = {
     '/api/node': (query) => nodeDetails(query.get('name') ?? '', cluster, view),
     '/api/pod': (query) => podDetails(query.get('name') ?? '', cluster, view),

@@ -1,6 +1,7 @@
 /** Server-sent events to those who look: the whole state first, then what changes. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from '../observe/logger.ts';
 import type { LiveChange, LiveState } from './model.ts';
 import type { LiveView } from './view.ts';
 
@@ -15,11 +16,13 @@ const MOST_UNREAD_BYTES = 4 * 2 ** 20;
 
 export class LiveStream {
   readonly #view: LiveView;
+  readonly #log: Logger;
   readonly #watchers = new Set<ServerResponse>();
   #isLooking = false;
 
-  constructor(view: LiveView) {
+  constructor(view: LiveView, log: Logger) {
     this.#view = view;
+    this.#log = log;
   }
 
   get watchers(): number {
@@ -33,13 +36,25 @@ export class LiveStream {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'x-content-type-options': 'nosniff' });
     response.write(message('state', this.#view.state()));
     this.#watchers.add(response);
-    if (!this.#isLooking) void this.#look();
+    if (!this.#isLooking) void this.#lookOut();
     return true;
+  }
+
+  /** An error costs those who watch their connection, and the operator nothing: they come back for the whole state. */
+  async #lookOut(): Promise<void> {
+    this.#isLooking = true;
+    try {
+      await this.#look();
+    } catch (error) {
+      this.#log.error('failed refreshing the live page, trying again', { error });
+      for (const watcher of this.#watchers) watcher.destroy();
+      this.#watchers.clear();
+    }
+    this.#isLooking = false;
   }
 
   /** While anybody watches. */
   async #look(): Promise<void> {
-    this.#isLooking = true;
     const next = this.#view.changes(this.#view.state());
     let toldMs = performance.now();
     for (let tookMs = 0; this.#watchers.size > 0; ) {
@@ -52,7 +67,6 @@ export class LiveStream {
       toldMs = startedMs;
       this.#send(message('change', change));
     }
-    this.#isLooking = false;
   }
 
   #send(text: string): void {

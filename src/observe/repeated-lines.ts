@@ -54,7 +54,7 @@ export function repeatedLines(now: () => number): RepeatedLines {
 const VARYING = /[0-9a-f]{8}-[0-9a-f-]{27}|\d+/g;
 
 /** Tell of something that happened, even where all of it is the same. */
-const EVENTS: ReadonlySet<string> = new Set([
+export const EVENTS: ReadonlySet<string> = new Set([
   'computed new nodeclaim(s) to fit pod(s)',
   'an engine worker ended, starting another',
 ]);

@@ -22,8 +22,12 @@ export class LiveCluster {
   readonly cluster: ClusterState;
   readonly sources: LiveSources;
   verdicts: Verdict[] = [];
+  /** Whether verdicts can be asked for. */
+  failing = false;
   /** USD per hour of every node; undefined: nobody knows. */
   price: number | undefined = 0.25;
+  /** Thrown in place of prices. */
+  lookupError: Error | undefined;
   #version = 0;
 
   constructor() {
@@ -35,8 +39,14 @@ export class LiveCluster {
       cluster: this.cluster,
       clock: this.clock,
       log: silent,
-      pricesOf: async (_, claims) => claims.map(() => this.price),
-      verdicts: () => this.verdicts,
+      pricesOf: async (_, claims) => {
+        if (this.lookupError !== undefined) throw this.lookupError;
+        return claims.map(() => this.price);
+      },
+      verdicts: () => {
+        if (this.failing) throw new Error('no verdicts');
+        return this.verdicts;
+      },
       isLeading: () => true,
     };
   }

@@ -120,6 +120,16 @@ describe('the live page', () => {
     });
   });
 
+  it('ends the connection of those who watch when it cannot tell what changed, and serves them again', async () => {
+    const first = await get('/api/events');
+    live.failing = true;
+    live.clock.put(60_000);
+    await expect(first.text()).rejects.toThrow();
+    live.failing = false;
+    const [again] = await events(1);
+    expect(again?.event).toBe('state');
+  });
+
   it('serves twenty who watch, and others when one of them has gone', async () => {
     const watchers = Array.from({ length: 20 }, () => new AbortController());
     const answers = await Promise.all(watchers.map(({ signal }) => get('/api/events', { signal })));

@@ -1,9 +1,12 @@
 /** What lasts is logged when it changes, and then with a count. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { createLogger, type LoggerOptions } from '../../../src/observe/create-logger.ts';
-import { repeatedLines } from '../../../src/observe/repeated-lines.ts';
+import { EVENTS, repeatedLines } from '../../../src/observe/repeated-lines.ts';
 
 const MINUTE = 60_000;
+const SRC = join(import.meta.dirname, '../../../src');
 
 function logging(level: LoggerOptions['level'] = 'info') {
   const lines: Record<string, unknown>[] = [];
@@ -97,5 +100,12 @@ describe('a line of a reconcile', () => {
       of('').error('an engine worker ended, starting another', { error: 'out of memory' });
     }
     expect(lines).toHaveLength(6);
+  });
+
+  it.each([...EVENTS])('is one that the operator writes: %s', (message) => {
+    const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && !path.endsWith('repeated-lines.ts') && !path.endsWith('remedies.ts'))
+      .map((path) => readFileSync(join(SRC, path), 'utf8'));
+    expect(sources.filter((text) => text.includes(`'${message}'`))).not.toEqual([]);
   });
 });

@@ -18,7 +18,7 @@ import {
 import { countOf, flagOf, mapOf, textOf, textsOf } from './fields.ts';
 import type { FindTemplate } from './inputs.ts';
 import { applyInstanceRequirements } from './instance-requirements.ts';
-import { applyLaunchTemplate, correctFamily } from './launch-template.ts';
+import { applyReferenced } from './launch-template.ts';
 import { NodeGroup, REQUIREMENTS } from './node-group.ts';
 
 interface Place {
@@ -41,7 +41,11 @@ export function autoScalingGroup(field: Field, place: Place, templates: FindTemp
   applyNetwork(group, field);
   setSize(group, { min: countOf(field.at('MinSize')), max: countOf(field.at('MaxSize')) }, ['MinSize']);
   applyMixed(group, field.at('MixedInstancesPolicy'), templates);
-  applyTemplate(group, field.at('LaunchTemplate'), { templates, path: ['LaunchTemplate'] });
+  applyReferenced(group, field.at('LaunchTemplate'), {
+    find: templates,
+    keys: TEMPLATE_KEYS,
+    path: ['LaunchTemplate'],
+  });
   if (!field.at('LaunchConfigurationName').isMissing)
     group.onClass(
       'lost',
@@ -88,33 +92,16 @@ function applyNetwork(group: NodeGroup, field: Field): void {
     ]);
 }
 
-interface Using {
-  readonly templates: FindTemplate;
-  readonly path: Path;
-}
-
-function applyTemplate(group: NodeGroup, reference: Field, { templates, path }: Using): void {
-  if (reference.isMissing) return;
-  const data = templates(reference, { id: 'LaunchTemplateId', name: 'LaunchTemplateName', version: 'Version' });
-  if (data === undefined) {
-    group.onClass(
-      'lost',
-      path,
-      'the launch template is not among the files: give what `aws ec2 describe-launch-template-versions` prints as well',
-    );
-    return;
-  }
-  applyLaunchTemplate(group, data, [...path, 'LaunchTemplateData']);
-  correctFamily(group, textOf(data.at('UserData')));
-}
+const TEMPLATE_KEYS = { id: 'LaunchTemplateId', name: 'LaunchTemplateName', version: 'Version' };
 
 function applyMixed(group: NodeGroup, policy: Field, templates: FindTemplate): void {
   if (policy.isMissing) return;
   const path: Path = ['MixedInstancesPolicy'];
   const template = policy.at('LaunchTemplate');
   const overrides = template.at('Overrides').items();
-  applyTemplate(group, template.at('LaunchTemplateSpecification'), {
-    templates,
+  applyReferenced(group, template.at('LaunchTemplateSpecification'), {
+    find: templates,
+    keys: TEMPLATE_KEYS,
     path: [...path, 'LaunchTemplate', 'LaunchTemplateSpecification'],
   });
   // what the policy says of types counts more than the template

@@ -4,6 +4,7 @@ import type { Field } from '../../objects/check.ts';
 import type { Path } from '../notes.ts';
 import { addTags, addVolume, setCapacity, setImage, setInstanceTypes } from './common.ts';
 import { countOf, flagOf, keysOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
+import type { FindTemplate, ReferenceNames } from './inputs.ts';
 import { applyInstanceRequirements } from './instance-requirements.ts';
 import { type NodeGroup, REQUIREMENTS } from './node-group.ts';
 import { applyUserData, bootstrapFamily } from './user-data.ts';
@@ -73,8 +74,32 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   DisableApiStop: nothing,
 };
 
+export interface TemplateReference {
+  readonly find: FindTemplate;
+  /** How the reference spells what it refers by. */
+  readonly keys: ReferenceNames;
+  /** Of the reference in the group. */
+  readonly path: Path;
+}
+
+/** Takes over the launch template that a group refers to, or says that it is not among the files. */
+export function applyReferenced(group: NodeGroup, reference: Field, { find, keys, path }: TemplateReference): void {
+  if (reference.isMissing) return;
+  const data = find(reference, keys);
+  if (data === undefined) {
+    group.onClass(
+      'lost',
+      path,
+      'the launch template is not among the files: give what `aws ec2 describe-launch-template-versions` prints as well',
+    );
+    return;
+  }
+  applyLaunchTemplate(group, data, [...path, 'LaunchTemplateData']);
+  correctFamily(group, textOf(data.at('UserData')));
+}
+
 /** @param data `LaunchTemplateData` @param path of it, below the group */
-export function applyLaunchTemplate(group: NodeGroup, data: Field, path: Path): void {
+function applyLaunchTemplate(group: NodeGroup, data: Field, path: Path): void {
   for (const key of keysOf(data)) {
     const field = data.at(key);
     if (field.isMissing) continue;
@@ -99,7 +124,7 @@ function image(group: NodeGroup, field: Field, path: Path): void {
 }
 
 /** Corrects the family of an image by what starts its nodes. @param userData base64 */
-export function correctFamily(group: NodeGroup, userData: string | undefined): void {
+function correctFamily(group: NodeGroup, userData: string | undefined): void {
   const id = group.nodeClass.amiSelectorTerms?.[0]?.id;
   const family = bootstrapFamily(Buffer.from(userData ?? '', 'base64').toString());
   if (id === undefined || family === undefined) return;

@@ -16,7 +16,7 @@ import {
 } from './common.ts';
 import { countOf, keysOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
 import type { FindTemplate } from './inputs.ts';
-import { applyLaunchTemplate, correctFamily } from './launch-template.ts';
+import { applyReferenced } from './launch-template.ts';
 import { NodeGroup, REQUIREMENTS } from './node-group.ts';
 
 type Apply = (group: NodeGroup, field: Field, path: Path) => void;
@@ -83,24 +83,12 @@ export function managedNodeGroup(
   for (const [key, apply] of Object.entries(FIELDS)) if (!field.at(key).isMissing) apply(group, field.at(key), [key]);
   for (const key of keysOf(field))
     if (!Object.hasOwn(FIELDS, key)) group.onPool('lost', [key], `${key} has no counterpart`);
-  applyTemplate(group, field.at('launchTemplate'), templates);
+  applyReferenced(group, field.at('launchTemplate'), {
+    find: templates,
+    keys: { id: 'id', name: 'name', version: 'version' },
+    path: ['launchTemplate'],
+  });
   return group;
-}
-
-function applyTemplate(group: NodeGroup, reference: Field, templates: FindTemplate): void {
-  if (reference.isMissing) return;
-  const path: Path = ['launchTemplate'];
-  const data = templates(reference, { id: 'id', name: 'name', version: 'version' });
-  if (data === undefined) {
-    group.onClass(
-      'lost',
-      path,
-      'the launch template is not among the files: give what `aws ec2 describe-launch-template-versions` prints as well',
-    );
-    return;
-  }
-  applyLaunchTemplate(group, data, [...path, 'LaunchTemplateData']);
-  correctFamily(group, textOf(data.at('UserData')));
 }
 
 /** `AL2023_x86_64_STANDARD`, `BOTTLEROCKET_ARM_64_NVIDIA`, `WINDOWS_CORE_2022_x86_64`. */
