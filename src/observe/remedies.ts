@@ -19,6 +19,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'ignoring nodepool, not ready': 'kubectl describe nodepool and its EC2NodeClass: a condition says what is missing',
   'leaving pod(s) out of provisioning': '/debug/holds says until when; make the pod simpler, or correct what it names',
   'nothing can be bought for the nodepool now': 'karpenter offerings lists what is out; allow more types or zones',
+  'ignoring the node fee of the nodepool': 'correct the annotation that the error names, or remove it',
   'could not pack nodes more cheaply, buying those that were found first': 'nothing to do: the nodes may cost more',
   'failed launching nodeclaim':
     'the pods are scheduled again; karpenter offerings and the EC2NodeClass say what is missing',

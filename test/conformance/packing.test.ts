@@ -170,10 +170,14 @@ describe('packing', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  async function run(objects: readonly object[], packing: 'cheapest' | 'compatible'): Promise<Simulation> {
+  async function run(
+    objects: readonly object[],
+    packing: 'cheapest' | 'compatible',
+    nodeHourlyFee = 0,
+  ): Promise<Simulation> {
     const file = join(folder, `${files++}.yaml`);
     writeFileSync(file, objects.map((object) => JSON.stringify(object)).join('\n---\n'));
-    const options = { filename: [file], instanceTypes: join(folder, 'types.json'), nowMs: 0, packing };
+    const options = { filename: [file], instanceTypes: join(folder, 'types.json'), nowMs: 0, packing, nodeHourlyFee };
     return (await simulate(options)).simulation;
   }
 
@@ -192,6 +196,27 @@ describe('packing', () => {
     });
     await fc.assert(law, { numRuns: 25, seed: 7 });
     expect(cheaper).toBeGreaterThan(8); // else nothing was packed anew and the law says nothing
+  }, 120_000);
+
+  it('with a fee for nodes pays no more in all than without one, but for half a percent, and buys fewer nodes', async () => {
+    let [fewer, more] = [0, 0];
+    const fee = 0.15;
+    const inAll = ({ totalPrice, nodeClaims }: Simulation): number => totalPrice + fee * nodeClaims.length;
+    const law = fc.asyncProperty(scenarios, async ({ pool: poolShape, daemons, shapes }) => {
+      const objects = [pool(poolShape), ...(daemons ? [DAEMONS] : []), ...shapes.map(deployment)];
+      const compatible = await run(objects, 'compatible');
+      const [without, withFee] = [await run(objects, 'cheapest'), await run(objects, 'cheapest', fee)];
+      expect(inAll(withFee)).toBeLessThanOrEqual(inAll(compatible) * 1.005 + 1e-6);
+      expect(Object.keys(withFee.unschedulable)).toEqual(Object.keys(compatible.unschedulable));
+      expect(problemsOf(objects as ScenarioObject[], TYPES, withFee)).toEqual([]);
+      expect(brokenPromises(poolShape, withFee)).toEqual([]);
+      const spared = without.nodeClaims.length - withFee.nodeClaims.length;
+      if (spared > 0) fewer += spared;
+      else more -= spared;
+    });
+    await fc.assert(law, { numRuns: 25, seed: 11 });
+    expect(fewer).toBeGreaterThan(5);
+    expect(more).toBeLessThan(fewer / 5);
   }, 120_000);
 
   it('lists every type that can hold the pods of a claim', async () => {
