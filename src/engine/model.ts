@@ -37,6 +37,8 @@ export interface Offering {
   /** At least capacity type and zone; reserved offerings add the reservation id. */
   readonly requirements: readonly Requirement[];
   readonly usdPerHour: number;
+  /** AWS's list price, only where a discount of the price book makes it another. */
+  readonly listUsdPerHour?: number;
   /** False while the offering is known to be out of capacity. */
   readonly available: boolean;
   /** Instances left in the reservation; only on reserved offerings. */
