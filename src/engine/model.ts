@@ -20,6 +20,7 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { DefaultSpread } from './default-spread.ts';
+import type { Commitment } from './price-book/commitment.ts';
 
 /**
  * Amounts by resource name in canonical units: `cpu` in milli-cores, everything else in its base unit (memory and
@@ -122,6 +123,11 @@ export interface Snapshot {
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
   readonly quiet?: Quiet;
+  /**
+   * Savings Plans and reserved instances in the order in which AWS applies them, whole: what is left of them follows from the
+   * nodes. Absent when there are none.
+   */
+  readonly commitments?: readonly Commitment[];
   /** Absent while dynamic resources are ignored. */
   readonly resourceClaims?: readonly ResourceClaim[];
   /** Given to pending pods that declare no spread of their own. */
@@ -180,6 +186,8 @@ export interface PlannedClaim {
   readonly cheapest: string;
   /** Price of the cheapest available offering that the requirements allow. */
   readonly usdPerHour: number;
+  /** The part of it that commitments cover; absent when they cover nothing. */
+  readonly coveredUsdPerHour?: number;
 }
 
 /** Pods put on capacity that exists or is launching. */
