@@ -13,6 +13,12 @@ export function usageOfOffering(instanceType: string, offering: Offering): Usage
   return { instanceType, zone: requirements.get(ZONE_LABEL).any(), usdPerHour, listUsdPerHour };
 }
 
+/** The on-demand offerings of a type of a list. */
+export const onDemandUsages = (types: readonly InstanceType[], name: string): readonly Usage[] =>
+  (types.find((type) => type.name === name)?.offerings ?? []).flatMap(
+    (offering) => usageOfOffering(name, offering) ?? [],
+  );
+
 /** Lists by what is left: a search asks for the same again and again. */
 const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
 /** Of each list more are not kept. */

@@ -58,6 +58,19 @@ export class Ledger {
     return draws.length === 0 ? undefined : { usdPerHour: (1 - open) * usage.usdPerHour, draws };
   }
 
+  /** Whether it draws on what counts in one zone alone. */
+  isZonal({ draws }: Cover): boolean {
+    return draws.some(({ at }) => this.#commitments[at]?.zone !== undefined);
+  }
+
+  /** Takes what the one of some instances would that takes most of each commitment: it is not known which it will be. */
+  takeMost(usages: readonly Usage[]): void {
+    const most = new Map<number, number>();
+    for (const usage of usages)
+      for (const { at, amount } of this.cover(usage)?.draws ?? []) most.set(at, Math.max(most.get(at) ?? 0, amount));
+    this.take({ usdPerHour: 0, draws: [...most].map(([at, amount]) => ({ at, amount })) });
+  }
+
   take({ draws }: Cover): void {
     for (const { at, amount } of draws) {
       const left = (this.#left[at] as number) - amount;
