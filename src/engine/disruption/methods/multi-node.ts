@@ -170,6 +170,16 @@ function withoutOwnTypes(
 ): Command | undefined {
   const [planned] = command.replacements;
   if (planned === undefined) return command;
+  const lost = lostBy(command.candidates, committed);
+  /** What commitments would still cover if this node were kept and the others removed. */
+  const lostWith = (candidate: Candidate): number =>
+    lost === 0
+      ? 0
+      : lost -
+        lostBy(
+          command.candidates.filter((each) => each !== candidate),
+          committed,
+        );
   const prices = new Map<string, number>();
   for (const candidate of command.candidates) {
     const { instanceType, stateNode, nodePool } = candidate;
@@ -178,7 +188,7 @@ function withoutOwnTypes(
     // sold out or not: the node is there
     const own = instanceType.offerings.filter((offering) => labels.compatible(requirementsOf(offering), LOOSE));
     const instance = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
-    const price = instance + extrasUsdPerHour(extrasOf(nodePool.metadata.name)) - lostBy([candidate], committed);
+    const price = instance + extrasUsdPerHour(extrasOf(nodePool.metadata.name)) - lostWith(candidate);
     prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
   }
   const limit = Math.min(...cheaper.flatMap((name) => prices.get(name) ?? []));
