@@ -72,6 +72,7 @@ export interface SceneOptions {
   readonly whatIf?: readonly string[];
   readonly instanceTypes: TypesFor;
   readonly nowMs: number;
+  readonly priceBook?: string | undefined;
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
@@ -86,8 +87,8 @@ export async function sceneOf(
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
-  const { defaultConstraints } = options;
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
+  const { defaultConstraints, priceBook } = options;
+  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints, priceBook });
   const { allPools, notes, unknown } = world;
   const solving: SolveOptions = {
     preferencePolicy,
@@ -199,6 +200,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     filename,
     ...(whatIf && { whatIf }),
     defaultConstraints: defaultConstraintsOf(flags),
+    priceBook: flags.priceBook,
     instanceTypes,
     nowMs: flags.nowMs ?? (file.now === undefined ? Date.now() : Date.parse(file.now)),
     preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',

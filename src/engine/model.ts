@@ -189,6 +189,8 @@ export interface PlannedClaim {
   readonly cheapest: string;
   /** Price of the cheapest available offering that the requirements allow: of the instance alone. */
   readonly usdPerHour: number;
+  /** AWS's list price of that offering, where it differs. */
+  readonly listUsdPerHour?: number;
   /** The part of it that commitments cover; absent when they cover nothing. */
   readonly coveredUsdPerHour?: number;
   /** What the node costs besides its instance; nothing when left out. */

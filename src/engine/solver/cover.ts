@@ -1,6 +1,6 @@
 /** How a claim could be bought so that commitments cover its instance. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
-import { compatibleOfferings } from '../instance-types.ts';
+import { compatibleOfferings, satisfiesMinValues } from '../instance-types.ts';
 import type { Usage } from '../price-book/commitment.ts';
 import { usageOfOffering } from '../price-book/covered-types.ts';
 import { type Cover, type Ledger, marginalPrice } from '../price-book/ledger.ts';
@@ -31,9 +31,15 @@ function usagesOf(shape: Shape): readonly (readonly Usage[])[] {
   });
 }
 
-/** Claims that hold reservations are not bought on demand, and those with `minValues` need the types that they have. */
-export const isCoverable = ({ state, held, minValuesLowered }: Claim): boolean =>
-  held.size === 0 && !minValuesLowered && !state.shape.hasMinValues;
+/** Claims that hold reservations are not bought on demand, and those with lowered `minValues` need the types that they have. */
+export const isCoverable = ({ held, minValuesLowered }: Claim): boolean => held.size === 0 && !minValuesLowered;
+
+/** Whether the claim keeps the variety that its `minValues` ask for when it is one of some types. */
+function keepsVariety({ state }: Claim, positions: ReadonlySet<number>): boolean {
+  if (!state.shape.hasMinValues) return true;
+  const types = [...positions].flatMap((type) => state.template.catalogue.types[type] ?? []);
+  return satisfiesMinValues(types, state.shape.requirements).unsatisfied.length === 0;
+}
 
 interface Found {
   readonly type: number;
@@ -54,7 +60,8 @@ export interface BestCover {
 }
 
 /** The cheapest way to buy the claim with what is left of commitments; undefined when none of it covers any of its types. */
-export function bestCover({ state, usdPerHour: price }: Claim, ledger: Ledger): BestCover | undefined {
+export function bestCover(claim: Claim, ledger: Ledger): BestCover | undefined {
+  const { state, usdPerHour: price } = claim;
   const usages = usagesOf(state.shape);
   const found: Found[] = [];
   for (const type of state.template.catalogue.typesOf(state.rows)) {
@@ -74,8 +81,10 @@ export function bestCover({ state, usdPerHour: price }: Claim, ledger: Ledger): 
       usage.usdPerHour >= best.usage.usdPerHour &&
       (best.isWhole ? isWhole : usdPerHour < price),
   );
+  const positions = new Set(types.map(({ type }) => type).concat(best.type));
+  if (!keepsVariety(claim, positions)) return undefined;
   const cover: ClaimCover = {
-    types: new Set(types.map(({ type }) => type).concat(best.type)),
+    types: positions,
     usage: best.usage,
     isZonal,
     coveredUsdPerHour: best.taken.usdPerHour,
@@ -100,8 +109,12 @@ export function onDemandUsage(claim: Claim): ClaimCover | undefined {
   if (!isCoverable(claim)) return undefined;
   const { state, usdPerHour } = claim;
   const { cheapest } = state.choice;
-  const usage = usagesOf(state.shape)[cheapest]?.find((each) => each.usdPerHour === usdPerHour);
-  return usage && { types: new Set([cheapest]), usage, isZonal: false, coveredUsdPerHour: 0 };
+  const usages = usagesOf(state.shape);
+  const usage = usages[cheapest]?.find((each) => each.usdPerHour === usdPerHour);
+  if (usage === undefined) return undefined;
+  const types = state.template.catalogue.typesOf(state.rows).filter((type) => (usages[type] ?? NONE).length > 0);
+  const positions = new Set(types);
+  return keepsVariety(claim, positions) ? { types: positions, usage, isZonal: false, coveredUsdPerHour: 0 } : undefined;
 }
 
 /** Prices per type for a search: next to nothing where a whole instance is covered by what is left now. */

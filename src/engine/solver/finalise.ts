@@ -1,5 +1,6 @@
 /** From claims under construction to what the plan says of them. */
 
+import { defined } from '../../api/defined.ts';
 import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
 import {
   CAPACITY_OVERLAY_ANNOTATION,
@@ -16,7 +17,13 @@ import {
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { put } from '../../api/own.ts';
-import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from '../instance-types.ts';
+import {
+  cheapestOffering,
+  MAX_INSTANCE_TYPES,
+  minValuesText,
+  RESERVED,
+  satisfiesMinValues,
+} from '../instance-types.ts';
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Requirement, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
@@ -140,10 +147,20 @@ function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | Po
     annotations: annotationsOf(claim, types),
     cheapest: names[0] ?? '',
     usdPerHour: shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY,
+    ...listPriceOf(types()[0], shape),
     ...((claim.cover?.coveredUsdPerHour ?? 0) > 0 && { coveredUsdPerHour: claim.cover?.coveredUsdPerHour ?? 0 }),
     ...(template.extrasUsdPerHour > 0 && { extrasUsdPerHour: template.extrasUsdPerHour }),
     overhead: leastOverhead(claim),
   };
+}
+
+/** AWS's price of the cheapest offering, where the price book has another. */
+function listPriceOf(
+  cheapest: InstanceType | undefined,
+  { requirements }: Shape,
+): Pick<PlannedClaim, 'listUsdPerHour'> {
+  if (cheapest?.offerings.some((offering) => offering.listUsdPerHour !== undefined) !== true) return {};
+  return defined({ listUsdPerHour: cheapestOffering(cheapest, requirements)?.listUsdPerHour });
 }
 
 /** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */

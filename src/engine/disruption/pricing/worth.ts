@@ -5,10 +5,10 @@
 import { allocatable, requirementsOf } from '../../instance-types.ts';
 import type { PoolInput, Resources } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
-import { addResources, podRequests } from '../../resources.ts';
-import { templateRequirements } from '../../solver/template.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
+import { addResources, podRequests } from '../../resources.ts';
+import { templateRequirements } from '../../solver/template.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import { PricedTypes } from '../price-table.ts';
 

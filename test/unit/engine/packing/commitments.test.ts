@@ -141,8 +141,12 @@ describe('nodes and commitments', () => {
     const pools = [
       nodePool('many', { requirements: [{ ...oneOf(INSTANCE_TYPE_LABEL, 'm5.large', 'c5.large'), minValues: 2 }] }),
     ];
-    const [claim] = planned({ pools, pendingPods: [pod('web', { cpu: '1' })] }, [ofFamily('m5', 10)]).claims;
+    const pendingPods = [pod('web', { cpu: '1' })];
+    const [claim] = planned({ pools, pendingPods }, [ofFamily('m5', 10)]).claims;
     expect(claim?.instanceTypes).toHaveLength(2);
+    expect(claim?.coveredUsdPerHour).toBeUndefined();
+    const [covered] = planned({ pools, pendingPods }, [plan(10)]).claims;
+    expect([covered?.instanceTypes.length, covered?.coveredUsdPerHour]).toEqual([2, 0.19]);
   });
 
   it('are as Karpenter buys them with packing: compatible', () => {
