@@ -1,5 +1,4 @@
 /** What a node costs besides its instance. */
-import type { PlannedClaim } from './model.ts';
 
 /** USD per hour for every node of a NodePool, whatever its instance type. */
 export interface NodeExtras {
@@ -14,11 +13,3 @@ export interface NodeExtras {
 /** USD per hour of all of them together. */
 export const extrasUsdPerHour = (extras: NodeExtras | undefined): number =>
   extras === undefined ? 0 : extras.feeUsdPerHour + extras.volumesUsdPerHour + extras.publicIpv4UsdPerHour;
-
-/** USD per hour that a node to buy adds to the bill: everything included, but for what commitments cover. */
-export const nodeUsdPerHour = ({
-  usdPerHour,
-  coveredUsdPerHour = 0,
-  extrasUsdPerHour: extras = 0,
-}: Pick<PlannedClaim, 'usdPerHour' | 'coveredUsdPerHour' | 'extrasUsdPerHour'>): number =>
-  usdPerHour - coveredUsdPerHour + extras;

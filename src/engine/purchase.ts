@@ -1,4 +1,5 @@
 /** Which of two ways to house the same pods is the better one. */
+import type { PlannedClaim } from './model.ts';
 
 export interface Purchase {
   /** Of all nodes, with what each costs besides its instance. */
@@ -31,3 +32,11 @@ export function isBetter(one: Purchase, other: Purchase, indifference: number): 
   }
   return cheaperBy > SIGNIFICANT * other.usdPerHour;
 }
+
+/** USD per hour that a node to buy adds to the bill: everything included, but for what commitments cover. */
+export const nodeUsdPerHour = ({
+  usdPerHour,
+  coveredUsdPerHour = 0,
+  extrasUsdPerHour: extras = 0,
+}: Pick<PlannedClaim, 'usdPerHour' | 'coveredUsdPerHour' | 'extrasUsdPerHour'>): number =>
+  usdPerHour - coveredUsdPerHour + extras;

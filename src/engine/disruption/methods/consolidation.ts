@@ -4,8 +4,8 @@ import { NEVER } from '../../../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import { RESERVED } from '../../instance-types.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
-import { nodeUsdPerHour } from '../../node-extras.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
+import { nodeUsdPerHour } from '../../purchase.ts';
 import { type Candidate, isEmpty } from '../candidates/candidates.ts';
 import { type Command, decisionOf, savingsOf, savingsText, shortText } from '../command.ts';
 import {

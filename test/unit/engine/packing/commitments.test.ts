@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { Plan, PlannedClaim, Snapshot } from '../../../../src/engine/model.ts';
-import { nodeUsdPerHour } from '../../../../src/engine/node-extras.ts';
 import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
 import { CommittedUse } from '../../../../src/engine/price-book/committed-use.ts';
 import { coverageOf, type RunningInstance } from '../../../../src/engine/price-book/coverage.ts';
+import { nodeUsdPerHour } from '../../../../src/engine/purchase.ts';
 import { solve } from '../../../../src/engine/solve.ts';
 import {
   instanceType,
