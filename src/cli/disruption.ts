@@ -17,6 +17,7 @@ import { type Disruption, disruptionOf, disruptionText } from './render/commands
 import { type Format, printAs } from './render/output.ts';
 import {
   CHANGES_EXIT_CODE,
+  countedFee,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -73,6 +74,7 @@ export interface SceneOptions {
   readonly instanceTypes: TypesFor;
   readonly nowMs: number;
   readonly priceBook?: string | undefined;
+  readonly nodeHourlyFee?: number | undefined;
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
@@ -88,7 +90,10 @@ export async function sceneOf(
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints, priceBook } = options;
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints, priceBook });
+  const world = worldOf(manifests, {
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook },
+    ...countedFee(consolidation, options.nodeHourlyFee),
+  });
   const { allPools, notes, unknown } = world;
   const solving: SolveOptions = {
     preferencePolicy,
@@ -207,6 +212,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
     featureGates: { ...file.featureGates, ...Object.fromEntries(gates) },
     consolidation: flags.consolidation ?? 'thorough',
+    nodeHourlyFee: flags.nodeHourlyFee,
   };
 }
 

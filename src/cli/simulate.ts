@@ -11,6 +11,7 @@ import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
 import {
   CHANGES_EXIT_CODE,
+  countedFee,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -54,8 +55,10 @@ export async function simulateManifests(
   const instanceTypes = await types(manifests, nowMs);
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
-  const { priceBook } = options;
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints, priceBook });
+  const world = worldOf(manifests, {
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook: options.priceBook },
+    ...countedFee(options.packing, options.nodeHourlyFee),
+  });
   const { snapshot, waiting, notes } = world;
   const plan = solve(
     { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },
