@@ -2,8 +2,8 @@
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { InstanceType } from '../engine/model.ts';
-import type { Commitment } from '../engine/price-book/commitment.ts';
 import type { NodeCharges } from '../engine/node-extras.ts';
+import type { Commitment } from '../engine/price-book/commitment.ts';
 
 /** Drift reason of the provider, such as `AMIDrift`; also the Drifted condition's reason. */
 export type DriftReason = string;

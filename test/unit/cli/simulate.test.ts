@@ -51,11 +51,11 @@ describe('simulate', () => {
     const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
     const book = (body: string): string =>
       write('book.yaml', `apiVersion: karpenter-ts/v1\nkind: PriceBook\n${body}\n`);
-    const plain = await simulate({ filename, nowMs: 0 });
+    const plain = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0 });
     expect(plain.simulation).not.toHaveProperty('effectivePrice');
     expect(simulationText(plain.simulation)).not.toContain('EFFECTIVE');
 
-    const discounted = await simulate({ filename, nowMs: 0, priceBook: book('discounts: [{discount: 0.25}]') });
+    const discounted = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0, priceBook: book('discounts: [{discount: 0.25}]') });
     const { totalPrice, effectivePrice } = discounted.simulation;
     expect(totalPrice).toBeCloseTo(plain.simulation.totalPrice);
     expect(effectivePrice).toBeCloseTo(plain.simulation.totalPrice * 0.75);
@@ -63,7 +63,7 @@ describe('simulate', () => {
 
     const rates = '[{share: 0.6}]';
     const priceBook = book(`savingsPlans: [{type: Compute, commitmentUsdPerHour: 9, rates: ${rates}}, {type: Own}]`);
-    const { simulation, notes } = await simulate({ filename, nowMs: 0, priceBook });
+    const { simulation, notes } = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0, priceBook });
     expect(simulation.effectivePrice).toBe(0);
     expect(simulation.nodeClaims.map((claim) => claim.effectivePrice)).toEqual(simulation.nodeClaims.map(() => 0));
     expect(simulation.totalPrice).toBeGreaterThan(plain.simulation.totalPrice);
