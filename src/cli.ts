@@ -40,6 +40,10 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'say which instance types, zones and capacity types are out, why, and until when',
     async () => (await import('./cli/offerings.ts')).offeringsCommand(),
   ],
+  prices: [
+    'make a price book of the Savings Plans and reserved instances that AWS lists',
+    async () => (await import('./cli/prices.ts')).pricesCommand(),
+  ],
   doctor: [
     'check an AWS account and a cluster for what the operator needs',
     async () => (await import('./cli/doctor.ts')).doctorCommand(VERSION),

@@ -33,6 +33,7 @@ export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudPro
     nodeClassKinds: provider.nodeClassKinds,
     repairPolicies: provider.repairPolicies,
     ...defined({ registrationHooks: provider.registrationHooks }),
+    commitments: () => provider.commitments?.() ?? [],
     ...(provider.charges && { charges: (nodePool: NodePool) => provider.charges?.(nodePool) ?? NO_CHARGES }),
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
     create: time('Create', (claim, adjust) => provider.create(claim, adjust)),

@@ -21,6 +21,7 @@ import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeCla
 import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { NO_CHARGES, type NodeCharges } from '../engine/node-extras.ts';
+import type { Commitment } from '../engine/price-book/commitment.ts';
 import type { Informers } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -46,6 +47,7 @@ import type { InstanceTypes } from './instancetypes/instancetypes.ts';
 import { chosenPartition } from './launchtemplates/plan.ts';
 import type { PlacementGroups } from './placementgroups/placementgroups.ts';
 import { nodeCharges } from './pricing/node-charges.ts';
+import type { PriceBookFile } from './pricing/price-book-file.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import type { Subnets } from './subnets/subnets.ts';
 import { restrictedTags } from './tags.ts';
@@ -81,6 +83,7 @@ export interface Ec2ProviderOptions {
   readonly launcher: Launcher;
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
+  readonly priceBook: PriceBookFile;
   readonly subnets: Pick<Subnets, 'publicShare'>;
 }
 
@@ -112,6 +115,10 @@ export class Ec2Provider implements CloudProvider {
   /** Whether the instance was bought a moment ago for a claim whose status may not name it yet. */
   isHeld(instanceId: string): boolean {
     return this.#held.has(instanceId);
+  }
+
+  commitments(): readonly Commitment[] {
+    return this.#options.priceBook.commitments;
   }
 
   async instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]> {

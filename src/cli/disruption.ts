@@ -73,6 +73,7 @@ export interface SceneOptions {
   readonly whatIf?: readonly string[];
   readonly instanceTypes: TypesFor;
   readonly nowMs: number;
+  readonly priceBook?: string | undefined;
   readonly nodeHourlyFee?: number | undefined;
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
@@ -88,9 +89,9 @@ export async function sceneOf(
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
-  const { defaultConstraints } = options;
+  const { defaultConstraints, priceBook } = options;
   const world = worldOf(manifests, {
-    ...{ instanceTypes, nowMs, featureGates, defaultConstraints },
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook },
     ...countedFee(consolidation, options.nodeHourlyFee),
   });
   const { allPools, notes, unknown } = world;
@@ -204,6 +205,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     filename,
     ...(whatIf && { whatIf }),
     defaultConstraints: defaultConstraintsOf(flags),
+    priceBook: flags.priceBook,
     instanceTypes,
     nowMs: flags.nowMs ?? (file.now === undefined ? Date.now() : Date.parse(file.now)),
     preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',

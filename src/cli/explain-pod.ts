@@ -44,12 +44,13 @@ export function podVerdict(
   if (place) return { pod, code: 'fits', text: `it fits on node ${place.name}` };
   const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));
   if (claim) {
-    const { nodePool, cheapest, price, pods } = claim;
+    const { nodePool, cheapest, price, effectivePrice, pods } = claim;
+    const effective = effectivePrice === undefined ? '' : `, effectively ${usdPerHour(effectivePrice)}`;
     const shared = pods.length > 1 ? `, with ${pods.length - 1} more` : '';
     return {
       pod,
       code: 'bought',
-      text: `NodePool ${nodePool} buys a node for it${shared}: ${cheapest} for ${usdPerHour(price)}`,
+      text: `NodePool ${nodePool} buys a node for it${shared}: ${cheapest} for ${usdPerHour(price)}${effective}`,
     };
   }
   const refusal = simulation.explanations?.[pod];

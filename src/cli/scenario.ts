@@ -21,6 +21,8 @@ export interface ScenarioOptions {
   readonly whatIf?: readonly string[];
   /** In place of the built-in catalogue: a file, or the URL of an operator's metrics port. */
   readonly instanceTypes?: string;
+  /** File of the price book. */
+  readonly priceBook?: string;
   /** The operator's setting of that name, or a file that holds it. */
   readonly schedulerConfig?: string;
   /** The time at which it plays, milliseconds since the epoch. */
@@ -87,6 +89,7 @@ export const withScenario = (command: Command): Command =>
     .addOption(filenameOption())
     .addOption(whatIfOption())
     .addOption(instanceTypesOption())
+    .option('--price-book <file>', 'discounts, Savings Plans and reserved instances, as the operator is given them')
     .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
     .addOption(nowOption())
     .addOption(nodeFeeOption());

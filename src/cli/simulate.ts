@@ -56,7 +56,7 @@ export async function simulateManifests(
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
   const world = worldOf(manifests, {
-    ...{ instanceTypes, nowMs, featureGates, defaultConstraints },
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook: options.priceBook },
     ...countedFee(options.packing, options.nodeHourlyFee),
   });
   const { snapshot, waiting, notes } = world;
@@ -117,6 +117,10 @@ const EXAMPLES: readonly Example[] = [
   {
     what: 'what a change would lead to: another NodePool, more pods, a node less, other prices',
     command: 'karpenter simulate -f now.yaml --what-if nodepool.yaml --what-if "scale deploy/web=50"',
+  },
+  {
+    what: 'what it costs with the discounts and commitments of a price book',
+    command: 'karpenter simulate -f now.yaml --price-book price-book.yaml',
   },
   { what: 'what a drain would buy', command: 'karpenter simulate -f now.yaml --what-if "drain ip-10-0-0-1"' },
   {

@@ -1,6 +1,7 @@
 /** The program of an engine worker's thread: holds a copy of the cluster, and answers requests about it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { described } from '../engine/disruption/candidates/candidates.ts';
+import { committedUse } from '../engine/disruption/committed-use.ts';
 import type { MethodInput } from '../engine/disruption/method.ts';
 import { simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
@@ -55,6 +56,7 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
     ...request,
     candidates,
     pools,
+    committed: committedUse(snapshot, pools, request.consolidation),
     simulate: simulateOn(simulator),
     elapsedMs: () => performance.now() - startedMs,
     refresh: async () => input,

@@ -33,8 +33,10 @@ export function isBetter(one: Purchase, other: Purchase, indifference: number): 
   return cheaperBy > SIGNIFICANT * other.usdPerHour;
 }
 
-/** USD per hour of a node to buy, everything included. */
+/** USD per hour that a node to buy adds to the bill: everything included, but for what commitments cover. */
 export const nodeUsdPerHour = ({
   usdPerHour,
+  coveredUsdPerHour = 0,
   extrasUsdPerHour: extras = 0,
-}: Pick<PlannedClaim, 'usdPerHour' | 'extrasUsdPerHour'>): number => usdPerHour + extras;
+}: Pick<PlannedClaim, 'usdPerHour' | 'coveredUsdPerHour' | 'extrasUsdPerHour'>): number =>
+  usdPerHour - coveredUsdPerHour + extras;

@@ -6,6 +6,7 @@ import { messageOf } from '../api/error-message.ts';
 import type { Pod } from '../api/kubernetes.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions, StateNode } from './model.ts';
+import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { cutOf, intake, isHeavy } from './pod-bounds.ts';
 import { podKey } from './pods.ts';
@@ -174,14 +175,17 @@ class VariationSolve {
   /** Packing saves money at best: an error that is not foreseen must not keep nodes from pods that wait. */
   #packed(bought: readonly Claim[], topology: Topology): readonly Claim[] {
     if (this.#options.packing === 'compatible') return bought;
+    const parts = {
+      topology,
+      order: this.#order,
+      noAmounts: this.#noAmounts,
+      work: this.#options.packingWork,
+      isLate: this.#pace.isOver,
+    };
     try {
-      return repacked(bought, {
-        topology,
-        order: this.#order,
-        noAmounts: this.#noAmounts,
-        work: this.#options.packingWork,
-        isLate: this.#pace.isOver,
-      });
+      const packed = repacked(bought, parts);
+      const ledger = this.#common.committedUse?.leftWithout(this.#leaving);
+      return ledger === undefined ? packed : withCommitments(packed, bought, { ledger, parts });
     } catch (error) {
       this.#packingError = messageOf(error);
       return bought;

@@ -46,6 +46,7 @@ export const OPTIONS = {
   minValuesPolicy: text('min-values-policy', 'Strict', 'How minValues of NodePools count: Strict or BestEffort'),
   packing: text('packing', 'cheapest', 'How nodes are filled: cheapest, or compatible with Karpenter'),
   consolidation: text('consolidation', 'thorough', 'What to look for: thorough, or compatible with Karpenter'),
+  priceBook: text('price-book', '', 'File with discounts, Savings Plans and reserved instances; empty for none'),
   nodeHourlyFee: decimal(
     'node-hourly-fee',
     DEFAULT_NODE_HOURLY_FEE,

@@ -3,6 +3,7 @@ import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
 import { timeOf } from '../api/times.ts';
 import type { IdlePool, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
+import type { Commitment } from '../engine/price-book/commitment.ts';
 import { defaultRequests } from '../engine/resources.ts';
 import type { ClusterState } from './cluster.ts';
 import { overdueNodes } from './overdue-nodes.ts';
@@ -18,9 +19,10 @@ export interface SnapshotParts {
   /** Taken together with the nodes, so that a claim that is launched meanwhile is counted once. */
   readonly overdue: readonly OverdueClaim[];
   readonly pendingPods: readonly Pod[];
+  readonly commitments?: readonly Commitment[] | undefined;
 }
 
-export function takeSnapshot(cluster: ClusterState, { overdue, ...parts }: SnapshotParts): Snapshot {
+export function takeSnapshot(cluster: ClusterState, { overdue, commitments = [], ...parts }: SnapshotParts): Snapshot {
   const { stores } = cluster;
   const defaultSpread = cluster.defaultSpread();
   return {
@@ -33,6 +35,7 @@ export function takeSnapshot(cluster: ClusterState, { overdue, ...parts }: Snaps
     persistentVolumes: stores.persistentVolumes.list(),
     storageClasses: stores.storageClasses.list(),
     ...(cluster.resourceClaims && { resourceClaims: cluster.resourceClaims.list() }),
+    ...(commitments.length > 0 && { commitments }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),
   };
 }

@@ -31,6 +31,7 @@ import { NodeClasses } from './node-classes.ts';
 import { type ExtrasOptions, ExtrasReader } from './node-extras.ts';
 import { underOverlays } from './overlays.ts';
 import { type ReadPool, readPools } from './pools.ts';
+import { appliedBook } from './price-book.ts';
 import { identityOf, isFromCluster, type Manifest } from './read.ts';
 import { notInSnapshot } from './snapshot-info.ts';
 import { defaultSpreadOf } from './spread.ts';
@@ -55,6 +56,8 @@ export interface WorldOptions extends ExtrasOptions {
   readonly instanceTypes: (nodePool: NodePool) => readonly InstanceType[];
   readonly nowMs: number;
   readonly featureGates?: KnownGates;
+  /** File of the price book. */
+  readonly priceBook?: string | undefined;
   /** Default topology spread constraints of the cluster's scheduler. */
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
 }
@@ -72,8 +75,10 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set(
 );
 const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job']);
 
-export function worldOf(given: readonly Manifest[], options: WorldOptions): World {
-  const { open: manifests, notes: gateNotes } = behindGates(given, options.featureGates);
+export function worldOf(given: readonly Manifest[], asked: WorldOptions): World {
+  const { open: manifests, notes: gateNotes } = behindGates(given, asked.featureGates);
+  const book = appliedBook(asked.priceBook, manifests, asked.nowMs);
+  const options = { ...asked, instanceTypes: book.pricing(asked.instanceTypes) };
   const ignored = manifests
     .filter(({ object }) => !KNOWN_KINDS.has(object.kind))
     .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored${meant(object.kind)}`);
@@ -91,7 +96,15 @@ export function worldOf(given: readonly Manifest[], options: WorldOptions): Worl
   const takesPart = ({ nodePool }: PoolInput): boolean =>
     !idle.some((each) => each.nodePool === nodePool.metadata.name);
   return {
-    notes: [...ignored, ...gateNotes, ...unknownFields(manifests), ...notes, ...known.notes, ...buffered.notes],
+    notes: [
+      ...book.notes,
+      ...ignored,
+      ...gateNotes,
+      ...unknownFields(manifests),
+      ...notes,
+      ...known.notes,
+      ...buffered.notes,
+    ],
     unknown: [...unknown, ...notInSnapshot(manifests)],
     allPools,
     waiting: pods.filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isProvisionable(pod)),
@@ -108,6 +121,7 @@ export function worldOf(given: readonly Manifest[], options: WorldOptions): Worl
       persistentVolumeClaims: ofKind<PersistentVolumeClaim>('PersistentVolumeClaim'),
       persistentVolumes: ofKind<PersistentVolume>('PersistentVolume'),
       storageClasses: ofKind<StorageClass>('StorageClass'),
+      ...(book.commitments.length > 0 && { commitments: book.commitments }),
       ...(defaultSpread === undefined ? {} : { defaultSpread }),
     },
   };

@@ -20,7 +20,10 @@ export const SIMULATION = Type.Object(
         requirements: Type.Array(REQUIREMENT),
         requests: Type.Record(Type.String(), Type.String(), { description: 'Quantities by resource' }),
         cheapest: text('Instance type of the cheapest offering'),
-        price: usd('USD per hour of the cheapest offering'),
+        price: usd('USD per hour of the cheapest offering, by the list price of AWS'),
+        effectivePrice: Type.Optional(
+          usd('USD per hour that it adds to the bill, by the price book, where it differs'),
+        ),
       }),
       { description: 'Nodes that would be bought' },
     ),
@@ -28,7 +31,8 @@ export const SIMULATION = Type.Object(
       description: 'Nodes that are there on which pods fit',
     }),
     unschedulable: Type.Record(Type.String(), Type.String(), { description: 'Reasons by namespace/name of the pod' }),
-    totalPrice: usd('USD per hour of all new nodes'),
+    totalPrice: usd('USD per hour of all new nodes, by the list prices of AWS'),
+    effectivePrice: Type.Optional(usd('USD per hour that they add to the bill, by the price book, where it differs')),
     explanations: Type.Optional(
       Type.Record(
         Type.String(),

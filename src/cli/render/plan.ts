@@ -11,16 +11,20 @@ export interface SimulatedClaim {
   readonly requirements: readonly Requirement[];
   readonly requests: Readonly<Record<string, string>>;
   readonly cheapest: string;
-  /** USD per hour. */
+  /** USD per hour: AWS's list price. */
   readonly price: number;
+  /** What it adds to the bill instead, by the price book. */
+  readonly effectivePrice?: number;
 }
 
 export interface Simulation {
   readonly nodeClaims: readonly SimulatedClaim[];
   readonly existingNodes: readonly { readonly name: string; readonly pods: readonly string[] }[];
   readonly unschedulable: Readonly<Record<string, string>>;
-  /** USD per hour of all new claims. */
+  /** USD per hour of all new claims, by AWS's list prices. */
   readonly totalPrice: number;
+  /** What they add to the bill, by the price book; absent where that is the same. */
+  readonly effectivePrice?: number;
   readonly explanations?: Readonly<Record<string, PodRefusal>>;
   /** What the answer depends on and cannot be known from manifests; absent when that is nothing. */
   readonly unknown?: readonly string[];
@@ -36,7 +40,7 @@ const requirementsToShow = ({ requirements, instanceTypes }: PlannedClaim): read
   requirements.filter(({ key, values = [] }) => key !== INSTANCE_TYPE_LABEL || values.length < instanceTypes.length);
 
 function claimOf(claim: PlannedClaim): SimulatedClaim {
-  const { nodePool, pods, instanceTypes, requests, cheapest, usdPerHour } = claim;
+  const { nodePool, pods, instanceTypes, requests, cheapest } = claim;
   return {
     nodePool,
     pods: inOrder(pods),
@@ -44,21 +48,34 @@ function claimOf(claim: PlannedClaim): SimulatedClaim {
     requirements: requirementsToShow(claim),
     requests: quantityList(requests),
     cheapest,
-    price: usdPerHour,
+    price: listPriceOf(claim),
+    ...(effectivePriceOf(claim) === listPriceOf(claim) ? {} : { effectivePrice: rounded(effectivePriceOf(claim)) }),
   };
 }
+
+const listPriceOf = ({ usdPerHour, listUsdPerHour = usdPerHour }: PlannedClaim): number => listUsdPerHour;
+
+const effectivePriceOf = ({ usdPerHour, coveredUsdPerHour = 0 }: PlannedClaim): number =>
+  usdPerHour - coveredUsdPerHour;
+
+const sumOf = (claims: readonly PlannedClaim[], priceOf: (claim: PlannedClaim) => number): number =>
+  rounded(claims.reduce((sum, claim) => sum + priceOf(claim), 0));
 
 /** What `--explain` adds is the structured reason per pod and NodePool. */
 export function simulationOf(
   plan: Plan,
   options: { readonly explain: boolean; readonly unknown: readonly string[] },
 ): Simulation {
+  const [totalPrice, effectivePrice] = [listPriceOf, effectivePriceOf].map((priceOf) =>
+    sumOf(plan.claims, priceOf),
+  ) as [number, number];
   const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
   return {
     nodeClaims: plan.claims.map(claimOf),
     existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
     unschedulable: Object.fromEntries(refused.map(([pod, { text }]) => [pod, text])),
-    totalPrice: rounded(plan.claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0)),
+    totalPrice,
+    ...(effectivePrice === totalPrice ? {} : { effectivePrice }),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),
     ...(options.unknown.length === 0 ? {} : { unknown: options.unknown }),
   };

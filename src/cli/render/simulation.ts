@@ -9,9 +9,9 @@ import { indented, terminalWidth } from './wrap.ts';
 const valuesOf = ({ requirements }: SimulatedClaim, key: string): string =>
   requirements.find((requirement) => requirement.key === key)?.values?.join(',') ?? 'any';
 
-function claimRows(claims: readonly SimulatedClaim[]): readonly (readonly string[])[] {
+function claimRows(claims: readonly SimulatedClaim[], isEffective: boolean): readonly (readonly string[])[] {
   return claims.map((claim) => {
-    const { nodePool, cheapest, instanceTypes, pods, requests, price } = claim;
+    const { nodePool, cheapest, instanceTypes, pods, requests, price, effectivePrice } = claim;
     return [
       nodePool,
       cheapest,
@@ -22,6 +22,7 @@ function claimRows(claims: readonly SimulatedClaim[]): readonly (readonly string
       requests.cpu ?? '0',
       requests.memory ?? '0',
       usdPerHour(price),
+      ...(isEffective ? [usdPerHour(effectivePrice ?? price)] : []),
     ];
   });
 }
@@ -66,18 +67,21 @@ export function simulationText({
   existingNodes,
   unschedulable,
   totalPrice,
+  effectivePrice,
   explanations,
   unknown,
 }: Simulation): string {
+  const isEffective = effectivePrice !== undefined;
+  const effective = isEffective ? `, effectively ${usdPerHour(effectivePrice)}` : '';
   const placed = existingNodes.map(({ name, pods }) => [name, String(pods.length)]);
   const refused = Object.keys(unschedulable).length;
   const sections = [
-    table(CLAIM_HEADINGS, claimRows(nodeClaims)),
+    table(isEffective ? [...CLAIM_HEADINGS, 'EFFECTIVE'] : CLAIM_HEADINGS, claimRows(nodeClaims, isEffective)),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(unschedulable)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),
     unknownText(unknown),
-    `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalPrice)}, ${counted(refused, 'pod')} unschedulable`,
+    `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalPrice)}${effective}, ${counted(refused, 'pod')} unschedulable`,
   ];
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
 }

@@ -93,6 +93,9 @@ const repriced = (type: InstanceType, changes: readonly PriceChange[]): Instance
       (product, change) => product * (change.isMeant(type, offering) ? change.factor : 1),
       1,
     );
-    return factor === 1 ? offering : { ...offering, usdPerHour: offering.usdPerHour * factor };
+    if (factor === 1) return offering;
+    const { usdPerHour, listUsdPerHour } = offering;
+    const listed = listUsdPerHour === undefined ? {} : { listUsdPerHour: listUsdPerHour * factor };
+    return { ...offering, usdPerHour: usdPerHour * factor, ...listed };
   }),
 });

@@ -3,6 +3,7 @@ import { isTrue, READY } from '../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type ClaimCounts, claimCounts } from '../../engine/disruption/candidates/claim-counts.ts';
+import { committedUse } from '../../engine/disruption/committed-use.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { type PassInput, type Preparation, prepare } from '../../engine/disruption/pass.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
@@ -63,7 +64,7 @@ export class MethodPreparer {
   }
 
   #passInput({ pools, unseenPools, simulate }: Pick<PassInput, 'pools' | 'unseenPools' | 'simulate'>): PassInput {
-    const { cluster, clock, settings } = this.#deps;
+    const { cluster, clock, cloud, settings } = this.#deps;
     const { providerIds: inProgress, moves } = this.#queue;
     const [nodes, nowMs, startedMs] = [cluster.nodes(), clock.now(), monotonicMs(clock)];
     return {
@@ -77,6 +78,7 @@ export class MethodPreparer {
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
       consolidation: settings.consolidation,
       unseenPools,
+      committed: committedUse({ commitments: cloud.commitments?.() ?? [], nodes }, pools, settings.consolidation),
       undone: settings.consolidation === 'compatible' ? [] : moves.undone(nowMs),
       simulate,
       elapsedMs: () => monotonicMs(clock) - startedMs,

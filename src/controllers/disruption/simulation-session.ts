@@ -27,7 +27,7 @@ export function sessions(
   simulations: SimulationRunner,
   taking: Purchases['taking'] = (pods) => pods,
 ): OpenSession {
-  const { cluster, clock, settings } = deps;
+  const { cluster, clock, cloud, settings } = deps;
 
   async function inputNow(): Promise<SimulationInput> {
     const nodes = cluster.nodes();
@@ -40,7 +40,10 @@ export function sessions(
       log: silent,
     });
     return {
-      snapshot: takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, overdue, pendingPods: pods }),
+      snapshot: takeSnapshot(cluster, {
+        ...{ nowMs: clock.now(), pools, nodes, overdue, pendingPods: pods },
+        commitments: cloud.commitments?.(),
+      }),
       nodePools: cluster.stores.nodePools.list(),
       solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },
     };

@@ -74,6 +74,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
     nodeClassKinds: cloud.nodeClassKinds,
     repairPolicies: cloud.repairPolicies,
     ...defined({ registrationHooks: cloud.registrationHooks }),
+    commitments: () => cloud.commitments?.() ?? [],
     ...(cloud.charges && { charges: (pool: NodePool) => cloud.charges?.(pool) ?? NO_CHARGES }),
     instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
     create: (claim) => cloud.create(claim, adjustFor(claim)),

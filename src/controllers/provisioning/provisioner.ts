@@ -137,9 +137,12 @@ export class Provisioner implements Singleton {
   }
 
   #solve({ nowMs, nodes, overdue, all }: Workload, pools: readonly PoolInput[]): Promise<Plan> {
-    const { cluster, settings } = this.#deps;
+    const { cluster, cloud, settings } = this.#deps;
     const idle = idlePools(this.#deps);
-    const snapshot = takeSnapshot(cluster, { nowMs, pools, idlePools: idle, nodes, overdue, pendingPods: all });
+    const snapshot = takeSnapshot(cluster, {
+      ...{ nowMs, pools, idlePools: idle, nodes, overdue, pendingPods: all },
+      commitments: cloud.commitments?.(),
+    });
     const options = { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first: this.#first };
     return this.#measures.solve(snapshot, options);
   }

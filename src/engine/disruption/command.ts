@@ -11,6 +11,8 @@ export interface Command {
   readonly replacements: readonly PlannedClaim[];
   /** What the simulation placed on existing nodes; missing when none was needed. */
   readonly plan?: Plan;
+  /** The part of the candidates' price that is not saved, because commitments cover it; nothing when left out. */
+  readonly lostUsdPerHour?: number;
 }
 
 export type Decision = 'delete' | 'replace';
@@ -18,9 +20,11 @@ export type Decision = 'delete' | 'replace';
 export const decisionOf = ({ replacements }: Pick<Command, 'replacements'>): Decision =>
   replacements.length === 0 ? 'delete' : 'replace';
 
-/** USD per hour saved, by what the nodes cost with everything. */
-export const savingsOf = ({ candidates, replacements }: Pick<Command, 'candidates' | 'replacements'>): number =>
-  sum(candidates.map(({ usdPerHour }) => usdPerHour)) - sum(replacements.map(nodeUsdPerHour));
+/** USD per hour saved, by what the nodes cost with everything, and what commitments cover of it. */
+export const savingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }: Money): number =>
+  sum(candidates.map(({ usdPerHour }) => usdPerHour)) - lostUsdPerHour - sum(replacements.map(nodeUsdPerHour));
+
+type Money = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour'>;
 
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
 
@@ -34,8 +38,7 @@ const names = ({ candidates }: Pick<Command, 'candidates'>): string => candidate
 /** For events while a method still deliberates. */
 export const shortText = (command: Command): string => `${decisionOf(command)}: [${names(command)}]${arrow(command)}`;
 
-export const savingsText = (command: Pick<Command, 'candidates' | 'replacements'>): string =>
-  `(savings: $${savingsOf(command).toFixed(2)})`;
+export const savingsText = (command: Money): string => `(savings: $${savingsOf(command).toFixed(2)})`;
 
 /** For logs. */
 export function longText(command: Command, id: string): string {

@@ -1,6 +1,7 @@
 /** The contract of the algorithms that decide which nodes to disrupt. */
 import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../model.ts';
+import type { CommittedUse } from '../price-book/committed-use.ts';
 import type { Candidate } from './candidates/candidates.ts';
 import type { ClaimCounts } from './candidates/claim-counts.ts';
 import type { Command } from './command.ts';
@@ -118,6 +119,8 @@ export interface MethodInput {
   readonly unseenPools: ReadonlySet<string>;
   /** Managed NodePools that have instance types, by name. */
   readonly pools: ReadonlyMap<string, PoolInput>;
+  /** What the cluster uses of commitments; undefined where there are none, or where consolidation is Karpenter's. */
+  readonly committed?: CommittedUse | undefined;
   /** Claims of the NodePools that have any, by name. */
   readonly claims: ReadonlyMap<string, ClaimCounts>;
   /** The same, of the cluster as it is by then. */

@@ -19,7 +19,15 @@ import type { Declined, MethodReview } from './verdicts.ts';
 export interface PassInput
   extends Pick<
     MethodInput,
-    'nowMs' | 'pools' | 'claims' | 'spotToSpot' | 'consolidation' | 'unseenPools' | 'simulate' | 'elapsedMs'
+    | 'nowMs'
+    | 'pools'
+    | 'claims'
+    | 'spotToSpot'
+    | 'consolidation'
+    | 'unseenPools'
+    | 'committed'
+    | 'simulate'
+    | 'elapsedMs'
   > {
   readonly nodes: readonly StateNode[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
@@ -64,6 +72,7 @@ export async function prepare(method: Method, pass: PassInput, pause = withoutPa
     spotToSpot: pass.spotToSpot,
     consolidation: pass.consolidation,
     unseenPools: pass.unseenPools,
+    committed: pass.committed,
     simulate: pass.simulate,
     elapsedMs: pass.elapsedMs,
     // the cluster of the pass does not change; who knows of a later one, says so

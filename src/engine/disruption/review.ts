@@ -1,6 +1,7 @@
 /** Asks the disruption methods about a snapshot, as the operator asks them about the cluster. */
 import type { PoolInput, Snapshot } from '../model.ts';
 import { claimCounts } from './candidates/claim-counts.ts';
+import { committedUse } from './committed-use.ts';
 import type { ConsolidationMode, Method } from './method.ts';
 import { drift } from './methods/drift.ts';
 import { emptiness } from './methods/emptiness.ts';
@@ -67,6 +68,7 @@ function passInputOf(cluster: ClusterSnapshot): PassInput {
     spotToSpot,
     consolidation,
     unseenPools: new Set(),
+    committed: committedUse(snapshot, pools, consolidation),
     undone: [],
     simulate: simulateOn(simulator),
     elapsedMs: () => elapsedMs() - startedMs,

@@ -30,6 +30,8 @@ const MOST_SCARCE = 256;
 
 export interface FormulationParts {
   readonly topology: Topology;
+  /** Prices of a shape's types, USD per hour; those of their offerings when left out. */
+  readonly pricesOf?: (shape: Shape) => Float64Array;
   /** Whether the solve has no time left. */
   readonly isLate: () => boolean;
 }
@@ -50,6 +52,7 @@ export class Formulation {
   #problem: Problem = { kinds: [], capacities: [], mixes: [] };
   readonly #drafts: readonly KindDraft[];
   readonly #isLate: () => boolean;
+  readonly #typePricesOf: FormulationParts['pricesOf'];
   /** The pods of each kind. */
   readonly members: readonly (readonly Member[])[];
   readonly #template: Template;
@@ -59,10 +62,11 @@ export class Formulation {
   /** Whether pods are bound to a label for which their NodePool's own labels and requirements leave no value. */
   #contradicts = false;
 
-  private constructor(template: Template, claims: readonly Claim[], { topology, isLate }: FormulationParts) {
+  private constructor(template: Template, claims: readonly Claim[], { topology, isLate, pricesOf }: FormulationParts) {
     this.#template = template;
     this.#topology = topology;
     this.#isLate = isLate;
+    this.#typePricesOf = pricesOf;
     this.#drafts = this.#kinds(claims);
     this.members = this.#drafts.map(({ members }) => members);
   }
@@ -210,11 +214,13 @@ export class Formulation {
     return [...mixes.values()];
   }
 
-  #pricesOf({ offerings, possible }: Shape, capacities: MixOptions['capacities']): Float64Array {
+  #pricesOf(shape: Shape, capacities: MixOptions['capacities']): Float64Array {
     const { catalogue, rows, extrasUsdPerHour } = this.#template;
+    const { possible, offerings } = shape;
+    const prices = this.#typePricesOf?.(shape) ?? offerings.prices;
     return Float64Array.from({ length: catalogue.rowCount }, (_, row) =>
       possible.has(row) && rows.has(row) && capacities[row] !== undefined
-        ? (offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY) + extrasUsdPerHour
+        ? (prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY) + extrasUsdPerHour
         : Number.POSITIVE_INFINITY,
     );
   }

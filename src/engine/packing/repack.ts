@@ -8,6 +8,7 @@ import { podKey } from '../pods.ts';
 import { indifferenceOf, isBetter, type Purchase } from '../purchase.ts';
 import { Claim, ClaimState, withPod } from '../solver/claim.ts';
 import type { Amounts } from '../solver/dimensions.ts';
+import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
 import type { DomainCounts, Topology } from '../topology/topology.ts';
 import { Formulation, type Member } from './formulation.ts';
@@ -21,6 +22,10 @@ export interface RepackParts {
   readonly noAmounts: Amounts;
   /** Of the search, for each pool; its own measure when left out. */
   readonly work?: number | undefined;
+  /** Claims that are bought besides, under the same limits. */
+  readonly besides?: readonly Claim[];
+  /** Prices of a shape's types, USD per hour; those of their offerings when left out. */
+  readonly pricesOf?: (shape: Shape) => Float64Array;
   /** Whether the solve has no time left. */
   readonly isLate: () => boolean;
 }
@@ -32,8 +37,14 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   const fresh: Claim[] = [];
   for (const [template, old] of byTemplate) {
     if (parts.isLate()) break;
-    const fixed = claims.filter((claim) => claim.state.template === template && !old.includes(claim));
-    const better = betterFor(template, { old, fixed }, parts, claims.length + fresh.length);
+    const others = [...claims.filter((claim) => !old.includes(claim)), ...(parts.besides ?? [])];
+    const fixed = others.filter(({ state }) => state.template === template);
+    const better = betterFor(
+      template,
+      { old, fixed },
+      parts,
+      claims.length + fresh.length + (parts.besides?.length ?? 0),
+    );
     if (better === undefined) continue;
     for (const claim of old) replaced.add(claim);
     fresh.push(...better);
@@ -78,18 +89,29 @@ function betterFor(
     const bins = cheapestPacking(formulation.problem, { ...parts, indifference });
     if (bins === undefined) return undefined;
     const fresh = new Builder(template, formulation, parts, firstIndex).build(bins, fixed);
-    if (fresh === undefined || !isBetter(purchaseOf(fresh), purchaseOf(old), indifference)) return undefined;
+    if (fresh === undefined || !isBetter(purchaseOf(fresh, parts), purchaseOf(old, parts), indifference))
+      return undefined;
     if (template.limits.limitsNodes && fresh.length > old.length) return undefined;
     if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
   }
   return undefined;
 }
 
-const purchaseOf = (claims: readonly Claim[]): Purchase => ({
-  usdPerHour: claims.reduce((sum, { usdPerHour, state }) => sum + usdPerHour + state.template.extrasUsdPerHour, 0),
+const purchaseOf = (claims: readonly Claim[], { pricesOf }: RepackParts): Purchase => ({
+  usdPerHour: claims.reduce(
+    (sum, claim) =>
+      sum + (pricesOf ? lowestPrice(claim, pricesOf) : claim.usdPerHour) + claim.state.template.extrasUsdPerHour,
+    0,
+  ),
   nodes: claims.length,
   instanceTypes: new Set(claims.map(({ state }) => state.choice.cheapest)).size,
 });
+
+function lowestPrice({ state }: Claim, pricesOf: (shape: Shape) => Float64Array): number {
+  const prices = pricesOf(state.shape);
+  const types = state.template.catalogue.typesOf(state.rows);
+  return types.reduce((least, type) => Math.min(least, prices[type] ?? least), Number.POSITIVE_INFINITY);
+}
 
 /** Turns numbers back into claims. */
 class Builder {

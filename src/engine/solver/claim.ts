@@ -2,6 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { type HostPort, portConflict } from '../host-ports.ts';
 import type { Misfit } from '../model.ts';
+import type { Usage } from '../price-book/commitment.ts';
 import { Requirements } from '../requirements.ts';
 import { untolerated } from '../taints.ts';
 import type { Place } from '../topology/base.ts';
@@ -172,6 +173,18 @@ function groupsWithPorts(
 /** Stands in for the name that the node will have; no node has it. */
 export const hostnameOf = (index: number): string => `hostname-placeholder-${String(index + 1).padStart(4, '0')}`;
 
+/** How a claim is bought so that commitments cover it: on demand, as one of some types. */
+export interface ClaimCover {
+  /** Positions of the types. */
+  readonly types: ReadonlySet<number>;
+  /** The offering that is meant. */
+  readonly usage: Usage;
+  /** Whether it has to be in the zone of that offering. */
+  readonly isZonal: boolean;
+  /** The part of its price that commitments cover, USD per hour. */
+  readonly coveredUsdPerHour: number;
+}
+
 /** A claim: its state so far and the pods that brought it there. */
 export class Claim {
   /** Position in order of creation. */
@@ -187,6 +200,8 @@ export class Claim {
   state: ClaimState;
   /** Capacity reservations of which it holds a unit each. */
   held: ReadonlySet<string> = new Set();
+  /** Undefined while it uses no commitments. */
+  cover: ClaimCover | undefined;
 
   constructor(index: number, state: ClaimState, minValuesLowered: boolean) {
     this.index = index;

@@ -5,6 +5,7 @@ import { isReserved } from '../instance-types.ts';
 import { LeftOuts } from '../left-out.ts';
 import type { IdlePool, Offering, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
+import { CommittedUse } from '../price-book/committed-use.ts';
 import { podRequests } from '../resources.ts';
 import { TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
@@ -37,6 +38,7 @@ export class CompiledSnapshot {
   #positions: ReadonlyMap<string, number> | undefined;
   #classes: PodClasses;
   #nodes: NodeTable | undefined;
+  #committedUse: CommittedUse | undefined;
 
   constructor(full: Snapshot, options: SolveOptions) {
     const { leftOuts } = this;
@@ -72,6 +74,13 @@ export class CompiledSnapshot {
   /** With the cluster's default spread constraints on pods that have none. */
   withDefaults(pods: readonly Pod[]): readonly Pod[] {
     return this.#spread === undefined ? pods : pods.map(this.#spread);
+  }
+
+  /** What the snapshot's nodes use of commitments; undefined when there are none. */
+  get committedUse(): CommittedUse | undefined {
+    const { commitments, nodes, pools } = this.snapshot;
+    this.#committedUse ??= CommittedUse.of(commitments, nodes, pools);
+    return this.#committedUse;
   }
 
   get nodes(): NodeTable {

@@ -1,5 +1,6 @@
 /** From claims under construction to what the plan says of them. */
 
+import { defined } from '../../api/defined.ts';
 import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
 import {
   CAPACITY_OVERLAY_ANNOTATION,
@@ -12,10 +13,17 @@ import {
   NODEPOOL_HASH_VERSION_ANNOTATION,
   PRICE_OVERLAY_ANNOTATION,
   WELL_KNOWN_LABELS,
+  ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { put } from '../../api/own.ts';
-import { MAX_INSTANCE_TYPES, minValuesText, RESERVED, satisfiesMinValues } from '../instance-types.ts';
+import {
+  cheapestOffering,
+  MAX_INSTANCE_TYPES,
+  minValuesText,
+  RESERVED,
+  satisfiesMinValues,
+} from '../instance-types.ts';
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Requirement, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
@@ -63,10 +71,14 @@ function annotationsOf(
   return annotations;
 }
 
-/** What a claim is launched with: one that holds reservations, into one of these only. */
-function launchShape({ state, held }: Claim): Shape {
-  if (held.size === 0) return state.shape;
+/** What a claim is launched with: one that holds reservations, into one of these only; one that commitments cover, on demand. */
+function launchShape({ state, held, cover }: Claim): Shape {
   const { requirements } = state.shape;
+  if (cover !== undefined) {
+    const onDemand = requirements.and(CAPACITY_TYPE_LABEL, ValueSet.in(['on-demand']));
+    return state.shape.replaced(cover.isZonal ? onDemand.and(ZONE_LABEL, ValueSet.in([cover.usage.zone])) : onDemand);
+  }
+  if (held.size === 0) return state.shape;
   return state.shape.replaced(
     requirements
       .with(CAPACITY_TYPE_LABEL, ValueSet.in([RESERVED]))
@@ -75,11 +87,11 @@ function launchShape({ state, held }: Claim): Shape {
 }
 
 /** The types that remain, from cheap to dear, as many as a NodeClaim may list. */
-function cheapestTypes({ state, held }: Claim, shape: Shape): readonly number[] {
+function cheapestTypes({ state, held, cover }: Claim, shape: Shape): readonly number[] {
   const { catalogue } = state.template;
   const rows = held.size === 0 || shape.hasMinValues ? state.rows : state.rows.clone().and(shape.possible);
   const remains = new Uint8Array(catalogue.types.length);
-  for (const type of catalogue.typesOf(rows)) remains[type] = 1;
+  for (const type of catalogue.typesOf(rows)) remains[type] = cover === undefined || cover.types.has(type) ? 1 : 0;
   const cheapest: number[] = [];
   for (const type of shape.offerings.byPrice) {
     if (remains[type] === 1) cheapest.push(type);
@@ -135,16 +147,30 @@ function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | Po
     annotations: annotationsOf(claim, types),
     cheapest: names[0] ?? '',
     usdPerHour: shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY,
+    ...listPriceOf(types()[0], shape),
+    ...((claim.cover?.coveredUsdPerHour ?? 0) > 0 && { coveredUsdPerHour: claim.cover?.coveredUsdPerHour ?? 0 }),
     ...(template.extrasUsdPerHour > 0 && { extrasUsdPerHour: template.extrasUsdPerHour }),
     overhead: leastOverhead(claim),
   };
+}
+
+/** AWS's price of the cheapest offering, where the price book has another. */
+function listPriceOf(
+  cheapest: InstanceType | undefined,
+  { requirements }: Shape,
+): Pick<PlannedClaim, 'listUsdPerHour'> {
+  if (cheapest?.offerings.some((offering) => offering.listUsdPerHour !== undefined) !== true) return {};
+  return defined({ listUsdPerHour: cheapestOffering(cheapest, requirements)?.listUsdPerHour });
 }
 
 /** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */
 export function finalise(claim: Claim, { strictMinValues }: FinaliseOptions): PlannedClaim | PodRefusal {
   const compute = (): PlannedPart | PodRefusal => plannedPartOf(claim, strictMinValues);
   const { choice } = claim.state;
-  const planned = claim.held.size > 0 ? compute() : choice.computeOnce(`final ${claim.minValuesLowered}`, compute);
+  const planned =
+    claim.held.size > 0 || claim.cover !== undefined
+      ? compute()
+      : choice.computeOnce(`final ${claim.minValuesLowered}`, compute);
   if ('code' in planned) return planned;
   const { nodePool, instanceTypes, requirements, overhead, ...rest } = planned;
   const pods = claim.pods.map(podKey);

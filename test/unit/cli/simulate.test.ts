@@ -47,6 +47,62 @@ describe('simulate', () => {
     expect(simulationText(simulation)).toMatch(/^NODEPOOL +CHEAPEST .*\ndefault +m7g\./);
   });
 
+  it('shows list and effective prices by a price book', async () => {
+    const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
+    const book = (body: string): string =>
+      write('book.yaml', `apiVersion: karpenter-ts/v1\nkind: PriceBook\n${body}\n`);
+    const plain = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0 });
+    expect(plain.simulation).not.toHaveProperty('effectivePrice');
+    expect(simulationText(plain.simulation)).not.toContain('EFFECTIVE');
+
+    const discounted = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0, priceBook: book('discounts: [{discount: 0.25}]') });
+    const { totalPrice, effectivePrice } = discounted.simulation;
+    expect(totalPrice).toBeCloseTo(plain.simulation.totalPrice);
+    expect(effectivePrice).toBeCloseTo(plain.simulation.totalPrice * 0.75);
+    expect(simulationText(discounted.simulation)).toMatch(/PRICE +EFFECTIVE\n/);
+
+    const rates = '[{share: 0.6}]';
+    const priceBook = book(`savingsPlans: [{type: Compute, commitmentUsdPerHour: 9, rates: ${rates}}, {type: Own}]`);
+    const { simulation, notes } = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0, priceBook });
+    expect(simulation.effectivePrice).toBe(0);
+    expect(simulation.nodeClaims.map((claim) => claim.effectivePrice)).toEqual(simulation.nodeClaims.map(() => 0));
+    expect(simulation.totalPrice).toBeGreaterThan(plain.simulation.totalPrice);
+    expect(simulationText(simulation)).toMatch(/on-demand .*\$0\.0000/);
+    expect(simulationText(simulation)).toContain(', effectively $0.0000');
+    expect(notes).toContainEqual(expect.stringContaining('book.yaml: savingsPlans[1]: '));
+  });
+
+  it('does not apply the discounts of an operator twice', async () => {
+    const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
+    const list = (price: number, listPrice?: number) => ({
+      requirements: [
+        { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+        { key: 'topology.kubernetes.io/zone', operator: 'In', values: ['us-west-2a'] },
+      ],
+      price,
+      available: true,
+      ...(listPrice === undefined ? {} : { listPrice }),
+    });
+    const type = {
+      name: 'm7g.xlarge',
+      requirements: [
+        { key: 'karpenter.k8s.aws/instance-family', operator: 'In', values: ['m7g'] },
+        { key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['m7g.xlarge'] },
+      ],
+      capacity: { cpu: '4', memory: '16Gi', pods: '50' },
+      offerings: [list(0.08, 0.1)],
+    };
+    const instanceTypes = write('types.json', JSON.stringify({ instanceTypes: [type] }));
+    const priceBook = write(
+      'book.yaml',
+      'apiVersion: karpenter-ts/v1\nkind: PriceBook\ndiscounts: [{discount: 0.2}]\n',
+    );
+    for (const more of [{}, { priceBook }]) {
+      const { simulation } = await simulate({ filename, nowMs: 0, instanceTypes, ...more });
+      expect(simulation).toMatchObject({ totalPrice: 0.1, effectivePrice: 0.08 });
+    }
+  });
+
   it('explains per pool why pods stay pending', async () => {
     const filename = [write('pool.yaml', POOL), write('huge.yaml', PODS('9999'))];
     const { simulation } = await simulate({ filename, explain: true, nowMs: 0 });

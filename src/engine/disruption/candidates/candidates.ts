@@ -13,6 +13,7 @@ import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../model.ts';
 import { isReschedulable } from '../../pods.ts';
+import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { PricedTypes } from '../price-table.ts';
 import type { BlockCode, DisruptionClass, ObjectName, Reason } from '../reasons.ts';
 import { BASE_COST, disruptionCost, nodePrice, rescheduleCost } from './disruption-cost.ts';
@@ -151,6 +152,17 @@ function describe({ stateNode, node, nodeClaim, pool }: Parts, nowMs: number): C
   };
 }
 
-/** Best savings for the least disturbance first; of equals, the first in the alphabet. */
-export const bySavings = (candidates: readonly Candidate[]): readonly Candidate[] =>
-  [...candidates].sort((a, b) => b.savingsRatio - a.savingsRatio || (a.name < b.name ? -1 : 1));
+/**
+ * Best savings for the least disturbance first; of equals, the first in the alphabet. Where commitments cover a node, giving
+ * it up alone saves the less.
+ */
+export function bySavings(candidates: readonly Candidate[], committed?: CommittedUse): readonly Candidate[] {
+  const ratios = new Map(
+    candidates.map((candidate) => {
+      const { usdPerHour, rescheduleCost: cost, savingsRatio } = candidate;
+      return [candidate, committed ? (usdPerHour - committed.lost([candidate.providerId])) / cost : savingsRatio];
+    }),
+  );
+  const ratioOf = (candidate: Candidate): number => ratios.get(candidate) ?? 0;
+  return [...candidates].sort((a, b) => ratioOf(b) - ratioOf(a) || (a.name < b.name ? -1 : 1));
+}

@@ -2,10 +2,12 @@
 import { isTrue } from '../../../api/conditions.ts';
 import { NEVER } from '../../../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
+import { RESERVED } from '../../instance-types.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
+import { coveredTypes } from '../../price-book/covered-types.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { type Candidate, isEmpty } from '../candidates/candidates.ts';
-import { type Command, decisionOf, savingsText, shortText } from '../command.ts';
+import { type Command, decisionOf, savingsOf, savingsText, shortText } from '../command.ts';
 import {
   type DisruptionEvent,
   declined,
@@ -20,6 +22,7 @@ import type { Evaluation } from '../pricing/balance.ts';
 import { Replacement } from '../pricing/price-filter.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type SimulationOptions, strandedReason } from '../simulations/simulation.ts';
+import { costOf } from './candidate-groups.ts';
 
 /** A spot node is replaced by a spot node only when so many cheaper types make it unlikely to happen again soon. */
 export const SPOT_FLEXIBILITY = 15;
@@ -58,7 +61,7 @@ export interface Consolidation {
 /** The command that takes these candidates away for less money than they cost, if there is one. */
 export async function consolidate(
   candidates: readonly Candidate[],
-  { simulate, spotToSpot, consolidation }: MethodInput,
+  { simulate, spotToSpot, consolidation, committed }: MethodInput,
 ): Promise<Consolidation> {
   const [only, ...others] = candidates;
   const cannot = (reason: Reason<DeclineCode>): Consolidation => ({
@@ -71,15 +74,24 @@ export async function consolidate(
   if (simulation === undefined) return { events: [] };
   const { claims, plan, pools, stranded } = simulation;
   if (stranded.size > 0) return cannot(strandedReason(stranded));
-  const base = { reason: 'Underutilized' as const, candidates, plan };
+  const lostUsdPerHour = lostBy(candidates, committed);
+  const base = { reason: 'Underutilized' as const, candidates, plan, ...(lostUsdPerHour > 0 && { lostUsdPerHour }) };
   const [claim] = claims;
-  if (claim === undefined) return { command: { ...base, replacements: [] }, events: [] };
+  if (claim === undefined) {
+    const command: Command = { ...base, replacements: [] };
+    return lostUsdPerHour > 0 && savingsOf(command) <= LEAST_SAVINGS ? cannot(NOTHING_SAVED) : { command, events: [] };
+  }
   if (claims.length > 1) {
     const text = `Can't remove without creating ${claims.length} candidates`;
     return cannot({ code: 'several-replacements', text });
   }
-  const types = pools.find(({ nodePool }) => nodePool.metadata.name === claim.nodePool)?.instanceTypes ?? [];
-  const found = narrowed(Replacement.of(claim, types), candidates, { spotToSpot, consolidation });
+  const listed = pools.find(({ nodePool }) => nodePool.metadata.name === claim.nodePool)?.instanceTypes ?? [];
+  const types = committed ? coveredTypes(listed, committed.leftWithout(idsOf(candidates))) : listed;
+  const replacement = Replacement.of(claim, types);
+  const usdPerHour = costOf(candidates) - lostUsdPerHour;
+  const found =
+    (types === listed ? undefined : coveredReplacement(replacement, usdPerHour)) ??
+    narrowed(replacement, candidates, { usdPerHour, spotToSpot, consolidation });
   if ('code' in found) return cannot(found);
   const command: Command = { ...base, replacements: [found.replacement.claim] };
   return {
@@ -118,13 +130,40 @@ interface Narrowed {
   readonly replacement: Replacement;
 }
 
+/** Less than this, USD per hour, is the rounding of sums. */
+const LEAST_SAVINGS = 1e-6;
+
+const NOTHING_SAVED: Reason<DeclineCode> = {
+  code: 'not-cheaper',
+  text: 'Savings Plans or reserved instances cover it: without it they would be paid for as well',
+};
+
+const idsOf = (candidates: readonly Candidate[]): readonly string[] => candidates.map(({ providerId }) => providerId);
+
+/** The part of the candidates' price that is not saved when they go, USD per hour. */
+export const lostBy = (candidates: readonly Candidate[], committed: MethodInput['committed']): number =>
+  committed?.lost(idsOf(candidates)) ?? 0;
+
+/** On demand, where what is left of commitments makes that cheaper than the candidates and than everything else. */
+function coveredReplacement(replacement: Replacement, usdPerHour: number): Narrowed | undefined {
+  if (!replacement.admits('on-demand')) return undefined;
+  const others = ['spot', RESERVED].filter((capacityType) => replacement.admits(capacityType));
+  const limit = Math.min(usdPerHour, ...others.map((capacityType) => replacement.only(capacityType).worstOf(1)));
+  const covered = replacement.only('on-demand').cheaperThan(limit);
+  return typeof covered === 'string' || covered.count === 0 ? undefined : { cheaper: covered, replacement: covered };
+}
+
+interface NarrowingOptions extends Pick<MethodInput, 'spotToSpot' | 'consolidation'> {
+  /** What the candidates cost that is saved when they go. */
+  readonly usdPerHour: number;
+}
+
 /** The replacement narrowed to what saves money, or why it cannot. */
 function narrowed(
   replacement: Replacement,
   candidates: readonly Candidate[],
-  { spotToSpot, consolidation }: Pick<MethodInput, 'spotToSpot' | 'consolidation'>,
+  { usdPerHour: price, spotToSpot, consolidation }: NarrowingOptions,
 ): Narrowed | Reason<DeclineCode> {
-  const price = candidates.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
   const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
   if (allSpot && replacement.admits('spot')) {
     if (spotToSpot) return narrowedSpot(replacement.only('spot'), price, candidates.length);

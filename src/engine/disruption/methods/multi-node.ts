@@ -18,7 +18,7 @@ import {
 import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
 import { Replacement } from '../pricing/price-filter.ts';
 import { groupsOf, movesOf } from './candidate-groups.ts';
-import { consolidate, consolidationFilter, poolApprovals, validateConsolidation } from './consolidation.ts';
+import { consolidate, consolidationFilter, lostBy, poolApprovals, validateConsolidation } from './consolidation.ts';
 
 const TIMEOUT_MS = 60_000;
 /** Searches start below so many nodes, to keep single commands digestible. */
@@ -55,7 +55,7 @@ interface Search {
 const NOTHING: Search = { weighed: [] };
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { taken, skipped, constrained } = withinBudgets(bySavings(input.candidates), input.budgets);
+  const { taken, skipped, constrained } = withinBudgets(bySavings(input.candidates, input.committed), input.budgets);
   const found = taken.length < 2 ? NOTHING : await searchAll(taken, input);
   const { best, rejected = [], stoppedAt, weighed } = found;
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
@@ -132,7 +132,12 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
     const batch = candidates.slice(0, middle + 1);
     const { command, types = [], cheaper = [], events } = await consolidate(batch, input);
     const narrowed =
-      command && withoutOwnTypes(command, types, { cheaper, extrasOf: (name) => input.pools.get(name)?.extras });
+      command &&
+      withoutOwnTypes(command, types, {
+        cheaper,
+        extrasOf: (name) => input.pools.get(name)?.extras,
+        committed: input.committed,
+      });
     const views = narrowed ? evaluate(narrowed, input.totals) : [];
     found = { ...found, weighed: [...found.weighed, ...views] };
     if (narrowed && isApproved(views)) {
@@ -150,6 +155,7 @@ interface OwnTypes {
   /** Names of the types that are cheaper than the candidates together, sold as what is to be bought or not. */
   readonly cheaper: readonly string[];
   readonly extrasOf: (nodePool: string) => NodeExtras | undefined;
+  readonly committed: MethodInput['committed'];
 }
 
 /**
@@ -160,18 +166,29 @@ interface OwnTypes {
 function withoutOwnTypes(
   command: Command,
   types: readonly InstanceType[],
-  { cheaper, extrasOf }: OwnTypes,
+  { cheaper, extrasOf, committed }: OwnTypes,
 ): Command | undefined {
   const [planned] = command.replacements;
   if (planned === undefined) return command;
+  const lost = lostBy(command.candidates, committed);
+  /** What commitments would still cover if this node were kept and the others removed. */
+  const lostWith = (candidate: Candidate): number =>
+    lost === 0
+      ? 0
+      : lost -
+        lostBy(
+          command.candidates.filter((each) => each !== candidate),
+          committed,
+        );
   const prices = new Map<string, number>();
-  for (const { instanceType, stateNode, nodePool } of command.candidates) {
+  for (const candidate of command.candidates) {
+    const { instanceType, stateNode, nodePool } = candidate;
     if (instanceType === undefined) continue;
     const labels = Requirements.fromLabels(stateNode.labels);
     // sold out or not: the node is there
     const own = instanceType.offerings.filter((offering) => labels.compatible(requirementsOf(offering), LOOSE));
     const instance = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
-    const price = instance + extrasUsdPerHour(extrasOf(nodePool.metadata.name));
+    const price = instance + extrasUsdPerHour(extrasOf(nodePool.metadata.name)) - lostWith(candidate);
     prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
   }
   const limit = Math.min(...cheaper.flatMap((name) => prices.get(name) ?? []));

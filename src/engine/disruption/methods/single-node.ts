@@ -35,8 +35,8 @@ export const singleNode: Method = {
  * Best first, but each NodePool in turn, so that a large one does not starve the others of attention. Pools that an
  * earlier search had no time for come before the rest.
  */
-function interleaved(candidates: readonly Candidate[], unseen: ReadonlySet<string>): readonly Candidate[] {
-  const groups = Map.groupBy(bySavings(candidates), ({ nodePool }) => nodePool.metadata.name);
+function interleaved({ candidates, unseenPools: unseen, committed }: MethodInput): readonly Candidate[] {
+  const groups = Map.groupBy(bySavings(candidates, committed), ({ nodePool }) => nodePool.metadata.name);
   const names = [...groups.keys()].sort();
   const order = [...names.filter((name) => unseen.has(name)), ...names.filter((name) => !unseen.has(name))];
   const longest = Math.max(0, ...[...groups.values()].map(({ length }) => length));
@@ -52,7 +52,7 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   const unseen = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
   let constrained = false;
   let evaluated = 0;
-  for (const candidate of interleaved(candidates, input.unseenPools)) {
+  for (const candidate of interleaved(input)) {
     if (elapsedMs() > TIMEOUT_MS) {
       const message = 'abandoning single-node consolidation due to timeout';
       const timeout = { message, fields: { candidates_evaluated: evaluated } };

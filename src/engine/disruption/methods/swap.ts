@@ -2,7 +2,9 @@
  * Replaces several nodes by others that cost less together: what consolidation one by one, or into a
  * single node, cannot do. Comes after these, because it moves more pods for the money.
  */
-import type { InstanceType, PlannedClaim } from '../../model.ts';
+import type { PlannedClaim, PoolInput } from '../../model.ts';
+import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
+import type { Ledger } from '../../price-book/ledger.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsOf } from '../command.ts';
 import {
@@ -20,6 +22,7 @@ import { costOf, groupsOf } from './candidate-groups.ts';
 import {
   candidateEvents,
   consolidationFilter,
+  lostBy,
   poolApprovals,
   SPOT_FLEXIBILITY,
   validateConsolidation,
@@ -57,7 +60,7 @@ interface Found {
 }
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { taken, skipped, constrained } = withinBudgets(bySavings(input.candidates), input.budgets);
+  const { taken, skipped, constrained } = withinBudgets(bySavings(input.candidates, input.committed), input.budgets);
   const reasons = overBudgets(skipped, 'Underutilized');
   const search = new Search(input);
   for (const set of setsOf(taken, input)) await search.look(set);
@@ -115,12 +118,12 @@ interface NodeSet {
 }
 
 /** Sets of nodes that cost much for what runs on them: of each size the most promising ones, those with most waste first. */
-function setsOf(candidates: readonly Candidate[], { pools }: MethodInput): readonly NodeSet[] {
+function setsOf(candidates: readonly Candidate[], { pools, committed }: MethodInput): readonly NodeSet[] {
   const sets = new Map<string, NodeSet>();
   for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
     const pool = pools.get(name);
     if (pool === undefined) continue;
-    const wasteful = byWaste(own, pool);
+    const wasteful = byWaste(own, pool, committed);
     const wasteOf = new Map(wasteful.map(({ candidate, usdPerHour }) => [candidate, usdPerHour]));
     const inOrder = wasteful.map(({ candidate }) => candidate);
     for (const set of [inOrder, ...groupsOf(inOrder)].flatMap(partsOf)) {
@@ -145,15 +148,32 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
   if (simulation === undefined || simulation.stranded.size > 0) return undefined;
   const { claims, plan, pools } = simulation;
   if (claims.length > NODES_PER_NODE * candidates.length) return undefined;
-  const typesOf = (name: string): readonly InstanceType[] =>
-    pools.find(({ nodePool }) => nodePool.metadata.name === name)?.instanceTypes ?? [];
-  const planned = claims.map((claim) => Replacement.of(claim, typesOf(claim.nodePool)));
-  const replacements = cheaperTogether(planned, candidates, input.spotToSpot);
+  const planned = atPrices(claims, pools, input.committed?.leftWithout(candidates.map(({ providerId }) => providerId)));
+  const lostUsdPerHour = lostBy(candidates, input.committed);
+  const usdPerHour = costOf(candidates) - lostUsdPerHour;
+  const replacements = cheaperTogether(planned, candidates, input.spotToSpot, usdPerHour);
   if (replacements === undefined) return undefined;
-  const command: Command = { reason: 'Underutilized', candidates, plan, replacements };
+  const command: Command = {
+    ...{ reason: 'Underutilized', candidates, plan, replacements },
+    ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
+  };
   if (savingsOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
   const views = evaluate(command, input.totals);
   return isApproved(views) ? { command, views } : undefined;
+}
+
+/** The replacements at what each adds to the bill, when those before it have taken the most that they can of commitments. */
+function atPrices(
+  claims: readonly PlannedClaim[],
+  pools: readonly PoolInput[],
+  ledger: Ledger | undefined,
+): readonly Replacement[] {
+  return claims.map((claim) => {
+    const types = pools.find(({ nodePool }) => nodePool.metadata.name === claim.nodePool)?.instanceTypes ?? [];
+    const replacement = Replacement.of(claim, ledger === undefined ? types : coveredTypes(types, ledger));
+    ledger?.takeMost(replacement.types.flatMap((type) => onDemandUsages(types, type.name)));
+    return replacement;
+  });
 }
 
 /**
@@ -165,6 +185,7 @@ export function cheaperTogether(
   planned: readonly Replacement[],
   candidates: readonly Candidate[],
   spotToSpot: boolean,
+  usdPerHour = costOf(candidates),
 ): readonly PlannedClaim[] | undefined {
   const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
   const isSpotToSpot = (replacement: Replacement): boolean => allSpot && replacement.admits('spot');
@@ -174,7 +195,7 @@ export function cheaperTogether(
     (isSpotToSpot(replacement) ? replacement.only('spot') : replacement).inCheapestZone(flexibilityOf(replacement)),
   );
   const least = bound.map((replacement) => replacement.worstOf(flexibilityOf(replacement)));
-  const stretch = costOf(candidates) / least.reduce((sum, price) => sum + price, 0);
+  const stretch = usdPerHour / least.reduce((sum, price) => sum + price, 0);
   if (!(stretch > 1)) return undefined;
   const narrowed: PlannedClaim[] = [];
   for (const [at, replacement] of bound.entries()) {

@@ -161,8 +161,10 @@ export class Replacement {
     const instanceTypes = this.types.map(({ name }) => name);
     const prices = this.types.map((type) => this.#prices.cheapest(type));
     const usdPerHour = Math.min(...prices);
+    // of another type than before
+    const { listUsdPerHour: _, coveredUsdPerHour: __, ...planned } = this.#planned;
     return {
-      ...this.#planned,
+      ...planned,
       instanceTypes,
       requirements: this.#requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(instanceTypes)).toApi(),
       cheapest: instanceTypes[prices.indexOf(usdPerHour)] ?? '',

@@ -5,6 +5,8 @@
 import { allocatable, requirementsOf } from '../../instance-types.ts';
 import type { PoolInput, Resources } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
+import type { CommittedUse } from '../../price-book/committed-use.ts';
+import { coveredTypes } from '../../price-book/covered-types.ts';
 import { addResources, podRequests } from '../../resources.ts';
 import { templateRequirements } from '../../solver/template.ts';
 import type { Candidate } from '../candidates/candidates.ts';
@@ -60,17 +62,23 @@ export function unitPrices(pool: PoolInput, demand: Resources): UnitPrices {
 
 const requestsOf = ({ reschedulablePods }: Candidate): Resources => addResources(...reschedulablePods.map(podRequests));
 
-/** Candidates with what they cost beyond what their pods' room is worth, USD per hour; the most wasteful first. */
+/**
+ * Candidates with what they cost beyond what their pods' room is worth, USD per hour; the most wasteful first. What commitments
+ * cover costs nothing, and what is left of them makes room cheap.
+ */
 export function byWaste(
   candidates: readonly Candidate[],
   pool: PoolInput,
+  committed?: CommittedUse,
 ): readonly { readonly candidate: Candidate; readonly usdPerHour: number }[] {
   const requests = candidates.map(requestsOf);
-  const prices = unitPrices(pool, addResources(...requests));
+  const instanceTypes = committed ? coveredTypes(pool.instanceTypes, committed.leftWithout([])) : pool.instanceTypes;
+  const prices = unitPrices({ ...pool, instanceTypes }, addResources(...requests));
   return candidates
     .map((candidate, at) => {
       const { cpu = 0, memory = 0 } = requests[at] ?? {};
-      return { candidate, usdPerHour: candidate.usdPerHour - cpu * prices.cpu - memory * prices.memory };
+      const own = candidate.usdPerHour - (committed?.lost([candidate.providerId]) ?? 0);
+      return { candidate, usdPerHour: own - cpu * prices.cpu - memory * prices.memory };
     })
     .sort((a, b) => b.usdPerHour - a.usdPerHour || (a.candidate.name < b.candidate.name ? -1 : 1));
 }

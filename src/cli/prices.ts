@@ -1,0 +1,61 @@
+/** `karpenter prices import`: makes a price book of what AWS's own commands print. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { type Example, withExamples } from './describe/tree.ts';
+import { readStandardInput, readText } from './objects/text.ts';
+import { importedFrom } from './prices/aws-answers.ts';
+import { type Merged, merged } from './prices/merge.ts';
+import { writeNotes } from './scenario.ts';
+
+interface Flags {
+  readonly into?: string;
+  readonly region?: string;
+}
+
+const EXAMPLES: readonly Example[] = [
+  {
+    what: 'the Savings Plans of the account',
+    command:
+      'aws savingsplans describe-savings-plans --output json > plans.json; aws savingsplans describe-savings-plan-rates --savings-plan-id ID --output json > rates.json; karpenter prices import plans.json rates.json --region eu-central-1 --into price-book.yaml',
+  },
+  {
+    what: 'the reserved instances of a region',
+    command:
+      'aws ec2 describe-reserved-instances --output json | karpenter prices import - --region eu-central-1 --into price-book.yaml',
+  },
+  { what: 'what would be written', command: 'karpenter prices import plans.json rates.json' },
+];
+
+/** @throws InputError, PriceBookError */
+export function pricesFrom(files: readonly string[], { into, region }: Flags): Merged {
+  const sources = files.map((file) => ({
+    where: file === '-' ? 'standard input' : file,
+    text: file === '-' ? readStandardInput() : readText(file),
+  }));
+  const existing = into !== undefined && existsSync(into) ? readText(into) : undefined;
+  return merged(importedFrom(sources, region === undefined ? {} : { region }), existing, into ?? 'price book');
+}
+
+const importCommand = (): Command =>
+  withExamples(
+    new Command('import')
+      .description("Write a price book from what AWS's own commands print as JSON")
+      .argument('<file...>', 'output of aws savingsplans or aws ec2 describe-reserved-instances; - for stdin'),
+    EXAMPLES,
+  )
+    .option('--into <file>', 'price book to merge into and to write, made if it is not there; printed when left out')
+    .option(
+      '--region <region>',
+      'keep the rates of this region alone, and say of reserved instances that they are there',
+    )
+    .action((files: readonly string[], flags: Flags) => {
+      const { text, notes } = pricesFrom(files, flags);
+      writeNotes(notes);
+      if (flags.into === undefined) process.stdout.write(text);
+      else writeFileSync(flags.into, text);
+    });
+
+export const pricesCommand = (): Command =>
+  new Command('prices')
+    .description('Work on the price book: discounts, Savings Plans and reserved instances')
+    .addCommand(importCommand());

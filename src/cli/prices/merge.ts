@@ -1,0 +1,81 @@
+/** Puts imported entries into a price book, which keeps its comments and what else it says. */
+import { Document, isMap, isSeq, parseDocument, type YAMLMap } from 'yaml';
+import { PRICE_BOOK_KIND, type SavingsPlanRate } from '../../api/price-book/price-book.ts';
+import { readPriceBook } from '../../api/price-book/read.ts';
+import type { Imported } from './aws-answers.ts';
+
+export interface Merged {
+  /** The price book as YAML. */
+  readonly text: string;
+  readonly notes: readonly string[];
+}
+
+/**
+ * @param existing the content of the book to merge into; a new one when undefined
+ * @param file its name, for messages
+ * @throws PriceBookError when it is no price book
+ */
+export function merged(imported: Imported, existing: string | undefined, file: string): Merged {
+  const document = existing === undefined ? new Document({ ...PRICE_BOOK_KIND }) : documentOf(existing, file);
+  const notes = [...imported.notes];
+  for (const plan of imported.plans) {
+    const rates = imported.rates.get(plan.id) ?? [];
+    const known = entryOf(document, 'savingsPlans', plan.id);
+    if (rates.length === 0 && known?.get('rates') === undefined) notes.push(withoutRates(plan.id));
+    else put(document, 'savingsPlans', { ...plan, ...(rates.length > 0 && { rates }) });
+  }
+  for (const [id, rates] of imported.rates) notes.push(...addRates(document, id, rates, imported));
+  for (const entry of imported.reserved) put(document, 'reservedInstances', entry);
+  const text = document.toString({ lineWidth: 0 });
+  // what is written must be readable, whatever AWS has said
+  return { text, notes: [...notes, ...readPriceBook(text, file).problems] };
+}
+
+const withoutRates = (id: string): string =>
+  `Savings Plan ${id} is left out, its rates are not known: import also what ` +
+  `aws savingsplans describe-savings-plan-rates --savings-plan-id ${id} prints`;
+
+function documentOf(content: string, file: string): Document {
+  readPriceBook(content, file);
+  return parseDocument(content);
+}
+
+/** Rates of a plan that came without the plan itself. */
+function addRates(
+  document: Document,
+  id: string,
+  rates: readonly SavingsPlanRate[],
+  { plans }: Imported,
+): readonly string[] {
+  if (rates.length === 0)
+    return [
+      `Savings Plan ${id}: no rate is for Linux on shared hardware in the region; leave out --region, or correct it`,
+    ];
+  if (plans.some((plan) => plan.id === id)) return [];
+  const known = entryOf(document, 'savingsPlans', id);
+  if (known === undefined)
+    return [
+      `Savings Plan ${id} has rates but is not listed: import also what aws savingsplans describe-savings-plans prints`,
+    ];
+  known.set('rates', document.createNode(rates));
+  return [];
+}
+
+type ListName = 'savingsPlans' | 'reservedInstances';
+
+function entryOf(document: Document, list: ListName, id: string): YAMLMap | undefined {
+  const entries = document.get(list);
+  const found = isSeq(entries) ? entries.items.find((item) => isMap(item) && item.get('id') === id) : undefined;
+  return isMap(found) ? found : undefined;
+}
+
+/** Replaces the fields of the entry with the id, or adds an entry. Fields that the import does not have stay. */
+function put(document: Document, list: ListName, entry: { readonly id: string }): void {
+  const known = entryOf(document, list, entry.id);
+  if (known !== undefined) {
+    for (const [field, value] of Object.entries(entry)) known.set(field, document.createNode(value));
+    return;
+  }
+  if (!isSeq(document.get(list))) document.set(list, document.createNode([]));
+  document.addIn([list], document.createNode(entry));
+}

@@ -1,0 +1,156 @@
+/** Consolidation where Savings Plans or reserved instances cover nodes. */
+import { describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL } from '../../../../../src/api/labels.ts';
+import { savingsOf } from '../../../../../src/engine/disruption/command.ts';
+import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
+import { multiNode } from '../../../../../src/engine/disruption/methods/multi-node.ts';
+import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';
+import { cheaperTogether, swap } from '../../../../../src/engine/disruption/methods/swap.ts';
+import { Replacement } from '../../../../../src/engine/disruption/pricing/price-filter.ts';
+import type { Simulation } from '../../../../../src/engine/disruption/simulations/simulation.ts';
+import type { Commitment } from '../../../../../src/engine/price-book/commitment.ts';
+import { CommittedUse } from '../../../../../src/engine/price-book/committed-use.ts';
+import { asking, candidate, planned, pools, solved } from './consolidation-input.ts';
+
+/** An m.4 costs 0.20 on demand and takes 0.12 of a plan; spot costs 0.4 of on-demand. */
+const DRAW = 0.12;
+const plan = (amount: number): Commitment => ({
+  name: 'plan',
+  kind: 'compute-savings-plan',
+  amount,
+  rates: [{ share: 0.6 }],
+});
+const [a, b, c] = ['a', 'b', 'c'].map((name) => candidate(name)) as [
+  ReturnType<typeof candidate>,
+  ReturnType<typeof candidate>,
+  ReturnType<typeof candidate>,
+];
+const use = (amount: number, ...running: readonly (typeof a)[]): CommittedUse | undefined =>
+  CommittedUse.of(
+    [plan(amount)],
+    running.map(({ stateNode }) => stateNode),
+    [...pools.values()],
+  );
+
+const ask = (
+  candidates: readonly (typeof a)[],
+  committed: CommittedUse | undefined,
+  simulate: () => Simulation = () => solved(),
+): MethodInput => asking(candidates, simulate, { committed, consolidation: 'thorough' });
+
+describe('what giving up nodes saves', () => {
+  const all = [a, b, c];
+  const ids = (nodes: readonly (typeof a)[]) => nodes.map(({ providerId }) => providerId);
+  const saved = (committed: CommittedUse | undefined, nodes: readonly (typeof a)[]) =>
+    nodes.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0) - (committed?.lost(ids(nodes)) ?? 0);
+
+  it.each([
+    ['nothing while all are covered', 3 * DRAW, [a], 0],
+    ['nothing while all are covered, for all of them', 5 * DRAW, all, 0],
+    ['everything without commitments', 0, all, 0.6],
+    ['what is not covered, of one node', 2 * DRAW, [a], 0.2],
+    ['what is not covered, of two nodes, not twice as much', 2 * DRAW, [a, b], 0.2],
+    ['the part of a node that is not covered', 2.5 * DRAW, [a], 0.1],
+  ])('is %s', (_, amount, nodes, usd) => {
+    expect(saved(use(amount, ...all), nodes)).toBeCloseTo(usd);
+  });
+
+  it('is never more than the bill falls', () => {
+    for (let amount = 0; amount < 4 * DRAW; amount += DRAW / 7) {
+      const covered = (count: number) => Math.min(count * 0.2, (amount / DRAW) * 0.2);
+      for (const gone of [[a], [a, b], all]) {
+        const bill = (count: number) => count * 0.2 - covered(count);
+        expect(saved(use(amount, ...all), gone)).toBeLessThanOrEqual(bill(3) - bill(3 - gone.length) + 1e-9);
+      }
+    }
+  });
+});
+
+describe('consolidation of nodes that commitments cover', () => {
+  it('does not take a node away that is paid for in any case, and says why', async () => {
+    const { commands, reasons } = await singleNode.decide(ask([a], use(1, a)));
+    expect(commands).toEqual([]);
+    expect(reasons?.get(a.providerId)).toMatchObject({
+      code: 'not-cheaper',
+      text: expect.stringContaining('cover it'),
+    });
+  });
+
+  it('does not replace it by spot, which costs money', async () => {
+    const simulate = () => solved([planned(['m.1', 'm.2'])]);
+    expect((await singleNode.decide(ask([a], use(1, a), simulate))).commands).toEqual([]);
+    // without a commitment it does
+    expect((await singleNode.decide(ask([a], undefined, simulate))).commands).toHaveLength(1);
+  });
+
+  it('takes nodes away that are used beyond the commitment, the sum of what each would save being too much', async () => {
+    const committed = use(2 * DRAW, a, b, c);
+    const { commands } = await multiNode.decide(ask([a, b, c], committed));
+    expect(commands).toHaveLength(1);
+    expect(savingsOf(commands[0] as NonNullable<(typeof commands)[0]>)).toBeCloseTo(0.2);
+  });
+
+  it('replaces an uncovered node by one that is covered, on demand', async () => {
+    const committed = use(DRAW);
+    const { commands } = await singleNode.decide(ask([a], committed, () => solved([planned(['m.1', 'm.2', 'm.16'])])));
+    const [replacement] = commands[0]?.replacements ?? [];
+    expect(replacement?.requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values).toEqual(['on-demand']);
+    // an m.16 would be covered by a small part alone
+    expect(replacement?.instanceTypes.toSorted()).toEqual(['m.1', 'm.2']);
+    expect(replacement?.usdPerHour).toBeLessThan(0.001);
+  });
+
+  it('does not replace several nodes, one of them covered, by one like that one', async () => {
+    const committed = use(DRAW, a, b);
+    const { commands } = await multiNode.decide(ask([a, b], committed, () => solved([planned(['m.4'])])));
+    expect(commands).toEqual([]);
+  });
+
+  it('orders nodes by what giving them up saves', async () => {
+    const seen: string[][] = [];
+    const covered = candidate('covered', { type: 'm.8' });
+    const spot: Commitment = {
+      ...plan(1),
+      kind: 'regional-reserved-instances',
+      rates: [{ instanceType: 'm.8', perHour: 1 }],
+    };
+    const committed = CommittedUse.of([spot], [covered.stateNode, a.stateNode], [...pools.values()]);
+    const input = asking([covered, a], () => solved(), { committed, consolidation: 'thorough' });
+    await singleNode.decide({
+      ...input,
+      simulate: async (gone) => {
+        seen.push(gone.map(({ name }) => name));
+        return solved();
+      },
+    });
+    expect(seen[0]).toEqual(['a']);
+  });
+
+  it('is as Karpenter does it in mode compatible', async () => {
+    const { commands } = await singleNode.decide(asking([a], () => solved(), { consolidation: 'compatible' }));
+    expect(commands).toHaveLength(1);
+  });
+
+  it('swaps by what is saved in truth', async () => {
+    const replacements = [planned(['m.4']), planned(['m.1'])].map((claim) =>
+      Replacement.of(claim, pools.get('default')?.instanceTypes ?? []),
+    );
+    expect(cheaperTogether(replacements, [a, b], true)).toBeDefined();
+    expect(cheaperTogether(replacements, [a, b], true, 0.05)).toBeUndefined();
+    const claims = () => solved([planned(['m.1']), planned(['m.1'])]);
+    const covered = use(1, a, b, c);
+    expect((await swap.decide({ ...ask([a, b, c], covered, claims), pools })).commands).toEqual([]);
+    expect((await swap.decide({ ...ask([a, b, c], undefined, claims), pools })).commands).toHaveLength(1);
+  });
+
+  it('counts what is left of a commitment once for several replacements', async () => {
+    // enough for one m.2 on demand (0.06), not for two
+    const committed = use(0.07);
+    const onDemand = () => solved([planned(['m.2'], ['on-demand']), planned(['m.2'], ['on-demand'])]);
+    const { commands } = await swap.decide({ ...ask([a, b], committed, onDemand), pools });
+    const [command] = commands;
+    const prices = command?.replacements.map(({ usdPerHour }) => usdPerHour).sort((one, other) => one - other) ?? [];
+    expect(prices[0]).toBeLessThan(0.001);
+    expect(prices[1]).toBeGreaterThan(0.08);
+  });
+});

@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from '@jest/globals';
+import { readPriceBook } from '../../../src/api/price-book/read.ts';
+import { commitmentsOf } from '../../../src/engine/price-book/book-entries.ts';
+
+const ROOT = new URL('../../../', import.meta.url);
+const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
+
+it('the example of a price book has every kind of entry, each of which can be used', () => {
+  const { book, problems } = readPriceBook(text('examples/price-book.yaml'), 'example');
+  expect(problems).toEqual([]);
+  const context = { region: 'eu-central-1', nowMs: Date.parse('2026-11-23T00:00:00Z') };
+  expect(new Set(commitmentsOf(book, context).map(({ kind }) => kind)).size).toBe(4);
+  expect(book.discounts).toHaveLength(3);
+});
+
+it('the price book of the documentation can be used', () => {
+  const [, content = ''] = /```yaml\n(apiVersion: karpenter-ts[^`]*)```/.exec(text('docs/cost.md')) ?? [];
+  expect(readPriceBook(content, 'docs/cost.md')).toMatchObject({ problems: [], book: { savingsPlans: [{}] } });
+});
