@@ -9,6 +9,13 @@ const NONE: ReadonlySet<string> = new Set();
 /** Values printed before the rest is summed up as `and N others`. */
 const PRINTED_VALUES = 5;
 
+/** Sets of a single value. A cluster has the same few on thousands of nodes. */
+const singles = new Map<string, ValueSet>();
+/** Started anew when there are so many: names of nodes come and go. */
+const MOST_SINGLES = 5_000;
+/** Longer values than labels may have are not remembered: what is remembered must not be what somebody makes of it. */
+const LONGEST_SINGLE = 63;
+
 export class ValueSet {
   /** Allowed values, or with `complement` the excluded ones. */
   readonly values: ReadonlySet<string>;
@@ -47,6 +54,17 @@ export class ValueSet {
 
   static in(values: Iterable<string>, minValues?: number): ValueSet {
     return new ValueSet(false, new Set(values), {}, minValues);
+  }
+
+  /** One value. Equal ones are one object as a rule. */
+  static single(value: string): ValueSet {
+    const known = singles.get(value);
+    if (known !== undefined) return known;
+    const made = new ValueSet(false, new Set([value]));
+    if (value.length > LONGEST_SINGLE) return made;
+    if (singles.size >= MOST_SINGLES) singles.clear();
+    singles.set(value, made);
+    return made;
   }
 
   /** An unparsable bound reads as 0: input is validated before. */

@@ -25,11 +25,15 @@ function intern(fields: Record<string, unknown>, levels: number): void {
   for (const key in fields) {
     const value = fields[key];
     if (typeof value === 'string') {
-      if (value.length > SHORTEST && value.length <= LONGEST && !UNIQUE.has(key)) fields[key] = interned(value);
+      if (value.length > SHORTEST && value.length <= LONGEST && !isUnique(key, fields)) fields[key] = interned(value);
     } else if (levels > 0 && typeof value === 'object' && value !== null)
       intern(value as Record<string, unknown>, levels - 1);
   }
 }
+
+/** The names of pods among them: there are so many that all other strings would be forgotten. */
+const isUnique = (key: string, fields: Record<string, unknown>): boolean =>
+  UNIQUE.has(key) || (key === 'name' && 'uid' in fields && 'namespace' in fields);
 
 function interned(text: string): string {
   const known = strings.get(text);
