@@ -1,5 +1,4 @@
 /** Lists of objects that a worker holds copies of. Only what changes is sent, in small parts, because copying blocks. */
-import { internStrings } from '../kube/interned-strings.ts';
 import { yielding } from '../kube/yielding.ts';
 
 export type ListMessage =
@@ -78,12 +77,17 @@ export class SentLists {
 /** The worker's side. What is put again under a new number comes last in its list. */
 export class ReceivedLists {
   readonly #lists = new Map<string, Map<number, object>>();
+  readonly #kept: (list: string, item: object) => object;
+
+  /** @param kept answers what is to be held of an item that has come */
+  constructor(kept: (list: string, item: object) => object = (_, item) => item) {
+    this.#kept = kept;
+  }
 
   receive(message: ListMessage): void {
     const list = this.#lists.get(message.list) ?? new Map<number, object>();
     this.#lists.set(message.list, list);
-    // each message brings copies of its own of what its objects have in common with those before
-    if (message.kind === 'put') for (const [id, item] of message.items) list.set(id, internStrings(item));
+    if (message.kind === 'put') for (const [id, item] of message.items) list.set(id, this.#kept(message.list, item));
     else for (const id of message.ids) list.delete(id);
   }
 

@@ -16,6 +16,7 @@ import type {
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { internStrings } from './interned-strings.ts';
+import { shared, sharedFields, withSharedParts } from './shared-parts.ts';
 
 /** An object as it came from the API server, without what nobody here looks at. */
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
@@ -44,30 +45,6 @@ function withoutImages(node: WithImages): WithImages {
   return { ...node, status };
 }
 
-/** Parts of pods by their text. Started anew when it has grown: workloads come and go. */
-const parts = new Map<string, unknown>();
-/** Characters of their texts. Pods may be megabytes each, and what is remembered of them outlives them. */
-const MAX_CHARACTERS = 4_000_000;
-/** Longer texts are hardly ever equal by workload. */
-const LONGEST_SHARED = 20_000;
-let characters = 0;
-
-/** One object for all equal parts. */
-function shared<T extends object | undefined>(part: T): T {
-  if (part === undefined) return part;
-  const text = JSON.stringify(part);
-  const known = parts.get(text);
-  if (known !== undefined) return known as T;
-  if (text.length > LONGEST_SHARED) return part;
-  if (characters > MAX_CHARACTERS) {
-    parts.clear();
-    characters = 0;
-  }
-  characters += text.length;
-  parts.set(text, part);
-  return part;
-}
-
 /** The claims of a NodePool name the same sixty instance types, and those of a type promise the same amounts. */
 function lightClaim(claim: NodeClaim): NodeClaim {
   const { spec, status } = claim;
@@ -79,29 +56,15 @@ function lightClaim(claim: NodeClaim): NodeClaim {
   return internStrings(light);
 }
 
-/** With the one object for all that are equal in these fields. */
-function sharedFields<T extends object>(object: T, names: readonly (keyof T)[]): T {
-  const copy = { ...object };
-  for (const name of names) {
-    const part: unknown = copy[name];
-    if (typeof part === 'object' && part !== null) copy[name] = shared(part) as T[keyof T];
-  }
-  return copy;
-}
-
-/** Of the rest of a pod's spec, what is the same for all pods of a workload. */
-const SHARED_SPEC = [
+/** What somebody looks at of a pod's spec as it is. */
+const SPEC = [
+  'nodeName',
   'nodeSelector',
   'affinity',
   'tolerations',
   'topologySpreadConstraints',
   'overhead',
   'resources',
-  'resourceClaims',
-] as const satisfies readonly (keyof PodSpec)[];
-/** What else of it somebody looks at. */
-const OWN_SPEC = [
-  'nodeName',
   'priority',
   'priorityClassName',
   'preemptionPolicy',
@@ -111,33 +74,27 @@ const OWN_SPEC = [
   'hostNetwork',
   'restartPolicy',
   'serviceAccountName',
+  'resourceClaims',
 ] as const satisfies readonly (keyof PodSpec)[];
-const OWN_STATUS = [
+const STATUS = [
   'phase',
   'nominatedNodeName',
   'resourceClaimStatuses',
   'startTime',
 ] as const satisfies readonly (keyof PodStatus)[];
-/** Those that say whether it has a node, and whether it serves. */
-const CONDITIONS: ReadonlySet<string> = new Set(['PodScheduled', 'Ready']);
 
-/** What pods have in common is shared already, but for the texts of their own part. Pods are too many to look through. */
-function lightPod({ metadata, ...pod }: Pod): Pod {
-  const { containers, initContainers, volumes } = pod.spec;
-  return {
+function lightPod({ spec, status, ...pod }: Pod): Pod {
+  const { containers, initContainers, volumes } = spec;
+  return withSharedParts({
     ...pod,
-    metadata: {
-      ...sharedFields(metadata, ['labels', 'annotations', 'ownerReferences', 'finalizers']),
-      ...internStrings(picked(metadata, ['namespace', 'generateName', 'creationTimestamp']), 'flat'),
-    },
     spec: {
-      ...internStrings(sharedFields(picked(pod.spec, [...OWN_SPEC, ...SHARED_SPEC]), SHARED_SPEC), 'flat'),
-      containers: shared(containers.map(lightContainer)),
-      ...(initContainers === undefined ? {} : { initContainers: shared(initContainers.map(lightContainer)) }),
-      ...(volumes === undefined ? {} : { volumes: shared(volumes.map(lightVolume)) }),
+      ...picked(spec, SPEC),
+      containers: containers.map(lightContainer),
+      ...(initContainers === undefined ? {} : { initContainers: initContainers.map(lightContainer) }),
+      ...(volumes === undefined ? {} : { volumes: volumes.map(lightVolume) }),
     },
-    ...(pod.status === undefined ? {} : { status: lightStatus(pod.status) }),
-  };
+    ...(status === undefined ? {} : { status: lightStatus(status) }),
+  });
 }
 
 /** These fields alone, those that are there. */
@@ -160,21 +117,21 @@ const lightVolume = ({ name, persistentVolumeClaim, ephemeral }: PodVolume): Pod
   ...(ephemeral === undefined ? {} : { ephemeral }),
 });
 
+/** Those that say whether it has a node, and whether it serves. */
+const CONDITIONS: ReadonlySet<string> = new Set(['PodScheduled', 'Ready']);
+const CONDITION = ['type', 'status', 'reason', 'message', 'lastTransitionTime'] as const;
+
 function lightStatus(status: PodStatus): PodStatus {
   const { conditions, containerStatuses, initContainerStatuses } = status;
   return {
-    ...internStrings(picked(status, OWN_STATUS), 'flat'),
+    ...picked(status, STATUS),
     ...(conditions === undefined ? {} : { conditions: lightConditions(conditions) }),
-    ...(containerStatuses === undefined
-      ? {}
-      : { containerStatuses: shared(containerStatuses.map(lightContainerStatus)) }),
+    ...(containerStatuses === undefined ? {} : { containerStatuses: containerStatuses.map(lightContainerStatus) }),
     ...(initContainerStatuses === undefined
       ? {}
-      : { initContainerStatuses: shared(initContainerStatuses.map(lightContainerStatus)) }),
+      : { initContainerStatuses: initContainerStatuses.map(lightContainerStatus) }),
   };
 }
-
-const CONDITION = ['type', 'status', 'reason', 'message', 'lastTransitionTime'] as const;
 
 const lightConditions = (conditions: readonly Condition[]): readonly Condition[] =>
   conditions

@@ -100,7 +100,7 @@ describe('the solver in a thread', () => {
   });
 
   it('tells what went wrong, and works on', async () => {
-    const broken = { ...snapshotOf(1), daemonPods: [{}] } as unknown as Snapshot;
+    const broken = { ...snapshotOf(1), persistentVolumeClaims: [{}] } as unknown as Snapshot;
     await expect(solver.solve(broken, OPTIONS)).rejects.toThrow(/undefined/);
     expect((await solver.solve(snapshotOf(1), OPTIONS)).claims).toHaveLength(1);
   });
