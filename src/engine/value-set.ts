@@ -1,4 +1,5 @@
 /** What a requirement allows for one label: a set of values, or all but a set, optionally within integer bounds. */
+import { LRUCache } from 'lru-cache';
 import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '../api/integers.ts';
 import type { NodeSelectorOperator } from '../api/kubernetes.ts';
 
@@ -9,10 +10,8 @@ const NONE: ReadonlySet<string> = new Set();
 /** Values printed before the rest is summed up as `and N others`. */
 const PRINTED_VALUES = 5;
 
-/** Sets of a single value. A cluster has the same few on thousands of nodes. */
-const singles = new Map<string, ValueSet>();
-/** Started anew when there are so many: names of nodes come and go. */
-const MOST_SINGLES = 5_000;
+/** Sets of a single value. Thousands of nodes have the same few, besides names of their own. */
+const singles = new LRUCache<string, ValueSet>({ max: 2_000 });
 /** Longer values than labels may have are not remembered: what is remembered must not be what somebody makes of it. */
 const LONGEST_SINGLE = 63;
 
@@ -62,7 +61,6 @@ export class ValueSet {
     if (known !== undefined) return known;
     const made = new ValueSet(false, new Set([value]));
     if (value.length > LONGEST_SINGLE) return made;
-    if (singles.size >= MOST_SINGLES) singles.clear();
     singles.set(value, made);
     return made;
   }

@@ -2,31 +2,20 @@
  * One object for all equal parts of objects of the API server: the containers of a workload's pods, the requirements of
  * a NodePool's claims. Each thread has its own.
  */
+import { ByText } from '../api/by-text.ts';
 import type { Pod, PodSpec, PodStatus } from '../api/kubernetes.ts';
 import { internStrings } from './interned-strings.ts';
 
-/** Parts by their text. Started anew when it has grown: workloads come and go. */
-const parts = new Map<string, unknown>();
-/** Characters of their texts. Pods may be megabytes each, and what is remembered of them outlives them. */
-const MAX_CHARACTERS = 4_000_000;
+/** For as long as an object has them: workloads come and go. */
+const parts = new ByText<object>();
 /** Longer texts are hardly ever equal by workload. */
 const LONGEST_SHARED = 20_000;
-let characters = 0;
 
 /** One object for all that have the same text as JSON. It must never be changed. */
-export function shared<T extends object | undefined>(part: T): T {
-  if (part === undefined) return part;
+export function shared<T extends object>(part: T): T {
   const text = JSON.stringify(part);
-  const known = parts.get(text);
-  if (known !== undefined) return known as T;
-  if (text.length > LONGEST_SHARED) return part;
-  if (characters > MAX_CHARACTERS) {
-    parts.clear();
-    characters = 0;
-  }
-  characters += text.length;
-  parts.set(text, part);
-  return part;
+  // it is of the type that has this text
+  return text.length > LONGEST_SHARED ? part : (parts.of(text, () => part) as T);
 }
 
 /** A copy, with the one object for all that are equal in each of these fields. */
@@ -39,7 +28,8 @@ export function sharedFields<T extends object>(object: T, names: readonly (keyof
   return copy;
 }
 
-const OF_METADATA = ['labels', 'annotations', 'ownerReferences', 'finalizers'] as const;
+/** Annotations are not among them: networks write addresses into those of each pod. */
+const OF_METADATA = ['labels', 'ownerReferences', 'finalizers'] as const;
 const OF_SPEC = [
   'containers',
   'initContainers',
