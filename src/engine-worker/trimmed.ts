@@ -1,7 +1,9 @@
 /** Objects without what the engine never looks at: a worker's copy of a cluster is much smaller for it. */
 import { getCondition } from '../api/conditions.ts';
+import { defined } from '../api/defined.ts';
 import type { Node, Pod } from '../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { StateNode } from '../engine/model.ts';
 import { DELETION_COST_ANNOTATION } from '../engine/pods.ts';
 
@@ -39,10 +41,18 @@ function trimmedStatus({ conditions: _, ...status }: NonNullable<Pod['status']>)
   return given ? status : rest;
 }
 
-/** Of a Node only that it is there: what counts of it stands in the state node. */
+/** Of a Node and a NodeClaim only that they are there: what counts of them stands in the state node. */
 export function trimmedNode(node: StateNode): StateNode {
+  return { ...bareNode(node), ...(node.nodeClaim === undefined ? {} : { nodeClaim: claimName(node.nodeClaim) }) };
+}
+
+const NO_ANNOTATIONS = {};
+
+function bareNode(node: StateNode): StateNode {
   return {
     ...node,
+    // whether they keep a node is asked before the worker is
+    annotations: NO_ANNOTATIONS,
     pods: node.pods.map(trimmedBoundPod),
     ...(node.node === undefined ? {} : { node: nameOnly(node.node) }),
   };
@@ -53,6 +63,37 @@ const nameOnly = ({ apiVersion, kind, metadata: { name, labels } }: Node): Node 
   kind,
   metadata: { name, ...(labels === undefined ? {} : { labels }) },
 });
+
+const NO_REQUIREMENTS: NodeClaim['spec']['requirements'] = [];
+
+/** Without its requirements: those name the sixty instance types that it could have been. */
+const claimName = ({ apiVersion, kind, metadata: { name }, spec: { nodeClassRef } }: NodeClaim): NodeClaim => ({
+  apiVersion,
+  kind,
+  metadata: { name },
+  spec: { nodeClassRef, requirements: NO_REQUIREMENTS },
+});
+
+/** With what says how old the node is, and since when it is quiet, drifted or ending. */
+function trimmedClaim(claim: NodeClaim): NodeClaim {
+  const { creationTimestamp, deletionTimestamp } = claim.metadata;
+  const { expireAfter, terminationGracePeriod } = claim.spec;
+  const { lastPodEventTime, conditions = [] } = claim.status ?? {};
+  const bare = claimName(claim);
+  return {
+    ...bare,
+    metadata: { ...bare.metadata, ...defined({ creationTimestamp, deletionTimestamp }) },
+    spec: { ...bare.spec, ...defined({ expireAfter, terminationGracePeriod }) },
+    status: {
+      ...defined({ lastPodEventTime }),
+      conditions: conditions.map(({ type, status, lastTransitionTime }) => ({
+        type,
+        status,
+        ...defined({ lastTransitionTime }),
+      })),
+    },
+  };
+}
 
 const ANNOTATIONS = [DO_NOT_DISRUPT_ANNOTATION, DELETION_COST_ANNOTATION];
 
@@ -71,6 +112,7 @@ function trimmedCandidatePod(pod: Pod): Pod {
 
 /** For disruption, which besides solving asks whether and how dearly pods can be moved. */
 export const trimmedForSimulations = (node: StateNode): StateNode => ({
-  ...trimmedNode({ ...node, pods: [] }),
+  ...bareNode({ ...node, pods: [] }),
   pods: node.pods.map(trimmedCandidatePod),
+  ...(node.nodeClaim === undefined ? {} : { nodeClaim: trimmedClaim(node.nodeClaim) }),
 });

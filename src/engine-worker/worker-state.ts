@@ -4,6 +4,7 @@ import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { ReceivedLists } from './copied-lists.ts';
 import { ReceivedTypes } from './instance-type-lists.ts';
+import { keptOnce } from './kept-once.ts';
 import {
   COPIED,
   type CopiedName,
@@ -20,7 +21,7 @@ export interface Simulated {
 }
 
 export class WorkerState {
-  readonly #lists = new ReceivedLists();
+  readonly #lists = new ReceivedLists(keptOnce);
   readonly #types = new ReceivedTypes();
   readonly #working: SolveOptions['working'];
   #simulated: Simulated | undefined;

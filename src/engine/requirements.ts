@@ -36,7 +36,7 @@ export class Requirements {
 
   static fromLabels(labels: StringMap | undefined): Requirements {
     const sets = new Map<string, ValueSet>();
-    for (const [key, value] of Object.entries(labels ?? {})) add(sets, normalizeLabel(key), ValueSet.in([value]));
+    for (const [key, value] of Object.entries(labels ?? {})) add(sets, normalizeLabel(key), ValueSet.single(value));
     return new Requirements(sets);
   }
 

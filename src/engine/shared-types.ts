@@ -2,30 +2,10 @@
  * One object for all that are equal: of instance types as every NodeClass and every NodePool sees them, and of what
  * they are made of. Objects that nobody holds any more are forgotten.
  */
+import { ByText } from '../api/by-text.ts';
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from './model.ts';
 
 type Requirements = readonly Requirement[];
-
-/** Objects by a text that is the same for equal ones. */
-class ByText<T extends object> {
-  readonly #known = new Map<string, WeakRef<T>>();
-  readonly #gone = new FinalizationRegistry<string>((text) => {
-    if (this.#known.get(text)?.deref() === undefined) this.#known.delete(text);
-  });
-
-  get size(): number {
-    return this.#known.size;
-  }
-
-  of(text: string, make: () => T): T {
-    const known = this.#known.get(text)?.deref();
-    if (known !== undefined) return known;
-    const made = make();
-    this.#known.set(text, new WeakRef(made));
-    this.#gone.register(made, text);
-    return made;
-  }
-}
 
 const requirements = new ByText<Requirement>();
 const lists = new ByText<Requirements>();

@@ -1,4 +1,5 @@
 /** What a requirement allows for one label: a set of values, or all but a set, optionally within integer bounds. */
+import { LRUCache } from 'lru-cache';
 import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '../api/integers.ts';
 import type { NodeSelectorOperator } from '../api/kubernetes.ts';
 
@@ -8,6 +9,11 @@ export type EffectiveOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
 const NONE: ReadonlySet<string> = new Set();
 /** Values printed before the rest is summed up as `and N others`. */
 const PRINTED_VALUES = 5;
+
+/** Sets of a single value. Thousands of nodes have the same few, besides names of their own. */
+const singles = new LRUCache<string, ValueSet>({ max: 2_000 });
+/** Longer values than labels may have are not remembered: what is remembered must not be what somebody makes of it. */
+const LONGEST_SINGLE = 63;
 
 export class ValueSet {
   /** Allowed values, or with `complement` the excluded ones. */
@@ -47,6 +53,16 @@ export class ValueSet {
 
   static in(values: Iterable<string>, minValues?: number): ValueSet {
     return new ValueSet(false, new Set(values), {}, minValues);
+  }
+
+  /** One value. Equal ones are one object as a rule. */
+  static single(value: string): ValueSet {
+    const known = singles.get(value);
+    if (known !== undefined) return known;
+    const made = new ValueSet(false, new Set([value]));
+    if (value.length > LONGEST_SINGLE) return made;
+    singles.set(value, made);
+    return made;
   }
 
   /** An unparsable bound reads as 0: input is validated before. */

@@ -3,9 +3,20 @@
  * are made of. And what the pods of a workload have in common is kept once for all of them. A large cluster takes a
  * third of the memory so. None of these objects is ever written back as a whole, or changed.
  */
-import { type Kind, NODE, POD } from '../api/kinds.ts';
-import type { Container, ContainerStatus, KubeObject, Pod, PodVolume } from '../api/kubernetes.ts';
+import { type Kind, NODE, NODE_CLAIM, POD } from '../api/kinds.ts';
+import type {
+  Condition,
+  Container,
+  ContainerStatus,
+  KubeObject,
+  Pod,
+  PodSpec,
+  PodStatus,
+  PodVolume,
+} from '../api/kubernetes.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
 import { internStrings } from './interned-strings.ts';
+import { shared, sharedFields, withSharedParts } from './shared-parts.ts';
 
 /** An object as it came from the API server, without what nobody here looks at. */
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
@@ -13,6 +24,7 @@ export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T
     'managedFields' in object.metadata ? { ...object, metadata: withoutManagedFields(object.metadata) } : object;
   // kinds and types of objects go together
   if (kind.plural === POD.plural) return lightPod(light as unknown as Pod) as unknown as T;
+  if (kind.plural === NODE_CLAIM.plural) return lightClaim(light as unknown as NodeClaim) as unknown as T;
   if (kind.plural === NODE.plural) return internStrings(withoutImages(light as unknown as WithImages)) as unknown as T;
   return internStrings(light);
 }
@@ -33,54 +45,63 @@ function withoutImages(node: WithImages): WithImages {
   return { ...node, status };
 }
 
-/** Parts of pods by their text. Started anew when it has grown: workloads come and go. */
-const parts = new Map<string, unknown>();
-/** Characters of their texts. Pods may be megabytes each, and what is remembered of them outlives them. */
-const MAX_CHARACTERS = 4_000_000;
-/** Longer texts are hardly ever equal by workload. */
-const LONGEST_SHARED = 20_000;
-let characters = 0;
-
-/** One object for all equal parts. */
-function shared<T extends object | undefined>(part: T): T {
-  if (part === undefined) return part;
-  const text = JSON.stringify(part);
-  const known = parts.get(text);
-  if (known !== undefined) return known as T;
-  if (text.length > LONGEST_SHARED) return part;
-  if (characters > MAX_CHARACTERS) {
-    parts.clear();
-    characters = 0;
-  }
-  characters += text.length;
-  parts.set(text, part);
-  return part;
+/** The claims of a NodePool name the same sixty instance types, and those of a type promise the same amounts. */
+function lightClaim(claim: NodeClaim): NodeClaim {
+  const { spec, status } = claim;
+  const light: NodeClaim = {
+    ...claim,
+    spec: { ...spec, requirements: shared(spec.requirements) },
+    ...(status === undefined ? {} : { status: sharedFields(status, ['capacity', 'allocatable']) }),
+  };
+  return internStrings(light);
 }
 
-/** What pods have in common is shared already, but for the texts of their own part. Pods are too many to look through. */
-function lightPod({ metadata, ...pod }: Pod): Pod {
-  const { labels, ownerReferences, ...ownMetadata } = metadata;
-  const { containers, initContainers, volumes, tolerations, affinity, topologySpreadConstraints, ...spec } = pod.spec;
-  return {
+/** What somebody looks at of a pod's spec as it is. */
+const SPEC = [
+  'nodeName',
+  'nodeSelector',
+  'affinity',
+  'tolerations',
+  'topologySpreadConstraints',
+  'overhead',
+  'resources',
+  'priority',
+  'priorityClassName',
+  'preemptionPolicy',
+  'schedulerName',
+  'schedulingGates',
+  'terminationGracePeriodSeconds',
+  'hostNetwork',
+  'restartPolicy',
+  'serviceAccountName',
+  'resourceClaims',
+] as const satisfies readonly (keyof PodSpec)[];
+const STATUS = [
+  'phase',
+  'nominatedNodeName',
+  'resourceClaimStatuses',
+  'startTime',
+] as const satisfies readonly (keyof PodStatus)[];
+
+function lightPod({ spec, status, ...pod }: Pod): Pod {
+  const { containers, initContainers, volumes } = spec;
+  return withSharedParts({
     ...pod,
-    metadata: {
-      ...ownMetadata,
-      ...(labels === undefined ? {} : { labels: shared(labels) }),
-      ...(ownerReferences === undefined ? {} : { ownerReferences: shared(ownerReferences) }),
-    },
     spec: {
-      ...internStrings(spec, 'flat'),
-      containers: shared(containers.map(lightContainer)),
-      ...(initContainers === undefined ? {} : { initContainers: shared(initContainers.map(lightContainer)) }),
-      ...(volumes === undefined ? {} : { volumes: shared(volumes.map(lightVolume)) }),
-      ...(tolerations === undefined ? {} : { tolerations: shared(tolerations) }),
-      ...(affinity === undefined ? {} : { affinity: shared(affinity) }),
-      ...(topologySpreadConstraints === undefined
-        ? {}
-        : { topologySpreadConstraints: shared(topologySpreadConstraints) }),
+      ...picked(spec, SPEC),
+      containers: containers.map(lightContainer),
+      ...(initContainers === undefined ? {} : { initContainers: initContainers.map(lightContainer) }),
+      ...(volumes === undefined ? {} : { volumes: volumes.map(lightVolume) }),
     },
-    ...(pod.status === undefined ? {} : { status: lightStatus(pod.status) }),
-  };
+    ...(status === undefined ? {} : { status: lightStatus(status) }),
+  });
+}
+
+/** These fields alone, those that are there. */
+function picked<T extends object, K extends keyof T>(object: T, names: readonly K[]): Pick<T, K> {
+  const found: Partial<T> = {};
+  for (const name of names) if (object[name] !== undefined) found[name] = object[name];
+  return found as Pick<T, K>;
 }
 
 const lightContainer = ({ name, resources, ports, restartPolicy }: Container): Container => ({
@@ -96,19 +117,26 @@ const lightVolume = ({ name, persistentVolumeClaim, ephemeral }: PodVolume): Pod
   ...(ephemeral === undefined ? {} : { ephemeral }),
 });
 
-function lightStatus(status: NonNullable<Pod['status']>): NonNullable<Pod['status']> {
-  const { containerStatuses, initContainerStatuses, ...rest } = status;
-  for (const condition of rest.conditions ?? []) internStrings(condition, 'flat');
+/** Those that say whether it has a node, and whether it serves. */
+const CONDITIONS: ReadonlySet<string> = new Set(['PodScheduled', 'Ready']);
+const CONDITION = ['type', 'status', 'reason', 'message', 'lastTransitionTime'] as const;
+
+function lightStatus(status: PodStatus): PodStatus {
+  const { conditions, containerStatuses, initContainerStatuses } = status;
   return {
-    ...rest,
-    ...(containerStatuses === undefined
-      ? {}
-      : { containerStatuses: shared(containerStatuses.map(lightContainerStatus)) }),
+    ...picked(status, STATUS),
+    ...(conditions === undefined ? {} : { conditions: lightConditions(conditions) }),
+    ...(containerStatuses === undefined ? {} : { containerStatuses: containerStatuses.map(lightContainerStatus) }),
     ...(initContainerStatuses === undefined
       ? {}
-      : { initContainerStatuses: shared(initContainerStatuses.map(lightContainerStatus)) }),
+      : { initContainerStatuses: initContainerStatuses.map(lightContainerStatus) }),
   };
 }
+
+const lightConditions = (conditions: readonly Condition[]): readonly Condition[] =>
+  conditions
+    .filter(({ type }) => CONDITIONS.has(type))
+    .map((condition) => internStrings(picked(condition, CONDITION), 'flat'));
 
 const lightContainerStatus = ({ name, ready, allocatedResources, resources }: ContainerStatus): ContainerStatus => ({
   name,

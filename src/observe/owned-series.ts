@@ -3,7 +3,7 @@ import type { GaugeDeclaration } from './metrics/declaration.ts';
 import type { Metrics } from './metrics.ts';
 import { type Sample, seriesText } from './samples.ts';
 
-export type { Labels } from './samples.ts';
+export type { Labels, Sample } from './samples.ts';
 
 export class OwnedSeries {
   readonly #byOwner = new Map<string, readonly Sample[]>();
@@ -39,7 +39,7 @@ export class OwnedSeries {
   *#samples(): Generator<Sample> {
     // as of now: who is removed and set again while others have their turn would be read twice
     if (this.#isDetail === undefined) {
-      for (const samples of [...this.#byOwner.values()]) yield* different(samples);
+      yield* differentSamples([...this.#byOwner.values()]);
       return;
     }
     for (const [owner, samples] of [...this.#byOwner]) {
@@ -47,6 +47,11 @@ export class OwnedSeries {
       for (const sample of different(samples)) yield isDetail ? { ...sample, isDetail } : sample;
     }
   }
+}
+
+/** The samples of objects, a list for each: no two of a list with the same labels. */
+export function* differentSamples(lists: Iterable<readonly Sample[]>): Generator<Sample> {
+  for (const samples of lists) yield* different(samples);
 }
 
 /** The last of those with the same labels, such as of resources that differ in case: Prometheus would drop one with a warning. */

@@ -1,4 +1,7 @@
-/** Gauges of every node's resources and of the cluster's use of them, replaced as a whole every few seconds. */
+/**
+ * Gauges of every node's resources and of the cluster's use of them, measured every few seconds. Samples are made at the
+ * scrape: a large cluster has a hundred thousand of them.
+ */
 
 import type { Gauge } from 'prom-client';
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
@@ -17,7 +20,6 @@ import {
 import type { Clock } from '../../kube/clock.ts';
 import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
-import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
 import {
   CLUSTER_UTILIZATION_PERCENT,
   NODES_ALLOCATABLE,
@@ -29,7 +31,7 @@ import {
   NODES_TOTAL_POD_REQUESTS,
   nodeLabelName,
 } from '../../observe/metrics/nodes.ts';
-import { type Labels, OwnedSeries } from '../../observe/owned-series.ts';
+import { differentSamples, type Labels, type Sample } from '../../observe/owned-series.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { clusterStateMetrics } from './cluster-state.ts';
@@ -47,8 +49,16 @@ const MAIN: ReadonlySet<string> = new Set(['cpu', 'memory', 'pods']);
 
 const KNOWN = [...WELL_KNOWN_LABELS].map((label) => ({ label, name: nodeLabelName(label) }));
 
-const AMOUNTS = ['allocatable', 'podRequests', 'podLimits', 'daemonRequests', 'daemonLimits', 'overhead'] as const;
-type Amounts = Readonly<Record<(typeof AMOUNTS)[number], Resources>>;
+const GAUGES = {
+  allocatable: NODES_ALLOCATABLE,
+  podRequests: NODES_TOTAL_POD_REQUESTS,
+  podLimits: NODES_TOTAL_POD_LIMITS,
+  daemonRequests: NODES_TOTAL_DAEMON_REQUESTS,
+  daemonLimits: NODES_TOTAL_DAEMON_LIMITS,
+  overhead: NODES_SYSTEM_OVERHEAD,
+} as const;
+type Amounts = Readonly<Record<keyof typeof GAUGES, Resources>>;
+const AMOUNTS = Object.keys(GAUGES) as readonly (keyof Amounts)[];
 
 /** A node as it was measured. Cluster state replaces its nodes when they change, so the same object needs no new series. */
 interface Measured {
@@ -62,8 +72,6 @@ export class NodeMetrics implements Singleton {
   readonly singleton = true;
   readonly #clock: Clock;
   readonly #cluster: ClusterState;
-  readonly #gauges: Readonly<Record<keyof Amounts, OwnedSeries>>;
-  readonly #lifetime: OwnedSeries;
   readonly #utilization: Gauge<'resource_type'>;
   readonly #checkState: ReturnType<typeof clusterStateMetrics>;
   readonly #known = new Map<string, Measured>();
@@ -72,16 +80,11 @@ export class NodeMetrics implements Singleton {
     const { clock, cluster, metrics } = deps;
     this.#clock = clock;
     this.#cluster = cluster;
-    const series = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics, declaration);
-    this.#gauges = {
-      allocatable: series(NODES_ALLOCATABLE),
-      podRequests: series(NODES_TOTAL_POD_REQUESTS),
-      podLimits: series(NODES_TOTAL_POD_LIMITS),
-      daemonRequests: series(NODES_TOTAL_DAEMON_REQUESTS),
-      daemonLimits: series(NODES_TOTAL_DAEMON_LIMITS),
-      overhead: series(NODES_SYSTEM_OVERHEAD),
-    };
-    this.#lifetime = series(NODES_CURRENT_LIFETIME_SECONDS);
+    for (const name of AMOUNTS)
+      metrics.readAtScrape(GAUGES[name], () =>
+        differentSamples(this.#each(({ labels, amounts }) => amountSamples(labels, amounts[name]))),
+      );
+    metrics.readAtScrape(NODES_CURRENT_LIFETIME_SECONDS, () => differentSamples(this.#each(this.#lifetimeOf)));
     this.#utilization = metrics.gauge(CLUSTER_UTILIZATION_PERCENT);
     this.#checkState = clusterStateMetrics(deps);
   }
@@ -90,18 +93,13 @@ export class NodeMetrics implements Singleton {
     const nodes = this.#cluster.nodes().filter(({ node }) => node !== undefined);
     this.#forgetAllBut(new Set(nodes.map(({ providerId }) => providerId)));
     const measured = nodes.flatMap((node) => this.#measuredOrNone(node, log));
-    for (const each of measured) this.#measureLifetime(each);
     this.#measureUse(measured);
     this.#checkState(nodes.length, log);
     return after(INTERVAL_MS);
   }
 
   #forgetAllBut(providerIds: ReadonlySet<string>): void {
-    for (const providerId of this.#known.keys()) {
-      if (providerIds.has(providerId)) continue;
-      this.#known.delete(providerId);
-      for (const series of [...Object.values(this.#gauges), this.#lifetime]) series.remove(providerId);
-    }
+    for (const providerId of this.#known.keys()) if (!providerIds.has(providerId)) this.#known.delete(providerId);
   }
 
   /** One node that cannot be measured keeps no others from it. */
@@ -119,23 +117,18 @@ export class NodeMetrics implements Singleton {
     if (last?.node === node) return last;
     const measured = { node, labels: labelsOf(node), amounts: amountsOf(node) };
     this.#known.set(node.providerId, measured);
-    for (const name of AMOUNTS) {
-      const samples = Object.entries(measured.amounts[name]).map(([resource, amount]) => ({
-        labels: measured.labels,
-        own: { resource_type: resourceType(resource) },
-        value: inUnits(resource, amount),
-        isDetail: !isMain(resource),
-      }));
-      this.#gauges[name].set(node.providerId, samples);
-    }
     return measured;
   }
 
-  #measureLifetime({ node, labels }: Measured): void {
-    const bornMs = timeOf(node.node?.metadata.creationTimestamp);
-    const value = Math.max(0, this.#clock.now() - bornMs) / 1_000;
-    this.#lifetime.set(node.providerId, Number.isNaN(bornMs) ? [] : [{ labels, own: {}, value }]);
+  /** As of now: a node that comes while others are read is not read. */
+  *#each(samplesOf: (measured: Measured) => readonly Sample[]): Generator<readonly Sample[]> {
+    for (const measured of [...this.#known.values()]) yield samplesOf(measured);
   }
+
+  readonly #lifetimeOf = ({ node, labels }: Measured): readonly Sample[] => {
+    const bornMs = timeOf(node.node?.metadata.creationTimestamp);
+    return Number.isNaN(bornMs) ? [] : [{ labels, own: {}, value: Math.max(0, this.#clock.now() - bornMs) / 1_000 }];
+  };
 
   #measureUse(measured: readonly Measured[]): void {
     const total = addResources(...measured.map(({ amounts }) => amounts.allocatable));
@@ -148,6 +141,14 @@ export class NodeMetrics implements Singleton {
     }
   }
 }
+
+const amountSamples = (labels: Labels, amounts: Resources): readonly Sample[] =>
+  Object.entries(amounts).map(([resource, amount]) => ({
+    labels,
+    own: { resource_type: resourceType(resource) },
+    value: inUnits(resource, amount),
+    isDetail: !isMain(resource),
+  }));
 
 function labelsOf(node: StateNode): Labels {
   const known = KNOWN.map(({ label, name }) => [name, own(node.labels, label) ?? '']);

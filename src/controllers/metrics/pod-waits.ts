@@ -40,6 +40,7 @@ export class PodWaits {
   readonly #provisioningStartup: Wait;
   readonly #provisioningBound: Wait;
   readonly #undecided: OwnedSeries;
+  /** Until all is known of them. */
   readonly #tracked = new Map<string, Observed>();
 
   constructor(metrics: Metrics) {
@@ -63,17 +64,21 @@ export class PodWaits {
     this.#undecided = lasting(PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS);
   }
 
-  observe(pod: Pod, timing: PodTiming, nowMs: number): void {
+  /** Answers whether the pod still waits for something, so that its gauges change with time. */
+  observe(pod: Pod, timing: PodTiming, nowMs: number): boolean {
     const key = podKey(pod);
     const { uid } = pod.metadata;
-    this.#observeDecision(pod, timing, nowMs);
+    const isUndecided = this.#observeDecision(pod, timing, nowMs);
     const known = this.#tracked.get(key);
     const isSame = known?.uid === uid;
-    if (!isSame && pod.status?.phase !== 'Pending') return;
+    if (!isSame && pod.status?.phase !== 'Pending') return isUndecided;
     const observed = known && isSame ? known : { uid, isStarted: false, isBound: false };
     this.#tracked.set(key, observed);
     this.#observeStartup(pod, observed, timing, nowMs);
     this.#observeBinding(pod, observed, timing, nowMs);
+    // no pod becomes pending again
+    if (observed.isBound && observed.isStarted) this.#tracked.delete(key);
+    return isUndecided || !observed.isBound || !(observed.isStarted || isTerminal(pod));
   }
 
   forget(key: string): void {
@@ -83,10 +88,11 @@ export class PodWaits {
     this.#undecided.remove(key);
   }
 
-  #observeDecision(pod: Pod, { acknowledgedMs, decidedMs }: PodTiming, nowMs: number): void {
+  #observeDecision(pod: Pod, { acknowledgedMs, decidedMs }: PodTiming, nowMs: number): boolean {
     const isOpen = decidedMs === undefined && !pod.spec.nodeName && !isTerminal(pod);
     const samples = isOpen && acknowledgedMs !== undefined ? [sample(pod, nowMs - acknowledgedMs)] : [];
     this.#undecided.set(podKey(pod), samples);
+    return isOpen;
   }
 
   #observeStartup(pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void {

@@ -4,10 +4,10 @@ import { POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { nodeNameOf } from '../../api/object-fields.ts';
-import { isTerminal, podKey } from '../../engine/pods.ts';
-import { after, type Reconciler } from '../../kube/reconciler.ts';
+import { podKey } from '../../engine/pods.ts';
+import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { PODS_STATE } from '../../observe/metrics/pods.ts';
-import { type Labels, OwnedSeries } from '../../observe/owned-series.ts';
+import type { Labels, Sample } from '../../observe/owned-series.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { PodWaits } from './pod-waits.ts';
@@ -15,26 +15,29 @@ import { PodWaits } from './pod-waits.ts';
 const INTERVAL_MS = 30_000;
 
 export function podMetrics({ clock, cluster, metrics }: Deps): Reconciler<Pod> {
-  const state = new OwnedSeries(metrics, PODS_STATE);
   const waits = new PodWaits(metrics);
+  /** A replica that stands by knows the pods as well, and measures none. */
+  let isMeasuring = false;
+  metrics.readAtScrape(PODS_STATE, () => (isMeasuring ? stateSamples(cluster) : []));
 
   return {
     name: 'metrics.pod',
     watches: POD,
     concurrency: 1,
-    removed: ({ namespace = 'default', name }) => {
-      state.remove(`${namespace}/${name}`);
-      waits.forget(`${namespace}/${name}`);
-    },
+    removed: ({ namespace = 'default', name }) => waits.forget(`${namespace}/${name}`),
 
     async reconcile(pod) {
-      const key = podKey(pod);
-      state.set(key, [{ labels: stateLabels(pod, cluster), value: 1 }]);
-      waits.observe(pod, cluster.podTimings.get(key), clock.now());
-      // nothing about a finished pod changes with time
-      return after(isTerminal(pod) ? 10 * INTERVAL_MS : INTERVAL_MS);
+      isMeasuring = true;
+      const isWaiting = waits.observe(pod, cluster.podTimings.get(podKey(pod)), clock.now());
+      // nothing about the others changes with time, and there are tens of thousands
+      return isWaiting ? after(INTERVAL_MS) : settled;
     },
   };
+}
+
+/** Made at the scrape: a sample takes more memory than the pod. */
+function* stateSamples(cluster: ClusterState): Generator<Sample> {
+  for (const pod of cluster.stores.pods.list()) yield { labels: stateLabels(pod, cluster), value: 1 };
 }
 
 function stateLabels(pod: Pod, { stores }: ClusterState): Labels {

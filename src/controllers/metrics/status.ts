@@ -4,18 +4,16 @@ import type { Conditioned } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 import { own } from '../../api/own.ts';
-import { after, type Key, type Outcome, type Reconciler } from '../../kube/reconciler.ts';
+import { type Key, type Outcome, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
 import { SHARED_STATUS_PREFIX, type StatusFields, statusPrefix } from '../../observe/metrics/status.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import type { Labels } from '../../observe/owned-series.ts';
+import type { Labels, Sample } from '../../observe/owned-series.ts';
 import type { Deps } from '../deps.ts';
-import { type ConditionMetrics, conditionMetrics } from './condition-metrics.ts';
+import { type ConditionMetrics, type ConditionSamples, conditionMetrics } from './condition-metrics.ts';
 import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
-
-const INTERVAL_MS = 10_000;
 
 export interface StatusOptions {
   /** Labels of the objects that become labels of their series. */
@@ -49,7 +47,7 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
     this.watches = kind;
     this.#deps = deps;
     this.#extra = options.labels ?? [];
-    this.#forms = formsOf(deps.metrics, kind, options);
+    this.#forms = formsOf(deps.metrics, kind, options, this.#samples());
   }
 
   async reconcile(object: T): Promise<Outcome> {
@@ -67,8 +65,7 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
         before.filter((finalizer) => !left.includes(finalizer)),
       );
     }
-    this.#measure(key, object, conditions);
-    return after(INTERVAL_MS);
+    return settled;
   }
 
   removed(ref: Key): void {
@@ -76,46 +73,53 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
     const last = this.#seen.get(key)?.object;
     this.#seen.delete(key);
     const deleted = last?.metadata.deletionTimestamp;
-    this.#forms.forEach((form, index) => {
-      form.count.remove(this.#owner(key));
-      form.seconds.remove(this.#owner(key));
-      form.terminating.remove(this.#owner(key));
-      if (last && deleted) {
-        const seconds = secondsSince(deleted, this.#deps.clock.now());
-        form.terminationSeconds.observe(this.#ownLabels(last, index), seconds);
-      }
-    });
-    if (last && deleted) this.#publishFinalized(last, last.metadata.finalizers ?? []);
+    if (last === undefined || !deleted) return;
+    const seconds = secondsSince(deleted, this.#deps.clock.now());
+    for (const { terminationSeconds, fixed } of this.#forms)
+      terminationSeconds.observe(fixed ?? this.#ownLabels(last), seconds);
+    this.#publishFinalized(last, last.metadata.finalizers ?? []);
   }
 
-  #measure(key: string, object: T, conditions: readonly Condition[]): void {
-    const nowMs = this.#deps.clock.now();
-    const owner = this.#owner(key);
-    const { name, namespace = '', deletionTimestamp } = object.metadata;
-    this.#forms.forEach((form, index) => {
-      const base = { namespace, name, ...this.#ownLabels(object, index) };
-      const counts = conditions.map((condition) => ({ labels: { ...base, ...conditionLabels(condition) }, value: 1 }));
-      const seconds = conditions.map((condition) => ({
-        labels: { ...base, ...conditionLabels(condition) },
-        value: secondsSince(condition.lastTransitionTime, nowMs),
-      }));
-      form.count.set(owner, counts);
-      form.seconds.set(owner, seconds);
-      const terminating = deletionTimestamp && { labels: base, value: secondsSince(deletionTimestamp, nowMs) };
-      form.terminating.set(owner, terminating ? [terminating] : []);
+  #samples(): ConditionSamples {
+    const { clock } = this.#deps;
+    const age = (time: string | undefined): number => secondsSince(time, clock.now());
+    return {
+      count: (fixed) => this.#ofConditions(fixed, () => 1),
+      seconds: (fixed) => this.#ofConditions(fixed, ({ lastTransitionTime }) => age(lastTransitionTime)),
+      terminating: (fixed) =>
+        this.#ofObjects(({ object }) => {
+          const { deletionTimestamp } = object.metadata;
+          return deletionTimestamp ? [{ labels: this.#base(object, fixed), value: age(deletionTimestamp) }] : [];
+        }),
+    };
+  }
+
+  #ofConditions(fixed: Labels | undefined, measure: (condition: Condition) => number): Iterable<readonly Sample[]> {
+    return this.#ofObjects(({ object, conditions }) => {
+      const labels = this.#base(object, fixed);
+      return conditions.map((condition) => ({ labels, own: conditionLabels(condition), value: measure(condition) }));
     });
+  }
+
+  /** As of now: an object that comes while others are read is not read. */
+  *#ofObjects(samplesOf: (seen: Seen<T>) => readonly Sample[]): Generator<readonly Sample[]> {
+    for (const seen of [...this.#seen.values()]) yield samplesOf(seen);
+  }
+
+  #base(object: T, fixed: Labels | undefined): Labels {
+    const { name, namespace = '' } = object.metadata;
+    return { namespace, name, ...(fixed ?? this.#ownLabels(object)) };
   }
 
   #count(object: T, change: Transition): void {
     const { type, status } = change.condition;
     const lasted = lastedSeconds(change);
-    this.#forms.forEach((form, index) => {
-      const labels = this.#ownLabels(object, index);
-      form.transitions.inc({ ...labels, ...conditionLabels(change.condition) });
-      if (change.from && lasted !== undefined) {
-        form.transitionSeconds.observe({ ...labels, type, status: change.from.status }, lasted);
-      }
-    });
+    for (const { fixed, transitions: counter, transitionSeconds } of this.#forms) {
+      const labels = fixed ?? this.#ownLabels(object);
+      counter.inc({ ...labels, ...conditionLabels(change.condition) });
+      if (change.from && lasted !== undefined)
+        transitionSeconds.observe({ ...labels, type, status: change.from.status }, lasted);
+    }
     if (change.from === undefined || status === change.from.status) return;
     this.#deps.events.publish(eventOf(conditionChanged(type), object, { message: transitionText(change) }));
   }
@@ -126,15 +130,9 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
     }
   }
 
-  #ownLabels(object: T, index: number): Labels {
-    if (index > 0) return this.#forms[index]?.fixed ?? {};
+  #ownLabels(object: T): Labels {
     const { labels } = object.metadata;
     return Object.fromEntries(this.#extra.map((label) => [labelName(label), own(labels, label) ?? '']));
-  }
-
-  /** Series of different kinds share the older form's metrics. */
-  #owner(key: string): string {
-    return `${this.watches.kind}/${key}`;
   }
 }
 
@@ -142,13 +140,21 @@ function formsOf(
   metrics: Metrics,
   { group, kind }: Pick<Kind, 'group' | 'kind'>,
   { labels = [], older, buckets = 'transition', many = false }: StatusOptions,
+  samples: ConditionSamples,
 ): readonly ConditionMetrics[] {
   const prefix = statusPrefix(kind.toLowerCase());
   const shown = many ? 'together' : 'objects';
-  const named = conditionMetrics({ metrics, extra: labels.map(labelName), buckets, prefix, shown, fixed: {} });
+  const named = conditionMetrics({ metrics, extra: labels.map(labelName), buckets, prefix, shown, samples });
   if (!older) return [named];
   // the label names of the older form are those of all kinds together, so it carries none of the objects' own
-  const shared = { metrics, extra: [], buckets: 'transition', prefix: SHARED_STATUS_PREFIX, shown: 'nothing' } as const;
+  const shared = {
+    metrics,
+    samples,
+    extra: [],
+    buckets: 'transition',
+    prefix: SHARED_STATUS_PREFIX,
+    shown: 'nothing',
+  } as const;
   return [named, conditionMetrics({ ...shared, fixed: { group, kind } })];
 }
 

@@ -213,10 +213,17 @@ async function live(
   return { samples, bought };
 }
 
-/** On a connection of its own: Node may be closing the last one just then. */
+/** On a connection of its own: Node may be closing the last one just then. One that fails on a busy machine is left out. */
 async function scrape(url: string): Promise<void> {
-  const [response] = (await once(get(`${url}/metrics`, { agent: false }), 'response')) as [IncomingMessage];
-  for await (const _ of response);
+  const request = get(`${url}/metrics`, { agent: false });
+  const failed = (error: unknown): void => report(`scrape: ${String(error)}`);
+  request.on('error', failed);
+  try {
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    for await (const _ of response);
+  } catch (error) {
+    failed(error);
+  }
 }
 
 /** @throws Error that names what has not happened */

@@ -166,24 +166,35 @@ class World implements DayWorld {
     const pod = podOf(name, cpu, this.#owner);
     if (nodeName === undefined) this.#waiting.add(name);
     else this.#boundTo.set(name, nodeName);
-    await this.kube.create(POD, nodeName === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName } });
+    const bound = nodeName === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName } };
+    await this.kube.create(POD, bound).catch((error: unknown) => {
+      // who creates it and who replaces it may both have found it missing
+      if (!isConflict(error)) throw error;
+    });
     const status = nodeName === undefined ? UNSCHEDULABLE : RUNNING;
     await this.kube.patch(POD, { name, namespace: NAMESPACE }, { status }, { subresource: 'status' });
   }
 
-  /** Makes pods anew that were evicted, as their ReplicaSet would. */
+  /** Makes pods anew that were evicted, as their ReplicaSet would. A busy machine may cost it a watch, and no pod. */
   async #replacePods(): Promise<void> {
     const { signal } = this.#life;
     while (!signal.aborted) {
-      const { metadata } = await this.kube.list(POD, { limit: 1 });
-      for await (const event of this.kube.watch(POD, metadata.resourceVersion ?? '', signal)) {
-        if (event.type !== 'DELETED') continue;
-        const { name } = event.object.metadata;
-        const cpu = this.#wanted.get(name);
-        if (cpu === undefined) continue;
-        await this.#create(name, cpu, cpu === SMALL_CPU ? await this.#openNode(() => true) : undefined);
+      try {
+        const { items, metadata } = await this.kube.list(POD);
+        const present = new Set(items.map(({ metadata: { name } }) => name));
+        for (const name of [...this.#wanted.keys()]) if (!present.has(name)) await this.#replace(name);
+        for await (const event of this.kube.watch(POD, metadata.resourceVersion ?? '', signal))
+          if (event.type === 'DELETED') await this.#replace(event.object.metadata.name);
+      } catch (error) {
+        if (!signal.aborted) report(error);
       }
     }
+  }
+
+  async #replace(name: string): Promise<void> {
+    const cpu = this.#wanted.get(name);
+    if (cpu !== undefined)
+      await this.#create(name, cpu, cpu === SMALL_CPU ? await this.#openNode(() => true) : undefined);
   }
 
   /** A node that takes pods: the one that was asked about longest ago. */

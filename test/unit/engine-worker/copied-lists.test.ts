@@ -26,7 +26,7 @@ describe('copies in a thread', () => {
     messages.length = 0;
     await copies.send({ name: 'nodes', items: [b, c] });
     expect(held.items('nodes')).toEqual([b, c]);
-    expect(messages.map(({ kind }) => kind)).toEqual(['put', 'drop']);
+    expect(messages.map(({ kind }) => kind)).toEqual(['drop', 'put']);
     messages.length = 0;
     await copies.send({ name: 'nodes', items: [b, c] });
     expect(messages).toEqual([]);

@@ -198,7 +198,7 @@ describe('the simulations in a thread', () => {
 
   it('tells what went wrong, and works on', async () => {
     const cluster = clusterOf(SHAPE);
-    const broken = { ...cluster, snapshot: { ...cluster.snapshot, daemonPods: [{} as never] } };
+    const broken = { ...cluster, snapshot: { ...cluster.snapshot, persistentVolumeClaims: [{} as never] } };
     await expect(decide(thread, broken, multiNode)).rejects.toThrow(/undefined/);
     const { failures = [], commands } = await decide(thread, broken, singleNode);
     expect(commands).toEqual([]);

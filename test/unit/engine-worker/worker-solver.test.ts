@@ -100,8 +100,8 @@ describe('the solver in a thread', () => {
   });
 
   it('tells what went wrong, and works on', async () => {
-    const broken = { ...snapshotOf(1), daemonPods: [null] } as unknown as Snapshot;
-    await expect(solver.solve(broken, OPTIONS)).rejects.toThrow(/null/);
+    const broken = { ...snapshotOf(1), persistentVolumeClaims: [{}] } as unknown as Snapshot;
+    await expect(solver.solve(broken, OPTIONS)).rejects.toThrow(/undefined/);
     expect((await solver.solve(snapshotOf(1), OPTIONS)).claims).toHaveLength(1);
   });
 

@@ -1,15 +1,6 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { internStrings } from '../../../src/kube/interned-strings.ts';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
-
-function heapUsed(): number {
-  collect();
-  return process.memoryUsage().heapUsed;
-}
+import { heapUsed } from '../../support/heap.ts';
 
 describe('interned strings', () => {
   it('leave objects as they are', () => {

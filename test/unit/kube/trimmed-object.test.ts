@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
+import { podAt } from '../../bench/largecluster.ts';
+import { heapUsed } from '../../support/heap.ts';
 
 const managedFields = [{ manager: 'kubelet', operation: 'Update' }];
 const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' }, annotations: { note: 'x' } };
@@ -77,20 +81,90 @@ describe('withoutBallast', () => {
     expect(one.metadata.labels).toBe(other.metadata.labels);
   });
 
-  it('remembers no text that is long, nor more of them than some megabytes: they would outlive their pods', () => {
-    const podOf = (name: string, value: string) => ({
+  it('remembers no text that is long', () => {
+    const podOf = (value: string) => ({
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name },
+      metadata: { name: 'one' },
       spec: { tolerations: [{ key: 'a', value }], containers: [{ name: 'app' }] },
     });
-    const tolerationsOf = (value: string) => trimmedObject(POD, podOf('one', value)).spec.tolerations;
     const long = 'x'.repeat(20_000);
+    const tolerationsOf = (value: string) => trimmedObject(POD, podOf(value)).spec.tolerations;
     expect(tolerationsOf(long)).toEqual([{ key: 'a', value: long }]);
     expect(tolerationsOf(long)).not.toBe(tolerationsOf(long));
-    const first = tolerationsOf('first');
-    expect(tolerationsOf('first')).toBe(first);
-    for (let n = 0; n < 500; n++) tolerationsOf(`${n}${'x'.repeat(10_000)}`);
-    expect(tolerationsOf('first')).not.toBe(first);
+  });
+
+  it('drops of pods what the kubelet and admission add for others', () => {
+    const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata,
+      spec: { containers: [], nodeName: 'n', dnsPolicy: 'ClusterFirst', securityContext: {}, enableServiceLinks: true },
+      status: {
+        phase: 'Running',
+        hostIP: '10.0.0.1',
+        podIPs: [{ ip: '10.1.0.1' }],
+        qosClass: 'Burstable',
+        conditions: [
+          { type: 'Initialized', status: 'True' },
+          { ...scheduled, lastProbeTime: null },
+        ],
+      },
+    };
+    expect(trimmedObject(POD, pod as never)).toEqual({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata,
+      spec: { containers: [], nodeName: 'n' },
+      status: { phase: 'Running', conditions: [scheduled] },
+    });
+  });
+
+  it('keeps once what NodeClaims of a NodePool require', () => {
+    const claimOf = (name: string) =>
+      ({
+        apiVersion: 'karpenter.sh/v1',
+        kind: 'NodeClaim',
+        metadata: { name },
+        spec: { requirements: [{ key: 'a', operator: 'In', values: ['m5.large', 'm5.xlarge'] }] },
+        status: { capacity: { cpu: '4' } },
+      }) as unknown as NodeClaim;
+    const [one, other] = [trimmedObject(NODE_CLAIM, claimOf('one')), trimmedObject(NODE_CLAIM, claimOf('other'))];
+    expect([one, other]).toEqual([claimOf('one'), claimOf('other')]);
+    expect(one.spec.requirements).toBe(other.spec.requirements);
+    expect(one.status?.capacity).toBe(other.status?.capacity);
+  });
+
+  it('takes little memory for a pod: what is the same for pods of its workload is there once', () => {
+    const pods = (): readonly Pod[] =>
+      Array.from({ length: 5_000 }, (_, index) => {
+        const text = JSON.stringify(podAt(index * 500, { nodes: 500, pods: 50_000 }));
+        return trimmedObject(POD, JSON.parse(text) as Pod);
+      });
+    pods();
+    const before = heapUsed();
+    const kept = pods();
+    const bytes = (heapUsed() - before) / kept.length;
+    expect(bytes).toBeLessThan(900);
+  });
+
+  it('forgets parts that no object has any more', async () => {
+    const requirementsOf = (count: number) => {
+      for (let at = 0; at < count; at++) {
+        const values = Array.from({ length: 60 }, (_, number) => `type-${at}-${number}.large`);
+        const spec = { requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values }] };
+        trimmedObject(NODE_CLAIM, { apiVersion: 'v1', kind: 'NodeClaim', metadata: { name: 'a' }, spec } as never);
+      }
+    };
+    requirementsOf(100);
+    const before = heapUsed();
+    requirementsOf(20_000);
+    // what was collected is forgotten in turns of the event loop
+    for (let turn = 0; turn < 20; turn++) {
+      heapUsed();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(heapUsed() - before).toBeLessThan(8_000_000);
   });
 });

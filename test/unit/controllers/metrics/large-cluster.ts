@@ -47,8 +47,20 @@ const labelled = <T>(object: T, labels: Readonly<Record<string, string>>): T => 
 
 const asPod = (object: KubeObject): KubeObject => object;
 
+interface Size {
+  readonly nodes: number;
+  readonly pods: number;
+}
+
 /** Runs the controllers that measure until they have measured everything. */
-export async function measuredCluster(size: { readonly nodes: number; readonly pods: number }, view: MetricsView) {
+export async function measuredCluster(size: Size, view: MetricsView) {
+  const { metrics, measure } = clusterToMeasure(size, view);
+  await measure();
+  return metrics;
+}
+
+/** A cluster in stores, and the controllers that measure it when they are told to. */
+export function clusterToMeasure(size: Size, view: MetricsView) {
   const clock = virtualClock(Date.parse('2026-06-02T00:00:00Z'));
   const { informers, store } = handFed();
   const metrics = createMetrics({ view });
@@ -69,11 +81,22 @@ export async function measuredCluster(size: { readonly nodes: number; readonly p
   }
   for (let index = 0; index < size.pods; index++)
     store(POD).put(asPod(podAt(index, size) as unknown as KubeObject) as Pod);
-  runControllers({ controllers, informers, clock, log: silent, metrics, signal: stop.signal });
-  sell(awsMetrics(metrics, typesInUse(informers)));
-  await clock.advance(12_000);
-  stop.abort();
-  return metrics;
+  const measure = async (): Promise<void> => {
+    runControllers({ controllers, informers, clock, log: silent, metrics, signal: stop.signal });
+    sell(awsMetrics(metrics, typesInUse(informers)));
+    await clock.advance(12_000);
+  };
+  return {
+    metrics,
+    clock,
+    cluster,
+    async measure() {
+      await measure();
+      stop.abort();
+    },
+    /** And goes on measuring. */
+    begin: measure,
+  };
 }
 
 /** What a region sells, in every zone and capacity type. */

@@ -88,7 +88,7 @@ describe('metrics of nodes, pods and NodePools', () => {
     expect(await value('karpenter_nodes_total_daemon_requests', cpu)).toBe(0.1);
     expect(await value('karpenter_nodes_system_overhead', cpu)).toBeCloseTo(0.1);
     expect(await value('karpenter_cluster_utilization_percent', { resource_type: 'cpu' })).toBeCloseTo(31.58, 2);
-    expect(await value('karpenter_nodes_current_lifetime_seconds', { node_name: 'node' })).toBe(86_405);
+    expect(await value('karpenter_nodes_current_lifetime_seconds', { node_name: 'node' })).toBe(86_406);
     expect(await value('karpenter_cluster_state_node_count')).toBe(1);
     expect(await value('karpenter_pods_state', { name: 'web', node: 'node', scheduled: 'true', managed: 'true' })).toBe(
       1,

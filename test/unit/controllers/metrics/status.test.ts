@@ -96,6 +96,15 @@ describe('StatusMetrics', () => {
     );
   });
 
+  it('waits for nothing that it could read at a scrape', async () => {
+    const { clock, metrics, put } = observed();
+    put([launched('True', 4)]);
+    await clock.advance(1_000);
+    expect(clock.waiting).toBe(0);
+    await clock.advance(60_000);
+    expect(await metrics.text()).toContain('type="Launched",status="True",reason="Launched"} 57');
+  });
+
   it('says nothing about a new message or a removed condition', async () => {
     const { clock, events, put } = observed();
     put([launched('Unknown', 0)]);
@@ -154,7 +163,7 @@ describe('PodWaits', () => {
     const metrics = createMetrics();
     const waits = new PodWaits(metrics);
     const timing = { acknowledgedMs: START + 1_000, decidedMs: START + 3_000, schedulableMs: START + 10_000 };
-    waits.observe(pod('Pending'), { acknowledgedMs: START + 1_000 }, START + 2_000);
+    expect(waits.observe(pod('Pending'), { acknowledgedMs: START + 1_000 }, START + 2_000)).toBe(true);
     expect(await metrics.text()).toContain(`karpenter_pods_provisioning_scheduling_undecided_time_seconds${named} 1`);
     waits.observe(pod('Pending'), timing, START + 30_000);
     const waiting = await metrics.text();
@@ -162,7 +171,7 @@ describe('PodWaits', () => {
     expect(waiting).toContain(`karpenter_pods_provisioning_unstarted_time_seconds${named} 20`);
     expect(waiting).not.toContain(`undecided_time_seconds${named}`);
     for (let times = 0; times < 2; times += 1)
-      waits.observe(pod('Running', [scheduled, ready]), timing, START + 90_000);
+      expect(waits.observe(pod('Running', [scheduled, ready]), timing, START + 90_000)).toBe(false);
     const text = await metrics.text();
     expect(text).not.toContain(named);
     expect(text).toContain('karpenter_pods_startup_duration_seconds_sum 60');

@@ -1,0 +1,70 @@
+/** What an engine worker holds of each node: thousands of times this is most of its heap. */
+import { expect, it } from '@jest/globals';
+import { type Kind, NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { StateNode } from '../../../src/engine/model.ts';
+import { placeOf } from '../../../src/engine/topology/base.ts';
+import { ReceivedLists, SentLists } from '../../../src/engine-worker/copied-lists.ts';
+import { keptOnce } from '../../../src/engine-worker/kept-once.ts';
+import { trimmedForSimulations, trimmedNode } from '../../../src/engine-worker/trimmed.ts';
+import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
+import { ClusterState } from '../../../src/state/cluster.ts';
+import { claimAt, nodeAt, podAt } from '../../bench/largecluster.ts';
+import { heapUsed } from '../../support/heap.ts';
+import { handFed } from '../kube/fakes.ts';
+import { virtualClock } from '../virtualclock.ts';
+
+const SIZE = { nodes: 1_000, pods: 10_000 };
+
+/** As EC2's nodes have them. */
+const LABELS = Object.fromEntries(
+  Array.from({ length: 20 }, (_, at) => [`karpenter.k8s.aws/instance-property-${at}`, `value-${at}`]),
+);
+
+/** As informers keep it. */
+const asReceived = <T extends KubeObject>(kind: Kind<T>, object: object): T =>
+  trimmedObject(kind, JSON.parse(JSON.stringify(object)) as T);
+
+function nodesOf(): readonly StateNode[] {
+  const { informers, store } = handFed();
+  const cluster = new ClusterState({ informers, clock: virtualClock(), manages: () => true });
+  for (let index = 0; index < SIZE.nodes; index++) {
+    const node = nodeAt(index) as unknown as KubeObject;
+    const metadata = { ...node.metadata, labels: { ...node.metadata.labels, ...LABELS } };
+    store(NODE).put(asReceived(NODE, { ...node, metadata }));
+    store(NODE_CLAIM).put(asReceived(NODE_CLAIM, claimAt(index)));
+  }
+  for (let index = 0; index < SIZE.pods; index++) store(POD).put(podAt(index, SIZE) as never);
+  return cluster.nodes();
+}
+
+it.each([
+  { worker: 'solver', form: trimmedNode },
+  { worker: 'disruption', form: trimmedForSimulations },
+])('takes little in the $worker worker', async ({ form }) => {
+  const items = nodesOf();
+  const held = new ReceivedLists(keptOnce);
+  const sent = new SentLists((message) => held.receive(structuredClone(message)));
+  const before = heapUsed();
+  await sent.send({ name: 'nodes', items, weightOf: ({ pods }) => pods.length, formOf: form });
+  for (const node of held.items('nodes')) placeOf(node as StateNode);
+  const bytes = (heapUsed() - before) / SIZE.nodes;
+  expect(held.items('nodes')).toHaveLength(SIZE.nodes);
+  expect(bytes).toBeLessThan(25_000);
+});
+
+it('forgets what was replaced before the next request', async () => {
+  const held = new ReceivedLists();
+  const sent = new SentLists((message) => held.receive(structuredClone(message)));
+  const replaced = async (): Promise<WeakRef<object>> => {
+    const item = { name: 'replaced' };
+    await sent.send({ name: 'nodes', items: [item] });
+    return new WeakRef(item);
+  };
+  const reference = await replaced();
+  await new Promise((resolve) => setImmediate(resolve));
+  heapUsed();
+  expect(reference.deref()).toBeUndefined();
+  await sent.send({ name: 'nodes', items: [] });
+  expect(held.items('nodes')).toEqual([]);
+});
