@@ -5,6 +5,7 @@ import {
   CAPACITY_BUFFER,
   EC2_NODE_CLASS,
   type Kind,
+  NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL,
   PERSISTENT_VOLUME,
@@ -20,7 +21,14 @@ import type { Scenario } from '../harness.ts';
 
 /** kube-scheduler binds pods in its own time, and so are volumes bound. */
 const LOOK_MS = 40;
-const WATCHED: readonly Kind[] = [POD, PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, POD_DISRUPTION_BUDGET];
+const WATCHED: readonly Kind[] = [
+  POD,
+  NODE_CLAIM,
+  NODE_POOL,
+  PERSISTENT_VOLUME_CLAIM,
+  PERSISTENT_VOLUME,
+  POD_DISRUPTION_BUDGET,
+];
 
 /** Pods that a node may be bought for. @throws Error when the API server does not answer */
 export const waitingPods = async (scenario: Scenario): Promise<readonly Pod[]> =>
