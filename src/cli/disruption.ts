@@ -10,6 +10,7 @@ import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
+import { holdsFor } from './holds.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { isFromCluster, readText } from './objects/read.ts';
@@ -72,6 +73,8 @@ export interface SceneOptions {
   /** Files read after them, whose objects take the place of what has the same name, and changes in words. */
   readonly whatIf?: readonly string[];
   readonly instanceTypes: TypesFor;
+  /** What `--instance-types` names. */
+  readonly operator?: string | undefined;
   readonly nowMs: number;
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
@@ -88,7 +91,8 @@ export async function sceneOf(
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints } = options;
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
+  const held = await holdsFor(options.operator);
+  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints, held });
   const { allPools, notes, unknown } = world;
   const solving: SolveOptions = {
     preferencePolicy,
@@ -217,6 +221,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     ...(whatIf && { whatIf }),
     defaultConstraints: defaultConstraintsOf(flags),
     instanceTypes,
+    operator: flags.instanceTypes,
     nowMs: flags.nowMs ?? (file.now === undefined ? Date.now() : Date.parse(file.now)),
     preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',

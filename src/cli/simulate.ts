@@ -5,6 +5,7 @@ import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
 import { type Example, withExamples } from './describe/tree.ts';
+import { holdsFor } from './holds.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
@@ -54,7 +55,8 @@ export async function simulateManifests(
   const instanceTypes = await types(manifests, nowMs);
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
+  const held = await holdsFor(options.instanceTypes);
+  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints, held });
   const { snapshot, waiting, notes } = world;
   const plan = solve(
     { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },

@@ -28,13 +28,13 @@ export const commandsText = (commands: readonly string[]): string =>
 export function differentVerdicts(operator: readonly Verdict[], told: readonly Verdict[]): Differences {
   const codes = (verdicts: readonly Verdict[]): string =>
     verdicts.map(({ node, code, methods }) => `${node} ${code} (${methods.map((each) => each.code)})`).join('; ');
-  const texts = (verdicts: readonly Verdict[]): string =>
-    verdicts
-      .map(({ node, methods }) => `${node} ${methods.map(({ code, text }) => `${code}: ${text}`)}`)
-      .join('\n    ');
   if (codes(operator) === codes(told)) return [];
-  return [`verdicts: operator\n    ${texts(operator)}\n  command line\n    ${texts(told)}`];
+  return [`verdicts: operator\n    ${verdictTexts(operator)}\n  command line\n    ${verdictTexts(told)}`];
 }
+
+/** A line for each node, with what each method says of it. */
+export const verdictTexts = (verdicts: readonly Verdict[]): string =>
+  verdicts.map(({ node, methods }) => `${node} ${methods.map(({ code, text }) => `${code}: ${text}`)}`).join('\n    ');
 
 /** What the public form of a plan has that the other has not. */
 export function differentPlans(operator: Simulation, told: Simulation): Differences {

@@ -30,6 +30,7 @@ import {
   differentPlans,
   differentVerdicts,
   NO_COMMANDS,
+  verdictTexts,
 } from './compare.ts';
 import { atRest, waitingPods } from './rest.ts';
 import { clearAway, FAST, GATES, MINUTE, snapshotTo, startStage } from './stage.ts';
@@ -228,7 +229,12 @@ export class Differential {
     const commands = await this.#commands(logBefore);
     if (commands !== NO_COMMANDS) this.compared.disruptions++;
     const found =
-      commands === byDump.commands ? [] : [`disruption: operator ${commands}, command line ${byDump.commands}`];
+      commands === byDump.commands
+        ? []
+        : [
+            `disruption: operator ${commands}, command line ${byDump.commands}`,
+            `verdicts of the command line:\n    ${verdictTexts(verdicts)}`,
+          ];
     if (isKnowable(cluster, byWhatIf.unknown)) {
       this.compared.whatIfs++;
       if (commands !== byWhatIf.commands)
