@@ -79,7 +79,8 @@ function hasRoom(buffer: CapacityBuffer): boolean {
 function isJudged(object: KubeObject): boolean {
   const { conditions = [] } =
     (object as { readonly status?: { readonly conditions?: readonly Condition[] } }).status ?? {};
-  const { generation } = object.metadata;
+  const { generation, deletionTimestamp } = object.metadata;
+  if (deletionTimestamp !== undefined) return true; // its conditions stay as they are
   const last = conditions.find(({ type }) => type === 'Ready');
   return last !== undefined && last.status !== 'Unknown' && (last.observedGeneration ?? generation) === generation;
 }
