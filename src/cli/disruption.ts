@@ -19,6 +19,7 @@ import { type Disruption, disruptionOf, disruptionText } from './render/commands
 import { type Format, printAs } from './render/output.ts';
 import {
   CHANGES_EXIT_CODE,
+  countedFee,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -76,6 +77,7 @@ export interface SceneOptions {
   /** What `--instance-types` names. */
   readonly operator?: string | undefined;
   readonly nowMs: number;
+  readonly nodeHourlyFee?: number | undefined;
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
@@ -92,7 +94,10 @@ export async function sceneOf(
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints } = options;
   const held = await holdsFor(options.operator);
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints, held });
+  const world = worldOf(manifests, {
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, held },
+    ...countedFee(consolidation, options.nodeHourlyFee),
+  });
   const { allPools, notes, unknown } = world;
   const solving: SolveOptions = {
     preferencePolicy,
@@ -227,6 +232,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
     featureGates: { ...file.featureGates, ...Object.fromEntries(gates) },
     consolidation: flags.consolidation ?? 'thorough',
+    nodeHourlyFee: flags.nodeHourlyFee,
   };
 }
 

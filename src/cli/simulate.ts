@@ -12,6 +12,7 @@ import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
 import {
   CHANGES_EXIT_CODE,
+  countedFee,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -56,7 +57,10 @@ export async function simulateManifests(
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
   const held = await holdsFor(options.instanceTypes);
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints, held });
+  const world = worldOf(manifests, {
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, held },
+    ...countedFee(options.packing, options.nodeHourlyFee),
+  });
   const { snapshot, waiting, notes } = world;
   const plan = solve(
     { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },
