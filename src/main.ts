@@ -5,19 +5,16 @@
  */
 import { pathToFileURL } from 'node:url';
 import { defined } from './api/defined.ts';
-import { NODE, NODE_POOL } from './api/kinds.ts';
-import type { NodePool } from './api/nodepool.ts';
+import { NODE } from './api/kinds.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
-import type { CloudProvider } from './cloud/provider.ts';
 import type { Deps } from './controllers/deps.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
 import { blockerViews, budgetViews } from './controllers/disruption/wait-views.ts';
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
+import { instanceTypeView } from './controllers/instance-type-view.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
-import { type InstanceTypeReport, instanceTypeReport } from './engine/instance-type-report.ts';
-import type { InstanceType } from './engine/model.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
 import type { Solver } from './engine-worker/solver.ts';
@@ -25,7 +22,8 @@ import { Suspects } from './engine-worker/supervision.ts';
 import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from './engine-worker/worker-solver.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
-import type { EventNote, EventRecorder } from './kube/events.ts';
+import { type EventTap, eventTap } from './kube/event-tap.ts';
+import type { EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
 import { startInformers } from './kube/informers.ts';
 import { electLeader } from './kube/lease.ts';
@@ -265,7 +263,7 @@ interface Viewed {
 
 /** The views of what the controllers know, which only the replica that works can give. */
 function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds }: Viewed): void {
-  const { settings, clock, informers, debug, solver } = parts;
+  const { settings, clock, debug, solver } = parts;
   const leading = (look: () => unknown) => (): unknown => {
     if (leadership.isLeading) return look();
     const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
@@ -275,30 +273,11 @@ function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds
   };
   debug['/debug/verdicts'] = leading(() => history.verdicts(deps.cluster.nodes(), clock.now()));
   debug['/debug/offerings'] = leading(() => aws.offerings());
-  debug['/debug/instancetypes'] = leading(() => reportInstanceTypes(informers.store(NODE_POOL).list(), aws.provider));
+  debug['/debug/instancetypes'] = leading(() => instanceTypeView(deps));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
   debug['/debug/budgets'] = leading(() => budgetViews(deps));
   debug['/debug/blockers'] = leading(() => blockerViews(deps));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
-}
-
-/** Lets the live page read what is published. */
-interface EventTap {
-  readonly events: EventRecorder;
-  onNote: (...notes: readonly EventNote[]) => void;
-}
-
-function eventTap(recorder: EventRecorder): EventTap {
-  const tap: EventTap = {
-    onNote: () => {},
-    events: {
-      publish(...notes) {
-        recorder.publish(...notes);
-        tap.onNote(...notes);
-      },
-    },
-  };
-  return tap;
 }
 
 /** Loaded by those alone who want it. */
@@ -325,20 +304,6 @@ async function openLivePage(
   tap.onNote = page.note;
   log.info('serving the live page', { url: page.url });
   return page;
-}
-
-/** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */
-async function reportInstanceTypes(
-  nodePools: readonly NodePool[],
-  provider: CloudProvider,
-): Promise<InstanceTypeReport> {
-  const seen = await Promise.all(
-    nodePools.map(async (nodePool) => {
-      const types = await provider.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
-      return [nodePool.metadata.name, types] as const;
-    }),
-  );
-  return instanceTypeReport(new Map(seen));
 }
 
 /** Works while it holds the lease. The lease is released only when the work in hand is finished. */

@@ -7,11 +7,13 @@ import { type ClusterSnapshot, enabledMethods, review } from '../engine/disrupti
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
+import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
+import { holdsFor } from './holds.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
-import { readText } from './objects/read.ts';
+import { isFromCluster, readText } from './objects/read.ts';
 import { type World, worldOf } from './objects/snapshot.ts';
 import { type Disruption, disruptionOf, disruptionText } from './render/commands.ts';
 import { type Format, printAs } from './render/output.ts';
@@ -72,6 +74,8 @@ export interface SceneOptions {
   /** Files read after them, whose objects take the place of what has the same name, and changes in words. */
   readonly whatIf?: readonly string[];
   readonly instanceTypes: TypesFor;
+  /** What `--instance-types` names. */
+  readonly operator?: string | undefined;
   readonly nowMs: number;
   readonly priceBook?: string | undefined;
   readonly nodeHourlyFee?: number | undefined;
@@ -90,8 +94,9 @@ export async function sceneOf(
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints, priceBook } = options;
+  const held = await holdsFor(options.operator);
   const world = worldOf(manifests, {
-    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook },
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook, held },
     ...countedFee(consolidation, options.nodeHourlyFee),
   });
   const { allPools, notes, unknown } = world;
@@ -101,7 +106,7 @@ export async function sceneOf(
     reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
     ignoreDraRequests: true,
   };
-  const snapshot = withBufferPods(world, solving);
+  const snapshot = withPlacements(world, solving, manifests.some(isFromCluster));
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
   const scene: ClusterSnapshot = {
@@ -123,16 +128,32 @@ export async function sceneOf(
   return { scene, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
 }
 
-/** With the virtual pods of capacity buffers counted on the nodes on which provisioning finds room for them. */
-function withBufferPods({ snapshot, leaving }: World, options: SolveOptions): Snapshot {
+/** How long the operator expects a pod on a node that it has found for it, by its default batch. */
+const NOMINATED_MS = 20_000;
+
+/**
+ * With what provisioning finds room for on nodes that are there: the virtual pods of capacity buffers are counted. In a
+ * cluster that runs, nodes for pods that wait, or whose node is going, are nominated as well: the operator looks again every
+ * ten seconds, as long as they wait.
+ */
+function withPlacements({ snapshot, leaving }: World, options: SolveOptions, runs: boolean): Snapshot {
   const virtual = snapshot.pendingPods.filter(isVirtual);
-  if (virtual.length === 0) return snapshot;
+  const waits = runs && snapshot.pendingPods.length + leaving.length > 0;
+  if (virtual.length === 0 && !waits) return snapshot;
+  const pendingPods = [...snapshot.pendingPods, ...leaving];
   const reservedMode = options.reservedMode === 'off' ? 'off' : 'strict';
-  const plan = solve({ ...snapshot, pendingPods: [...snapshot.pendingPods, ...leaving] }, { ...options, reservedMode });
+  const plan = solve({ ...snapshot, pendingPods }, { ...options, reservedMode });
   const { byNode } = bufferOutcomes(plan, virtual);
+  const kept = new Set(virtual.map(podKey));
+  const forPods = plan.placements.filter(({ pods }) => runs && pods.some((key) => !kept.has(key)));
+  const nominated = new Set(forPods.map(({ providerId }) => providerId));
   return {
     ...snapshot,
-    nodes: snapshot.nodes.map((node) => ({ ...node, bufferPods: byNode.get(node.providerId) ?? 0 })),
+    nodes: snapshot.nodes.map((node) => ({
+      ...node,
+      bufferPods: byNode.get(node.providerId) ?? 0,
+      ...(nominated.has(node.providerId) ? { nominatedUntilMs: snapshot.nowMs + NOMINATED_MS } : {}),
+    })),
   };
 }
 
@@ -207,6 +228,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     defaultConstraints: defaultConstraintsOf(flags),
     priceBook: flags.priceBook,
     instanceTypes,
+    operator: flags.instanceTypes,
     nowMs: flags.nowMs ?? (file.now === undefined ? Date.now() : Date.parse(file.now)),
     preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',

@@ -3,7 +3,8 @@ import { Command } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
 import { misfitText } from '../engine/solver/misfits.ts';
 import { withExamples } from './describe/tree.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { holdsAt } from './holds.ts';
+import { DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { table, usdPerHour } from './render/table.ts';
@@ -76,17 +77,8 @@ function waitingText({ spec, status, metadata }: Pod): string {
     : 'kube-scheduler has not found it unschedulable, and no node is bought for it before';
 }
 
-/** What is read of a hold that `/debug/holds` serves. */
-export interface PublishedHold {
-  readonly pod: string;
-  readonly text: string;
-  readonly since: string;
-  readonly until: string;
-}
-
 async function holdOn(pod: string, server: string): Promise<PodVerdict | undefined> {
-  const holds = await askOperator<readonly PublishedHold[]>(server, '/debug/holds');
-  const hold = holds.find((each) => each.pod === pod);
+  const hold = (await holdsAt(server)).get(pod);
   if (hold === undefined) return undefined;
   const { text, since, until } = hold;
   return { pod, code: 'held', text: `no nodes are bought for it now: ${text}`, since, until };

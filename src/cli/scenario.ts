@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
 import { parseSchedulerConfig } from '../observe/scheduler-config.ts';
+import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { refuseOldVersions } from './objects/old-versions.ts';
@@ -114,15 +115,16 @@ export async function typesFor(
   nowMs: number,
 ): Promise<WorldOptions['instanceTypes']> {
   if (file === undefined) return (await import('./objects/builtin.ts')).builtInTypes(manifests, nowMs);
-  const isAsked = /^https?:\/\//.test(file);
-  const found = isAsked ? catalogueIn(await askOperator(file, '/debug/instancetypes'), file) : readCatalogue(file);
+  const found = isOperator(file)
+    ? catalogueIn(await askOperator(file, '/debug/instancetypes'), file)
+    : readCatalogue(file);
   return ({ metadata }) => found.nodePools.get(metadata.name) ?? found.instanceTypes;
 }
 
 /** What the built-in catalogue leaves open about a cluster that manifests were read from. */
 const SALES =
   "what AWS sells now, and at which price: the built-in catalogue stands in for it; the operator's own knowledge, " +
-  'sold-out offerings included, comes with --instance-types http://… (its metrics port)';
+  'sold-out offerings and pods that it holds back included, comes with --instance-types http://… (its metrics port)';
 
 interface NotedTypes {
   readonly types: TypesFor;

@@ -5,6 +5,7 @@ import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
 import { type Example, withExamples } from './describe/tree.ts';
+import { holdsFor } from './holds.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
@@ -55,8 +56,9 @@ export async function simulateManifests(
   const instanceTypes = await types(manifests, nowMs);
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
+  const held = await holdsFor(options.instanceTypes);
   const world = worldOf(manifests, {
-    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook: options.priceBook },
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook: options.priceBook, held },
     ...countedFee(options.packing, options.nodeHourlyFee),
   });
   const { snapshot, waiting, notes } = world;

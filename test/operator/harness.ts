@@ -18,13 +18,17 @@ import {
   NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
   POD,
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
+  STORAGE_CLASS,
 } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import { PRIORITY_CLASS } from '../../src/cli/snapshot/kinds.ts';
 import type { SimulationRunner } from '../../src/engine-worker/simulation-runner.ts';
 import type { Solver } from '../../src/engine-worker/solver.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';
@@ -47,6 +51,10 @@ const KINDS: readonly Kind[] = [
   NODE,
   POD,
   POD_DISRUPTION_BUDGET,
+  STORAGE_CLASS,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  PRIORITY_CLASS,
 ];
 
 /** How fast time passes while a scenario only waits for it. */

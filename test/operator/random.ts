@@ -23,3 +23,6 @@ export function dice(seed: number): Dice {
     },
   };
 }
+
+/** Whether it falls on one in so many cases. */
+export const oneIn = (roll: Dice, cases: number): boolean => roll.upTo(cases - 1) === 0;

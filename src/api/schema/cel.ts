@@ -1,7 +1,9 @@
 /** The Common Expression Language with the functions that Kubernetes adds, on values typed by their schema. */
-import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
+import { type ASTNode, Environment, EvaluationError, Optional, serialize } from '@marcbachmann/cel-js';
+import { BudgetError, counting, MOST_PER_CALL, registerCost, withinCost } from './cel-cost.ts';
+import { nodesOf } from './cel-nodes.ts';
 import { registerKubernetesFunctions } from './celfunctions.ts';
-import { type Insert, matchesInserts, nodesOf, withInserts } from './celmatches.ts';
+import { type Insert, matchesInserts, withInserts } from './celmatches.ts';
 import { isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** A compiled expression over `self` and `oldSelf`. */
@@ -25,7 +27,7 @@ export interface Expression {
   readonly type: string;
   /** Why its types do not go together, or which name it does not know. */
   readonly fault: string | undefined;
-  /** @throws {CelError} when the evaluation fails. */
+  /** @throws {CelError} when the evaluation fails, {BudgetError} when what is around it has nothing left to spend. */
   run(values: Readonly<Record<string, unknown>>): unknown;
 }
 
@@ -36,15 +38,18 @@ export type Compiler = (expression: string) => Expression & { readonly names: Re
  * A compiler of expressions over some variables, with Kubernetes' functions.
  *
  * @param extend registers further types and functions
+ * @param isCounted whether an evaluation may cost only as much as on the API server
  */
 export function celCompiler(
   variables: readonly string[],
   extend: (environment: Environment) => unknown = () => undefined,
+  isCounted = false,
 ): Compiler {
   const environment = registerKubernetesFunctions(
     new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false }),
   );
   for (const name of variables) environment.registerVariable(name, 'dyn');
+  if (isCounted) registerCost(environment);
   extend(environment);
   return (expression) => {
     try {
@@ -53,7 +58,12 @@ export function celCompiler(
       const evaluate = environment.parse(corrected(expression, nodes));
       const { type = 'dyn', error } = evaluate.check();
       const fault = error && wording(error);
-      return { names, type, fault, run: (values) => inWords(() => evaluate(values)) };
+      if (!isCounted || error) return { names, type, fault, run: (values) => inWords(() => evaluate(values)) };
+      const counted = environment.parse(serialize(counting(evaluate.ast)));
+      return {
+        ...{ names, type, fault },
+        run: (values) => inWords(() => withinCost(MOST_PER_CALL, () => counted(values))),
+      };
     } catch (error) {
       throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
     }
@@ -93,7 +103,7 @@ function inWords<T>(evaluate: () => T): T {
   try {
     return evaluate();
   } catch (error) {
-    throw new CelError(wording(error), { cause: error });
+    throw error instanceof BudgetError ? error : new CelError(wording(error), { cause: error });
   }
 }
 

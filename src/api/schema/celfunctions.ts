@@ -1,8 +1,14 @@
-/** Functions that Kubernetes adds to the Common Expression Language: text, lists, regular expressions, quantities. */
+/** Functions that Kubernetes adds to the Common Expression Language; those of values of their own are in cel-library. */
 import type { Environment } from '@marcbachmann/cel-js';
 import { printQuantity, readQuantity } from '../quantity.ts';
-import { registerMatches } from './celmatches.ts';
-import { regularExpression } from './regexp.ts';
+import { chargeText } from './cel-cost.ts';
+import { registerAddresses } from './cel-library/addresses.ts';
+import { registerFormats } from './cel-library/formats.ts';
+import { registerVersions } from './cel-library/semver.ts';
+import { registerSets } from './cel-library/sets.ts';
+import { registerTextFormat } from './cel-library/text-format.ts';
+import { isUrl, registerUrls } from './cel-library/urls.ts';
+import { costing, registerMatches } from './celmatches.ts';
 
 /** The value of `quantity('…')`, in billionths. */
 class CelQuantity {
@@ -48,7 +54,14 @@ function extreme(items: readonly unknown[], sign: 1 | -1, name: string): unknown
   return items.reduce((best, item) => (order(item, best) * sign > 0 ? item : best));
 }
 
+/** Every occurrence, as long as the result may be afforded. */
+function replacedAll(text: string, search: string, by: string): string {
+  chargeText(by, text.split(search).length);
+  return text.replaceAll(search, by);
+}
+
 function replaced(text: string, search: string, by: string, limit: bigint): string {
+  chargeText(by, text.split(search).length);
   let rest = text;
   let result = '';
   for (let left = limit; left !== 0n; left -= 1n) {
@@ -67,7 +80,7 @@ function charAt(text: string, index: bigint): string {
 }
 
 const findAll = (text: string, pattern: string, limit: bigint): string[] =>
-  regularExpression(pattern).matches(text, limit < 0n ? Number.POSITIVE_INFINITY : Number(limit));
+  costing(text, pattern).matches(text, limit < 0n ? Number.POSITIVE_INFINITY : Number(limit));
 
 const sum = (items: readonly unknown[]): unknown =>
   items.some((item) => typeof item === 'number')
@@ -80,7 +93,7 @@ function registerText(environment: Environment): void {
   registerMatches(environment)
     .registerFunction(
       'string.find(string): string',
-      (text: string, pattern: string) => regularExpression(pattern).matches(text, 1)[0] ?? '',
+      (text: string, pattern: string) => costing(text, pattern).matches(text, 1)[0] ?? '',
     )
     .registerFunction('string.findAll(string): list<string>', (text: string, pattern: string) =>
       findAll(text, pattern, -1n),
@@ -88,9 +101,7 @@ function registerText(environment: Environment): void {
     .registerFunction('string.findAll(string, int): list<string>', findAll)
     .registerFunction('string.charAt(int): string', charAt)
     .registerFunction('string.reverse(): string', (text: string) => [...text].reverse().join(''))
-    .registerFunction('string.replace(string, string): string', (text: string, search: string, by: string) =>
-      text.replaceAll(search, by),
-    )
+    .registerFunction('string.replace(string, string): string', replacedAll)
     .registerFunction('string.replace(string, string, int): string', replaced);
 }
 
@@ -139,6 +150,15 @@ function registerQuantities(environment: Environment): void {
       'Quantity.sub(Quantity): Quantity',
       (a: CelQuantity, b: CelQuantity) => new CelQuantity(a.nano - b.nano),
     )
+    .registerFunction(
+      'Quantity.add(int): Quantity',
+      (a: CelQuantity, b: bigint) => new CelQuantity(a.nano + b * BILLION),
+    )
+    .registerFunction(
+      'Quantity.sub(int): Quantity',
+      (a: CelQuantity, b: bigint) => new CelQuantity(a.nano - b * BILLION),
+    )
+    .registerOperator('Quantity == Quantity', (a: CelQuantity, b: CelQuantity) => a.nano === b.nano)
     .registerFunction('Quantity.isGreaterThan(Quantity): bool', (a: CelQuantity, b: CelQuantity) => a.nano > b.nano)
     .registerFunction('Quantity.isLessThan(Quantity): bool', (a: CelQuantity, b: CelQuantity) => a.nano < b.nano)
     .registerFunction('Quantity.compareTo(Quantity): int', (a: CelQuantity, b: CelQuantity) =>
@@ -154,5 +174,10 @@ export function registerKubernetesFunctions(environment: Environment): Environme
   registerLists(environment);
   registerNumbers(environment);
   registerQuantities(environment);
-  return environment;
+  registerAddresses(environment);
+  registerUrls(environment);
+  registerVersions(environment);
+  registerFormats(environment, isUrl);
+  registerSets(environment);
+  return registerTextFormat(environment);
 }

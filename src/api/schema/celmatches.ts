@@ -1,6 +1,8 @@
 /** `matches` of the CEL library runs on JavaScript's regular expressions; this has it run on those of linear time. */
 import type { ASTNode, Environment } from '@marcbachmann/cel-js';
-import { regularExpression } from './regexp.ts';
+import { chargeText } from './cel-cost.ts';
+import { isNode } from './cel-nodes.ts';
+import { type Pattern, regularExpression } from './regexp.ts';
 
 const OURS = 're2_';
 
@@ -9,8 +11,14 @@ export type Insert = readonly [at: number, text: string];
 
 export const registerMatches = (environment: Environment): Environment =>
   environment.registerFunction(`string.${OURS}matches(string): bool`, (text: string, pattern: string) =>
-    regularExpression(pattern).test(text),
+    costing(text, pattern).test(text),
   );
+
+/** The pattern, once it is counted what it costs to run it over the text. @throws CostError */
+export function costing(text: string, pattern: string): Pattern {
+  chargeText(text, Math.ceil(pattern.length / 4));
+  return regularExpression(pattern);
+}
 
 /** What may stand between the end of what a method is called on and the method's name. */
 const BETWEEN = /(?:[\s).]|\/\/[^\n]*\n)*/y;
@@ -27,17 +35,3 @@ export const withInserts = (expression: string, inserts: readonly Insert[]): str
   inserts
     .toSorted(([left], [right]) => right - left)
     .reduce((text, [at, insert]) => text.slice(0, at) + insert + text.slice(at), expression);
-
-/** A node and all within it. */
-export const nodesOf = (node: ASTNode): ASTNode[] => [node, ...innerNodes(node).flatMap(nodesOf)];
-
-/** The nodes directly within one. */
-export const innerNodes = ({ args }: ASTNode): ASTNode[] => nodesAmong(args);
-
-function nodesAmong(args: unknown): ASTNode[] {
-  if (Array.isArray(args)) return args.flatMap(nodesAmong);
-  return isNode(args) ? [args] : [];
-}
-
-const isNode = (value: unknown): value is ASTNode =>
-  typeof value === 'object' && value !== null && 'op' in value && 'args' in value;

@@ -4,7 +4,8 @@
  */
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { LRUCache } from 'lru-cache';
-import { innerNodes, matchesInserts, nodesOf, registerMatches, withInserts } from '../../api/schema/celmatches.ts';
+import { innerNodes, nodesOf } from '../../api/schema/cel-nodes.ts';
+import { matchesInserts, registerMatches, withInserts } from '../../api/schema/celmatches.ts';
 
 /** An expression that cannot be compiled, or that has no usable value for some instance type. */
 export class ExpressionError extends Error {}

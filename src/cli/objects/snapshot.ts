@@ -18,7 +18,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
-import { isProvisionable } from '../../engine/pods.ts';
+import { isProvisionable, podKey } from '../../engine/pods.ts';
 import { selects } from '../../engine/selectors.ts';
 import { providerIdOf, stateNode } from '../../state/node.ts';
 import { representative } from '../../state/snapshot.ts';
@@ -60,6 +60,8 @@ export interface WorldOptions extends ExtrasOptions {
   readonly priceBook?: string | undefined;
   /** Default topology spread constraints of the cluster's scheduler. */
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
+  /** Pods that the operator buys no nodes for until some time, by namespaced name. */
+  readonly held?: ReadonlyMap<string, { readonly text: string; readonly until: string }>;
 }
 
 /** Kinds that take part as they are, or that matter to others only. */
@@ -95,6 +97,8 @@ export function worldOf(given: readonly Manifest[], asked: WorldOptions): World 
   const defaultSpread = defaultSpreadOf(manifests, options.defaultConstraints);
   const takesPart = ({ nodePool }: PoolInput): boolean =>
     !idle.some((each) => each.nodePool === nodePool.metadata.name);
+  const { held = new Map() } = options;
+  const isPlaced = (pod: Pod): boolean => isProvisionable(pod) && !held.has(podKey(pod));
   return {
     notes: [
       ...book.notes,
@@ -104,17 +108,18 @@ export function worldOf(given: readonly Manifest[], asked: WorldOptions): World 
       ...notes,
       ...known.notes,
       ...buffered.notes,
+      ...pods.filter(isProvisionable).flatMap((pod) => heldNote(pod, held)),
     ],
     unknown: [...unknown, ...notInSnapshot(manifests)],
     allPools,
-    waiting: pods.filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isProvisionable(pod)),
+    waiting: pods.filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isPlaced(pod)),
     leaving: podsOfLeavingNodes(known.nodes, podDisruptionBudgets, options.nowMs),
     snapshot: {
       nowMs: options.nowMs,
       pools: allPools.filter(takesPart),
       ...(idle.length === 0 ? {} : { idlePools: idle }),
       nodes: known.nodes,
-      pendingPods: [...pods.filter(isProvisionable), ...buffered.pods],
+      pendingPods: [...pods.filter(isPlaced), ...buffered.pods],
       daemonPods: daemonPodsIn(manifests, pods, uids),
       namespaces: ofKind<Namespace>('Namespace'),
       podDisruptionBudgets,
@@ -125,6 +130,11 @@ export function worldOf(given: readonly Manifest[], asked: WorldOptions): World 
       ...(defaultSpread === undefined ? {} : { defaultSpread }),
     },
   };
+}
+
+function heldNote(pod: Pod, held: NonNullable<WorldOptions['held']>): readonly string[] {
+  const hold = held.get(podKey(pod));
+  return hold === undefined ? [] : [`the operator holds pod ${podKey(pod)} back until ${hold.until}: ${hold.text}`];
 }
 
 interface PoolsInManifests extends Pick<World, 'notes' | 'unknown'> {

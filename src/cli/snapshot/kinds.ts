@@ -49,7 +49,7 @@ export const MACHINE = kind('karpenter.sh', 'v1alpha5', 'Machine');
 export const AWS_NODE_TEMPLATE = kind('karpenter.k8s.aws', 'v1alpha1', 'AWSNodeTemplate');
 
 const JOB = kind('batch', 'v1', 'Job', true);
-const PRIORITY_CLASS = { ...kind('scheduling.k8s.io', 'v1', 'PriorityClass'), plural: 'priorityclasses' };
+export const PRIORITY_CLASS = { ...kind('scheduling.k8s.io', 'v1', 'PriorityClass'), plural: 'priorityclasses' };
 
 const beta = (of: Kind): Kind => ({ ...of, version: 'v1beta1' });
 

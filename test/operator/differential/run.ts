@@ -1,21 +1,27 @@
 /**
  * Plays many random clusters: `npm run test:differential -- --count 2000 --seed 1`. Prints each disagreement with the seed
- * that makes it again, and ends with how many agreed.
+ * that makes it again, and ends with how many agreed. `--features volumes,drains` gives these features to every cluster,
+ * `--features small` none; without it, each has features of its own.
  */
 import { parseArgs } from 'node:util';
-import { randomCluster } from './clusters.ts';
+import { type Features, featuresNamed, randomCluster } from './clusters.ts';
 import { Differential } from './differential.ts';
 
 const { values } = parseArgs({
-  options: { count: { type: 'string', default: '100' }, seed: { type: 'string', default: '1' } },
+  options: {
+    count: { type: 'string', default: '100' },
+    seed: { type: 'string', default: '1' },
+    features: { type: 'string', default: 'random' },
+  },
 });
 const [count, first] = [Number(values.count), Number(values.seed)];
+const features: Features = featuresNamed(values.features);
 const startedMs = performance.now();
 let agreed = 0;
 let differential = await Differential.start();
 for (let seed = first; seed < first + count; seed++) {
   try {
-    const differences = await differential.play(randomCluster(seed));
+    const differences = await differential.play(randomCluster(seed, features));
     if (differences.length === 0) agreed++;
     else process.stdout.write(`seed ${seed} disagrees:\n${differences.map((text) => `  ${text}\n`).join('')}`);
   } catch (error) {

@@ -87,6 +87,21 @@ describe('disruption on the command line', () => {
     expect(verdictsText(verdicts)).toMatch(/^NODE +NODEPOOL +VERDICT .*\nnode-a +default +chosen/);
   });
 
+  it('leaves a node alone that provisioning finds for a pod that waits, as long as it waits', async () => {
+    const pod = (cpu: string) => `
+apiVersion: v1
+kind: Pod
+metadata: {name: waits, namespace: default, uid: waits, resourceVersion: "7"}
+spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
+`;
+    const verdictsWith = async (cpu: string) => {
+      const files = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE), write('waits.yaml', pod(cpu))];
+      return (await explainNodes(flagsFor(...files), builtIn)).verdicts;
+    };
+    expect(await verdictsWith('2')).toMatchObject([{ node: 'node-a', code: 'nominated' }]);
+    expect(await verdictsWith('40')).toMatchObject([{ node: 'node-a', code: 'chosen' }]);
+  });
+
   it('says what keeps a node', async () => {
     const filename = [write('never.yaml', POOL('Never')), write('node.yaml', NODE)];
     const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };

@@ -1,17 +1,17 @@
 /** DaemonSets: one pod on every node that its selector, affinity and tolerations allow, pinned there by name. */
 
-import { DAEMON_SET, NODE, POD } from '../../../../api/kinds.ts';
+import { DAEMON_SET, NODE } from '../../../../api/kinds.ts';
 import type { DaemonSet, Node, Pod, PodSpec, Taint, Toleration } from '../../../../api/kubernetes.ts';
 import type { Clock } from '../../../../kube/clock.ts';
-import { keyOf, refOf } from '../../../../kube/store.ts';
-import type { Cache, Caches } from '../../../cache.ts';
+import { keyOf } from '../../../../kube/store.ts';
+import type { Cache } from '../../../cache.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { matchesNodeSelection } from '../../scheduler/selectors.ts';
 import { untolerated } from '../../scheduler/taints.ts';
-import { type Loop, startLoop } from '../loop.ts';
-import { createPod, deletePod, hashOf, isAvailable, isReady, podOf } from './pods.ts';
-import { followPods, podsOf } from './replicaset.ts';
+import type { Loop } from '../loop.ts';
+import { control } from './control.ts';
+import { createPod, deletePod, hashOf, isAvailable, isReady, podOf, podsOf } from './pods.ts';
 import { writeStatus } from './status.ts';
 
 const REVISION_LABEL = 'controller-revision-hash';
@@ -74,39 +74,34 @@ function nodeOf(pod: Pod): string {
 }
 
 export async function startDaemonSets(parts: Parts): Promise<void> {
-  await new DaemonSets(parts).start();
+  const sets = new DaemonSets(parts);
+  await control(parts, {
+    kind: DAEMON_SET,
+    reads: [NODE],
+    also: (loop) => sets.followNodes(loop),
+    reconcile: (set) => sets.reconcile(set),
+  });
 }
 
 class DaemonSets {
   readonly #parts: Parts;
-  readonly #caches: Caches;
   readonly #clock: Clock;
   readonly #sets: Cache<DaemonSet>;
   readonly #nodes: Cache<Node>;
   readonly #report: Report;
-  readonly #loop: Loop;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#caches = parts.caches;
     this.#clock = parts.clock;
-    this.#sets = this.#caches.of(DAEMON_SET);
-    this.#nodes = this.#caches.of(NODE);
+    this.#sets = parts.caches.of(DAEMON_SET);
+    this.#nodes = parts.caches.of(NODE);
     this.#report = eventReporter('daemonset-controller', parts);
-    this.#loop = startLoop({
-      ...parts,
-      name: 'daemonset',
-      reconcile: (key) => this.#reconcile(key),
-    });
   }
 
-  async start(): Promise<void> {
-    this.#sets.subscribe((now) => now && this.#loop.add(keyOf(now.metadata)));
+  followNodes(loop: Loop): void {
     this.#nodes.subscribe((now, before) => {
-      if (face(now) !== face(before)) for (const set of this.#sets.list()) this.#loop.add(keyOf(set.metadata));
+      if (face(now) !== face(before)) for (const set of this.#sets.list()) loop.add(keyOf(set.metadata));
     });
-    await Promise.all([this.#sets.synced, this.#nodes.synced, this.#caches.of(POD).synced]);
-    followPods(this.#parts, 'DaemonSet', (key) => this.#loop.add(key));
   }
 
   /** What to delete and where to create, so that every node that should has exactly one pod. */
@@ -135,9 +130,7 @@ class DaemonSets {
     return { leaving, missing };
   }
 
-  async #reconcile(key: string): Promise<void> {
-    const set = this.#sets.get(refOf(key));
-    if (!set || set.metadata.deletionTimestamp) return;
+  async reconcile(set: DaemonSet): Promise<void> {
     const revision = hashOf(set.spec.template);
     const { leaving, missing } = this.#difference(set, revision);
     await Promise.all(leaving.map((pod) => deletePod(this.#parts, pod)));

@@ -3,14 +3,13 @@
 import type { Condition } from '../../../../api/kubernetes.ts';
 import { timestamp } from '../../../../api/times.ts';
 import type { Clock } from '../../../../kube/clock.ts';
-import { keyOf, refOf } from '../../../../kube/store.ts';
 import type { Cache } from '../../../cache.ts';
 import { isConflict, type KubeApi } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
-import { type Loop, startLoop } from '../loop.ts';
+import { control } from './control.ts';
 import { DEPLOYMENTS, REPLICA_SETS, type Scaled } from './kinds.ts';
-import { controllerOf, hashOf, isOwnedBy, ownerReference } from './pods.ts';
+import { hashOf, isOwnedBy, ownerReference } from './pods.ts';
 import { writeStatus } from './status.ts';
 
 const HASH_LABEL = 'pod-template-hash';
@@ -72,41 +71,27 @@ export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly S
 }
 
 export async function startDeployments(parts: Parts): Promise<void> {
-  await new Deployments(parts).start();
+  const deployments = new Deployments(parts);
+  await control(parts, {
+    kind: DEPLOYMENTS,
+    owns: REPLICA_SETS,
+    reconcile: (deployment) => deployments.reconcile(deployment),
+  });
 }
 
 class Deployments {
   readonly #parts: Parts;
   readonly #client: KubeApi;
   readonly #clock: Clock;
-  readonly #deployments: Cache<Scaled>;
   readonly #sets: Cache<Scaled>;
   readonly #report: Report;
-  readonly #loop: Loop;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#client = parts.client;
     this.#clock = parts.clock;
-    const { caches } = parts;
-    this.#deployments = caches.of(DEPLOYMENTS);
-    this.#sets = caches.of(REPLICA_SETS);
+    this.#sets = parts.caches.of(REPLICA_SETS);
     this.#report = eventReporter('deployment-controller', parts);
-    this.#loop = startLoop({
-      ...parts,
-      name: 'deployment',
-      reconcile: (key) => this.#reconcile(key),
-    });
-  }
-
-  async start(): Promise<void> {
-    this.#deployments.subscribe((now) => now && this.#loop.add(keyOf(now.metadata)));
-    this.#sets.subscribe((now, before) => {
-      const set = now ?? before;
-      const owner = set && controllerOf(set);
-      if (owner?.kind === 'Deployment') this.#loop.add(keyOf({ namespace: set?.metadata.namespace, name: owner.name }));
-    });
-    await Promise.all([this.#deployments.synced, this.#sets.synced]);
   }
 
   async #resize(deployment: Scaled, set: Scaled, replicas: number): Promise<void> {
@@ -224,9 +209,7 @@ class Deployments {
     );
   }
 
-  async #reconcile(key: string): Promise<void> {
-    const deployment = this.#deployments.get(refOf(key));
-    if (!deployment || deployment.metadata.deletionTimestamp) return;
+  async reconcile(deployment: Scaled): Promise<void> {
     const owned = (): Scaled[] =>
       this.#sets.list().filter((set) => isOwnedBy(set, deployment) && !set.metadata.deletionTimestamp);
     const hash = hashOf(deployment.spec.template);

@@ -1,19 +1,15 @@
 /** Jobs: pods until enough of them have succeeded or too many have failed. */
 
 import { isTrue } from '../../../../api/conditions.ts';
-import { POD } from '../../../../api/kinds.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
 import { timestamp } from '../../../../api/times.ts';
 import type { Clock } from '../../../../kube/clock.ts';
-import { keyOf, refOf } from '../../../../kube/store.ts';
-import type { Cache, Caches } from '../../../cache.ts';
 import { isGone, type KubeApi } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
-import { type Loop, startLoop } from '../loop.ts';
+import { control } from './control.ts';
 import { JOBS, type Job } from './kinds.ts';
-import { createPod, deletePod, isActive, isReady, podOf } from './pods.ts';
-import { followPods, podsOf } from './replicaset.ts';
+import { createPod, deletePod, isActive, isReady, podOf, podsOf } from './pods.ts';
 import { writeStatus } from './status.ts';
 
 const isFinished = (job: Job): boolean => isTrue(job, 'Complete') || isTrue(job, 'Failed');
@@ -28,36 +24,21 @@ export function activeWished({ spec }: Job, succeeded: number): number {
 }
 
 export async function startJobs(parts: Parts): Promise<void> {
-  await new Jobs(parts).start();
+  const jobs = new Jobs(parts);
+  await control(parts, { kind: JOBS, reconcile: (job) => jobs.reconcile(job) });
 }
 
 class Jobs {
   readonly #parts: Parts;
   readonly #client: KubeApi;
-  readonly #caches: Caches;
   readonly #clock: Clock;
-  readonly #jobs: Cache<Job>;
   readonly #report: Report;
-  readonly #loop: Loop;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#client = parts.client;
-    this.#caches = parts.caches;
     this.#clock = parts.clock;
-    this.#jobs = this.#caches.of(JOBS);
     this.#report = eventReporter('job-controller', parts);
-    this.#loop = startLoop({
-      ...parts,
-      name: 'job',
-      reconcile: (key) => this.#reconcile(key),
-    });
-  }
-
-  async start(): Promise<void> {
-    this.#jobs.subscribe((now) => now && this.#loop.add(keyOf(now.metadata)));
-    await Promise.all([this.#jobs.synced, this.#caches.of(POD).synced]);
-    followPods(this.#parts, 'Job', (key) => this.#loop.add(key));
   }
 
   async #adjust(job: Job, active: readonly Pod[], wished: number): Promise<void> {
@@ -100,9 +81,7 @@ class Jobs {
     return undefined;
   }
 
-  async #reconcile(key: string): Promise<number | undefined> {
-    const job = this.#jobs.get(refOf(key));
-    if (!job || job.metadata.deletionTimestamp) return undefined;
+  async reconcile(job: Job): Promise<number | undefined> {
     if (isFinished(job)) return this.#expire(job);
     const before = countsOf(podsOf(this.#parts, job));
     const ended = this.#outcome(job, before.succeeded, before.failed, before.active.length);

@@ -22,6 +22,13 @@ export const ownerReference = ({ apiVersion, kind, metadata }: KubeObject): Owne
   blockOwnerDeletion: true,
 });
 
+/** The pods of an owner, by namespace and controller reference. */
+export const podsOf = ({ caches }: Parts, owner: KubeObject): readonly Pod[] =>
+  caches
+    .of(POD)
+    .list()
+    .filter((pod) => pod.metadata.namespace === owner.metadata.namespace && isOwnedBy(pod, owner));
+
 /** Neither at its end nor on its way there: only such pods count as replicas. */
 export const isActive = (pod: Pod): boolean => !isOver(pod) && pod.metadata.deletionTimestamp === undefined;
 

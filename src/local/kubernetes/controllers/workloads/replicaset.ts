@@ -1,46 +1,26 @@
 /** ReplicaSets: as many active pods as wished. A pod that is being deleted does not count, so it is replaced at once. */
-import { POD } from '../../../../api/kinds.ts';
 import type { Pod } from '../../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../../../kube/store.ts';
 import { eventReporter, type Parts } from '../../../parts.ts';
-import { startLoop } from '../loop.ts';
+import { control } from './control.ts';
 import { REPLICA_SETS, type Scaled } from './kinds.ts';
 import {
   availableAt,
-  controllerOf,
   createPod,
   deletePod,
   deletionOrder,
   isActive,
   isAvailable,
-  isOwnedBy,
   isReady,
   podOf,
+  podsOf,
 } from './pods.ts';
 import { writeStatus } from './status.ts';
 
 /** So many pods are created or deleted at once. */
 const BURST = 50;
 
-/** Calls `look` with the key of the owner whenever one of its pods changes. */
-export function followPods(parts: Parts, ownerKind: string, look: (key: string) => void): void {
-  const tell = (pod: Pod | undefined): void => {
-    const owner = pod && controllerOf(pod);
-    if (owner?.kind === ownerKind) look(keyOf({ namespace: pod?.metadata.namespace, name: owner.name }));
-  };
-  parts.caches.of(POD).subscribe((now, before) => tell(now ?? before));
-}
-
-/** The pods of an owner, by namespace and controller reference. */
-export const podsOf = ({ caches }: Parts, owner: Scaled | Parameters<typeof isOwnedBy>[1]): readonly Pod[] =>
-  caches
-    .of(POD)
-    .list()
-    .filter((pod) => pod.metadata.namespace === owner.metadata.namespace && isOwnedBy(pod, owner));
-
 export async function startReplicaSets(parts: Parts): Promise<void> {
-  const { caches, clock } = parts;
-  const sets = caches.of(REPLICA_SETS);
+  const { clock } = parts;
   const report = eventReporter('replicaset-controller', parts);
 
   const scale = async (set: Scaled, active: readonly Pod[]): Promise<boolean> => {
@@ -60,12 +40,9 @@ export async function startReplicaSets(parts: Parts): Promise<void> {
     return false;
   };
 
-  const loop = startLoop({
-    ...parts,
-    name: 'replicaset',
-    async reconcile(key) {
-      const set = sets.get(refOf(key));
-      if (!set || set.metadata.deletionTimestamp) return undefined;
+  await control(parts, {
+    kind: REPLICA_SETS,
+    async reconcile(set) {
       const more = await scale(set, podsOf(parts, set).filter(isActive));
       const pods = podsOf(parts, set).filter(isActive);
       const now = clock.now();
@@ -82,7 +59,4 @@ export async function startReplicaSets(parts: Parts): Promise<void> {
       return soon.length > 0 ? Math.min(...soon) : undefined;
     },
   });
-  sets.subscribe((now) => now && loop.add(keyOf(now.metadata)));
-  await Promise.all([sets.synced, caches.of(POD).synced]);
-  followPods(parts, 'ReplicaSet', (key) => loop.add(key));
 }

@@ -1,17 +1,14 @@
 /** StatefulSets: pods with ordinal names, started in order and ended in reverse, each with claims of its own. */
 
-import { PERSISTENT_VOLUME_CLAIM, POD } from '../../../../api/kinds.ts';
+import { PERSISTENT_VOLUME_CLAIM } from '../../../../api/kinds.ts';
 import type { Pod } from '../../../../api/kubernetes.ts';
 import type { Clock } from '../../../../kube/clock.ts';
-import { keyOf, refOf } from '../../../../kube/store.ts';
-import type { Cache, Caches } from '../../../cache.ts';
 import { isConflict, type KubeApi } from '../../../client.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
-import { type Loop, startLoop } from '../loop.ts';
+import { control } from './control.ts';
 import { type Scaled, STATEFUL_SETS } from './kinds.ts';
-import { createPod, deletePod, hashOf, isAvailable, isReady, podOf } from './pods.ts';
-import { followPods, podsOf } from './replicaset.ts';
+import { createPod, deletePod, hashOf, isAvailable, isReady, podOf, podsOf } from './pods.ts';
 import { writeStatus } from './status.ts';
 
 const REVISION_LABEL = 'controller-revision-hash';
@@ -42,7 +39,8 @@ function memberOf(set: Scaled, ordinal: number, revision: string): Pod {
 }
 
 export async function startStatefulSets(parts: Parts): Promise<void> {
-  await new StatefulSets(parts).start();
+  const sets = new StatefulSets(parts);
+  await control(parts, { kind: STATEFUL_SETS, reconcile: (set) => sets.reconcile(set) });
 }
 
 /** By ordinal. */
@@ -51,30 +49,14 @@ type Members = ReadonlyMap<number, Pod>;
 class StatefulSets {
   readonly #parts: Parts;
   readonly #client: KubeApi;
-  readonly #caches: Caches;
   readonly #clock: Clock;
-  readonly #sets: Cache<Scaled>;
   readonly #report: Report;
-  readonly #loop: Loop;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#client = parts.client;
-    this.#caches = parts.caches;
     this.#clock = parts.clock;
-    this.#sets = this.#caches.of(STATEFUL_SETS);
     this.#report = eventReporter('statefulset-controller', parts);
-    this.#loop = startLoop({
-      ...parts,
-      name: 'statefulset',
-      reconcile: (key) => this.#reconcile(key),
-    });
-  }
-
-  async start(): Promise<void> {
-    this.#sets.subscribe((now) => now && this.#loop.add(keyOf(now.metadata)));
-    await Promise.all([this.#sets.synced, this.#caches.of(POD).synced]);
-    followPods(this.#parts, 'StatefulSet', (key) => this.#loop.add(key));
   }
 
   async #createClaims(set: Scaled, pod: Pod): Promise<void> {
@@ -134,9 +116,7 @@ class StatefulSets {
     if (allUp || set.spec.podManagementPolicy === 'Parallel') await this.#trim(set, members, revision, allUp);
   }
 
-  async #reconcile(key: string): Promise<void> {
-    const set = this.#sets.get(refOf(key));
-    if (!set || set.metadata.deletionTimestamp) return;
+  async reconcile(set: Scaled): Promise<void> {
     const revision = `${set.metadata.name}-${hashOf(set.spec.template)}`;
     await this.#step(set, revision);
     const pods = podsOf(this.#parts, set).filter((pod) => !isOver(pod));

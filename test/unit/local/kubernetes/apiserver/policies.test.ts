@@ -98,4 +98,68 @@ describe('ValidatingAdmissionPolicies', () => {
     expect([answer.status, answer.body.reason]).toEqual([422, 'Invalid']);
     await api.ok('DELETE', `${pods}/p`);
   });
+
+  it('end when an expression, or all of a policy, costs more than it may', async () => {
+    const root = '/apis/admissionregistration.k8s.io/v1';
+    const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] };
+    const deny = async (name: string, spec: Body): Promise<void> => {
+      const constraints = { resourceRules: [{ ...rule, resourceNames: [name] }] };
+      const policy = { metadata: { name }, spec: { matchConstraints: constraints, ...spec } };
+      await api.ok('POST', `${root}/validatingadmissionpolicies`, policy);
+      const binding = { policyName: name, validationActions: ['Deny'] };
+      await api.ok('POST', `${root}/validatingadmissionpolicybindings`, { metadata: { name }, spec: binding });
+    };
+    const create = (name: string) =>
+      api.call('POST', '/api/v1/namespaces/default/configmaps', {
+        metadata: { name },
+        data: { text: 'a'.repeat(9_000) },
+      });
+    const each = (body: string): string => `object.data.text.split('').all(a, ${body})`;
+
+    const hostile = each(each('a == a'));
+    await deny('hostile', { validations: [{ expression: hostile }] });
+    const answer = await create('hostile');
+    expect([answer.status, answer.body.message]).toEqual([
+      422,
+      expect.stringContaining(
+        `expression '${hostile}' resulted in error: operation cancelled: actual cost limit exceeded`,
+      ),
+    ]);
+
+    // each of them may be afforded
+    await deny('many', {
+      validations: Array.from({ length: 300 }, (_, at) => ({ expression: each(`a != 'b${at}'`) })),
+    });
+    expect((await create('many')).body.message).toContain(
+      'validation failed due to running out of cost budget, no further validation rules will be run',
+    );
+    await deny('tolerant', { failurePolicy: 'Ignore', validations: [{ expression: hostile }] });
+    expect((await create('tolerant')).status).toBe(201);
+  });
+
+  it('have the functions of the API server', async () => {
+    const root = '/apis/admissionregistration.k8s.io/v1';
+    const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] };
+    const constraints = { resourceRules: [{ ...rule, resourceNames: ['addressed'] }] };
+    const validations = [
+      { expression: "cidr('10.0.0.0/8').containsIP(object.data.ip)", message: 'not one of ours' },
+      { expression: "sets.contains(['a', 'b'], object.data.teams.split(','))" },
+      { expression: "url(object.data.url).getScheme() == 'https'" },
+      { expression: "!semver(object.data.version).isLessThan(semver('1.30.0'))" },
+    ];
+    const policy = { metadata: { name: 'addressed' }, spec: { matchConstraints: constraints, validations } };
+    await api.ok('POST', `${root}/validatingadmissionpolicies`, policy);
+    const binding = { policyName: 'addressed', validationActions: ['Deny'] };
+    await api.ok('POST', `${root}/validatingadmissionpolicybindings`, {
+      metadata: { name: 'addressed' },
+      spec: binding,
+    });
+    const create = (ip: string) =>
+      api.call('POST', '/api/v1/namespaces/default/configmaps', {
+        metadata: { name: 'addressed' },
+        data: { ip, teams: 'a', url: 'https://example.com', version: '1.34.2' },
+      });
+    expect((await create('11.1.2.3')).body.message).toContain('not one of ours');
+    expect((await create('10.1.2.3')).status).toBe(201);
+  });
 });

@@ -1,8 +1,9 @@
 /**
- * ValidatingAdmissionPolicies: what their bindings refuse, and what they warn of. Audit annotations go nowhere here, and an
- * expression may take as long as it does: the CEL library does not count the cost of an evaluation.
+ * ValidatingAdmissionPolicies: what their bindings refuse, and what they warn of. Audit annotations go nowhere here. An
+ * evaluation may cost as much as on the API server, and so may all of a policy together: none holds the server up.
  */
 import { CelError, celValue, type Expression } from '../../../../../api/schema/cel.ts';
+import { BudgetError, withinCost } from '../../../../../api/schema/cel-cost.ts';
 import type { Core } from '../../core.ts';
 import { type ApiObject, at, list, text } from '../../json.ts';
 import type { Resource } from '../../resources/registry.ts';
@@ -21,6 +22,9 @@ interface Denial {
   readonly message: string;
   readonly reason: string;
 }
+
+/** Of all evaluations of one policy for one request, as in Kubernetes. */
+const MOST_PER_POLICY = 10_000_000;
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -58,9 +62,10 @@ function denialsOf(core: Core, policy: ApiObject, binding: ApiObject, request: A
     const values = requestValues(core, request, version as Resource);
     return paramsOf(core, policy, binding, request.namespace).flatMap((params) => {
       const seen = { ...values, params: params === undefined ? null : celValue(undefined, params) };
-      return evaluated(compiledPolicy(policy), seen, failsOpen);
+      return withinCost(MOST_PER_POLICY, () => evaluated(compiledPolicy(policy), seen, failsOpen));
     });
   } catch (error) {
+    if (error instanceof BudgetError) return failsOpen ? [] : [{ message: error.message, reason: '' }];
     if (!(error instanceof ParamsError)) throw error;
     return failsOpen ? [] : [{ message: `failed to configure binding: ${error.message}`, reason: '' }];
   }

@@ -29,10 +29,10 @@ export const AUTHORIZER = new Authorizer();
 const REQUEST = ['object', 'oldObject', 'request', 'namespaceObject'];
 const compilers = {
   /** Of match conditions. */
-  bare: celCompiler(REQUEST, registerAuthorizer),
-  plain: celCompiler([...REQUEST, 'variables'], registerAuthorizer),
-  withParams: celCompiler([...REQUEST, 'variables', 'params'], registerAuthorizer),
-  bareWithParams: celCompiler([...REQUEST, 'params'], registerAuthorizer),
+  bare: celCompiler(REQUEST, registerAuthorizer, true),
+  plain: celCompiler([...REQUEST, 'variables'], registerAuthorizer, true),
+  withParams: celCompiler([...REQUEST, 'variables', 'params'], registerAuthorizer, true),
+  bareWithParams: celCompiler([...REQUEST, 'params'], registerAuthorizer, true),
 };
 
 interface Named {

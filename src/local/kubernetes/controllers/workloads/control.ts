@@ -1,0 +1,44 @@
+/** The control loop of one kind of workload: each is looked at when it changes, or when something that it owns does. */
+import type { Kind } from '../../../../api/kinds.ts';
+import { POD } from '../../../../api/kinds.ts';
+import type { KubeObject } from '../../../../api/kubernetes.ts';
+import { keyOf, refOf } from '../../../../kube/store.ts';
+import type { Parts } from '../../../parts.ts';
+import { type Loop, startLoop } from '../loop.ts';
+import { controllerOf } from './pods.ts';
+
+export interface Control<T extends KubeObject> {
+  readonly kind: Kind<T>;
+  /** What it makes. Default: pods. */
+  readonly owns?: Kind;
+  /** What else it reads, which is there before `start` is over. */
+  readonly reads?: readonly Kind[];
+  /** Called with the loop before anything is read, to have it look at more. */
+  also?(loop: Loop): void;
+  /** Brings a workload that is not being deleted towards its spec; a number asks for another look after so many milliseconds. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: as in `LoopOptions`
+  reconcile(object: T): Promise<number | undefined | void>;
+}
+
+/** Starts the loop. Resolves when all that it reads has been listed. */
+export async function control<T extends KubeObject>(parts: Parts, options: Control<T>): Promise<void> {
+  const { kind, owns = POD, reads = [], also, reconcile } = options;
+  const { caches } = parts;
+  const objects = caches.of(kind);
+  const loop = startLoop({
+    ...parts,
+    name: kind.kind.toLowerCase(),
+    async reconcile(key) {
+      const object = objects.get(refOf(key));
+      if (object && object.metadata.deletionTimestamp === undefined) return reconcile(object);
+    },
+  });
+  objects.subscribe((now) => now && loop.add(keyOf(now.metadata)));
+  caches.of(owns).subscribe((now, before) => {
+    const owned = now ?? before;
+    const owner = owned && controllerOf(owned);
+    if (owner?.kind === kind.kind) loop.add(keyOf({ namespace: owned?.metadata.namespace, name: owner.name }));
+  });
+  also?.(loop);
+  await Promise.all([objects.synced, ...[owns, ...reads].map((each) => caches.of(each).synced)]);
+}

@@ -1,0 +1,287 @@
+/** What some random clusters have besides NodePools, NodeClasses and pods: each feature adds its objects to a cluster. */
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { type Dice, oneIn } from '../random.ts';
+import { type ClassParts, FURTHER_STATES, ZONES } from './node-classes.ts';
+import { ARCH_LABEL, CAPACITY_LABEL, CPU_LABEL, type PoolParts, some, ZONE_LABEL } from './node-pools.ts';
+import type { ClusterParts, Feature } from './parts.ts';
+import { type PodParts, podParts } from './pods.ts';
+import { volumes } from './volumes.ts';
+
+const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
+/** Of the small catalogue. */
+const TYPES = ['c6i.xlarge', 'm5.large', 'm5.xlarge', 'm7g.large', 't3.large', 'r6i.2xlarge'];
+
+const appsOf = ({ pods }: ClusterParts): readonly string[] => [...new Set(pods.map(({ app }) => app))];
+
+const withOthers = (cluster: ClusterParts, ...others: readonly KubeObject[]): ClusterParts => ({
+  ...cluster,
+  others: [...cluster.others, ...others],
+});
+
+const withPools = (cluster: ClusterParts, change: (pool: PoolParts) => PoolParts): ClusterParts => ({
+  ...cluster,
+  pools: cluster.pools.map(change),
+});
+
+const withPods = (cluster: ClusterParts, change: (pod: PodParts) => PodParts): ClusterParts => ({
+  ...cluster,
+  pods: cluster.pods.map(change),
+  morePods: cluster.morePods.map(change),
+});
+
+const inTemplate = (pool: PoolParts, template: object): PoolParts => ({
+  ...pool,
+  template: { ...pool.template, ...template },
+});
+
+/** Some NodePools give their nodes only so long to drain: what keeps pods then keeps no drifted node. */
+const withGrace = (roll: Dice, cluster: ClusterParts): ClusterParts =>
+  withPools(cluster, (pool) =>
+    oneIn(roll, 2) ? inTemplate(pool, { terminationGracePeriod: roll.pick(['10m', '1h']) }) : pool,
+  );
+
+const budgetObject = (name: string, spec: object): KubeObject =>
+  ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, namespace: 'default' },
+    spec,
+  }) as unknown as KubeObject;
+
+const ofApp = (app: string) => ({ selector: { matchLabels: { app } } });
+
+const ALLOWED: readonly object[] = [
+  { minAvailable: 1 },
+  { minAvailable: '100%' },
+  { minAvailable: '50%' },
+  { maxUnavailable: 0 },
+  { maxUnavailable: 1 },
+  { minAvailable: 9, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+];
+
+/** PodDisruptionBudgets; now and then two for the same pods. */
+const podBudgets: Feature = (roll, cluster) => {
+  const budgets = appsOf(cluster).flatMap((app) =>
+    oneIn(roll, 2) ? [budgetObject(`${app}-budget`, { ...ofApp(app), ...roll.pick(ALLOWED) })] : [],
+  );
+  const second = oneIn(roll, 5) ? [budgetObject(`${cluster.id}-all`, { selector: {}, minAvailable: 1 })] : [];
+  return withGrace(roll, withOthers({ ...cluster, disrupts: true }, ...budgets, ...second));
+};
+
+/** Pods and nodes that are not to be disrupted. */
+const guarded: Feature = (roll, cluster) => {
+  const guards = new Map(appsOf(cluster).map((app) => [app, roll.pick(['', '', 'true', '45m', 'never'])]));
+  const guardedPods = withPods({ ...cluster, disrupts: true }, (pod) => {
+    const guard = guards.get(pod.app);
+    return guard ? { ...pod, annotations: { 'karpenter.sh/do-not-disrupt': guard } } : pod;
+  });
+  const guardedNodes = withPools(guardedPods, (pool) =>
+    oneIn(roll, 4) ? { ...pool, annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } : pool,
+  );
+  return withGrace(roll, guardedNodes);
+};
+
+const SCHEDULES: readonly (readonly object[])[] = [
+  [{ nodes: '0', reasons: ['Drifted'] }, { nodes: '100%' }],
+  [{ nodes: '1', reasons: ['Empty', 'Underutilized'] }],
+  [{ nodes: '0', schedule: '0 0 1 1 *', duration: '10m' }, { nodes: '50%' }],
+  [{ nodes: '0', schedule: '* * * * *', duration: '1h' }],
+  [{ nodes: '2' }, { nodes: '60%', reasons: ['Drifted'] }],
+];
+
+/** Disruption budgets with reasons and times. */
+const schedules: Feature = (roll, cluster) => ({
+  ...cluster,
+  disrupts: true,
+  edits: cluster.edits.map((edit) => {
+    const budgets = roll.pick(SCHEDULES);
+    return (pool) => ({ ...edit(pool), budgets });
+  }),
+});
+
+/** Nodes with an age to come: it weighs in what their disruption costs. */
+const expiry: Feature = (roll, cluster) =>
+  withPools({ ...cluster, disrupts: true }, (pool) =>
+    inTemplate(pool, { expireAfter: roll.pick(['3h', '24h', 'Never']) }),
+  );
+
+/** Nodes that a user deletes while their pods may not go yet: places for these are looked for with those of new pods. */
+const drains: Feature = (roll, cluster) => {
+  const stays = appsOf(cluster).filter(() => oneIn(roll, 2));
+  const budgets = stays.map((app) => budgetObject(`${app}-stays`, { ...ofApp(app), minAvailable: 50 }));
+  const pools = cluster.pools.map(({ name }) => name);
+  return withOthers(
+    {
+      ...cluster,
+      drained: cluster.pods.filter(() => oneIn(roll, 2)).map(({ name }) => name),
+      latePods: podParts(roll, `${cluster.id}-late`, pools),
+    },
+    ...budgets,
+  );
+};
+
+const IMAGES = [
+  { arch: 'amd64', architecture: 'x86_64' },
+  { arch: 'arm64', architecture: 'arm64' },
+] as const;
+
+/** Images by tag, of which newer ones come, and an alias that changes. */
+const images: Feature = (roll, cluster) => {
+  const { id } = cluster;
+  const seeds = (age: string, dated: string) =>
+    IMAGES.map(({ arch, architecture }) => ({
+      name: `${id}-${arch}-${age}`,
+      architecture,
+      creationDate: dated,
+      tags: { images: id },
+    }));
+  const tagged = oneIn(roll, 2);
+  const classes = cluster.classes.map(
+    (each): ClassParts =>
+      each.state === 'ready' && tagged
+        ? { ...each, spec: { ...each.spec, amiFamily: 'AL2023', amiSelectorTerms: [{ tags: { images: id } }] } }
+        : each,
+  );
+  const [first] = classes;
+  const realiased = { amiSelectorTerms: [{ alias: 'bottlerocket@latest' }] };
+  const changedClasses = first === undefined ? [] : [{ ...first, spec: { ...first.spec, ...realiased } }];
+  return {
+    ...cluster,
+    classes,
+    disrupts: true,
+    changedClasses: tagged ? [] : changedClasses,
+    account: {
+      ...cluster.account,
+      images: tagged ? seeds('older', '2026-01-01T00:00:00Z') : [],
+      laterImages: tagged && oneIn(roll, 2) ? seeds('newer', '2026-02-01T00:00:00Z') : [],
+    },
+  };
+};
+
+/** DaemonSets that run on some nodes. */
+const daemons: Feature = (roll, cluster) => {
+  const sets = Array.from({ length: 1 + roll.upTo(1) }, (_, at) => {
+    const name = `${cluster.id}-d${at}`;
+    const wanted = roll.pick([
+      {},
+      { nodeSelector: { [ARCH_LABEL]: roll.pick(['amd64', 'arm64']) } },
+      { nodeSelector: { [ZONE_LABEL]: roll.pick(ZONES) } },
+      { nodeSelector: { tier: 'front' } },
+      { tolerations: [{ operator: 'Exists' }] },
+    ]);
+    const requests = { cpu: roll.pick(['100m', '700m']), memory: roll.pick(['64Mi', '1Gi']) };
+    return {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name, namespace: 'default' },
+      spec: {
+        selector: { matchLabels: { daemon: name } },
+        template: {
+          metadata: { labels: { daemon: name } },
+          spec: {
+            terminationGracePeriodSeconds: 0,
+            containers: [{ name: 'main', image: 'pause', resources: { requests } }],
+            ...wanted,
+          },
+        },
+      },
+    } as unknown as KubeObject;
+  });
+  return withOthers(cluster, ...sets);
+};
+
+/** Pods of several priorities. */
+const priorities: Feature = (roll, cluster) => {
+  const classes = [-100, 500_000_000].map((value) => ({
+    apiVersion: 'scheduling.k8s.io/v1',
+    kind: 'PriorityClass',
+    metadata: { name: `${cluster.id}-${value < 0 ? 'low' : 'high'}` },
+    value,
+    preemptionPolicy: roll.pick(['Never', 'PreemptLowerPriority']),
+  })) as unknown as readonly KubeObject[];
+  const names = [...classes.map(({ metadata }) => metadata.name), undefined];
+  const chosen = new Map(appsOf(cluster).map((app) => [app, roll.pick(names)]));
+  const withClasses = withPods(withOthers(cluster, ...classes), (pod) => {
+    const priorityClassName = chosen.get(pod.app);
+    return priorityClassName === undefined ? pod : { ...pod, spec: { ...pod.spec, priorityClassName } };
+  });
+  return { ...withClasses, disrupts: true };
+};
+
+/** NodeOverlays that change prices, some of which contradict each other. */
+const prices: Feature = (roll, cluster) => {
+  const about = (): object =>
+    roll.pick([
+      { key: INSTANCE_TYPE_LABEL, operator: 'In', values: some(roll, TYPES) },
+      { key: CAPACITY_LABEL, operator: 'In', values: [roll.pick(['on-demand', 'spot'])] },
+      { key: ZONE_LABEL, operator: 'In', values: some(roll, ZONES) },
+      { key: 'karpenter.sh/nodepool', operator: 'In', values: [roll.pick(cluster.pools).name] },
+      { key: CPU_LABEL, operator: 'Gt', values: ['3'] },
+    ]);
+  const overlays = Array.from({ length: 1 + roll.upTo(2) }, (_, at) => ({
+    apiVersion: 'karpenter.sh/v1alpha1',
+    kind: 'NodeOverlay',
+    metadata: { name: `${cluster.id}-price${at}` },
+    spec: {
+      requirements: [about()],
+      ...roll.pick([{ price: '0.05' }, { price: '3' }, { priceAdjustment: '+0.2' }, { priceAdjustment: '-35.5%' }]),
+      ...(oneIn(roll, 3) ? {} : { weight: 1 + at }),
+    },
+  })) as unknown as readonly KubeObject[];
+  return withOthers(cluster, ...overlays);
+};
+
+/** Capacity reservations, and NodePools that may use them. */
+const reservations: Feature = (roll, cluster) => {
+  const { id } = cluster;
+  const reserved = Array.from({ length: 1 + roll.upTo(1) }, () => ({
+    instanceType: roll.pick(TYPES),
+    zone: roll.pick(ZONES),
+    total: 1 + roll.upTo(2),
+    tags: { reserved: id },
+  }));
+  const terms = { capacityReservationSelectorTerms: [{ tags: { reserved: id } }] };
+  const classes = cluster.classes.map((each) => ({ ...each, spec: { ...each.spec, ...terms } }));
+  const changedClasses = cluster.changedClasses.map((each) => ({ ...each, spec: { ...each.spec, ...terms } }));
+  const allowing = withPools({ ...cluster, classes, changedClasses }, (pool) => ({
+    ...pool,
+    requirements: pool.requirements.map((each) =>
+      each.key === CAPACITY_LABEL && !('replicas' in pool.spec)
+        ? { ...each, values: ['reserved', ...(each.values ?? [])] }
+        : each,
+    ),
+  }));
+  return { ...allowing, account: { ...cluster.account, reservations: reserved } };
+};
+
+/** Several NodeClasses in different conditions; one may be deleted while nodes need it. */
+const manyClasses: Feature = (roll, cluster) => {
+  const states = Array.from({ length: 2 + roll.upTo(1) }, () => roll.pick(FURTHER_STATES));
+  const added = [...new Set(states)].map(
+    (state): ClassParts => ({ name: `${cluster.id}-x-${state}`, state, spec: {} }),
+  );
+  const names = [...cluster.classes, ...added].map(({ name }) => name);
+  const spread = withPools(cluster, (pool) => ({ ...pool, nodeClass: roll.pick(names) }));
+  return {
+    ...spread,
+    classes: [...cluster.classes, ...added],
+    removedClasses: oneIn(roll, 3) ? [`${cluster.id}-ready`] : [],
+  };
+};
+
+export const FEATURES = {
+  podBudgets,
+  guarded,
+  schedules,
+  expiry,
+  drains,
+  images,
+  daemons,
+  priorities,
+  prices,
+  reservations,
+  manyClasses,
+  volumes,
+} satisfies Readonly<Record<string, Feature>>;
+
+export type FeatureName = keyof typeof FEATURES;

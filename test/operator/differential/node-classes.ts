@@ -1,0 +1,58 @@
+/** EC2NodeClasses of random clusters: sound ones, and all that may be wrong with one. */
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+
+export const ZONES = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
+const DISCOVERY = [{ tags: { 'karpenter.sh/discovery': 'test' } }];
+const disk = (volumeSize: string) => [{ deviceName: '/dev/xvda', ebs: { volumeSize, volumeType: 'gp3' } }];
+
+/** How a NodeClass departs from a sound one; the sound one comes most often. */
+const CLASS_STATES = {
+  ready: {},
+  'other-image': { amiSelectorTerms: [{ alias: 'bottlerocket@latest' }] },
+  'few-pods': { kubelet: { maxPods: 8 } },
+  'no-subnets': { subnetSelectorTerms: [{ tags: { none: 'such' } }] },
+  'no-images': { amiSelectorTerms: [{ tags: { none: 'such' } }], amiFamily: 'AL2023' },
+  'no-profile': { role: undefined, instanceProfile: 'nobody-made-it' },
+  'no-groups': { securityGroupSelectorTerms: [{ tags: { none: 'such' } }] },
+  'small-disk': { blockDeviceMappings: disk('20Gi') },
+  'much-reserved': {
+    kubelet: {
+      systemReserved: { cpu: '200m', memory: '300Mi' },
+      kubeReserved: { cpu: '300m', memory: '500Mi' },
+      evictionHard: { 'memory.available': '5%' },
+    },
+  },
+} as const;
+export type ClassState = keyof typeof CLASS_STATES | 'missing';
+export const STATES: readonly ClassState[] = [
+  'no-subnets',
+  'no-images',
+  'no-profile',
+  'missing',
+  'other-image',
+  'few-pods',
+];
+export const FURTHER_STATES: readonly ClassState[] = [...STATES, 'no-groups', 'small-disk', 'much-reserved'];
+
+export interface ClassParts {
+  readonly name: string;
+  readonly state: ClassState;
+  /** Takes the place of fields of its state. */
+  readonly spec: object;
+}
+
+/** None for one that is missing. */
+export function nodeClasses(parts: readonly ClassParts[]): readonly KubeObject[] {
+  return parts.flatMap(({ name, state, spec: more }) => {
+    if (state === 'missing') return [];
+    const spec = {
+      role: 'KarpenterNodeRole-test',
+      amiSelectorTerms: [{ alias: 'al2023@latest' }],
+      subnetSelectorTerms: DISCOVERY,
+      securityGroupSelectorTerms: DISCOVERY,
+      ...CLASS_STATES[state],
+      ...more,
+    };
+    return [{ apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name }, spec } as KubeObject];
+  });
+}

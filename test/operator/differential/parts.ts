@@ -1,0 +1,37 @@
+/** A random cluster before it is written down: what features change. */
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { ImageSeed, ReservationSeed } from '../../../src/local/aws/options.ts';
+import type { Dice } from '../random.ts';
+import type { ClassParts } from './node-classes.ts';
+import type { PoolEdit, PoolParts } from './node-pools.ts';
+import type { PodParts } from './pods.ts';
+
+export interface Account {
+  readonly images: readonly ImageSeed[];
+  readonly reservations: readonly ReservationSeed[];
+  readonly laterImages: readonly ImageSeed[];
+}
+
+export interface ClusterParts {
+  /** Begins the names of its objects. */
+  readonly id: string;
+  readonly classes: readonly ClassParts[];
+  /** NodeClasses that change with the NodePools. */
+  readonly changedClasses: readonly ClassParts[];
+  readonly pools: readonly PoolParts[];
+  /** What becomes of each NodePool. */
+  readonly edits: readonly PoolEdit[];
+  readonly pods: readonly PodParts[];
+  readonly morePods: readonly PodParts[];
+  readonly latePods: readonly PodParts[];
+  readonly others: readonly KubeObject[];
+  readonly soldOut: string | undefined;
+  readonly disrupts: boolean;
+  readonly leaving: readonly string[];
+  readonly drained: readonly string[];
+  readonly account: Account;
+  readonly removedClasses: readonly string[];
+}
+
+/** Adds what some clusters have to one of them. */
+export type Feature = (roll: Dice, cluster: ClusterParts) => ClusterParts;

@@ -1,0 +1,101 @@
+/** When a world is at rest: conditions are computed, claims are nodes or gone, pods that can be bound are bound. */
+import type { CapacityBuffer } from '../../../src/api/capacity-buffer.ts';
+import { type Conditioned, getCondition, isTrue } from '../../../src/api/conditions.ts';
+import {
+  CAPACITY_BUFFER,
+  EC2_NODE_CLASS,
+  type Kind,
+  NODE_CLAIM,
+  NODE_OVERLAY,
+  NODE_POOL,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  POD,
+  POD_DISRUPTION_BUDGET,
+} from '../../../src/api/kinds.ts';
+import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import { isOwnedByDaemonSet } from '../../../src/engine/pods.ts';
+import type { Scenario } from '../harness.ts';
+
+/** kube-scheduler binds pods in its own time, and so are volumes bound. */
+const LOOK_MS = 40;
+const WATCHED: readonly Kind[] = [
+  POD,
+  NODE_CLAIM,
+  NODE_POOL,
+  PERSISTENT_VOLUME_CLAIM,
+  PERSISTENT_VOLUME,
+  POD_DISRUPTION_BUDGET,
+];
+
+/** Pods that a node may be bought for. @throws Error when the API server does not answer */
+export const waitingPods = async (scenario: Scenario): Promise<readonly Pod[]> =>
+  (await scenario.pods()).filter(
+    (pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isOwnedByDaemonSet(pod),
+  );
+
+/** @throws Error that describes the world when it does not come to rest */
+export async function atRest(scenario: Scenario): Promise<void> {
+  let seen = 'nothing yet';
+  await scenario.until('a world at rest', async () => {
+    const { kube } = scenario;
+    const [pools, classes, claims, overlays, buffers, pods] = await Promise.all([
+      kube.list(NODE_POOL),
+      kube.list(EC2_NODE_CLASS),
+      scenario.claims(),
+      kube.list(NODE_OVERLAY),
+      kube.list(CAPACITY_BUFFER),
+      scenario.pods(),
+    ]);
+    // room for buffers is looked for where some NodePool may buy nodes
+    const isLooking = pools.items.some((pool) => isTrue(pool, 'Ready') && pool.spec.replicas === undefined);
+    if (isLooking && !buffers.items.every(hasRoom)) return false;
+    const objects: readonly KubeObject[] = [...pools.items, ...classes.items, ...overlays.items];
+    const done = claims.filter((claim) => isDone(claim, pods));
+    if (!objects.every(isJudged) || done.length < claims.length || claims.length < replicasIn(pools.items))
+      return false;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    const before = seen;
+    seen = await versions(scenario);
+    return seen === before;
+  });
+}
+
+async function versions({ kube }: Scenario): Promise<string> {
+  const lists = await Promise.all(WATCHED.map((kind) => kube.list(kind)));
+  return lists
+    .flatMap(({ items }) => items.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`))
+    .join();
+}
+
+/** A buffer's room is there, or cannot be bought: while it is bought, nobody sees the NodeClaim for a moment. */
+function hasRoom(buffer: CapacityBuffer): boolean {
+  const condition = getCondition(buffer as Conditioned, 'Provisioning');
+  return condition?.status === 'True' || condition?.message?.startsWith('0/') === true;
+}
+
+function isJudged(object: KubeObject): boolean {
+  const { conditions = [] } =
+    (object as { readonly status?: { readonly conditions?: readonly Condition[] } }).status ?? {};
+  const { generation, deletionTimestamp } = object.metadata;
+  if (deletionTimestamp !== undefined) return true; // its conditions stay as they are
+  const last = conditions.find(({ type }) => type === 'Ready');
+  return last !== undefined && last.status !== 'Unknown' && (last.observedGeneration ?? generation) === generation;
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly observedGeneration?: number;
+}
+
+/** A claim that is deleted has come to rest while pods that may not be evicted keep its node. */
+const isDone = (claim: NodeClaim, pods: readonly Pod[]): boolean =>
+  isTrue(claim, 'Initialized') &&
+  (claim.metadata.deletionTimestamp === undefined ||
+    pods.some((pod) => pod.spec.nodeName === claim.status?.nodeName && !isOwnedByDaemonSet(pod)));
+
+const replicasIn = (pools: readonly NodePool[]): number =>
+  pools.filter((pool) => isTrue(pool, 'Ready')).reduce((sum, { spec }) => sum + (spec.replicas ?? 0), 0);

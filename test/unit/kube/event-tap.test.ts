@@ -1,0 +1,18 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventTap } from '../../../src/kube/event-tap.ts';
+import type { EventNote } from '../../../src/kube/events.ts';
+
+const note = (reason: string) => ({ reason }) as unknown as EventNote;
+
+describe('a tap of events', () => {
+  it('publishes them as before, and hands them to whoever listens from then on', () => {
+    const published: EventNote[] = [];
+    const heard: EventNote[] = [];
+    const tap = eventTap({ publish: (...notes) => void published.push(...notes) });
+    tap.events.publish(note('first'));
+    tap.onNote = (...notes) => void heard.push(...notes);
+    tap.events.publish(note('second'), note('third'));
+    expect(published.map(({ reason }) => reason)).toEqual(['first', 'second', 'third']);
+    expect(heard.map(({ reason }) => reason)).toEqual(['second', 'third']);
+  });
+});
