@@ -6,18 +6,20 @@
 import { pathToFileURL } from 'node:url';
 import { defined } from './api/defined.ts';
 import { NODE, NODE_POOL } from './api/kinds.ts';
-import type { NodePool } from './api/nodepool.ts';
+import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
-import type { CloudProvider } from './cloud/provider.ts';
+import { CostReader } from './controllers/cost/cost-reader.ts';
+import { historyView } from './controllers/cost/history-view.ts';
+import { type KeptHistory, leaveHistory, openHistory } from './controllers/cost/index.ts';
 import type { Deps } from './controllers/deps.ts';
+import { recordInterrupted } from './controllers/disrupted.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
 import { blockerViews, budgetViews } from './controllers/disruption/wait-views.ts';
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
+import { reportInstanceTypes } from './controllers/instance-type-views.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
-import { type InstanceTypeReport, instanceTypeReport } from './engine/instance-type-report.ts';
-import type { InstanceType } from './engine/model.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
 import type { Solver } from './engine-worker/solver.ts';
@@ -177,15 +179,19 @@ async function run(parts: Parts): Promise<Operator> {
   const tap = eventTap(recorder);
   const working = new AbortController();
   const { all, leadership, viewed } = await wireControllers(parts, tap.events, working.signal);
+  const { costHistory } = viewed;
   const page = await openLivePage(parts, viewed, tap);
   const work = (): Promise<void> => {
     leadership.isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
   };
 
+  const leaving = (): Promise<void> => leaveHistory(costHistory, parts);
   const life = settings.disableLeaderElection
-    ? work().then(() => 'stopped' as const)
-    : lead(parts, tap.events, working, work);
+    ? work()
+        .then(leaving)
+        .then(() => 'stopped' as const)
+    : lead(parts, tap.events, working, { work, leaving });
   const done = life.finally(async () => {
     await recorder.stop();
     await page?.close();
@@ -219,7 +225,12 @@ async function wireControllers(
   signal: AbortSignal,
 ): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
-  const aws = await startProvider(parts, events, signal);
+  const costHistory = openHistory(
+    parts,
+    settings.systemNamespace || client.namespace || settings.leaderElectionNamespace,
+  );
+  const hearing: Hearing = { interrupted: () => {} };
+  const aws = await startProvider(parts, { events, hearing }, signal);
   const cluster = new ClusterState({
     informers,
     clock,
@@ -228,17 +239,28 @@ async function wireControllers(
     defaultSpread: settings.defaultTopologySpreadConstraints,
     devices: !settings.ignoreDraRequests,
   });
-  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
+  const kept = { decisions: costHistory?.decisions };
+  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings, ...kept };
+  hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
   const leadership: Leadership = { isLeading: false };
-  const viewed = { deps, aws, leadership, ...histories };
+  const viewed = { deps, aws, leadership, costHistory, ...histories };
   serveViews(parts, viewed);
   for (const each of [solver, simulations]) each?.reportTo?.(deps);
-  const all = [...controllers(deps, { ...histories, solver, simulations }), ...aws.controllers()];
+  const all = [...controllers(deps, { ...histories, costHistory, solver, simulations }), ...aws.controllers()];
   return { all, leadership, viewed };
 }
 
-function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal): Promise<AwsProvider> {
+/** Who hears what the provider notices: the provider is there before who listens. */
+interface Hearing {
+  interrupted: (claim: NodeClaim, kind: string) => void;
+}
+
+function startProvider(
+  parts: Parts,
+  { events, hearing }: { readonly events: EventRecorder; readonly hearing: Hearing },
+  signal: AbortSignal,
+): Promise<AwsProvider> {
   const { settings, clock, log, metrics, client, informers } = parts;
   return awsProvider({
     settings,
@@ -250,6 +272,7 @@ function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal)
     metrics,
     ...defined({ apiServerCa: client.caBundle }),
     kubernetesVersion: () => serverVersion(client),
+    interrupted: (claim, kind) => hearing.interrupted(claim, kind),
     signal,
   });
 }
@@ -261,22 +284,33 @@ interface Viewed {
   readonly history: VerdictHistory;
   readonly moves: MoveHistory;
   readonly holds: PodHolds;
+  readonly costHistory: KeptHistory | undefined;
 }
 
 /** The views of what the controllers know, which only the replica that works can give. */
-function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds }: Viewed): void {
+function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds, costHistory }: Viewed): void {
   const { settings, clock, informers, debug, solver } = parts;
-  const leading = (look: () => unknown) => (): unknown => {
-    if (leadership.isLeading) return look();
-    const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
-    throw new Unavailable(
-      `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
-    );
-  };
+  const leading =
+    <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
+    (...query: Query): unknown => {
+      if (leadership.isLeading) return look(...query);
+      const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
+      throw new Unavailable(
+        `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
+      );
+    };
   debug['/debug/verdicts'] = leading(() => history.verdicts(deps.cluster.nodes(), clock.now()));
   debug['/debug/offerings'] = leading(() => aws.offerings());
   debug['/debug/instancetypes'] = leading(() => reportInstanceTypes(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
+  const costs = new CostReader(deps);
+  debug['/debug/cost'] = leading(() => costs.read());
+  debug['/debug/history'] = {
+    page: leading((query: URLSearchParams) => {
+      if (costHistory === undefined) throw new Unavailable('no history is kept: COST_HISTORY is false');
+      return historyView(costHistory, query);
+    }),
+  };
   debug['/debug/budgets'] = leading(() => budgetViews(deps));
   debug['/debug/blockers'] = leading(() => blockerViews(deps));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
@@ -327,26 +361,12 @@ async function openLivePage(
   return page;
 }
 
-/** Types and prices as the NodePools see them, before NodeOverlays; of those whose NodeClass is ready. */
-async function reportInstanceTypes(
-  nodePools: readonly NodePool[],
-  provider: CloudProvider,
-): Promise<InstanceTypeReport> {
-  const seen = await Promise.all(
-    nodePools.map(async (nodePool) => {
-      const types = await provider.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
-      return [nodePool.metadata.name, types] as const;
-    }),
-  );
-  return instanceTypeReport(new Map(seen));
-}
-
 /** Works while it holds the lease. The lease is released only when the work in hand is finished. */
 async function lead(
   parts: Parts,
   events: EventRecorder,
   working: AbortController,
-  work: () => Promise<void>,
+  { work, leaving }: { readonly work: () => Promise<void>; readonly leaving: () => Promise<void> },
 ): Promise<'stopped' | 'lease lost'> {
   const { settings, clock, log, metrics } = parts;
   const releasing = new AbortController();
@@ -373,8 +393,16 @@ async function lead(
     working.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   await Promise.race([election.elected, stopped]);
-  void election.ended.then(() => working.abort());
-  if (!working.signal.aborted) await work();
+  let isLost = false;
+  void election.ended.then((end) => {
+    isLost = end === 'lost';
+    working.abort();
+  });
+  if (!working.signal.aborted) {
+    await work();
+    // who has lost the lease must not write over what its next holder writes
+    if (!isLost) await leaving();
+  }
   releasing.abort();
   const end = await election.ended;
   client.close();

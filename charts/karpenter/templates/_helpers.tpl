@@ -158,6 +158,11 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   value: {{ ternary (tpl (toString $value) $root) (toString $value) (index . 2) | quote }}
 {{- end }}
 {{- end }}
+{{- /* on unless it is set otherwise */}}
+{{- if eq (toString $settings.costHistory) "false" }}
+- name: COST_HISTORY
+  value: "false"
+{{- end }}
 {{- end }}
 
 {{/* A feature gate as `Name=true`; one without a value keeps its default. Takes name, value and default. */}}

@@ -95,6 +95,7 @@ settings:
   minValuesPolicy: true
   packing: true
   consolidation: true
+  costHistory: true
   metrics: true
   featureGates:
     nodeRepair: true

@@ -140,6 +140,7 @@ export const KNOWN_VALUES = `
       "compatible",
       ""
     ],
+    "costHistory": true,
     "metrics": [
       "budget",
       "karpenter",
