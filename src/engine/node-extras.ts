@@ -1,4 +1,5 @@
 /** What a node costs besides its instance. */
+import type { PlannedClaim } from './model.ts';
 
 /** USD per hour for every node of a NodePool, whatever its instance type. */
 export interface NodeExtras {
@@ -13,3 +14,9 @@ export interface NodeExtras {
 /** USD per hour of all of them together. */
 export const extrasUsdPerHour = (extras: NodeExtras | undefined): number =>
   extras === undefined ? 0 : extras.feeUsdPerHour + extras.volumesUsdPerHour + extras.publicIpv4UsdPerHour;
+
+/** USD per hour of a node to buy, everything included. */
+export const nodeUsdPerHour = ({
+  usdPerHour,
+  extrasUsdPerHour: extras = 0,
+}: Pick<PlannedClaim, 'usdPerHour' | 'extrasUsdPerHour'>): number => usdPerHour + extras;
