@@ -14,6 +14,7 @@ import { DESCRIPTIONS_FILE, kubernetesDescriptions } from './kubernetes-descript
 import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
 import { grafanaJson } from './scripts/dashboards/grafana.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
+import { priceBookSchemaText } from './src/api/price-book/price-book.ts';
 import { referencePage } from './src/api/reference.ts';
 import { indexPage, verbPage } from './src/cli/describe/pages.ts';
 import { describe } from './src/cli/describe/tree.ts';
@@ -163,6 +164,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set(join(FOLDERS.reference, 'metrics.md'), metricsPage());
   files.set(join(FOLDERS.reference, 'events.md'), eventsPage());
   files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
+  files.set(join(FOLDERS.reference, 'price-book.json'), priceBookSchemaText());
   for (const [path, text] of commandLineFiles()) files.set(path, text);
   files.set('charts/karpenter/templates/_known-values.tpl', knownValuesTemplate());
   files.set('src/cli/convert/chart-values.ts', knownValuesModule());

@@ -36,6 +36,7 @@ import { offeringsWatch } from './offerings/watch.ts';
 import type { AwsOptions, AwsProvider } from './options.ts';
 import { PlacementGroups } from './placementgroups/placementgroups.ts';
 import { OverlayPrices } from './pricing/overlay.ts';
+import { PriceBookFile, priceBookController } from './pricing/price-book-file.ts';
 import { Pricing, pricingController } from './pricing/pricing.ts';
 import { Ec2Provider } from './provider.ts';
 import { reservedCapacityType } from './reservations/capacitytype.ts';
@@ -77,7 +78,12 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const selections = wireSelections(context, version);
   const types = wireInstanceTypes(context, offers, shifts);
   const parts = { version, cidr, shifts, types, ...offers, ...selections, ...wireInstances(context, shifts) };
-  const [cluster] = await Promise.all([findCluster(context), version.refresh(), types.refresh()]);
+  const [cluster] = await Promise.all([
+    findCluster(context),
+    version.refresh(),
+    types.refresh(),
+    offers.priceBook.poll(),
+  ]);
 
   const provider = wireProvider(context, parts, cluster);
   const verdicts = new ValidationCache(clock);
@@ -117,6 +123,7 @@ const findCluster = ({ settings, clients, client, apiServerCa, log }: Context): 
 interface Offers {
   readonly unavailable: UnavailableOfferings;
   readonly pricing: Pricing;
+  readonly priceBook: PriceBookFile;
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
 }
@@ -126,6 +133,7 @@ function wireOffers({ settings, clients, clock, log }: Context): Offers {
   return {
     unavailable: new UnavailableOfferings(clock, log),
     pricing: new Pricing({ ec2, pricing: clients.pricing, region, isolatedVpc: settings.isolatedVpc, clock, log }),
+    priceBook: new PriceBookFile({ path: settings.priceBook, region, clock, log }),
     reservations: new Reservations(ec2, clock, log),
     placementGroups: new PlacementGroups(ec2, clock),
   };
@@ -161,7 +169,7 @@ function wireSelections({ settings, clients, clock, log }: Context, version: Clu
 
 function wireInstanceTypes(
   { settings, clients, informers, metrics, clock, log }: Context,
-  { pricing, unavailable, reservations, placementGroups }: Offers,
+  { pricing, priceBook, unavailable, reservations, placementGroups }: Offers,
   shifts: ZonalShifts | undefined,
 ): InstanceTypes {
   return new InstanceTypes({
@@ -172,6 +180,7 @@ function wireInstanceTypes(
     reservedCapacity: settings.featureGates.reservedCapacity,
     nodeClassCel: settings.awsFeatureGates.nodeClassCel,
     pricing,
+    priceBook,
     unavailable,
     reservations,
     placementGroups,
@@ -203,7 +212,7 @@ function wireInstances(
 
 function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec2Provider {
   const { settings, clients, informers, events, clock, log, metrics } = context;
-  const { types, instances, reservations, placementGroups } = parts;
+  const { types, instances, reservations, placementGroups, priceBook } = parts;
   const launcher = new Launcher({
     cluster,
     cidr: parts.cidr,
@@ -232,6 +241,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     launcher,
     reservations,
     placementGroups,
+    priceBook,
   });
 }
 
@@ -328,8 +338,16 @@ function offeringControllers(
 }
 
 /** They keep what has been looked up fresh. */
-const refreshControllers = ({ pricing, parameters, amis, version, templates }: Parts): readonly Controller[] => [
+const refreshControllers = ({
+  pricing,
+  priceBook,
+  parameters,
+  amis,
+  version,
+  templates,
+}: Parts): readonly Controller[] => [
   pricingController(pricing),
+  priceBookController(priceBook),
   ssmInvalidation(parameters, amis),
   versionController(version),
   launchTemplatesController(templates),

@@ -31,6 +31,7 @@ export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudPro
     nodeClassKinds: provider.nodeClassKinds,
     repairPolicies: provider.repairPolicies,
     ...defined({ registrationHooks: provider.registrationHooks }),
+    commitments: () => provider.commitments?.() ?? [],
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
     create: time('Create', (claim, adjust) => provider.create(claim, adjust)),
     delete: time('Delete', (claim) => provider.delete(claim)),

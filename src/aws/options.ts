@@ -29,6 +29,8 @@ export interface AwsSettings {
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   /** Keep away from zones that the cluster has been shifted away from. */
   readonly enableZonalShift: boolean;
+  /** Path of the price book. Empty: there is none. */
+  readonly priceBook: string;
   readonly featureGates: { readonly reservedCapacity: boolean; readonly nodeOverlay: boolean };
   readonly awsFeatureGates: { readonly nodeClassCel: boolean };
 }

@@ -20,6 +20,7 @@ import { poolNameOf } from '../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
 import type { InstanceType } from '../engine/model.ts';
+import type { Commitment } from '../engine/price-book/commitment.ts';
 import type { Informers } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -43,6 +44,7 @@ import { partitionHook } from './instances/partition-hook.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
 import { chosenPartition } from './launchtemplates/plan.ts';
 import type { PlacementGroups } from './placementgroups/placementgroups.ts';
+import type { PriceBookFile } from './pricing/price-book-file.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import { restrictedTags } from './tags.ts';
 import { TtlCache } from './ttl-cache.ts';
@@ -77,6 +79,7 @@ export interface Ec2ProviderOptions {
   readonly launcher: Launcher;
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
+  readonly priceBook: PriceBookFile;
 }
 
 export class Ec2Provider implements CloudProvider {
@@ -107,6 +110,10 @@ export class Ec2Provider implements CloudProvider {
   /** Whether the instance was bought a moment ago for a claim whose status may not name it yet. */
   isHeld(instanceId: string): boolean {
     return this.#held.has(instanceId);
+  }
+
+  commitments(): readonly Commitment[] {
+    return this.#options.priceBook.commitments;
   }
 
   async instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]> {

@@ -2,6 +2,7 @@
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { InstanceType } from '../engine/model.ts';
+import type { Commitment } from '../engine/price-book/commitment.ts';
 
 /** Drift reason of the provider, such as `AMIDrift`; also the Drifted condition's reason. */
 export type DriftReason = string;
@@ -34,6 +35,9 @@ export interface CloudProvider {
   readonly repairPolicies: readonly RepairPolicy[];
   /** Asked in parallel; none when absent. */
   readonly registrationHooks?: readonly RegistrationHook[];
+
+  /** What is paid for whether it is used or not, and covers instances; the same list until that changes. None when absent. */
+  commitments?(): readonly Commitment[];
 
   /** Every instance type that the pool's NodeClass allows, offerings attached. Empty when the NodeClass is missing. */
   instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;

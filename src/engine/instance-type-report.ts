@@ -8,6 +8,8 @@ export interface ReportedOffering {
   readonly requirements: readonly Requirement[];
   /** USD per hour. */
   readonly price: number;
+  /** AWS's list price, where the price book makes it another. */
+  readonly listPrice?: number;
   readonly available: boolean;
   readonly reservationCapacity?: number;
 }
@@ -41,12 +43,15 @@ const reportedType = ({ name, requirements, capacity, overhead, offerings }: Ins
     systemReserved: quantityList(overhead.systemReserved),
     evictionThreshold: quantityList(overhead.evictionThreshold),
   },
-  offerings: offerings.map(({ requirements: own, usdPerHour: price, available, reservationCapacity }) => ({
-    requirements: own,
-    price,
-    available,
-    ...(reservationCapacity === undefined ? {} : { reservationCapacity }),
-  })),
+  offerings: offerings.map(
+    ({ requirements: own, usdPerHour: price, listUsdPerHour, available, reservationCapacity }) => ({
+      requirements: own,
+      price,
+      ...(listUsdPerHour === undefined ? {} : { listPrice: listUsdPerHour }),
+      available,
+      ...(reservationCapacity === undefined ? {} : { reservationCapacity }),
+    }),
+  ),
 });
 
 const reportedTypes = (types: readonly InstanceType[]): ReportedTypes => ({

@@ -1,5 +1,5 @@
 /** What an instance type can hold and what it costs, under requirements. */
-import { CAPACITY_TYPE_LABEL, normalizeLabel } from '../api/labels.ts';
+import { CAPACITY_TYPE_LABEL, normalizeLabel, ZONE_LABEL } from '../api/labels.ts';
 import type { InstanceType, Offering, Requirement, Resources } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';
 import { addResources, amountIn } from './resources.ts';
@@ -137,3 +137,13 @@ export function minValuesText(unsatisfied: MinValuesResult['unsatisfied']): stri
 
 /** The most types that a claim lists. */
 export const MAX_INSTANCE_TYPES = 600;
+
+/** The offering of a type in a zone under a capacity type, sold out or not; the first of several. */
+export const offeringOf = (
+  { offerings }: InstanceType,
+  { zone, capacityType }: { readonly zone: string; readonly capacityType: string },
+): Offering | undefined =>
+  offerings.find((offering) => {
+    const requirements = requirementsOf(offering);
+    return requirements.get(ZONE_LABEL).has(zone) && requirements.get(CAPACITY_TYPE_LABEL).has(capacityType);
+  });

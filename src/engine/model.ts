@@ -20,6 +20,7 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { DefaultSpread } from './default-spread.ts';
+import type { Commitment } from './price-book/commitment.ts';
 import type { NodeExtras } from './node-extras.ts';
 
 /**
@@ -38,6 +39,8 @@ export interface Offering {
   /** At least capacity type and zone; reserved offerings add the reservation id. */
   readonly requirements: readonly Requirement[];
   readonly usdPerHour: number;
+  /** AWS's list price, only where a discount of the price book makes it another. */
+  readonly listUsdPerHour?: number;
   /** False while the offering is known to be out of capacity. */
   readonly available: boolean;
   /** Instances left in the reservation; only on reserved offerings. */
@@ -123,6 +126,11 @@ export interface Snapshot {
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
   readonly quiet?: Quiet;
+  /**
+   * Savings Plans and reserved instances in the order in which AWS applies them, whole: what is left of them follows from the
+   * nodes. Absent when there are none.
+   */
+  readonly commitments?: readonly Commitment[];
   /** Absent while dynamic resources are ignored. */
   readonly resourceClaims?: readonly ResourceClaim[];
   /** Given to pending pods that declare no spread of their own. */
@@ -181,6 +189,8 @@ export interface PlannedClaim {
   readonly cheapest: string;
   /** Price of the cheapest available offering that the requirements allow: of the instance alone. */
   readonly usdPerHour: number;
+  /** The part of it that commitments cover; absent when they cover nothing. */
+  readonly coveredUsdPerHour?: number;
   /** What the node costs besides its instance; nothing when left out. */
   readonly extrasUsdPerHour?: number;
 }

@@ -138,6 +138,7 @@ const sameOffering = (a: Offering, b: Offering | undefined): boolean =>
   b !== undefined &&
   a.requirements === b.requirements &&
   a.usdPerHour === b.usdPerHour &&
+  a.listUsdPerHour === b.listUsdPerHour &&
   a.available === b.available &&
   a.reservationCapacity === b.reservationCapacity &&
   a.priceOverlaid === b.priceOverlaid &&

@@ -68,6 +68,10 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed watching, retrying': API_SERVER,
   'leader election lost': `the process ends and starts again; if it lasts, ${API_SERVER}`,
   'failed acquiring lease, retrying': API_SERVER,
+  'leaving out an entry of the price book': 'correct the field that the error names; the other entries count',
+  'failed reading the price book, keeping what was read before': 'correct the file that --price-book names',
+  'an entry of the price book expires soon': 'renew it, and import it again: karpenter prices import --help',
+  'an entry of the price book has expired': 'take it out of the price book, or renew it and import it again',
   'ignoring a setting': 'correct its name, or take it out',
 };
 

@@ -46,6 +46,7 @@ export const OPTIONS = {
   packing: text('packing', 'cheapest', 'How nodes are filled: cheapest, or compatible with Karpenter'),
   costHistory: toggle('cost-history', true, 'Keep decisions and costs in the ConfigMap karpenter-history'),
   consolidation: text('consolidation', 'thorough', 'What to look for: thorough, or compatible with Karpenter'),
+  priceBook: text('price-book', '', 'File with discounts, Savings Plans and reserved instances; empty for none'),
   ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
   schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),

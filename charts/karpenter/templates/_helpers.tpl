@@ -165,6 +165,15 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- end }}
 {{- end }}
 
+{{/* Name of the ConfigMap that holds the price book; nothing without one. */}}
+{{- define "karpenter.priceBookConfigMap" -}}
+{{- $book := .Values.priceBook | default dict }}
+{{- if and $book.content $book.configMap }}
+{{- fail "priceBook.content and priceBook.configMap are both set: give the price book itself, or the name of a ConfigMap that has it" }}
+{{- end }}
+{{- if $book.content }}{{ include "karpenter.fullname" . }}-price-book{{ else }}{{ $book.configMap | default "" }}{{ end }}
+{{- end }}
+
 {{/* A feature gate as `Name=true`; one without a value keeps its default. Takes name, value and default. */}}
 {{- define "karpenter.gate" -}}
 {{- index . 0 }}={{ if kindIs "invalid" (index . 1) }}{{ index . 2 }}{{ else }}{{ index . 1 }}{{ end }}

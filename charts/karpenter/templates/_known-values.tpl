@@ -51,6 +51,9 @@ affinity: true
 topologySpreadConstraints: true
 tolerations: true
 extraVolumes: true
+priceBook:
+  content: true
+  configMap: true
 controller:
   containerName: true
   image:

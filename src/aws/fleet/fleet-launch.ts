@@ -44,7 +44,7 @@ import {
   type Rejection,
 } from './filters.ts';
 import type { FleetAnswer, Fleets } from './fleet-batch.ts';
-import { fleetRequest, overridesOf } from './request.ts';
+import { fleetRequest, isReordered, overridesOf } from './request.ts';
 
 /** With fewer types, falling back from spot to on-demand gets likely. */
 const FLEXIBLE_TYPES = 5;
@@ -243,7 +243,7 @@ export class Launcher {
   }
 
   async #order(
-    { nodeClass, claim, capacityType, tags }: Launch,
+    { nodeClass, claim, capacityType, tags, types, required }: Launch,
     configs: readonly TemplateConfig[],
     overrides: readonly FleetLaunchTemplateConfigRequest[],
   ): Promise<FleetAnswer> {
@@ -253,7 +253,8 @@ export class Launcher {
       configs: overrides,
       capacityType,
       reservation: configs[0]?.reservation,
-      overlaid: annotations[PRICE_OVERLAY_ANNOTATION] !== undefined,
+      prioritized:
+        annotations[PRICE_OVERLAY_ANNOTATION] !== undefined || isReordered(types, required.requirements, capacityType),
       tags,
       context: relaxed ? undefined : nodeClass.spec.context,
     });

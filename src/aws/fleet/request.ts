@@ -9,6 +9,7 @@ import { defined } from '../../api/defined.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { compatibleOfferings, requirementsOf } from '../../engine/instance-types.ts';
+import type { InstanceType } from '../../engine/model.ts';
 import type { Requirements } from '../../engine/requirements.ts';
 import { ValueSet } from '../../engine/value-set.ts';
 import type { TemplateReservation } from '../launchtemplates/content.ts';
@@ -47,12 +48,28 @@ export function overridesOf(
   });
 }
 
+/**
+ * Whether discounts put the offerings of a launch into another order than AWS's list prices do. AWS chooses by the latter
+ * unless it is given priorities.
+ */
+export function isReordered(types: readonly InstanceType[], requirements: Requirements, capacityType: string): boolean {
+  if (!types.some(({ offerings }) => offerings.some(({ listUsdPerHour }) => listUsdPerHour !== undefined)))
+    return false;
+  const narrowed = requirements.with(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
+  const listPrices = types
+    .flatMap((type) => compatibleOfferings(type, narrowed))
+    .map(({ usdPerHour, listUsdPerHour = usdPerHour }) => ({ usdPerHour, listUsdPerHour }))
+    .sort((a, b) => a.usdPerHour - b.usdPerHour || a.listUsdPerHour - b.listUsdPerHour)
+    .map(({ listUsdPerHour }) => listUsdPerHour);
+  return listPrices.some((price, at) => price < (listPrices[at - 1] ?? 0));
+}
+
 export interface FleetParameters {
   readonly configs: readonly FleetLaunchTemplateConfigRequest[];
   readonly capacityType: string;
   readonly reservation: TemplateReservation | undefined;
-  /** Prices were changed by a NodeOverlay: priorities count, not AWS's own prices. */
-  readonly overlaid: boolean;
+  /** The order of prices is not AWS's own, because of a NodeOverlay or of the price book: priorities count. */
+  readonly prioritized: boolean;
   readonly tags: StringMap;
   readonly context: string | undefined;
 }
@@ -73,11 +90,11 @@ function strategy(parameters: FleetParameters, target: string): Partial<FleetReq
   if (target === 'spot')
     return {
       SpotOptions: {
-        AllocationStrategy: parameters.overlaid ? 'capacity-optimized-prioritized' : 'price-capacity-optimized',
+        AllocationStrategy: parameters.prioritized ? 'capacity-optimized-prioritized' : 'price-capacity-optimized',
       },
     };
   if (target === 'on-demand')
-    return { OnDemandOptions: { AllocationStrategy: parameters.overlaid ? 'prioritized' : 'lowest-price' } };
+    return { OnDemandOptions: { AllocationStrategy: parameters.prioritized ? 'prioritized' : 'lowest-price' } };
   if (target === 'reserved-capacity')
     return { ReservedCapacityOptions: { ReservationTypes: ['interruptible-capacity-reservation'] } };
   return {};

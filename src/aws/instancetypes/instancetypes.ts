@@ -25,6 +25,7 @@ import {
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
 import type { OverlayPrices } from '../pricing/overlay.ts';
+import type { PriceBookFile } from '../pricing/price-book-file.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import type { Reservations } from '../reservations/reservations.ts';
 import { type Zone, zonesOf } from '../subnets/zones.ts';
@@ -61,6 +62,8 @@ export interface InstanceTypesOptions {
   /** Whether kubelet settings may be expressions. */
   readonly nodeClassCel: boolean;
   readonly pricing: Pricing;
+  /** Prices are AWS's without it. */
+  readonly priceBook?: Pick<PriceBookFile, 'version' | 'discounted'>;
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
@@ -108,7 +111,8 @@ export class InstanceTypes {
   }
 
   get #pricesVersion(): string {
-    return `${this.#options.pricing.version}/${this.#options.overlayPrices?.version ?? ''}`;
+    const { pricing, priceBook, overlayPrices } = this.#options;
+    return [pricing.version, priceBook?.version ?? '', overlayPrices?.version ?? ''].join('/');
   }
 
   info(name: string): InstanceTypeInfo | undefined {
@@ -326,7 +330,7 @@ export class InstanceTypes {
   }
 
   #offeringContext(info: InstanceTypeInfo, { nodeClass, group, zones }: View): OfferingContext {
-    const { pricing, unavailable, shifts, overlayPrices } = this.#options;
+    const { pricing, priceBook, unavailable, shifts, overlayPrices } = this.#options;
     return {
       allZones: this.#allZones,
       zones,
@@ -335,6 +339,7 @@ export class InstanceTypes {
       placementGroup: group,
       onDemandPrice: (name) => pricing.onDemandPrice(name),
       spotPrice: (name, zone) => pricing.spotPrice(name, zone),
+      discounted: priceBook?.discounted,
       overlayPrice: (name) => overlayPrices?.of(name),
       shortage: (offering, subnetIds) => unavailable.shortage(offering, subnetIds),
       shiftedUntil: (zoneId) => shifts.until(zoneId),

@@ -10,6 +10,7 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
+import type { DiscountedPrice } from '../../engine/price-book/book-entries.ts';
 import { sharedRequirements } from '../../engine/shared-types.ts';
 import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
@@ -28,6 +29,8 @@ export interface OfferingContext {
   readonly spotPrice: (instanceType: string, zone: string) => number | undefined;
   /** The price that a NodeOverlay gives to a type for which AWS has none. */
   readonly overlayPrice?: ((instanceType: string) => number | undefined) | undefined;
+  /** What the price book makes of a list price; as it is when absent. */
+  readonly discounted?: DiscountedPrice | undefined;
   readonly shortage: (offering: OfferingKey, subnetIds: readonly string[]) => Shortage | undefined;
   /** When the shift away from a zone ends, by zone id; undefined when there is none. */
   readonly shiftedUntil?: ((zoneId: string) => number | undefined) | undefined;
@@ -136,6 +139,15 @@ function baseRequirements(capacityType: string, zone: string, known: Zone | unde
   return list;
 }
 
+/** AWS's price is named where the price book has another. */
+const pricesOf = (
+  usdPerHour: number,
+  discounted: number | undefined,
+): Pick<Offering, 'usdPerHour' | 'listUsdPerHour'> =>
+  discounted === undefined || discounted === usdPerHour
+    ? { usdPerHour }
+    : { usdPerHour: discounted, listUsdPerHour: usdPerHour };
+
 /** On-demand and spot offerings in every zone of the region; those that cannot be bought now are not available. */
 export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): readonly Entry[] {
   const instanceType = info.InstanceType ?? '';
@@ -146,16 +158,15 @@ export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): r
     const ofZone = zoneObstacle(zone, known, context);
     return capacityTypes.map((capacityType): Entry => {
       const spot = capacityType === 'spot';
-      const price =
-        (spot ? context.spotPrice(instanceType, zone) : context.onDemandPrice(instanceType)) ??
-        context.overlayPrice?.(instanceType);
+      const listed = spot ? context.spotPrice(instanceType, zone) : context.onDemandPrice(instanceType);
+      const price = listed ?? context.overlayPrice?.(instanceType);
       const obstacle =
         ofZone ??
         shortageObstacle({ instanceType, zone, capacityType }, subnetIds, context) ??
         (price === undefined ? (spot ? NO_SPOT_PRICE : NO_ON_DEMAND_PRICE) : undefined);
       const offering = {
         requirements: baseRequirements(capacityType, zone, known),
-        usdPerHour: price ?? 0,
+        ...pricesOf(price ?? 0, listed && context.discounted?.(instanceType, capacityType, listed)),
         available: obstacle === undefined,
       };
       return { offering, obstacle };

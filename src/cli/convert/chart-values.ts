@@ -70,6 +70,10 @@ export const KNOWN_VALUES = `
   "topologySpreadConstraints": true,
   "tolerations": true,
   "extraVolumes": true,
+  "priceBook": {
+    "content": true,
+    "configMap": true
+  },
   "controller": {
     "containerName": true,
     "image": {

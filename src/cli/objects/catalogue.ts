@@ -10,6 +10,7 @@ type Quantities = Readonly<Record<string, string | number>>;
 interface OfferingEntry {
   readonly requirements: readonly Requirement[];
   readonly price: number;
+  readonly listPrice?: number;
   readonly available: boolean;
   readonly reservationCapacity?: number;
 }
@@ -43,6 +44,7 @@ function checkType(type: Field): void {
   for (const offering of type.at('offerings').required().items()) {
     checkRequirements(offering.at('requirements').required());
     offering.at('price').number();
+    if (offering.at('listPrice').value !== undefined) offering.at('listPrice').number();
   }
 }
 
@@ -58,9 +60,10 @@ function typeOf({ name, requirements, capacity, overhead, offerings }: TypeEntry
       evictionThreshold: part(overhead?.evictionThreshold),
     },
     offerings: offerings.map(
-      ({ requirements: own, price, available, reservationCapacity }): Offering => ({
+      ({ requirements: own, price, listPrice, available, reservationCapacity }): Offering => ({
         requirements: own,
         usdPerHour: price,
+        ...(listPrice === undefined ? {} : { listUsdPerHour: listPrice }),
         available: available !== false,
         ...(reservationCapacity === undefined ? {} : { reservationCapacity }),
       }),

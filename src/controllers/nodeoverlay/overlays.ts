@@ -73,6 +73,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
     nodeClassKinds: cloud.nodeClassKinds,
     repairPolicies: cloud.repairPolicies,
     ...defined({ registrationHooks: cloud.registrationHooks }),
+    commitments: () => cloud.commitments?.() ?? [],
     instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
     create: (claim) => cloud.create(claim, adjustFor(claim)),
     delete: (claim) => cloud.delete(claim),

@@ -53,7 +53,7 @@ type Ask = (n: number) => Promise<unknown>;
 
 function buyer(): Ask {
   const fleets = new Fleets({ ...shared(), log: silent });
-  const wish = { configs: [], capacityType: 'spot', reservation: undefined, overlaid: false, tags: {} };
+  const wish = { configs: [], capacityType: 'spot', reservation: undefined, prioritized: false, tags: {} };
   const request = fleetRequest({ ...wish, context: undefined });
   return (n) => fleets.create({ request, claimUid: `claim-${n}`, capacityType: 'spot', configs: [] });
 }

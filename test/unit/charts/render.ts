@@ -22,6 +22,10 @@ const VALUES = [
   'dashboards.enabled=true',
   'prometheusRule.enabled=true',
   'networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring',
+  'priceBook.content.apiVersion=karpenter-ts/v1',
+  'priceBook.content.kind=PriceBook',
+  'priceBook.content.reservedInstances[0].instanceType=m5.large',
+  'priceBook.content.reservedInstances[0].count=2',
   'controller.resources.requests.cpu=1',
   'controller.resources.limits.memory=1Gi',
 ];

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
+import { readPriceBook } from '../../../src/api/price-book/read.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
 import { startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
@@ -19,7 +20,11 @@ interface DeploymentManifest extends Manifest {
   readonly spec: {
     readonly template: {
       readonly spec: {
-        readonly containers: readonly { readonly env: readonly { readonly name: string; readonly value?: string }[] }[];
+        readonly containers: readonly {
+          readonly env: readonly { readonly name: string; readonly value?: string }[];
+          readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
+        }[];
+        readonly volumes?: readonly unknown[];
       };
     };
   };
@@ -62,6 +67,7 @@ describe('the rendered chart', () => {
       'ConfigMap kube-system karpenter-dashboard-cost',
       'ConfigMap kube-system karpenter-dashboard-disruption',
       'ConfigMap kube-system karpenter-dashboard-overview',
+      'ConfigMap kube-system karpenter-price-book',
       'Deployment kube-system karpenter',
       'NetworkPolicy kube-system karpenter',
       'PodDisruptionBudget kube-system karpenter',
@@ -88,6 +94,20 @@ describe('the rendered chart', () => {
     }
     const { spec } = find('PrometheusRule', 'karpenter') as Manifest & { readonly spec: unknown };
     expect(spec).toEqual(parse(readFileSync(RULES_FILE, 'utf8')));
+  });
+
+  it('mounts the price book where the controller looks for it', () => {
+    const book = find('ConfigMap', 'karpenter-price-book') as Manifest & { readonly data: Record<string, string> };
+    const [[key, content]] = Object.entries(book.data) as [[string, string]];
+    const { book: read, problems } = readPriceBook(content, key);
+    expect([read.reservedInstances, problems]).toEqual([[{ instanceType: 'm5.large', count: 2 }], []]);
+    const { spec } = (find('Deployment', 'karpenter') as DeploymentManifest).spec.template;
+    const [controller] = spec.containers;
+    const path = controller?.env.find(({ name }) => name === 'PRICE_BOOK')?.value;
+    expect(controller?.volumeMounts?.map(({ name, mountPath }) => [name, `${mountPath}/${key}`])).toEqual([
+      ['price-book', path],
+    ]);
+    expect(spec.volumes).toEqual([{ name: 'price-book', configMap: { name: book.metadata.name } }]);
   });
 
   it('gives the controller an environment that it can read', () => {

@@ -22,6 +22,7 @@ const small: InstanceType = {
     {
       requirements: [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['reserved'] }],
       usdPerHour: 0,
+      listUsdPerHour: 0.5,
       available: true,
       reservationCapacity: 3,
     },

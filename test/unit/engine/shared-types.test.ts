@@ -20,6 +20,7 @@ describe('equal instance types', () => {
     ['overhead', { overhead: { ...fresh().overhead, systemReserved: { cpu: 1 } } }],
     ['fewer offerings', { offerings: fresh().offerings.slice(1) }],
     ['a price', { offerings: fresh().offerings.map((offering) => ({ ...offering, usdPerHour: 9 })) }],
+    ['a list price', { offerings: fresh().offerings.map((offering) => ({ ...offering, listUsdPerHour: 9 })) }],
     ['availability', { offerings: fresh().offerings.map((offering) => ({ ...offering, available: false })) }],
     ['a reservation', { offerings: fresh().offerings.map((offering) => ({ ...offering, reservationCapacity: 2 })) }],
     [

@@ -27,6 +27,7 @@ describe('parseSettings', () => {
       preferencePolicy: 'Respect',
       minValuesPolicy: 'Strict',
       ignoreDraRequests: true,
+      priceBook: '',
       clusterName: 'demo',
       vmMemoryOverheadPercent: 0.075,
       interruptionQueue: '',

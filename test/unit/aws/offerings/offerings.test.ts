@@ -45,6 +45,29 @@ const states = (entries: readonly Entry[]): Record<string, string> =>
   );
 const base = (more: Partial<OfferingContext> = {}) => states(baseEntries(INFO, context(more)));
 
+describe('discounts of the price book', () => {
+  const priced = (discounted: OfferingContext['discounted'], more: Partial<OfferingContext> = {}) =>
+    baseEntries(INFO, context({ discounted, ...more }))
+      .slice(0, 2)
+      .map(({ offering: { usdPerHour, listUsdPerHour } }) => [usdPerHour, listUsdPerHour]);
+
+  it('make the price that counts, and leave the list price beside it where it differs', () => {
+    const ofOnDemand = (_: string, capacityType: string, list: number) => (capacityType === 'spot' ? list : list / 2);
+    expect(priced(ofOnDemand)).toEqual([
+      [0.05, 0.1],
+      [0.03, undefined],
+    ]);
+  });
+
+  it('are not applied to a price that an overlay gives where AWS has none', () => {
+    const none = { onDemandPrice: () => undefined, spotPrice: () => undefined, overlayPrice: () => 0.5 };
+    expect(priced((_, __, list) => list / 2, none)).toEqual([
+      [0.5, undefined],
+      [0.5, undefined],
+    ]);
+  });
+});
+
 const OK = { 'a/on-demand': 'ok', 'a/spot': 'ok', 'b/on-demand': 'ok', 'b/spot': 'ok' };
 const C_OUT = { 'c/on-demand': 'no-subnet', 'c/spot': 'no-subnet' };
 const every = (code: string) => ({ 'a/on-demand': code, 'a/spot': code, 'b/on-demand': code, 'b/spot': code });

@@ -58,6 +58,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
         subnetRefreshIntervalMs: 60_000,
         minValuesPolicy: 'Strict',
         enableZonalShift: false,
+        priceBook: '',
         featureGates: { reservedCapacity: !second, nodeOverlay: false },
         awsFeatureGates: { nodeClassCel: false },
       },

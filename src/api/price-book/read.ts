@@ -1,0 +1,205 @@
+/** Reads a price book. An entry that cannot be used is left out and named; the others count. */
+import { parse } from 'yaml';
+import { messageOf } from '../error-message.ts';
+import { nearestName } from '../nearest-name.ts';
+import { quoted } from '../quoted.ts';
+import { checkSchema } from '../schema/check.ts';
+import { fieldOf, isObject, type JsonObject, type OpenApiSchema } from '../schema/openapi.ts';
+import { timeOf } from '../times.ts';
+import {
+  DISCOUNT,
+  type Discount,
+  familyOf,
+  MOST_BYTES,
+  MOST_ENTRIES,
+  MOST_RATES,
+  PRICE_BOOK,
+  PRICE_BOOK_KIND,
+  type PriceBook,
+  RESERVED_INSTANCES,
+  type ReservedInstances,
+  SAVINGS_PLAN,
+  type SavingsPlan,
+  type SavingsPlanRate,
+} from './price-book.ts';
+
+/** A file that is no price book at all. */
+export class PriceBookError extends Error {
+  constructor(file: string, detail: string, options?: ErrorOptions) {
+    super(`${file}: ${detail}`, options);
+    this.name = 'PriceBookError';
+  }
+}
+
+export interface ReadBook {
+  readonly book: PriceBook;
+  /** What is wrong with the entries that are left out: file, entry, field and remedy. */
+  readonly problems: readonly string[];
+}
+
+const LISTS = ['discounts', 'savingsPlans', 'reservedInstances'] as const;
+type ListName = (typeof LISTS)[number];
+
+/** More problems than these are counted alone. */
+const MOST_PROBLEMS = 100;
+
+/**
+ * @param file its name, for messages
+ * @throws PriceBookError when it is too large, neither YAML nor JSON, or of another kind or version
+ */
+export function readPriceBook(content: string, file: string): ReadBook {
+  const root = documentIn(content, file);
+  const problems: string[] = [];
+  const report = (where: string, wrong: string): void => {
+    problems.push(`${file}: ${where}: ${wrong}; correct the field, or remove the entry`);
+  };
+  for (const name of unknownFields(root, schemaOf(PRICE_BOOK))) report('top level', name);
+  const available = root.availableToThisCluster ?? 1;
+  const isShare = typeof available === 'number' && available >= 0 && available <= 1;
+  if (!isShare) report('availableToThisCluster', `must be a number from 0 to 1, not ${shown(available)}; 0 is used`);
+  const entries = <T>(list: ListName, schema: object, faultOf: (entry: T) => string | undefined): readonly T[] =>
+    itemsOf(root, list, report).filter((entry, at): entry is T => {
+      const wrong = faultIn(entry, schemaOf(schema)) ?? periodFault(entry as Period) ?? faultOf(entry as T);
+      if (wrong !== undefined) report(entryName(list, entry, at), wrong);
+      return wrong === undefined;
+    });
+  const book: PriceBook = {
+    discounts: entries<Discount>('discounts', DISCOUNT, discountFault),
+    savingsPlans: entries<SavingsPlan>('savingsPlans', SAVINGS_PLAN, planFault),
+    reservedInstances: entries<ReservedInstances>('reservedInstances', RESERVED_INSTANCES, reservedFault),
+    // what is not clear must not make nodes look free
+    availableToThisCluster: isShare ? available : 0,
+  };
+  return { book, problems: shortened(problems, file) };
+}
+
+/** What messages call an entry. */
+export function entryName(list: ListName, entry: unknown, at: number): string {
+  const id = isObject(entry) && typeof entry.id === 'string' ? ` ${quoted(entry.id.slice(0, 128))}` : '';
+  return `${list}[${at}]${id}`;
+}
+
+function documentIn(content: string, file: string): JsonObject {
+  if (Buffer.byteLength(content) > MOST_BYTES)
+    throw new PriceBookError(file, `a price book has at most ${MOST_BYTES} bytes; leave out what is not used`);
+  let root: unknown;
+  try {
+    root = parse(content, { maxAliasCount: 0 });
+  } catch (error) {
+    throw new PriceBookError(file, `neither YAML nor JSON: ${messageOf(error)}`, { cause: error });
+  }
+  if (!isObject(root)) throw new PriceBookError(file, 'must be an object with apiVersion and kind');
+  for (const [field, wanted] of Object.entries(PRICE_BOOK_KIND))
+    if (root[field] !== wanted) throw new PriceBookError(file, `${field} must be ${wanted}, not ${shown(root[field])}`);
+  return root;
+}
+
+function itemsOf(root: JsonObject, list: ListName, report: (where: string, wrong: string) => void): readonly unknown[] {
+  const items = root[list] ?? [];
+  if (!Array.isArray(items)) {
+    report(list, `must be a list, not ${shown(items)}`);
+    return [];
+  }
+  if (items.length > MOST_ENTRIES)
+    report(list, `has ${items.length} entries, the first ${MOST_ENTRIES} are used; split off what is not needed`);
+  return items.slice(0, MOST_ENTRIES);
+}
+
+const schemaOf = (declared: object): OpenApiSchema => declared as OpenApiSchema;
+
+function faultIn(entry: unknown, schema: OpenApiSchema): string | undefined {
+  if (!isObject(entry)) return `must be an object, not ${shown(entry)}`;
+  if (Array.isArray(entry.rates) && entry.rates.length > MOST_RATES)
+    return `rates has ${entry.rates.length} items, at most ${MOST_RATES} are allowed`;
+  const [cause] = checkSchema(schema, entry);
+  if (cause !== undefined) return `${cause.field}: ${cause.message}`;
+  return unknownFields(entry, schema)[0] ?? infinite(entry);
+}
+
+/** Misspelt fields of an object and of those within it. */
+function unknownFields(value: unknown, schema: OpenApiSchema, at = ''): readonly string[] {
+  if (Array.isArray(value))
+    return value.flatMap((item, index) => unknownFields(item, schema.items ?? {}, `${at}[${index}].`));
+  if (!isObject(value)) return [];
+  const known = Object.keys(schema.properties ?? {});
+  return Object.entries(value).flatMap(([key, inner]) => {
+    if (!known.includes(key)) {
+      const near = nearestName(key, known);
+      return [`unknown field ${quoted(`${at}${key}`)}${near === undefined ? '' : `, is ${quoted(near)} meant?`}`];
+    }
+    return LISTS.some((list) => list === key) ? [] : unknownFields(inner, fieldOf(schema, key) ?? {}, `${at}${key}`);
+  });
+}
+
+/** YAML has numbers that JSON lacks. */
+function infinite(value: unknown, at = ''): string | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `${at} must be a finite number`;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const inner = Object.entries(value).map(([key, each]) => infinite(each, at === '' ? key : `${at}.${key}`));
+  return inner.find((wrong) => wrong !== undefined);
+}
+
+interface Period {
+  readonly start?: string;
+  readonly end?: string;
+}
+
+function periodFault({ start, end }: Period): string | undefined {
+  if (start === undefined || end === undefined) return undefined;
+  return timeOf(start) < timeOf(end) ? undefined : `end: ${end} must be later than start, ${start}`;
+}
+
+interface Selected {
+  readonly family?: string;
+  readonly instanceType?: string;
+  readonly usdPerHour?: number;
+}
+
+/** A type that is named must be one, and a price must be that of one type. */
+function selectionFault({ family, instanceType, usdPerHour }: Selected): string | undefined {
+  if (instanceType !== undefined && familyOf(instanceType) === '')
+    return `instanceType: ${quoted(instanceType)} is no instance type such as m7i.large`;
+  if (family?.includes('.')) return `family: ${quoted(family)} is no family; name types by instanceType`;
+  if (family !== undefined && instanceType !== undefined && familyOf(instanceType) !== family)
+    return `family: ${quoted(family)} is not the family of ${quoted(instanceType)}; leave family out`;
+  if (usdPerHour !== undefined && instanceType === undefined)
+    return 'usdPerHour: is the price of one instance type, and instanceType is missing';
+  return undefined;
+}
+
+const exactlyOne = (fields: Readonly<Record<string, unknown>>): string | undefined =>
+  Object.values(fields).filter((value) => value !== undefined).length === 1
+    ? undefined
+    : `set exactly one of ${Object.keys(fields).join(' and ')}`;
+
+const discountFault = (entry: Discount): string | undefined =>
+  exactlyOne({ discount: entry.discount, usdPerHour: entry.usdPerHour }) ?? selectionFault(entry);
+
+function planFault({ type, region, family, rates }: SavingsPlan): string | undefined {
+  if (type === 'EC2Instance' && (family === undefined || region === undefined))
+    return `${family === undefined ? 'family' : 'region'}: an EC2Instance Savings Plan is for one family in one region`;
+  if (type === 'Compute' && family !== undefined)
+    return 'family: a Compute Savings Plan is for all families; leave it out';
+  for (const [at, rate] of rates.entries()) {
+    const wrong = rateFault(rate);
+    if (wrong !== undefined) return `rates[${at}].${wrong}`;
+  }
+  return undefined;
+}
+
+const rateFault = (rate: SavingsPlanRate): string | undefined =>
+  selectionFault(rate) ?? exactlyOne({ share: rate.share, usdPerHour: rate.usdPerHour });
+
+function reservedFault({ instanceType, zone, sizeFlexible }: ReservedInstances): string | undefined {
+  if (zone !== undefined && sizeFlexible === true)
+    return 'sizeFlexible: zonal reserved instances cover one size alone; leave out zone or sizeFlexible';
+  return selectionFault({ instanceType });
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 80);
+
+function shortened(problems: readonly string[], file: string): readonly string[] {
+  if (problems.length <= MOST_PROBLEMS) return problems;
+  const more = problems.length - MOST_PROBLEMS;
+  return [...problems.slice(0, MOST_PROBLEMS), `${file}: ${more} more entries are left out`];
+}

@@ -1,0 +1,154 @@
+/** The price book that the operator was given as a file. It is read again when it changes; entries come and go with their dates. */
+import { type FileHandle, open } from 'node:fs/promises';
+import { messageOf } from '../../api/error-message.ts';
+import { EMPTY_BOOK, MOST_BYTES, type PriceBook } from '../../api/price-book/price-book.ts';
+import { entryName, PriceBookError, readPriceBook } from '../../api/price-book/read.ts';
+import { timeOf } from '../../api/times.ts';
+import { commitmentsOf, type DiscountedPrice, discountsOf, isExpired } from '../../engine/price-book/book-entries.ts';
+import type { Commitment } from '../../engine/price-book/commitment.ts';
+import type { Timepiece } from '../../kube/clock.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Logger } from '../../observe/logger.ts';
+
+const POLL_MS = 60_000;
+/** How long before its end an entry is warned of. */
+const WARNING_MS = 14 * 24 * 3_600_000;
+
+export interface PriceBookFileOptions {
+  /** Empty: there is none. */
+  readonly path: string;
+  readonly region: string;
+  readonly clock: Timepiece;
+  readonly log: Logger;
+}
+
+export class PriceBookFile {
+  readonly #options: PriceBookFileOptions;
+  #book: PriceBook = EMPTY_BOOK;
+  /** Stands for what was read last: a mounted ConfigMap changes by another file in the place of the old one. */
+  #seen = '';
+  #failure = '';
+  #inForce = '';
+  #version = 0;
+  #discounted: DiscountedPrice | undefined;
+  #commitments: readonly Commitment[] = [];
+  /** Entries of which an expiry has been logged. */
+  #said = new Set<string>();
+
+  constructor(options: PriceBookFileOptions) {
+    this.#options = options;
+  }
+
+  /** Changes whenever some discount or commitment did. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The price that counts instead of a list price; undefined when no discount is in force. */
+  get discounted(): DiscountedPrice | undefined {
+    return this.#discounted;
+  }
+
+  /** What is in force in this region; the same list until that changes. */
+  get commitments(): readonly Commitment[] {
+    return this.#commitments;
+  }
+
+  /** Reads the file if it has changed. What was read last stays in force while it cannot be read. */
+  async poll(): Promise<void> {
+    if (this.#options.path === '') return;
+    try {
+      await this.#read();
+      this.#failure = '';
+    } catch (error) {
+      this.#report(error);
+    }
+    this.#apply();
+  }
+
+  async #read(): Promise<void> {
+    const { path, log } = this.#options;
+    const file = await open(path, 'r');
+    try {
+      const { dev, ino, size, mtimeMs } = await file.stat();
+      const seen = [dev, ino, size, mtimeMs].join();
+      if (seen === this.#seen) return;
+      if (size > MOST_BYTES)
+        throw new PriceBookError(path, `a price book has at most ${MOST_BYTES} bytes, not ${size}`);
+      const { book, problems } = readPriceBook(await contentOf(file), path);
+      this.#seen = seen;
+      this.#book = book;
+      const entries = book.discounts.length + book.savingsPlans.length + book.reservedInstances.length;
+      log.info('read the price book', { path, entries });
+      for (const error of problems) log.error('leaving out an entry of the price book', { error });
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Once until the error is another one. */
+  #report(error: unknown): void {
+    const message = messageOf(error);
+    if (message === this.#failure) return;
+    this.#failure = message;
+    this.#options.log.error('failed reading the price book, keeping what was read before', { error });
+  }
+
+  #apply(): void {
+    const { region, clock } = this.#options;
+    const context = { region, nowMs: clock.now() };
+    this.#sayExpiries(context.nowMs);
+    const discounts = this.#book.discounts.filter((entry) =>
+      discountsOf({ ...EMPTY_BOOK, discounts: [entry] }, context),
+    );
+    const commitments = commitmentsOf(this.#book, context);
+    const inForce = JSON.stringify([discounts, commitments]);
+    if (inForce === this.#inForce) return;
+    this.#inForce = inForce;
+    this.#discounted = discountsOf({ ...EMPTY_BOOK, discounts }, context);
+    this.#commitments = commitments;
+    this.#version++;
+  }
+
+  #sayExpiries(nowMs: number): void {
+    const said = new Set<string>();
+    for (const { name, end } of datedEntries(this.#book)) {
+      const has = isExpired({ end }, nowMs);
+      if (!has && timeOf(end) - nowMs > WARNING_MS) continue;
+      const key = `${name} ${end} ${has}`;
+      said.add(key);
+      if (this.#said.has(key)) continue;
+      const { log } = this.#options;
+      if (has) log.error('an entry of the price book has expired', { entry: name, end });
+      else log.error('an entry of the price book expires soon', { entry: name, end });
+    }
+    this.#said = said;
+  }
+}
+
+/** Not more than the bound, whatever the file has become meanwhile. */
+async function contentOf(file: FileHandle): Promise<string> {
+  const buffer = Buffer.alloc(MOST_BYTES + 1);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, length, buffer.length - length, length);
+    length += bytesRead;
+    if (bytesRead === 0 || length === buffer.length) return buffer.toString('utf8', 0, length);
+  }
+}
+
+const datedEntries = (book: PriceBook): readonly { readonly name: string; readonly end: string }[] =>
+  (['discounts', 'savingsPlans', 'reservedInstances'] as const).flatMap((list) =>
+    book[list].flatMap((entry, at) =>
+      entry.end === undefined ? [] : [{ name: entryName(list, entry, at), end: entry.end }],
+    ),
+  );
+
+export const priceBookController = (book: PriceBookFile): Singleton => ({
+  name: 'providers.pricebook',
+  singleton: true,
+  async reconcile() {
+    await book.poll();
+    return after(POLL_MS);
+  },
+});

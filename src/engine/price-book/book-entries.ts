@@ -1,0 +1,113 @@
+/** What of a price book counts in a region at a moment: prices with their discounts, and what commitments cover. */
+import { defined } from '../../api/defined.ts';
+import type { Discount, PriceBook, ReservedInstances, SavingsPlan } from '../../api/price-book/price-book.ts';
+import { familyOf } from '../../api/price-book/price-book.ts';
+import { timeOf } from '../../api/times.ts';
+import { type Commitment, type CommitmentRate, unitsOfType } from './commitment.ts';
+
+export interface BookContext {
+  readonly region: string;
+  readonly nowMs: number;
+}
+
+interface Dated {
+  readonly region?: string;
+  readonly start?: string;
+  readonly end?: string;
+}
+
+export const isExpired = ({ end }: Dated, nowMs: number): boolean => end !== undefined && nowMs >= timeOf(end);
+
+function isInForce(entry: Dated, { region, nowMs }: BookContext): boolean {
+  if (entry.region !== undefined && entry.region !== region) return false;
+  if (entry.start !== undefined && nowMs < timeOf(entry.start)) return false;
+  return !isExpired(entry, nowMs);
+}
+
+/** Answers the price in USD per hour that counts instead of a list price. */
+export type DiscountedPrice = (instanceType: string, capacityType: string, listUsdPerHour: number) => number;
+
+/** How much of what can be named is named. A type says more than its family, that more than the rest together. */
+const specificity = ({ instanceType, family, capacityType, region }: Discount): number =>
+  (instanceType === undefined ? 0 : 8) +
+  (family === undefined ? 0 : 4) +
+  (capacityType === undefined ? 0 : 2) +
+  (region === undefined ? 0 : 1);
+
+/** The book's discounts; undefined when there are none in force. Of equally specific ones the first counts. */
+export function discountsOf({ discounts }: PriceBook, context: BookContext): DiscountedPrice | undefined {
+  const inForce = discounts
+    .filter((entry) => isInForce(entry, context))
+    .toSorted((a, b) => specificity(b) - specificity(a));
+  if (inForce.length === 0) return undefined;
+  const known = new Map<string, Discount | undefined>();
+  return (instanceType, capacityType, listUsdPerHour) => {
+    const key = `${capacityType} ${instanceType}`;
+    if (!known.has(key))
+      known.set(
+        key,
+        inForce.find((entry) => isFor(entry, instanceType, capacityType)),
+      );
+    const entry = known.get(key);
+    return entry?.usdPerHour ?? listUsdPerHour * (1 - (entry?.discount ?? 0));
+  };
+}
+
+const isFor = (entry: Discount, instanceType: string, capacityType: string): boolean =>
+  (entry.instanceType === undefined || entry.instanceType === instanceType) &&
+  (entry.family === undefined || entry.family === familyOf(instanceType)) &&
+  (entry.capacityType === undefined || entry.capacityType === capacityType);
+
+/** What the book's Savings Plans and reserved instances grant this cluster, in the order in which AWS applies them. */
+export function commitmentsOf(book: PriceBook, context: BookContext): readonly Commitment[] {
+  const found = [
+    ...book.reservedInstances.flatMap((entry, at) => reservedCommitment(entry, { book, context, at })),
+    ...book.savingsPlans.flatMap((entry, at) => planCommitment(entry, { book, context, at })),
+  ];
+  return found.filter(({ amount }) => amount > 0).toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
+}
+
+const ORDER: readonly Commitment['kind'][] = [
+  'zonal-reserved-instances',
+  'regional-reserved-instances',
+  'ec2-instance-savings-plan',
+  'compute-savings-plan',
+];
+
+interface Position {
+  readonly book: PriceBook;
+  readonly context: BookContext;
+  readonly at: number;
+}
+
+function reservedCommitment(entry: ReservedInstances, { book, context, at }: Position): readonly Commitment[] {
+  if (!isInForce(entry, context)) return [];
+  const { id, instanceType, count, zone, sizeFlexible = zone === undefined } = entry;
+  const units = sizeFlexible ? unitsOfType(instanceType) : undefined;
+  const part = entry.availableToThisCluster ?? book.availableToThisCluster;
+  const base = { name: id ?? `reservedInstances[${at}]`, amount: part * count * (units ?? 1) };
+  // bare metal has no size to be flexible in, and is covered as what it is
+  const rate: CommitmentRate =
+    units === undefined ? { instanceType, perHour: 1 } : { family: familyOf(instanceType), perUnit: 1 };
+  return zone === undefined
+    ? [{ ...base, kind: 'regional-reserved-instances', rates: [rate] }]
+    : [{ ...base, kind: 'zonal-reserved-instances', zone, rates: [rate] }];
+}
+
+function planCommitment(entry: SavingsPlan, { book, context, at }: Position): readonly Commitment[] {
+  // the rates of a Compute plan have regions of their own
+  if (!isInForce(entry, context)) return [];
+  const { id, type, commitmentUsdPerHour, family } = entry;
+  const rates = entry.rates
+    .filter(({ region }) => region === undefined || region === context.region)
+    .map((rate): CommitmentRate => {
+      const covered =
+        rate.instanceType === undefined ? { family: rate.family ?? family } : { instanceType: rate.instanceType };
+      const price = rate.usdPerHour === undefined ? { share: rate.share ?? 1 } : { perHour: rate.usdPerHour };
+      return { ...defined(covered), ...price };
+    })
+    .filter((rate) => family === undefined || (rate.family ?? familyOf(rate.instanceType ?? '')) === family);
+  const part = entry.availableToThisCluster ?? book.availableToThisCluster;
+  const kind = type === 'Compute' ? 'compute-savings-plan' : 'ec2-instance-savings-plan';
+  return [{ name: id ?? `savingsPlans[${at}]`, kind, amount: part * commitmentUsdPerHour, rates }];
+}

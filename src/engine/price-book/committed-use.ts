@@ -1,0 +1,71 @@
+/** What the nodes of a cluster use of commitments, and what becomes free when some of them go. */
+import type { PoolInput, StateNode } from '../model.ts';
+import type { Commitment } from './commitment.ts';
+import { coverGroups, groupsOf, type RunningInstance, usageOf } from './coverage.ts';
+import { Ledger } from './ledger.ts';
+import { runningInstances } from './running-instances.ts';
+
+interface Covered {
+  readonly usdPerHour: number;
+  readonly ledger: Ledger;
+}
+
+export class CommittedUse {
+  readonly #commitments: readonly Commitment[];
+  readonly #groups: readonly (readonly RunningInstance[])[];
+  /** Position of the group of each on-demand instance. */
+  readonly #groupOf = new Map<string, number>();
+  readonly #known = new Map<string, Covered>();
+
+  constructor(commitments: readonly Commitment[], instances: readonly RunningInstance[]) {
+    this.#commitments = commitments;
+    this.#groups = groupsOf(instances);
+    for (const [at, group] of this.#groups.entries()) for (const { id } of group) this.#groupOf.set(id, at);
+  }
+
+  /** Undefined where there are no commitments: then prices are what they are. */
+  static of(
+    commitments: readonly Commitment[] | undefined,
+    nodes: readonly StateNode[],
+    pools: readonly PoolInput[],
+  ): CommittedUse | undefined {
+    if (commitments === undefined || commitments.length === 0) return undefined;
+    return new CommittedUse(commitments, runningInstances(nodes, pools));
+  }
+
+  /**
+   * How much of the price of some nodes is not saved when they go, USD per hour: what commitments cover now and would then
+   * be left unused. Never less than nothing, so that savings are not overstated.
+   */
+  lost(providerIds: Iterable<string>): number {
+    return Math.max(0, this.#without([]).usdPerHour - this.#without(providerIds).usdPerHour);
+  }
+
+  /** What is left for others when these nodes are gone. */
+  leftWithout(providerIds: Iterable<string>): Ledger {
+    return this.#without(providerIds).ledger.copy();
+  }
+
+  /** Depends only on how many of each group go. */
+  #without(providerIds: Iterable<string>): Covered {
+    const gone = new Map<number, number>();
+    for (const id of new Set(providerIds)) {
+      const group = this.#groupOf.get(id);
+      if (group !== undefined) gone.set(group, (gone.get(group) ?? 0) + 1);
+    }
+    const key = [...gone].sort(([a], [b]) => a - b).join(' ');
+    const covered = this.#known.get(key) ?? this.#covered(gone);
+    this.#known.set(key, covered);
+    return covered;
+  }
+
+  #covered(gone: ReadonlyMap<number, number>): Covered {
+    const groups = this.#groups.map((group, at) => ({
+      usage: usageOf(group[0] as RunningInstance),
+      count: group.length - (gone.get(at) ?? 0),
+    }));
+    const { covered, left } = coverGroups(groups, this.#commitments);
+    const usdPerHour = groups.reduce((sum, { usage }, at) => sum + (covered[at] as number) * usage.usdPerHour, 0);
+    return { usdPerHour, ledger: new Ledger(this.#commitments, left) };
+  }
+}

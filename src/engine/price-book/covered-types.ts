@@ -1,0 +1,51 @@
+/** Instance types at the prices that one more instance of them adds to the bill. */
+import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { requirementsOf } from '../instance-types.ts';
+import type { InstanceType, Offering } from '../model.ts';
+import type { Usage } from './commitment.ts';
+import { type Ledger, marginalPrice } from './ledger.ts';
+
+/** An on-demand offering as commitments see it; undefined of another one. */
+export function usageOfOffering(instanceType: string, offering: Offering): Usage | undefined {
+  const requirements = requirementsOf(offering);
+  if (!requirements.get(CAPACITY_TYPE_LABEL).values.has('on-demand')) return undefined;
+  const { usdPerHour, listUsdPerHour = usdPerHour } = offering;
+  return { instanceType, zone: requirements.get(ZONE_LABEL).any(), usdPerHour, listUsdPerHour };
+}
+
+/** Lists by what is left: a search asks for the same again and again. */
+const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
+/** Of each list more are not kept. */
+const MOST_KEPT = 32;
+
+/**
+ * The types with on-demand offerings at their marginal prices. Types that nothing covers stay the same objects, and so does
+ * the list when that is true of all.
+ */
+export function coveredTypes(types: readonly InstanceType[], ledger: Ledger): readonly InstanceType[] {
+  if (ledger.isEmpty) return types;
+  const lists = known.get(types) ?? new Map<string, readonly InstanceType[]>();
+  known.set(types, lists);
+  const key = `${ledger.rest.map(({ name }) => name).join('\n')}\n${ledger.identity}`;
+  const found = lists.get(key) ?? repriced(types, ledger);
+  if (lists.size >= MOST_KEPT) lists.clear();
+  lists.set(key, found);
+  return found;
+}
+
+function repriced(types: readonly InstanceType[], ledger: Ledger): readonly InstanceType[] {
+  let isSame = true;
+  const made = types.map((type) => {
+    const offerings = type.offerings.map((offering) => {
+      const usage = usageOfOffering(type.name, offering);
+      const cover = usage && ledger.cover(usage);
+      return usage === undefined || cover === undefined
+        ? offering
+        : { ...offering, usdPerHour: marginalPrice(usage, cover) };
+    });
+    if (offerings.every((offering, at) => offering === type.offerings[at])) return type;
+    isSame = false;
+    return { ...type, offerings };
+  });
+  return isSame ? types : made;
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { fleetRequest, isReordered } from '../../../../src/aws/fleet/request.ts';
+import type { InstanceType } from '../../../../src/engine/model.ts';
+import { Requirements } from '../../../../src/engine/requirements.ts';
+
+const typed = (name: string, usdPerHour: number, listUsdPerHour?: number): InstanceType => ({
+  name,
+  requirements: [],
+  capacity: {},
+  overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+  offerings: ['a', 'b'].map((zone) => ({
+    requirements: [
+      { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+      { key: 'topology.kubernetes.io/zone', operator: 'In', values: [zone] },
+    ],
+    usdPerHour,
+    available: true,
+    ...(listUsdPerHour === undefined ? {} : { listUsdPerHour }),
+  })),
+});
+
+describe('priorities of a fleet request', () => {
+  const any = Requirements.fromRequirements([]);
+  it.each([
+    ['no discounts', [typed('a', 1), typed('b', 2)], false],
+    ['the same discount on all', [typed('a', 0.9, 1), typed('b', 1.8, 2)], false],
+    ['a discount that makes the dearer type cheaper', [typed('a', 1), typed('b', 0.9, 2)], true],
+    ['a discount that makes the dearer type as cheap', [typed('a', 1), typed('b', 1, 2)], false],
+  ])('with %s: %#', (_, types, reordered) => {
+    expect(isReordered(types, any, 'on-demand')).toBe(reordered);
+    expect(isReordered(types, any, 'spot')).toBe(false);
+  });
+
+  it('have AWS choose by them instead of by its list prices', () => {
+    const request = { configs: [], capacityType: 'on-demand', reservation: undefined, tags: {}, context: undefined };
+    expect(fleetRequest({ ...request, prioritized: true }).OnDemandOptions).toEqual({
+      AllocationStrategy: 'prioritized',
+    });
+    expect(fleetRequest({ ...request, prioritized: false }).OnDemandOptions).toEqual({
+      AllocationStrategy: 'lowest-price',
+    });
+  });
+});
