@@ -8,7 +8,7 @@ import { defined } from './api/defined.ts';
 import { NODE, NODE_POOL } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
-import { CostReader } from './controllers/cost/cost-reader.ts';
+import { readCost } from './controllers/cost/cost-reader.ts';
 import { historyView } from './controllers/cost/history-view.ts';
 import { type KeptHistory, leaveHistory, openHistory } from './controllers/cost/index.ts';
 import type { Deps } from './controllers/deps.ts';
@@ -303,8 +303,7 @@ function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds
   debug['/debug/offerings'] = leading(() => aws.offerings());
   debug['/debug/instancetypes'] = leading(() => reportInstanceTypes(informers.store(NODE_POOL).list(), aws.provider));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
-  const costs = new CostReader(deps);
-  debug['/debug/cost'] = leading(() => costs.read());
+  debug['/debug/cost'] = leading(() => readCost(deps));
   debug['/debug/history'] = {
     page: leading((query: URLSearchParams) => {
       if (costHistory === undefined) throw new Unavailable('no history is kept: COST_HISTORY is false');

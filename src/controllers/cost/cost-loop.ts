@@ -5,7 +5,7 @@ import type { CostHours, PoolCost } from '../../observe/history/cost-hours.ts';
 import { NODEPOOLS_COST_USD_PER_HOUR } from '../../observe/metrics/nodepools.ts';
 import { OwnedSeries } from '../../observe/owned-series.ts';
 import type { Deps } from '../deps.ts';
-import { CostReader } from './cost-reader.ts';
+import { readCost } from './cost-reader.ts';
 
 /** A history counts samples of one a minute. */
 const INTERVAL_MS = 60_000;
@@ -15,18 +15,16 @@ export class CostLoop implements Singleton {
   readonly singleton = true;
   readonly #deps: Deps;
   readonly #hours: CostHours | undefined;
-  readonly #reader: CostReader;
   readonly #series: OwnedSeries;
 
   constructor(deps: Deps, hours: CostHours | undefined) {
     this.#deps = deps;
     this.#hours = hours;
-    this.#reader = new CostReader(deps);
     this.#series = new OwnedSeries(deps.metrics, NODEPOOLS_COST_USD_PER_HOUR);
   }
 
   async reconcile(): Promise<Outcome> {
-    const report = await this.#reader.read();
+    const report = await readCost(this.#deps);
     this.#hours?.sample(this.#deps.clock.now(), costsOf(report));
     if (!this.#deps.settings.disableClusterStateObservability) this.#show(report.groups.nodePool);
     return after(INTERVAL_MS);

@@ -1,5 +1,4 @@
 /** What the nodes of a NodePool cost, by the prices of their offerings. */
-import type { StringMap } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -14,8 +13,9 @@ const MISSING_AGE_MS = 60_000;
 /** Of offerings that are in use: a region sells thousands. Undefined where nobody knows one. */
 type Prices = ReadonlyMap<string, number | undefined>;
 
-/** Key of a price; undefined for labels that do not say which offering it is. */
-function offeringKey(labels: StringMap): string | undefined {
+/** Key of a price; undefined for a claim that does not say what it is. */
+function offeringKey(claim: NodeClaim): string | undefined {
+  const { labels = {} } = claim.metadata;
   const parts = [labels[INSTANCE_TYPE_LABEL], labels[CAPACITY_TYPE_LABEL], labels[ZONE_LABEL]];
   return parts.every((part) => part) ? parts.join('/') : undefined;
 }
@@ -55,18 +55,10 @@ export class CostTracker {
   }
 
   /** USD per hour of each claim; undefined where nobody knows it. @throws what the cloud throws */
-  pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (number | undefined)[]> {
-    return this.pricesByLabels(
-      pool,
-      claims.map(({ metadata }) => metadata.labels ?? {}),
-    );
-  }
-
-  /** The same of what has such labels: nodes. @throws what the cloud throws */
-  async pricesByLabels(pool: NodePool, labels: readonly StringMap[]): Promise<readonly (number | undefined)[]> {
-    const keys = labels.map(offeringKey);
+  async pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (number | undefined)[]> {
+    const keys = claims.map(offeringKey);
     const known = keys.filter((key) => key !== undefined);
-    if (known.length === 0) return labels.map(() => undefined);
+    if (known.length === 0) return claims.map(() => undefined);
     const prices = await this.#pricesFor(pool, known);
     return keys.map((key) => (key === undefined ? undefined : prices.get(key)));
   }

@@ -1,7 +1,7 @@
 /** The operator measures what its nodes cost and remembers what it decided, over restarts. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CONFIG_MAP, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { CostReader } from '../../../../src/controllers/cost/cost-reader.ts';
+import { readCost } from '../../../../src/controllers/cost/cost-reader.ts';
 import { HISTORY_NAME, HistoryKeeper } from '../../../../src/controllers/cost/history-keeper.ts';
 import { historyView } from '../../../../src/controllers/cost/history-view.ts';
 import { type KeptHistory, leaveHistory, openHistory } from '../../../../src/controllers/cost/index.ts';
@@ -58,7 +58,7 @@ describe('what nodes cost', () => {
   it('is measured every minute: for the metric, for the history, and the same when it is asked for', async () => {
     const { hours } = start();
     await house();
-    const { total, groups, nodes } = await new CostReader({ ...world, cluster: world.cluster }).read();
+    const { total, groups, nodes } = await readCost({ clock: world.clock, cluster: world.cluster, cloud: world.cloud });
     expect(total).toMatchObject({ nodes: 1, pods: 3, usdPerHour: 0.16, listUsdPerHour: 0.16 });
     expect(groups.workload.map(({ name, pods }) => [name, pods])).toContainEqual(['default/ReplicaSet/web', 3]);
     expect(nodes).toMatchObject([{ nodePool: 'default', pods: 3, usdPerHour: 0.16 }]);
@@ -89,7 +89,7 @@ describe('what nodes cost', () => {
     const cloud = Object.assign(Object.create(world.cloud), {
       instanceTypes: () => Promise.reject(new Error('no prices')),
     });
-    const report = await new CostReader({ clock: world.clock, cluster: world.cluster, cloud }).read();
+    const report = await readCost({ clock: world.clock, cluster: world.cluster, cloud });
     expect(report).toMatchObject({ total: { nodes: 0, usdPerHour: 0 }, unpriced: { nodes: 1 } });
   });
 
