@@ -3,8 +3,6 @@ import type { ConfigMapDocument } from '../../kube/config-map-document.ts';
 import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
 import { type History, historyTexts, restoreHistory } from '../../observe/history/document.ts';
 
-/** Name of the ConfigMap, in the namespace of the operator. */
-export const HISTORY_NAME = 'karpenter-history';
 const INTERVAL_MS = 5 * 60_000;
 /** Between tries to read what is kept. */
 const RETRY_MS = 60_000;

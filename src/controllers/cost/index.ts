@@ -1,10 +1,10 @@
 /** What the nodes cost: measured, and remembered over restarts. */
 import { ConfigMapDocument } from '../../kube/config-map-document.ts';
 import type { Controller } from '../../kube/reconciler.ts';
-import { type History, newHistory } from '../../observe/history/document.ts';
+import { HISTORY_NAME, type History, newHistory } from '../../observe/history/document.ts';
 import type { Deps } from '../deps.ts';
 import { CostLoop } from './cost-loop.ts';
-import { HISTORY_NAME, HistoryKeeper } from './history-keeper.ts';
+import { HistoryKeeper } from './history-keeper.ts';
 
 /** A history, and who keeps it over restarts; nobody where no namespace is known. */
 export interface KeptHistory extends History {

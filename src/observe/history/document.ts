@@ -4,6 +4,9 @@ import { timeOf } from '../../api/times.ts';
 import { type CostHour, CostHours, HOUR_MS, type PoolCost } from './cost-hours.ts';
 import { DecisionLog, type LoggedDecision, type Outcome } from './decision-log.ts';
 
+/** Name of the ConfigMap that keeps it, in the namespace of the operator. */
+export const HISTORY_NAME = 'karpenter-history';
+
 /** What the operator remembers of what it did and what that cost. */
 export interface History {
   readonly decisions: DecisionLog;

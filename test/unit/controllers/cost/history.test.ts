@@ -2,13 +2,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CONFIG_MAP, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { readCost } from '../../../../src/controllers/cost/cost-reader.ts';
-import { HISTORY_NAME, HistoryKeeper } from '../../../../src/controllers/cost/history-keeper.ts';
-import { historyView } from '../../../../src/controllers/cost/history-view.ts';
+import { HistoryKeeper } from '../../../../src/controllers/cost/history-keeper.ts';
+import { historyView } from '../../../../src/observe/history/view.ts';
 import { type KeptHistory, leaveHistory, openHistory } from '../../../../src/controllers/cost/index.ts';
 import { recordInterrupted } from '../../../../src/controllers/disrupted.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
-import { newHistory } from '../../../../src/observe/history/document.ts';
+import { HISTORY_NAME, newHistory } from '../../../../src/observe/history/document.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { parseSettings } from '../../../../src/observe/settings.ts';
 import { recordingLog } from '../../kube/fakes.ts';

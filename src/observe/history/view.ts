@@ -1,9 +1,9 @@
 /** What an operator serves at `/debug/history`: what it decided and what the nodes cost, since a time. Of public form. */
 import { timestamp } from '../../api/times.ts';
-import type { CostHour, PoolCost } from '../../observe/history/cost-hours.ts';
-import type { LoggedDecision } from '../../observe/history/decision-log.ts';
-import type { History } from '../../observe/history/document.ts';
-import { BadQuery } from '../../observe/http-server.ts';
+import { BadQuery } from '../http-server.ts';
+import type { CostHour, PoolCost } from './cost-hours.ts';
+import type { LoggedDecision } from './decision-log.ts';
+import type { History } from './document.ts';
 
 export interface HistoryView {
   /** Oldest first. */
