@@ -38,7 +38,7 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
   ],
   cost: [
     'say what the nodes cost now and who it is spent on, or what was spent',
-    async () => (await import('./cli/cost.ts')).costCommand(),
+    async () => (await import('./cli/cost.ts')).costCommand(VERSION),
   ],
   report: [
     'say what the operator did in the last days, what it saved, and which nodes are idle',

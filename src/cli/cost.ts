@@ -2,7 +2,6 @@
 import { Command, Option, type Command as Verb } from 'commander';
 import type { CostReport } from '../engine/cost/report.ts';
 import { type HistoryView, historySince } from '../observe/history/view.ts';
-import { VERSION } from '../version.ts';
 import { period } from './budgets.ts';
 import { reading } from './cluster.ts';
 import { type CostHistory, costHistory, type Per } from './cost/history.ts';
@@ -32,17 +31,16 @@ interface Flags extends SourceFlags {
 const DAY_MS = 86_400_000;
 /** Up to this, a row for each hour is legible. */
 const HOURLY_MS = 2 * DAY_MS;
-const USER_AGENT = `karpenter-cost/${VERSION}`;
 
 const isCluster = ({ kubeconfig, context }: Flags): boolean => kubeconfig !== undefined || context !== undefined;
 
 /** Of the operator's own figures nothing is unknown. */
-async function nowFor(flags: Flags): Promise<CostNow> {
+async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
   const { filename, server, by, now: nowMs = Date.now() } = flags;
   if (filename.length === 0 && !isCluster(flags))
     return costNow(await askOperator<CostReport>(server ?? DEFAULT_SERVER, '/debug/cost'), by);
   const read = isCluster(flags)
-    ? await reading(flags, USER_AGENT, costManifests)
+    ? await reading(flags, userAgent, costManifests)
     : { manifests: manifestsOf({ filename }), unknown: [] };
   const { types, notes: ofTypes, unknown: ofSales } = typesNoting(flags);
   const { report, notes, unknown } = await costOfManifests(read.manifests, { types, nowMs });
@@ -50,12 +48,12 @@ async function nowFor(flags: Flags): Promise<CostNow> {
   return costNow(report, by, [...read.unknown, ...unknown, ...ofSales]);
 }
 
-async function historyFor(flags: Flags): Promise<CostHistory> {
+async function historyFor(flags: Flags, userAgent: string): Promise<CostHistory> {
   const { server = DEFAULT_SERVER, namespace, now: untilMs = Date.now(), since } = flags;
   const sinceMs = untilMs - since;
   const per = flags.per ?? (since <= HOURLY_MS ? 'hour' : 'day');
   const view = isCluster(flags)
-    ? historySince(await reading(flags, USER_AGENT, (client) => keptHistory(client, namespace)), sinceMs)
+    ? historySince(await reading(flags, userAgent, (client) => keptHistory(client, namespace)), sinceMs)
     : await askOperator<HistoryView>(server, `/debug/history?since=${new Date(sinceMs).toISOString()}`);
   return costHistory(view, { per, sinceMs, untilMs });
 }
@@ -119,13 +117,15 @@ const withOptions = (command: Verb): Verb =>
     .addOption(outputOption())
     .addHelpText('after', HELP);
 
-export function costCommand(): Verb {
+/** `version`: of the product. */
+export function costCommand(version: string): Verb {
+  const userAgent = `karpenter-cost/${version}`;
   const command = new Command('cost').description(
     'Say what the nodes cost now, by NodePool, zone, namespace or workload, idle and DaemonSets apart; or what was spent',
   );
   return withExamples(withOptions(command), EXAMPLES).action(async (flags: Flags) => {
     refuse(command, flags);
-    if (flags.history) await printAs(flags.output, await historyFor(flags), historyText);
-    else await printAs(flags.output, await nowFor(flags), costText);
+    if (flags.history) await printAs(flags.output, await historyFor(flags, userAgent), historyText);
+    else await printAs(flags.output, await nowFor(flags, userAgent), costText);
   });
 }

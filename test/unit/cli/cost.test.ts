@@ -204,7 +204,7 @@ afterEach(() => {
 
 /** What a command line prints. */
 async function printed(verb: 'cost' | 'report', ...args: readonly string[]): Promise<string> {
-  const command = (verb === 'cost' ? costCommand() : reportCommand()).exitOverride();
+  const command = (verb === 'cost' ? costCommand('test') : reportCommand()).exitOverride();
   await command.parseAsync([...args], { from: 'user' });
   return written;
 }
