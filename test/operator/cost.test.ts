@@ -148,4 +148,20 @@ describe('the history', () => {
     );
     expect(fromCluster.points.map(({ at }) => at)).toEqual(spent.points.map(({ at }) => at));
   }, 300_000);
+
+  it('that is broken is said once, and stops nothing', async () => {
+    await scenario.stop();
+    scenario = await startScenario({ ...BRISK, operator: false });
+    const metadata = { name: NAME, namespace: 'kube-system', labels: { [DOCUMENT_LABEL]: NAME } };
+    const binaryData = { 'document.json.gz': 'bm8gZ3ppcA==' };
+    await scenario.kube.create(CONFIG_MAP, { apiVersion: 'v1', kind: 'ConfigMap', metadata, binaryData });
+    await start();
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }), deployment('web', 1));
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    await scenario.pass(11 * MINUTE);
+    const lines = scenario.log.filter(({ message }) => message.includes('starting afresh'));
+    expect(lines).toEqual([expect.objectContaining({ level: 'ERROR', remedy: expect.any(String) })]);
+    port = (await scenario.restartOperator()).metricsPort;
+    await scenario.until('the history', async () => (await history()).decisions.length === 1);
+  }, 120_000);
 });

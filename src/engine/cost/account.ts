@@ -95,6 +95,26 @@ function requestsOf(pod: Pod): Resources {
   }
 }
 
+/** Who pays for a node, and how much of it. */
+interface Payers {
+  readonly pods: readonly Pod[];
+  /** In the order of the pods. */
+  readonly shares: readonly number[];
+}
+
+/** Cluster state replaces its nodes when they or their pods change: of others the shares stay what they are. */
+const known = new WeakMap<StateNode, Payers>();
+
+function paidBy(node: StateNode): Payers {
+  let payers = known.get(node);
+  if (payers === undefined) {
+    const pods = node.pods.filter((pod) => !isTerminal(pod));
+    payers = { pods, shares: sharesOf(node.allocatable, pods.map(requestsOf)) };
+    known.set(node, payers);
+  }
+  return payers;
+}
+
 export class CostAccount {
   readonly #groups = Object.fromEntries(DIMENSIONS.map((each) => [each, new Groups()])) as Readonly<
     Record<CostDimension, Groups>
@@ -138,8 +158,7 @@ export class CostAccount {
 
   #enter(node: StateNode, price: NodePrice): void {
     const { effective, list } = this.#enterPrice(price);
-    const pods = node.pods.filter((pod) => !isTerminal(pod));
-    const shares = sharesOf(node.allocatable, pods.map(requestsOf));
+    const { pods, shares } = paidBy(node);
     const paid = divided(effective, shares);
     const listed = divided(list, shares);
     const sums: Sums = { nodes: 1, pods: pods.length, list, workloads: 0, daemonSets: 0, idle: paid.rest };
