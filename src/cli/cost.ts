@@ -1,5 +1,5 @@
 /** `karpenter cost`: what the nodes cost now and who it is spent on, or what was spent. */
-import { Command, Option, type Command as Verb } from 'commander';
+import { Command, Option } from 'commander';
 import type { CostReport } from '../engine/cost/report.ts';
 import { type HistoryView, historySince } from '../observe/history/view.ts';
 import { period } from './budgets.ts';
@@ -82,7 +82,7 @@ its pods by what they request: the price is split over CPU, memory and accelerat
 pays its part. What nobody requests is IDLE. LIST is the same at AWS's list prices. docs/cost.md has the formula.`;
 
 /** Ends the process where the command line contradicts itself: something would be passed over in silence. */
-function refuse(command: Verb, flags: Flags): void {
+function refuse(command: Command, flags: Flags): void {
   refuseTwoSources(command, flags);
   if (isCluster(flags) && (flags.filename.length > 0 || flags.server !== undefined))
     command.error('error: --kubeconfig and --context name a cluster: say neither -f nor --server with them');
@@ -94,7 +94,7 @@ function refuse(command: Verb, flags: Flags): void {
     command.error('error: a history knows NodePools alone: --by goes without --history');
 }
 
-const withOptions = (command: Verb): Verb =>
+const withOptions = (command: Command): Command =>
   withSource(command)
     .option('--kubeconfig <file>', 'read the cluster of this kubeconfig, without its operator')
     .option('--context <name>', 'read the cluster of this context of the kubeconfig, without its operator')
@@ -118,7 +118,7 @@ const withOptions = (command: Verb): Verb =>
     .addHelpText('after', HELP);
 
 /** `version`: of the product. */
-export function costCommand(version: string): Verb {
+export function costCommand(version: string): Command {
   const userAgent = `karpenter-cost/${version}`;
   const command = new Command('cost').description(
     'Say what the nodes cost now, by NodePool, zone, namespace or workload, idle and DaemonSets apart; or what was spent',

@@ -4,6 +4,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { textOf } from '../../kube/config-map-document.ts';
 import type { HttpKubeClient } from '../../kube/http.ts';
 import { HISTORY_NAME, type History, newHistory, restoreHistory } from '../../observe/history/document.ts';
+import { refuseOldVersions } from '../objects/old-versions.ts';
 import type { Manifest } from '../objects/read.ts';
 import { READ_KINDS } from '../snapshot/kinds.ts';
 import { type Gaps, readCluster } from '../snapshot/read.ts';
@@ -11,7 +12,7 @@ import { type Gaps, readCluster } from '../snapshot/read.ts';
 /** Kinds that say what nodes cost and who uses them. */
 const KINDS: ReadonlySet<string> = new Set(['NodePool', 'EC2NodeClass', 'NodeOverlay', 'NodeClaim', 'Node', 'Pod']);
 
-/** @throws Error when the cluster cannot be reached, or its nodes may not be read */
+/** @throws Error when the cluster cannot be reached, its nodes may not be read, or it has objects of older versions */
 export async function costManifests(
   client: Pick<HttpKubeClient, 'list' | 'raw'>,
 ): Promise<{ readonly manifests: readonly Manifest[]; readonly unknown: readonly string[] }> {
@@ -28,6 +29,7 @@ export async function costManifests(
       });
     }
   }
+  refuseOldVersions(manifests);
   const refused = gaps.notRead.filter(({ kind }) => KINDS.has(kind));
   const needed = refused.find(({ kind }) => kind === 'Node' || kind === 'NodePool');
   if (needed !== undefined)
