@@ -212,7 +212,7 @@ function wireInstances(
 
 function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec2Provider {
   const { settings, clients, informers, events, clock, log, metrics } = context;
-  const { types, instances, reservations, placementGroups, priceBook } = parts;
+  const { types, instances, reservations, placementGroups, subnets, priceBook } = parts;
   const launcher = new Launcher({
     cluster,
     cidr: parts.cidr,
@@ -220,7 +220,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     reservedCapacity: settings.featureGates.reservedCapacity,
     reservedOf: (nodeClass, name) => types.reservedFor(nodeClass, name),
     minValuesPolicy: settings.minValuesPolicy,
-    subnets: parts.subnets,
+    subnets,
     templates: parts.templates,
     fleets: new Fleets({ ec2: clients.ec2, clock, log, metrics }),
     placementGroups,
@@ -242,6 +242,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     reservations,
     placementGroups,
     priceBook,
+    subnets,
   });
 }
 

@@ -96,6 +96,7 @@ settings:
   subnetRefreshInterval: true
   preferencePolicy: true
   minValuesPolicy: true
+  nodeHourlyFee: true
   packing: true
   consolidation: true
   costHistory: true

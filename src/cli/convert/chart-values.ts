@@ -134,6 +134,7 @@ export const KNOWN_VALUES = `
       "BestEffort",
       ""
     ],
+    "nodeHourlyFee": true,
     "packing": [
       "cheapest",
       "compatible",

@@ -4,7 +4,7 @@ import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { CostDimension, CostGroup, CostReport, CostSums } from '../../engine/cost/report.ts';
 import type { Manifest } from '../objects/read.ts';
 import { worldOf } from '../objects/snapshot.ts';
-import type { TypesFor } from '../scenario.ts';
+import { countedFee, type TypesFor } from '../scenario.ts';
 
 /** Hours of a month, as AWS's calculator has them. */
 export const HOURS_PER_MONTH = 730;
@@ -63,9 +63,17 @@ const NO_BOOK = "discounts and commitments of the operator's price book: they co
 /** @throws InputError that names the document and the field */
 export async function costOfManifests(
   manifests: readonly Manifest[],
-  { types, nowMs }: { readonly types: TypesFor; readonly nowMs: number },
+  {
+    types,
+    nowMs,
+    nodeHourlyFee,
+  }: { readonly types: TypesFor; readonly nowMs: number; readonly nodeHourlyFee?: number | undefined },
 ): Promise<{ readonly report: CostReport } & Readonly<Record<'notes' | 'unknown', readonly string[]>>> {
-  const world = worldOf(manifests, { instanceTypes: await types(manifests, nowMs), nowMs });
+  const world = worldOf(manifests, {
+    instanceTypes: await types(manifests, nowMs),
+    nowMs,
+    ...countedFee(undefined, nodeHourlyFee),
+  });
   const account = new CostAccount();
   const { nodes } = world.snapshot;
   const prices = nodePrices(nodes, world.allPools);

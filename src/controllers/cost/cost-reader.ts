@@ -7,12 +7,12 @@ import type { Deps } from '../deps.ts';
 import { poolInputs } from '../pool-inputs.ts';
 
 /** In small steps. NodePools whose prices cannot be had now have nodes without a price. */
-export async function readCost({
-  cluster,
-  clock,
-  cloud,
-}: Pick<Deps, 'cluster' | 'clock' | 'cloud'>): Promise<CostReport> {
-  const pools = await poolInputs({ cluster, cloud });
+export async function readCost(
+  deps: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings' | 'log'>,
+): Promise<CostReport> {
+  const { cluster, clock, cloud } = deps;
+  // nodes have their volumes, however they are decided on
+  const pools = await poolInputs(deps, 'thorough');
   const nodes = cluster.nodes();
   const prices = nodePrices(nodes, pools, cloud.commitments?.());
   const account = new CostAccount();

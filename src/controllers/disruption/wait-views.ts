@@ -16,9 +16,11 @@ export async function blockerViews({
   clock,
   cloud,
   informers,
-}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers'>): Promise<Iterable<NodeBlockers>> {
+  settings,
+  log,
+}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers' | 'settings' | 'log'>): Promise<Iterable<NodeBlockers>> {
   const { podDisruptionBudgets, persistentVolumeClaims } = cluster.stores;
-  const pools = await poolInputs({ cluster, cloud });
+  const pools = await poolInputs({ cluster, cloud, settings, log }, settings.consolidation);
   return blockersIn({
     nowMs: clock.now(),
     nodes: cluster.nodes(),

@@ -119,7 +119,7 @@ export class Provisioner implements Singleton {
       return undefined;
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
-    const pools = await withInstanceTypes(this.#deps, active, log);
+    const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log });
     return { plan: await this.#solve(work, pools), pods };
   }
 

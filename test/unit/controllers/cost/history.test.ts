@@ -3,12 +3,12 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CONFIG_MAP, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { readCost } from '../../../../src/controllers/cost/cost-reader.ts';
 import { HistoryKeeper } from '../../../../src/controllers/cost/history-keeper.ts';
-import { historyView } from '../../../../src/observe/history/view.ts';
 import { type KeptHistory, leaveHistory, openHistory } from '../../../../src/controllers/cost/index.ts';
 import { recordInterrupted } from '../../../../src/controllers/disrupted.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
 import { HISTORY_NAME, newHistory } from '../../../../src/observe/history/document.ts';
+import { historyView } from '../../../../src/observe/history/view.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { parseSettings } from '../../../../src/observe/settings.ts';
 import { recordingLog } from '../../kube/fakes.ts';
@@ -23,6 +23,9 @@ beforeEach(() => {
   world.cloud.types = world.cloud.types.filter(({ name }) => name === 'm.2xlarge');
 });
 afterEach(() => world.kill());
+
+/** Amounts are those of instances alone. */
+const NO_FEE = '--node-hourly-fee=0';
 
 const open = (...args: readonly string[]): KeptHistory | undefined =>
   openHistory(
@@ -39,9 +42,14 @@ const start = (...args: readonly string[]): KeptHistory => {
   const history = open(...args);
   if (history === undefined) throw new Error('a history is expected');
   world.costHistory = history;
-  world.start(args);
+  world.start([NO_FEE, ...args]);
   return history;
 };
+
+const reading = () => ({
+  ...{ clock: world.clock, cluster: world.cluster, cloud: world.cloud, log: silent },
+  settings: parseSettings(['--cluster-name=test', NO_FEE], {}),
+});
 
 const view = (history: KeptHistory, query = '') => historyView(history, new URLSearchParams(query));
 
@@ -58,7 +66,7 @@ describe('what nodes cost', () => {
   it('is measured every minute: for the metric, for the history, and the same when it is asked for', async () => {
     const { hours } = start();
     await house();
-    const { total, groups, nodes } = await readCost({ clock: world.clock, cluster: world.cluster, cloud: world.cloud });
+    const { total, groups, nodes } = await readCost(reading());
     expect(total).toMatchObject({ nodes: 1, pods: 3, usdPerHour: 0.16, listUsdPerHour: 0.16 });
     expect(groups.workload.map(({ name, pods }) => [name, pods])).toContainEqual(['default/ReplicaSet/web', 3]);
     expect(nodes).toMatchObject([{ nodePool: 'default', pods: 3, usdPerHour: 0.16 }]);
@@ -89,7 +97,7 @@ describe('what nodes cost', () => {
     const cloud = Object.assign(Object.create(world.cloud), {
       instanceTypes: () => Promise.reject(new Error('no prices')),
     });
-    const report = await readCost({ clock: world.clock, cluster: world.cluster, cloud });
+    const report = await readCost({ ...reading(), cloud });
     expect(report).toMatchObject({ total: { nodes: 0, usdPerHour: 0 }, unpriced: { nodes: 1 } });
   });
 
