@@ -20,8 +20,8 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { DefaultSpread } from './default-spread.ts';
-import type { Commitment } from './price-book/commitment.ts';
 import type { NodeExtras } from './node-extras.ts';
+import type { Commitment } from './price-book/commitment.ts';
 
 /**
  * Amounts by resource name in canonical units: `cpu` in milli-cores, everything else in its base unit (memory and

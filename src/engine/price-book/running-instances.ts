@@ -12,10 +12,7 @@ const EKS_CAPACITY_TYPE_LABEL = 'eks.amazonaws.com/capacityType';
  * Every node that stays, those too that Karpenter has not launched: they use commitments as well, and count as on-demand
  * unless their labels say otherwise. Nodes whose type no NodePool knows are left out, for nobody knows their price.
  */
-export function runningInstances(
-  nodes: readonly StateNode[],
-  pools: readonly PoolInput[],
-): readonly RunningInstance[] {
+export function runningInstances(nodes: readonly StateNode[], pools: readonly PoolInput[]): readonly RunningInstance[] {
   const finder = typeFinder(pools);
   return nodes.flatMap((node) => {
     if (node.markedForDeletion) return [];
@@ -24,7 +21,9 @@ export function runningInstances(
     const capacityType = capacityTypeOf(node);
     const type = finder(own(labels, INSTANCE_TYPE_LABEL) ?? '', own(labels, NODEPOOL_LABEL) ?? '');
     const offering = type && offeringOf(type, { zone, capacityType });
-    return type === undefined || offering === undefined ? [] : [instanceOf(providerId, type.name, { zone, capacityType }, offering)];
+    return type === undefined || offering === undefined
+      ? []
+      : [instanceOf(providerId, type.name, { zone, capacityType }, offering)];
   });
 }
 

@@ -139,7 +139,9 @@ describe('the file of the price book', () => {
   it('is looked at every minute', async () => {
     write('discounts: [{discount: 0.1}]\n');
     const book = open();
-    expect(await priceBookController(book).reconcile({ signal: new AbortController().signal, log })).toEqual(after(60_000));
+    expect(await priceBookController(book).reconcile({ signal: new AbortController().signal, log })).toEqual(
+      after(60_000),
+    );
     expect(book.discounted).toBeDefined();
   });
 });
