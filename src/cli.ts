@@ -36,6 +36,14 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'say what was consolidated, whether it lasted, and what it saved',
     async () => (await import('./cli/moves.ts')).movesCommand(),
   ],
+  cost: [
+    'say what the nodes cost now and who it is spent on, or what was spent',
+    async () => (await import('./cli/cost.ts')).costCommand(VERSION),
+  ],
+  report: [
+    'say what the operator did in the last days, what it saved, and which nodes are idle',
+    async () => (await import('./cli/report.ts')).reportCommand(),
+  ],
   offerings: [
     'say which instance types, zones and capacity types are out, why, and until when',
     async () => (await import('./cli/offerings.ts')).offeringsCommand(),

@@ -6,8 +6,12 @@
 import { pathToFileURL } from 'node:url';
 import { defined } from './api/defined.ts';
 import { NODE } from './api/kinds.ts';
+import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
+import { readCost } from './controllers/cost/cost-reader.ts';
+import { type KeptHistory, leaveHistory, openHistory } from './controllers/cost/index.ts';
 import type { Deps } from './controllers/deps.ts';
+import { recordInterrupted } from './controllers/disrupted.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
 import { blockerViews, budgetViews } from './controllers/disruption/wait-views.ts';
@@ -35,6 +39,7 @@ import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
 import { errorText } from './observe/error-text.ts';
 import { type Endpoints, type Look, serveEndpoints, Unavailable } from './observe/health.ts';
+import { historyView } from './observe/history/view.ts';
 import type { Logger } from './observe/logger.ts';
 import { metricPage } from './observe/metric-pages.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
@@ -175,15 +180,19 @@ async function run(parts: Parts): Promise<Operator> {
   const tap = eventTap(recorder);
   const working = new AbortController();
   const { all, leadership, viewed } = await wireControllers(parts, tap.events, working.signal);
+  const { costHistory } = viewed;
   const page = await openLivePage(parts, viewed, tap);
   const work = (): Promise<void> => {
     leadership.isLeading = true;
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
   };
 
+  const leaving = (): Promise<void> => leaveHistory(costHistory, parts);
   const life = settings.disableLeaderElection
-    ? work().then(() => 'stopped' as const)
-    : lead(parts, tap.events, working, work);
+    ? work()
+        .then(leaving)
+        .then(() => 'stopped' as const)
+    : lead(parts, tap.events, working, { work, leaving });
   const done = life.finally(async () => {
     await recorder.stop();
     await page?.close();
@@ -217,7 +226,12 @@ async function wireControllers(
   signal: AbortSignal,
 ): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
-  const aws = await startProvider(parts, events, signal);
+  const costHistory = openHistory(
+    parts,
+    settings.systemNamespace || client.namespace || settings.leaderElectionNamespace,
+  );
+  const hearing: Hearing = { interrupted: () => {} };
+  const aws = await startProvider(parts, { events, hearing }, signal);
   const cluster = new ClusterState({
     informers,
     clock,
@@ -226,17 +240,28 @@ async function wireControllers(
     defaultSpread: settings.defaultTopologySpreadConstraints,
     devices: !settings.ignoreDraRequests,
   });
-  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
+  const kept = { decisions: costHistory?.decisions };
+  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings, ...kept };
+  hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
   const leadership: Leadership = { isLeading: false };
-  const viewed = { deps, aws, leadership, ...histories };
+  const viewed = { deps, aws, leadership, costHistory, ...histories };
   serveViews(parts, viewed);
   for (const each of [solver, simulations]) each?.reportTo?.(deps);
-  const all = [...controllers(deps, { ...histories, solver, simulations }), ...aws.controllers()];
+  const all = [...controllers(deps, { ...histories, costHistory, solver, simulations }), ...aws.controllers()];
   return { all, leadership, viewed };
 }
 
-function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal): Promise<AwsProvider> {
+/** Who hears what the provider notices: the provider is there before who listens. */
+interface Hearing {
+  interrupted: (claim: NodeClaim, kind: string) => void;
+}
+
+function startProvider(
+  parts: Parts,
+  { events, hearing }: { readonly events: EventRecorder; readonly hearing: Hearing },
+  signal: AbortSignal,
+): Promise<AwsProvider> {
   const { settings, clock, log, metrics, client, informers } = parts;
   return awsProvider({
     settings,
@@ -248,6 +273,7 @@ function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal)
     metrics,
     ...defined({ apiServerCa: client.caBundle }),
     kubernetesVersion: () => serverVersion(client),
+    interrupted: (claim, kind) => hearing.interrupted(claim, kind),
     signal,
   });
 }
@@ -259,22 +285,32 @@ interface Viewed {
   readonly history: VerdictHistory;
   readonly moves: MoveHistory;
   readonly holds: PodHolds;
+  readonly costHistory: KeptHistory | undefined;
 }
 
 /** The views of what the controllers know, which only the replica that works can give. */
-function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds }: Viewed): void {
+function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds, costHistory }: Viewed): void {
   const { settings, clock, debug, solver } = parts;
-  const leading = (look: () => unknown) => (): unknown => {
-    if (leadership.isLeading) return look();
-    const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
-    throw new Unavailable(
-      `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
-    );
-  };
+  const leading =
+    <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
+    (...query: Query): unknown => {
+      if (leadership.isLeading) return look(...query);
+      const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
+      throw new Unavailable(
+        `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
+      );
+    };
   debug['/debug/verdicts'] = leading(() => history.verdicts(deps.cluster.nodes(), clock.now()));
   debug['/debug/offerings'] = leading(() => aws.offerings());
   debug['/debug/instancetypes'] = leading(() => instanceTypeView(deps));
   debug['/debug/moves'] = leading(() => moves.views(clock.now()));
+  debug['/debug/cost'] = leading(() => readCost(deps));
+  debug['/debug/history'] = {
+    page: leading((query: URLSearchParams) => {
+      if (costHistory === undefined) throw new Unavailable('no history is kept: COST_HISTORY is false');
+      return historyView(costHistory, query);
+    }),
+  };
   debug['/debug/budgets'] = leading(() => budgetViews(deps));
   debug['/debug/blockers'] = leading(() => blockerViews(deps));
   debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
@@ -311,7 +347,7 @@ async function lead(
   parts: Parts,
   events: EventRecorder,
   working: AbortController,
-  work: () => Promise<void>,
+  { work, leaving }: { readonly work: () => Promise<void>; readonly leaving: () => Promise<void> },
 ): Promise<'stopped' | 'lease lost'> {
   const { settings, clock, log, metrics } = parts;
   const releasing = new AbortController();
@@ -338,8 +374,16 @@ async function lead(
     working.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   await Promise.race([election.elected, stopped]);
-  void election.ended.then(() => working.abort());
-  if (!working.signal.aborted) await work();
+  let isLost = false;
+  void election.ended.then((end) => {
+    isLost = end === 'lost';
+    working.abort();
+  });
+  if (!working.signal.aborted) {
+    await work();
+    // who has lost the lease must not write over what its next holder writes
+    if (!isLost) await leaving();
+  }
   releasing.abort();
   const end = await election.ended;
   client.close();

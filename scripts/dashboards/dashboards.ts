@@ -192,6 +192,28 @@ const COST: Dashboard = {
             'min by (instance_type, capacity_type) (karpenter_cloudprovider_instance_type_offering_price_estimate > 0)',
         },
       },
+      {
+        title: 'List price and what is paid per hour',
+        kind: 'line',
+        width: 12,
+        unit: 'currencyUSD',
+        queries: {
+          '{{part}}':
+            'sum by (part) (max by (nodepool, part) (karpenter_nodepools_cost_usd_per_hour{part=~"list|effective"}))',
+        },
+        about: 'What is paid has discounts, commitments, volumes, addresses and fees in it.',
+      },
+      {
+        title: 'Idle and DaemonSets per hour by NodePool',
+        kind: 'line',
+        width: 12,
+        unit: 'currencyUSD',
+        queries: {
+          '{{nodepool}} {{part}}':
+            'max by (nodepool, part) (karpenter_nodepools_cost_usd_per_hour{part=~"idle|daemonsets"})',
+        },
+        about: 'Of what is paid: what no pod requests, and what DaemonSets request.',
+      },
     ],
     Savings: [
       {

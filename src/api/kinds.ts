@@ -2,6 +2,7 @@
 import type { CapacityBuffer } from './capacity-buffer.ts';
 import type { EC2NodeClass } from './ec2-nodeclass.ts';
 import type {
+  ConfigMap,
   CSINode,
   DaemonSet,
   KubeEvent,
@@ -102,6 +103,7 @@ export const POD_DISRUPTION_BUDGET = namespaced<PodDisruptionBudget>(
   'PodDisruptionBudget',
   'poddisruptionbudgets',
 );
+export const CONFIG_MAP = namespaced<ConfigMap>('', 'v1', 'ConfigMap', 'configmaps');
 export const LEASE = namespaced<Lease>('coordination.k8s.io', 'v1', 'Lease', 'leases');
 
 export const apiVersionOf = (kind: Kind): string =>

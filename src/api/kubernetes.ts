@@ -376,6 +376,12 @@ export interface PodDisruptionBudget extends KubeObject {
   };
 }
 
+/** Of what it holds, only bytes: the operator keeps no text in one. */
+export interface ConfigMap extends KubeObject {
+  /** In base64. */
+  readonly binaryData?: Readonly<Record<string, string>>;
+}
+
 export interface Lease extends KubeObject {
   readonly spec?: {
     readonly holderIdentity?: string;

@@ -356,9 +356,9 @@ const refreshControllers = ({
 
 /** They act on what AWS says of instances that run. */
 function noticeControllers(context: Context, parts: Parts): readonly Controller[] {
-  const { settings, clients, client, informers, events, clock, metrics } = context;
+  const { settings, clients, client, informers, events, clock, metrics, interrupted } = context;
   const { unavailable, reservations, instances } = parts;
-  const acting = { client, informers, events, clock, metrics, unavailable, reservations };
+  const acting = { client, informers, events, clock, metrics, unavailable, reservations, interrupted };
   return [
     ...(settings.featureGates.reservedCapacity
       ? [reservationExpiration(client, informers), reservedCapacityType(client, informers, instances)]

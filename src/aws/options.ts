@@ -1,4 +1,5 @@
 /** What the AWS provider needs from its surroundings, and what it hands back. */
+import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
@@ -46,6 +47,8 @@ export interface AwsOptions {
   readonly apiServerCa?: string;
   /** `major.minor` as the API server's /version reports it. */
   readonly kubernetesVersion: () => Promise<string>;
+  /** Called for each NodeClaim that is deleted because AWS takes its instance, with the kind of message. */
+  readonly interrupted?: ((claim: NodeClaim, kind: string) => void) | undefined;
   /** Cuts start-up and background loops short. */
   readonly signal?: AbortSignal;
 }

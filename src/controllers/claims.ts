@@ -8,6 +8,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { uidOf } from '../api/object-fields.ts';
 import { own } from '../api/own.ts';
+import { timestamp } from '../api/times.ts';
 import type { PlannedClaim } from '../engine/model.ts';
 import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
 import { createOnce } from '../kube/create.ts';
@@ -22,7 +23,7 @@ import { firstFew } from './text.ts';
  * @throws Error when the NodePool is gone or already over its limits
  */
 export async function createClaim(
-  { client, clock, cluster, metrics }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics'>,
+  { client, clock, cluster, metrics, decisions }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics' | 'decisions'>,
   planned: PlannedClaim,
   { reason, log, signal }: ReconcileContext & { readonly reason: string },
 ): Promise<NodeClaim> {
@@ -46,8 +47,21 @@ export async function createClaim(
     nodepool: planned.nodePool,
     min_values_relaxed: claim.metadata.annotations?.[MIN_VALUES_RELAXED_ANNOTATION] ?? 'false',
   });
+  decisions?.record({
+    kind: 'bought',
+    at: timestamp(clock.now()),
+    nodeClaim: claim.metadata.name,
+    nodePool: planned.nodePool,
+    reason,
+    pods: planned.pods.length,
+    examples: planned.pods.slice(0, EXAMPLES),
+    usdPerHour: planned.usdPerHour,
+  });
   return claim;
 }
+
+/** Pods that the decision log names of each purchase. */
+const EXAMPLES = 3;
 
 const exists = ({ stores }: Pick<ClusterState, 'stores'>, key: string): boolean => {
   const [namespace = '', name = ''] = key.split('/');

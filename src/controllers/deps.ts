@@ -3,6 +3,7 @@ import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
+import type { DecisionLog } from '../observe/history/decision-log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Settings } from '../observe/settings.ts';
@@ -18,4 +19,6 @@ export interface Deps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly settings: Settings;
+  /** Takes what is decided; absent where no history is kept. */
+  readonly decisions?: DecisionLog | undefined;
 }

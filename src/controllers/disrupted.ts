@@ -1,8 +1,9 @@
 /** Counting the NodeClaims that the operator takes out of service, and the pods that have to move for it. */
 import { readDurationOrNever } from '../api/duration.ts';
-import { CAPACITY_TYPE_LABEL } from '../api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../api/object-fields.ts';
+import { timestamp } from '../api/times.ts';
 import { isReschedulable } from '../engine/pods.ts';
 import { NODECLAIMS_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
 import { PODS_DISRUPTION_INITIATED } from '../observe/metrics/pods.ts';
@@ -33,6 +34,42 @@ export function countDisrupted(
   metrics.counter(NODECLAIMS_DISRUPTED).inc(labels);
   if (pods === undefined) return;
   metrics.counter(PODS_DISRUPTION_INITIATED).inc(labels, pods);
+}
+
+/** Counts a NodeClaim that was deleted for a reason of its own, in no command of disruption, and logs the decision. */
+export function recordDeleted(
+  { metrics, clock, decisions }: Pick<Deps, 'metrics' | 'clock' | 'decisions'>,
+  claim: NodeClaim,
+  count: Omit<DisruptedCount, 'policy'>,
+): void {
+  countDisrupted(metrics, claim, count);
+  decisions?.record({
+    kind: 'deleted',
+    at: timestamp(clock.now()),
+    nodeClaim: claim.metadata.name,
+    nodePool: poolNameOf(claim),
+    reason: count.reason,
+    pods: count.pods ?? 0,
+  });
+}
+
+/** Logs that AWS takes the instance of a NodeClaim, which has just been deleted for that. */
+export function recordInterrupted(
+  { clock, cluster, decisions }: Pick<Deps, 'clock' | 'cluster' | 'decisions'>,
+  claim: NodeClaim,
+  reason: string,
+): void {
+  decisions?.record({
+    kind: 'interrupted',
+    at: timestamp(clock.now()),
+    nodeClaim: claim.metadata.name,
+    nodePool: poolNameOf(claim),
+    reason,
+    pods: reschedulablePods({ cluster }, claim),
+    instanceType: labelOf(claim, INSTANCE_TYPE_LABEL),
+    zone: labelOf(claim, ZONE_LABEL),
+    capacityType: labelOf(claim, CAPACITY_TYPE_LABEL),
+  });
 }
 
 /** Number of pods on the claim's node that need another place. */

@@ -6,6 +6,7 @@ import { localSimulationRunner, type SimulationRunner } from '../engine-worker/s
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
+import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
@@ -50,6 +51,8 @@ export interface Parts {
   readonly moves?: MoveHistory | undefined;
   /** Pods that no nodes are bought for. */
   readonly holds?: PodHolds | undefined;
+  /** What was decided, and what the nodes cost. */
+  readonly costHistory?: KeptHistory | undefined;
 }
 
 export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
@@ -95,5 +98,6 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     new MoveWatch(deps, moves),
     ...nodeControllers(deps),
     ...metricsControllers(deps),
+    ...costControllers(deps, parts.costHistory),
   ];
 }

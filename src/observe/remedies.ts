@@ -57,6 +57,11 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'engine workers go on ending, failing /healthz to have the container restarted':
     'raise controller.resources.limits.memory, or delete the pod that the lines before name',
   'failed recording event': API_SERVER,
+  'failed keeping what is to survive restarts':
+    'allow create, get and update of the ConfigMap in the Role of the namespace, as the chart does; it is tried again',
+  'failed reading what was kept, starting afresh': 'nothing to do: what was kept before is lost',
+  'leaving alone a ConfigMap that somebody else made':
+    'delete the ConfigMap, or nothing is kept over restarts; COST_HISTORY=false keeps nothing of costs',
   'the API server serves no requests, retrying': API_SERVER,
   'failed handling event': TELL_US,
   'informer ended': TELL_US,

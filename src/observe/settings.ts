@@ -45,6 +45,7 @@ export const OPTIONS = {
   preferencePolicy: text('preference-policy', 'Respect', 'How preferences of pods count: Respect or Ignore'),
   minValuesPolicy: text('min-values-policy', 'Strict', 'How minValues of NodePools count: Strict or BestEffort'),
   packing: text('packing', 'cheapest', 'How nodes are filled: cheapest, or compatible with Karpenter'),
+  costHistory: toggle('cost-history', true, 'Keep decisions and costs in the ConfigMap karpenter-history'),
   consolidation: text('consolidation', 'thorough', 'What to look for: thorough, or compatible with Karpenter'),
   priceBook: text('price-book', '', 'File with discounts, Savings Plans and reserved instances; empty for none'),
   nodeHourlyFee: decimal(

@@ -160,6 +160,11 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   value: {{ ternary (tpl (toString $value) $root) (toString $value) (index . 2) | quote }}
 {{- end }}
 {{- end }}
+{{- /* on unless it is set otherwise */}}
+{{- if eq (toString $settings.costHistory) "false" }}
+- name: COST_HISTORY
+  value: "false"
+{{- end }}
 {{- end }}
 
 {{/* Name of the ConfigMap that holds the price book; nothing without one. */}}

@@ -99,6 +99,7 @@ settings:
   nodeHourlyFee: true
   packing: true
   consolidation: true
+  costHistory: true
   metrics: true
   featureGates:
     nodeRepair: true

@@ -63,6 +63,8 @@ export interface ActOptions {
   readonly metrics: AwsMetrics;
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Reservations;
+  /** Called for each NodeClaim that is deleted. */
+  readonly interrupted?: ((claim: NodeClaim, kind: InterruptionKind) => void) | undefined;
 }
 
 const eventFor = (object: KubeObject, event: KeyedEvent, message: string): EventNote =>
@@ -120,6 +122,7 @@ async function deleteClaim(
     consolidation_policy: '',
     termination_mode: '',
   });
+  options.interrupted?.(claim, kind);
 }
 
 /**

@@ -145,6 +145,7 @@ export const KNOWN_VALUES = `
       "compatible",
       ""
     ],
+    "costHistory": true,
     "metrics": [
       "budget",
       "karpenter",

@@ -5,6 +5,8 @@ import type { Finding } from '../../aws/doctor/doctor.ts';
 import type { PoolOfferings } from '../../aws/offerings/report.ts';
 import type { NodeBlockers } from '../../engine/blockers/blocker.ts';
 import type { BudgetCalendar } from '../budgets.ts';
+import type { CostHistory } from '../cost/history.ts';
+import type { CostNow } from '../cost/now.ts';
 import type { DescribedOutput } from '../describe/pages.ts';
 import type { ExplainedVerdict } from '../explain.ts';
 import type { PodVerdict } from '../explain-pod.ts';
@@ -12,6 +14,8 @@ import type { Plan } from '../migrate/plan/step.ts';
 import type { Status } from '../migrate/status.ts';
 import type { Disruption } from '../render/commands.ts';
 import type { Simulation } from '../render/plan.ts';
+import type { Report } from '../report/report.ts';
+import { COST, COST_HISTORY, REPORT } from './cost.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
 import { DISRUPTION, FINDINGS, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
@@ -26,6 +30,9 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'blockers', verb: 'blockers', schema: BLOCKERS },
   { name: 'budgets', verb: 'budgets', schema: BUDGET_CALENDAR },
   { name: 'moves', verb: 'moves', schema: MOVES },
+  { name: 'cost', verb: 'cost', schema: COST },
+  { name: 'cost-history', verb: 'cost', when: 'with `--history`', schema: COST_HISTORY },
+  { name: 'report', verb: 'report', schema: REPORT },
   { name: 'offerings', verb: 'offerings', schema: OFFERINGS },
   { name: 'doctor', verb: 'doctor', schema: FINDINGS },
   { name: 'migrate-status', verb: 'migrate status', schema: MIGRATE_STATUS },
@@ -44,6 +51,9 @@ export type Printed =
   | Fitting<typeof POD_VERDICT, PodVerdict>
   | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
+  | Fitting<typeof COST, CostNow>
+  | Fitting<typeof COST_HISTORY, CostHistory>
+  | Fitting<typeof REPORT, Report>
   | Fitting<typeof OFFERINGS, readonly PoolOfferings[]>
   | Fitting<typeof MIGRATE_STATUS, Status>
   | Fitting<typeof MIGRATE_PLAN, Plan>

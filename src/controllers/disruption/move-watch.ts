@@ -120,9 +120,14 @@ export class MoveWatch implements Singleton {
   }
 
   #end(move: Move, nowMs: number): void {
-    const { events, metrics } = this.#deps;
+    const { events, metrics, decisions } = this.#deps;
     move.isOver = true;
     const savings = savingsUntil(move, nowMs);
+    decisions?.ended(move.id, {
+      predictedUsd: savings.predicted,
+      realisedUsd: savings.realised,
+      ...(move.undoing && { undone: move.undoing.code }),
+    });
     countMove(metrics, move, move.undoing ? 'undone' : 'kept');
     recordSavings(metrics, move, savings);
     publishSavings(events, move, savings);

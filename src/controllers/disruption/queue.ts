@@ -7,7 +7,9 @@
  */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
+import { timestamp } from '../../api/times.ts';
 import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
+import { decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
@@ -33,6 +35,10 @@ const MOST_TIME_MS = 60 * 60_000;
 class Unrecoverable extends Error {
   override readonly name = 'Unrecoverable';
 }
+
+/** A command of a hundred nodes would otherwise fill the decision log with their names. */
+const MOST_TEXT = 200;
+const clipped = (text: string): string => (text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT - 1)}…`);
 
 /** How long a command may take: the more nodes the queue holds, the longer. */
 export const limitMs = (candidates: number): number =>
@@ -99,6 +105,7 @@ export class DisruptionQueue {
       this.#checkTime(order);
       if (!finished) return after(POLL_MS);
       log.debug('command succeeded', order.fields);
+      this.#record(order);
       if (order.method.consolidationType !== '')
         this.moves.enter(order, this.#nodesLeft(order), this.#deps.clock.now());
     } catch (error) {
@@ -148,6 +155,24 @@ export class DisruptionQueue {
       reason: snakeCase(command.reason),
       pods: reschedulablePods.length,
       ...(method.consolidationType === '' ? {} : { policy: snakeCase(policy) }),
+    });
+  }
+
+  #record({ id, command, method }: Order): void {
+    const { candidates, replacements } = command;
+    this.#deps.decisions?.record({
+      kind: 'disrupted',
+      at: timestamp(this.#deps.clock.now()),
+      id,
+      method: method.name,
+      decision: decisionOf(command),
+      reason: snakeCase(command.reason),
+      command: clipped(shortText(command)),
+      nodePools: [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))],
+      nodes: candidates.length,
+      replacements: replacements.length,
+      pods: candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0),
+      predictedUsdPerHour: savingsOf(command),
     });
   }
 

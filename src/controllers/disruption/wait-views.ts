@@ -3,9 +3,8 @@ import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
 import type { NodeBlockers } from '../../engine/blockers/blocker.ts';
 import { blockersIn } from '../../engine/blockers/report.ts';
 import { type PoolBudgets, poolBudgets } from '../../engine/disruption/budgets/calendar.ts';
-import type { InstanceType, PoolInput } from '../../engine/model.ts';
 import type { Deps } from '../deps.ts';
-import { nodeExtras } from '../node-extras.ts';
+import { poolInputs } from '../pool-inputs.ts';
 import { managedPools } from './prepare-method.ts';
 
 export const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
@@ -21,12 +20,7 @@ export async function blockerViews({
   log,
 }: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers' | 'settings' | 'log'>): Promise<Iterable<NodeBlockers>> {
   const { podDisruptionBudgets, persistentVolumeClaims } = cluster.stores;
-  const pools = await Promise.all(
-    managedPools({ cluster }).map(async (nodePool): Promise<PoolInput> => {
-      const instanceTypes = await cloud.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
-      return { nodePool, instanceTypes, ...nodeExtras({ cloud, settings, log }, nodePool, settings.consolidation) };
-    }),
-  );
+  const pools = await poolInputs({ cluster, cloud, settings, log }, settings.consolidation);
   return blockersIn({
     nowMs: clock.now(),
     nodes: cluster.nodes(),

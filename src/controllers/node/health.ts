@@ -17,7 +17,7 @@ import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims
 import { concurrency } from '../concurrency.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
-import { countDisrupted, reschedulablePods } from '../disrupted.ts';
+import { recordDeleted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from './repair.ts';
 
@@ -100,7 +100,7 @@ export class NodeHealth implements Reconciler<Node> {
   }
 
   async #replace(node: Node, claim: NodeClaim, ailing: Condition, log: Logger): Promise<void> {
-    const { client, metrics } = this.#deps;
+    const { client } = this.#deps;
     const pods = reschedulablePods(this.#deps, claim);
     if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
     log.info('deleting unhealthy node', {
@@ -109,7 +109,7 @@ export class NodeHealth implements Reconciler<Node> {
     });
     const { type, status, lastTransitionTime } = ailing;
     publishDeletion(this.#deps, claim, UNHEALTHY, UNHEALTHY.message(type, status, lastTransitionTime));
-    countDisrupted(metrics, claim, { reason: 'unhealthy', pods });
+    recordDeleted(this.#deps, claim, { reason: 'unhealthy', pods });
     this.#repaired.inc({
       condition: snakeCase(type),
       nodepool: poolNameOf(claim),

@@ -8,12 +8,12 @@ import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { EXPIRED } from '../../observe/events/nodeclaims.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
-import { countDisrupted, reschedulablePods } from '../disrupted.ts';
+import { recordDeleted, reschedulablePods } from '../disrupted.ts';
 import { OwnWrites } from '../own-writes.ts';
 import { unreadableFields } from './unreadable.ts';
 
 export function expiration(deps: Deps): Reconciler<NodeClaim> {
-  const { client, clock, cluster, metrics } = deps;
+  const { client, clock, cluster } = deps;
   const writes = new OwnWrites();
   const unreadable = unreadableFields(deps);
   return {
@@ -43,7 +43,7 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
       writes.deleted(claim);
       if (!wasThere) return settled;
       publishDeletion(deps, claim, EXPIRED, EXPIRED.message(claim.spec.expireAfter));
-      countDisrupted(metrics, claim, { reason: 'expired', pods });
+      recordDeleted(deps, claim, { reason: 'expired', pods });
       return settled;
     },
   };

@@ -10,13 +10,13 @@ import { GARBAGE_COLLECTED } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
-import { countDisrupted, reschedulablePods } from '../disrupted.ts';
+import { recordDeleted, reschedulablePods } from '../disrupted.ts';
 
 const INTERVAL_MS = 2 * 60_000;
 const AT_ONCE = 20;
 
 export function garbageCollection(deps: Deps): Singleton {
-  const { client, cloud, cluster, metrics } = deps;
+  const { client, cloud, cluster } = deps;
 
   /** Lists may lag, or be cut short: what one lacks is requested by its id. */
   async function isGone(providerId: string): Promise<boolean> {
@@ -40,7 +40,7 @@ export function garbageCollection(deps: Deps): Singleton {
       'provider-id': claim.status?.providerID,
     });
     publishDeletion(deps, claim, GARBAGE_COLLECTED, GARBAGE_COLLECTED.message(claim.status?.providerID));
-    countDisrupted(metrics, claim, { reason: 'garbage_collected', pods });
+    recordDeleted(deps, claim, { reason: 'garbage_collected', pods });
   }
 
   return {

@@ -13,7 +13,7 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import { INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import { countDisrupted } from '../disrupted.ts';
+import { recordDeleted } from '../disrupted.ts';
 import type { LaunchRetries } from './launch-retries.ts';
 import type { LaunchedInstances } from './launched.ts';
 import { done, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
@@ -21,7 +21,7 @@ import { done, refreshed, type Step, type StepResult, shortened, withCondition }
 type GivenUp = typeof INSUFFICIENT_CAPACITY_ERROR | typeof NODE_CLASS_NOT_READY;
 
 export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): Step {
-  const { client, cloud, clock, events, metrics } = deps;
+  const { client, cloud, clock, events } = deps;
 
   /** A claim that cannot be served now makes room for another: its pods are planned again, around what is missing. */
   async function giveUp(
@@ -33,7 +33,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     const message = event.message(claim.metadata.name, shortened(messageOf(error)));
     events.publish(eventOf(event, claim, { message, dedupe: [uidOf(claim)] }));
     log.error('failed launching nodeclaim', { NodeClaim: { name: claim.metadata.name }, error });
-    if (await deleteExactly(client, NODE_CLAIM, claim)) countDisrupted(metrics, claim, { reason });
+    if (await deleteExactly(client, NODE_CLAIM, claim)) recordDeleted(deps, claim, { reason });
     return { claim, outcome: settled, deleted: true };
   }
 
@@ -79,6 +79,14 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
       'capacity-type': labels[CAPACITY_TYPE_LABEL],
       allocatable: created.status?.allocatable,
     });
+    deps.decisions?.launched(
+      claim.metadata.name,
+      defined({
+        instanceType: labels[INSTANCE_TYPE_LABEL],
+        zone: labels[ZONE_LABEL],
+        capacityType: labels[CAPACITY_TYPE_LABEL],
+      }),
+    );
     return done(withInstance(claim, created, clock.now()));
   };
 }

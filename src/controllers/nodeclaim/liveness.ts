@@ -10,7 +10,7 @@ import { LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT } from '../../observe/events/nodec
 import type { Logger } from '../../observe/logger.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
-import { countDisrupted } from '../disrupted.ts';
+import { recordDeleted } from '../disrupted.ts';
 import { recordRegistration } from './pool-health.ts';
 import { done, type Step } from './step.ts';
 
@@ -38,7 +38,7 @@ const LIMITS: readonly Limit[] = [
 ];
 
 export function liveness(deps: Deps): Step {
-  const { client, clock, metrics } = deps;
+  const { client, clock } = deps;
 
   async function giveUp(claim: NodeClaim, { type, ms, reason, event }: Limit, log: Logger): Promise<void> {
     try {
@@ -51,7 +51,7 @@ export function liveness(deps: Deps): Step {
     log.debug('terminating due to timeout', { timeout: formatDuration(ms), reason });
     if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
     publishDeletion(deps, claim, event, event.message(formatDuration(ms)));
-    countDisrupted(metrics, claim, { reason });
+    recordDeleted(deps, claim, { reason });
   }
 
   return async (claim, { log }) => {

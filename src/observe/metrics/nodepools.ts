@@ -31,6 +31,12 @@ export const NODEPOOLS_COST = gauge({
   labels: ['nodepool'],
 });
 
+export const NODEPOOLS_COST_USD_PER_HOUR = gauge({
+  name: 'karpenter_nodepools_cost_usd_per_hour',
+  help: 'What the nodes of NodePools cost: by list prices, in effect, and of that what is idle or for DaemonSets',
+  labels: ['nodepool', 'part'],
+});
+
 export const NODEPOOLS_COST_TRACKER_ERRORS = counter({
   name: 'karpenter_nodepools_cost_tracker_errors_total',
   help: 'Failed look-ups of prices',

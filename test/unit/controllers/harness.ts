@@ -6,6 +6,7 @@ import type { Node, OwnerReference, Pod } from '../../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { KeptHistory } from '../../../src/controllers/cost/index.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
 import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import type { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
@@ -43,6 +44,8 @@ export class World {
   holds = new PodHolds(this.clock);
   /** Disruption's, in this thread, unless a test puts another in its place. */
   simulations: SimulationRunner | undefined;
+  /** What was decided and what the nodes cost; none is kept unless a test wants one. */
+  costHistory: KeptHistory | undefined;
   #operator: Operator | undefined;
   #serial = 0;
   readonly #deployments = new Map<string, { readonly replicas: number; readonly cpu: string }>();
@@ -100,6 +103,7 @@ export class World {
       log: this.#log,
       metrics: this.metrics,
       settings,
+      decisions: this.costHistory?.decisions,
     };
     const { done } = runControllers({
       controllers: controllers(deps, {
@@ -108,6 +112,7 @@ export class World {
         moves,
         simulations: this.simulations,
         holds: this.holds,
+        costHistory: this.costHistory,
       }),
       informers,
       clock,

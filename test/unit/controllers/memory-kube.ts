@@ -2,6 +2,7 @@
 import {
   apiVersionOf,
   CAPACITY_BUFFER,
+  CONFIG_MAP,
   type Kind,
   NODE,
   NODE_CLAIM,
@@ -116,6 +117,16 @@ export class MemoryKube {
     return isDone ? this.#remove(kind, stored) : this.#store(kind, stored);
   }
 
+  /** Of documents alone: controllers patch what others write as well. */
+  update<T extends KubeObject>(kind: Kind<T>, object: T): T {
+    if (kind.plural !== CONFIG_MAP.plural) throw new Error('controllers patch, they never update');
+    this.#begin('update', kind, object.metadata.name);
+    const before = this.get(kind, object.metadata);
+    if (object.metadata.resourceVersion !== before.metadata.resourceVersion)
+      throw new ApiError(409, 'Conflict', `${kind.plural} "${object.metadata.name}": the object has been modified`);
+    return this.#store(kind, object);
+  }
+
   delete<T extends KubeObject>(kind: Kind<T>, ref: Ref, uid?: string): void {
     this.#begin('delete', kind, ref.name);
     const object = this.get(kind, ref);
@@ -169,7 +180,7 @@ export class MemoryKube {
       list: (kind) => alive(() => ({ apiVersion: 'v1', kind: 'List', metadata: {}, items: this.all(kind) })),
       listAll: (kind) => alive(() => this.all(kind)),
       create: (kind, object) => alive(() => this.create(kind, object)),
-      update: () => Promise.reject(new Error('controllers patch, they never update')),
+      update: (kind, object) => alive(() => this.update(kind, object)),
       patch: (kind, ref, patch, options) => alive(() => this.patch(kind, ref, patch, options?.subresource)),
       delete: (kind, ref, options) => alive(() => this.delete(kind, ref, options?.uid)),
       evict: (pod: Pod) => alive(() => this.delete(POD, pod.metadata, pod.metadata.uid)),

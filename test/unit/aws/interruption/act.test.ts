@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { Node } from '../../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { act, type InterruptionKind } from '../../../../src/aws/interruption/act.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
@@ -43,6 +44,7 @@ function world({ labels = {}, finalizers = [] as string[], withNode = true, hasI
   const metrics = createMetrics();
   const notes: EventNote[] = [];
   const exhausted: string[] = [];
+  const heard: string[] = [];
   const unavailable = new UnavailableOfferings(clock, silent);
   const options = {
     client: kube.client,
@@ -52,11 +54,13 @@ function world({ labels = {}, finalizers = [] as string[], withNode = true, hasI
     metrics: awsMetrics(metrics),
     unavailable,
     reservations: { exhausted: (id: string) => void exhausted.push(id) } as unknown as Reservations,
+    interrupted: ({ metadata }: NodeClaim, kind: string) => void heard.push(`${metadata.name}: ${kind}`),
   };
   return {
     kube,
     metrics,
     exhausted,
+    heard,
     unavailable,
     run: (kind: InterruptionKind, ids: readonly string[] = ['i-1']) => act(kind, ids, options, silent),
     told: () => notes.map(({ object, type, reason, message }) => [object.kind, type, reason, message]),
@@ -85,7 +89,7 @@ describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | '
   ['instance_terminated', ['Warning', 'InstanceTerminating', 'Instance is terminating'], 'delete'],
 ])('%s', (kind, note, action) => {
   it('is told on NodeClaim and Node, and acted upon', async () => {
-    const { run, told, kube, metrics, unavailable, exhausted } = world({
+    const { run, told, kube, metrics, unavailable, exhausted, heard } = world({
       finalizers: ['karpenter.sh/termination'],
       labels: { 'karpenter.k8s.aws/capacity-reservation-id': 'cr-1' },
     });
@@ -106,6 +110,7 @@ describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | '
     expect((await metrics.text()).includes(`karpenter_nodeclaims_disrupted_total{${counted}} 1`)).toBe(
       action !== 'nothing',
     );
+    expect(heard).toEqual(action === 'nothing' ? [] : [`claim: ${kind}`]);
     const offering = { instanceType: 'm5.large', zone: 'us-west-2a', capacityType: 'spot' };
     expect(unavailable.shortage(offering)?.reason).toBe(kind === 'spot_interrupted' ? kind : undefined);
     expect(exhausted).toEqual(kind === 'capacity_reservation_interrupted' ? ['cr-1'] : []);

@@ -1,0 +1,57 @@
+/** A live cluster as manifests: what costs are computed of, and the history that its operator keeps. */
+import { CONFIG_MAP } from '../../api/kinds.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { textOf } from '../../kube/config-map-document.ts';
+import type { HttpKubeClient } from '../../kube/http.ts';
+import { HISTORY_NAME, type History, newHistory, restoreHistory } from '../../observe/history/document.ts';
+import { refuseOldVersions } from '../objects/old-versions.ts';
+import type { Manifest } from '../objects/read.ts';
+import { READ_KINDS } from '../snapshot/kinds.ts';
+import { type Gaps, readCluster } from '../snapshot/read.ts';
+
+/** Kinds that say what nodes cost and who uses them. */
+const KINDS: ReadonlySet<string> = new Set(['NodePool', 'EC2NodeClass', 'NodeOverlay', 'NodeClaim', 'Node', 'Pod']);
+
+/** @throws Error when the cluster cannot be reached, its nodes may not be read, or it has objects of older versions */
+export async function costManifests(
+  client: Pick<HttpKubeClient, 'list' | 'raw'>,
+): Promise<{ readonly manifests: readonly Manifest[]; readonly unknown: readonly string[] }> {
+  const gaps: Gaps = { notServed: [], notRead: [] };
+  const kinds = READ_KINDS.filter(({ versions: [{ kind }] }) => KINDS.has(kind));
+  const manifests: Manifest[] = [];
+  for await (const { kind, objects } of readCluster(client, { kinds }, gaps)) {
+    if (!KINDS.has(kind)) continue;
+    for (const object of objects) {
+      const { name, namespace } = object.metadata;
+      manifests.push({
+        object,
+        where: `the cluster's ${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`,
+      });
+    }
+  }
+  refuseOldVersions(manifests);
+  const refused = gaps.notRead.filter(({ kind }) => KINDS.has(kind));
+  const needed = refused.find(({ kind }) => kind === 'Node' || kind === 'NodePool');
+  if (needed !== undefined)
+    throw new Error(`${needed.kind}s cannot be read: ${needed.why}; use a kubeconfig that may list them`);
+  return { manifests, unknown: refused.map(({ kind, why, effect }) => `${kind}s cannot be read (${why}): ${effect}`) };
+}
+
+/** What the operator has written, up to five minutes old. @throws Error that says what to do when there is none */
+export async function keptHistory(client: Pick<KubeClient, 'find'>, namespace: string): Promise<History> {
+  const where = `ConfigMap ${namespace}/${HISTORY_NAME}`;
+  const found = await client.find(CONFIG_MAP, { name: HISTORY_NAME, namespace });
+  if (found === undefined)
+    throw new Error(
+      `${where} is not there: does the operator run in another namespace (--namespace), or with COST_HISTORY=false?`,
+    );
+  const history = newHistory();
+  try {
+    restoreHistory(history, await textOf(found));
+  } catch (error) {
+    throw new Error(`${where} holds no history: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+  return history;
+}

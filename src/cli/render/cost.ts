@@ -1,0 +1,132 @@
+/** Costs for people. */
+import { IDLE } from '../../engine/cost/account.ts';
+import { type CostHistory, STEPS_MS } from '../cost/history.ts';
+import type { By, CostNow } from '../cost/now.ts';
+import { counted, table, unknownText, usdPerHour } from './table.ts';
+import { indented, terminalWidth } from './wrap.ts';
+
+/** `$12.34`; cents are enough for sums over hours. */
+export const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(2)}`;
+/** Four places, as prices of small instances have them. */
+const rate = (amount: number): string => `$${amount.toFixed(4)}`;
+
+const HEADINGS: Readonly<Record<By, string>> = {
+  nodepool: 'NODEPOOL',
+  zone: 'ZONE',
+  'capacity-type': 'CAPACITY TYPE',
+  'instance-type': 'INSTANCE TYPE',
+  namespace: 'NAMESPACE',
+  workload: 'WORKLOAD',
+};
+
+const BY_PODS: ReadonlySet<By> = new Set(['namespace', 'workload']);
+
+type Row = CostNow['groups'][number];
+
+const cells = ({ nodes, pods, ...row }: Omit<Row, 'name'>, name: string, by: By): readonly string[] => [
+  name,
+  ...(BY_PODS.has(by) ? [] : [String(nodes)]),
+  name === IDLE ? '' : String(pods),
+  rate(row.usdPerHour),
+  usd(row.usdPerMonth),
+  rate(row.workloadsUsdPerHour),
+  rate(row.daemonSetsUsdPerHour),
+  rate(row.idleUsdPerHour),
+  rate(row.listUsdPerHour),
+];
+
+export function costText(cost: CostNow): string {
+  const { by, groups, total, at } = cost;
+  const headings = [HEADINGS[by], ...(BY_PODS.has(by) ? [] : ['NODES']), 'PODS'];
+  const rows = [...groups.map((group) => cells(group, group.name, by)), cells(total, 'total', by)];
+  const found =
+    groups.length === 0
+      ? 'there are no nodes of NodePools whose price is known'
+      : table([...headings, ...AMOUNTS], rows);
+  const lines = [priceText(cost), ...notCounted(cost)].map((line) => indented(line, '  ', terminalWidth()));
+  const parts = [`At ${at}, per hour; a month has 730 hours`, found, lines.join('\n'), unknownText(cost.unknown)];
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+const AMOUNTS = ['PER HOUR', 'PER MONTH', 'WORKLOADS', 'DAEMONSETS', 'IDLE', 'LIST'];
+
+/** What the total is made of; parts that are nothing are left out. */
+function priceText({ price, total }: CostNow): string {
+  const parts = [
+    ['instances', price.instancesUsdPerHour],
+    ['volumes', price.volumesUsdPerHour],
+    ['public addresses', price.publicIpv4UsdPerHour],
+    ['fees', price.feesUsdPerHour],
+  ] as const;
+  const added = parts.filter(([name, amount]) => name === 'instances' || amount > 0);
+  const covered = price.coveredUsdPerHour > 0 ? ` - ${rate(price.coveredUsdPerHour)} covered by commitments` : '';
+  return `${usdPerHour(total.usdPerHour)} = ${added.map(([name, amount]) => `${rate(amount)} ${name}`).join(' + ')}${covered}`;
+}
+
+function notCounted({ unpriced, otherNodes }: CostNow): readonly string[] {
+  const names = unpriced.names.slice(0, 3).join(', ');
+  const more = unpriced.nodes > 3 ? ` and ${unpriced.nodes - 3} more` : '';
+  return [
+    ...(unpriced.nodes === 0
+      ? []
+      : [`not counted, since nobody knows the price: ${counted(unpriced.nodes, 'node')}, ${names}${more}`]),
+    ...(otherNodes === 0 ? [] : [`not counted, since they are of no NodePool: ${counted(otherNodes, 'node')}`]),
+  ];
+}
+
+const BARS = '▁▂▃▄▅▆▇█';
+
+/** A character for each value, from nothing to the largest; a blank where nothing is known. */
+export function sparkline(values: readonly (number | undefined)[]): string {
+  const most = Math.max(0, ...values.map((value) => value ?? 0));
+  return values
+    .map((value) => {
+      if (value === undefined) return ' ';
+      return BARS[most <= 0 ? 0 : Math.min(BARS.length - 1, Math.round((value / most) * (BARS.length - 1)))];
+    })
+    .join('');
+}
+
+export function historyText(history: CostHistory): string {
+  const { per, points, total, nodePools, since, until } = history;
+  if (points.length === 0) return `nothing is known of the time from ${since} to ${until}\n`;
+  const missing = missingHours(history);
+  const rows = points.map(({ at, hours, ...point }) => [
+    per === 'day' ? at.slice(0, 10) : at.slice(0, 16).replace('T', ' '),
+    ...(per === 'day' ? [String(hours)] : []),
+    ...[point.usd, point.idleUsd, point.daemonSetsUsd, point.listUsd].map(usd),
+  ]);
+  const spent = `${usd(total.usd)} in ${total.hours} hours from ${since} to ${until}: ${usd(total.idleUsd)} idle, ${usd(total.daemonSetsUsd)} for DaemonSets; ${usd(total.listUsd)} at list prices`;
+  const parts = [
+    sparkline(filled(history)),
+    table([per === 'day' ? 'DAY' : 'HOUR', ...(per === 'day' ? ['HOURS'] : []), ...SPENT], rows),
+    table(
+      ['NODEPOOL', ...SPENT],
+      nodePools.map((pool) => [pool.nodePool, ...[pool.usd, pool.idleUsd, pool.daemonSetsUsd, pool.listUsd].map(usd)]),
+    ),
+    indented(spent, '  ', terminalWidth()),
+    missing === 0
+      ? ''
+      : `${counted(missing, 'hour')} between them ${missing === 1 ? 'is' : 'are'} missing: no operator worked then`,
+  ];
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+const SPENT = ['SPENT', 'IDLE', 'DAEMONSETS', 'LIST'];
+
+/** One value for each step from the first point to the last. */
+function filled({ per, points }: CostHistory): readonly (number | undefined)[] {
+  const known = new Map(
+    points.map(({ at, usd: amount, hours }) => [Date.parse(at), hours > 0 ? amount / hours : amount]),
+  );
+  const times = [...known.keys()];
+  const [firstMs = 0, lastMs = 0] = [times[0], times.at(-1)];
+  const steps = Math.round((lastMs - firstMs) / STEPS_MS[per]) + 1;
+  return Array.from({ length: steps }, (_, step) => known.get(firstMs + step * STEPS_MS[per]));
+}
+
+/** Hours of which nothing is known, between those of which something is. */
+const missingHours = ({ per, points }: CostHistory): number =>
+  per === 'hour'
+    ? filled({ per, points } as CostHistory).filter((value) => value === undefined).length
+    : points.slice(1, -1).reduce((sum, { hours }) => sum + Math.max(0, 24 - Math.round(hours)), 0);

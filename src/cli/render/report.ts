@@ -1,0 +1,132 @@
+/** Reports, for people in a terminal and for pages in Markdown. */
+import type { MoveSums, Report, WastefulNode } from '../report/report.ts';
+import { usd } from './cost.ts';
+import { counted, table, usdPerHour } from './table.ts';
+import { indented, terminalWidth } from './wrap.ts';
+
+interface Section {
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly headings?: readonly string[];
+  readonly rows?: readonly (readonly string[])[];
+}
+
+export function reportText(report: Report): string {
+  const sections = sectionsOf(report).map(({ title, lines, headings = [], rows = [] }) =>
+    [title.toUpperCase(), ...lines.map((line) => indented(`  ${line}`, '    ', terminalWidth())), table(headings, rows)]
+      .filter((text) => text !== '')
+      .join('\n'),
+  );
+  return `${[periodText(report), ...sections].join('\n\n')}\n`;
+}
+
+export function reportMarkdown(report: Report): string {
+  const sections = sectionsOf(report).map(({ title, lines, headings = [], rows = [] }) =>
+    [`## ${title}`, lines.map((line) => `* ${line}`).join('\n'), markdownTable(headings, rows)]
+      .filter((text) => text !== '')
+      .join('\n\n'),
+  );
+  return `${['# Nodes: what was done and what it is worth', periodText(report), ...sections].join('\n\n')}\n`;
+}
+
+function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return '';
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+const periodText = ({ since, until, firstDecision }: Report): string =>
+  `From ${since} to ${until}${firstDecision === undefined ? '; no decision is known of that time' : `; the first decision that is known is of ${firstDecision}`}`;
+
+const sectionsOf = (report: Report): readonly Section[] => [
+  moneySection(report),
+  purchaseSection(report),
+  moveSection(report),
+  otherSection(report),
+  wasteSection(report),
+];
+
+function moneySection({ spent, now }: Report): Section {
+  const idle = now.usdPerHour > 0 ? `, ${Math.round((100 * now.idleUsdPerHour) / now.usdPerHour)} % of it idle` : '';
+  return {
+    title: 'Cost',
+    lines: [
+      `now ${usdPerHour(now.usdPerHour)} for ${counted(now.nodes, 'node')}${idle}`,
+      `${usd(spent.usd)} in the ${spent.hours} hours that are known: ${usd(spent.idleUsd)} idle, ${usd(spent.daemonSetsUsd)} for DaemonSets; ${usd(spent.listUsd)} at list prices`,
+    ],
+  };
+}
+
+function purchaseSection({ purchases: { nodes, pods, replacements, failed } }: Report): Section {
+  const failures = failed === 0 ? '' : `; ${failed} could not be had or never joined`;
+  return {
+    title: 'Purchases',
+    lines: [
+      `${counted(nodes, 'node')} for ${counted(pods, 'pod')}, ${replacements} of them in place of others${failures}`,
+    ],
+  };
+}
+
+const MOVE_HEADINGS = ['METHOD', 'MOVES', 'NODES', 'PODS', 'UNDONE', 'PROMISED', 'PREDICTED', 'REALISED'];
+
+const moveRow = (name: string, moves: MoveSums): readonly string[] => [
+  name,
+  ...[moves.moves, moves.nodes, moves.pods, moves.undone].map(String),
+  usdPerHour(moves.predictedUsdPerHour),
+  ...[moves.predictedUsd, moves.realisedUsd].map(usd),
+];
+
+function moveSection({ moves: { byMethod, ...all } }: Report): Section {
+  if (all.moves === 0)
+    return { title: 'Disruption', lines: ['nothing was consolidated, and nothing that drifted was replaced'] };
+  return {
+    title: 'Disruption',
+    lines: [
+      `${counted(all.moves, 'move')} of ${counted(all.nodes, 'node')}: ${usdPerHour(all.predictedUsdPerHour)} less to pay`,
+      `of ${counted(all.ended, 'consolidation')} it is known what the first 30 minutes brought: ${usd(all.realisedUsd)} of ${usd(all.predictedUsd)} predicted`,
+    ],
+    headings: MOVE_HEADINGS,
+    rows: [...byMethod.map((each) => moveRow(each.method, each)), moveRow('all', all)],
+  };
+}
+
+function otherSection({ interruptions, deletions, podsDisturbed }: Report): Section {
+  const reasons = interruptions.reasons.map(({ reason, nodes }) => `${nodes} ${reason}`).join(', ');
+  return {
+    title: 'Disturbance',
+    lines: [
+      `${counted(podsDisturbed, 'pod')} had to move, whatever the reason`,
+      interruptions.nodes === 0
+        ? 'AWS took no instance'
+        : `AWS took ${counted(interruptions.nodes, 'instance')} (${reasons}); ${counted(interruptions.pods, 'pod')} on them moved`,
+      ...deletions.map(
+        ({ reason, nodes, pods }) =>
+          `${counted(nodes, 'NodeClaim')} deleted as ${reason}, with ${counted(pods, 'pod')}`,
+      ),
+    ],
+  };
+}
+
+const WASTE_HEADINGS = ['NODE', 'NODEPOOL', 'TYPE', 'PER HOUR', 'IDLE', 'WHY IT STAYS'];
+
+const wasteRow = (node: WastefulNode): readonly string[] => [
+  node.node,
+  node.nodePool,
+  `${node.instanceType} ${node.capacityType}`,
+  `$${node.usdPerHour.toFixed(4)}`,
+  `$${node.idleUsdPerHour.toFixed(4)}`,
+  whyOf(node),
+];
+
+function whyOf({ code, why = '', nearestMiss }: WastefulNode): string {
+  if (code === undefined) return 'disruption has not looked at it yet';
+  return `${why}${nearestMiss === undefined ? '' : ` (${nearestMiss})`} [${code}]`;
+}
+
+const wasteSection = ({ wasteful }: Report): Section => ({
+  title: 'Most idle nodes now',
+  lines: wasteful.length === 0 ? ['none has idle cost'] : [],
+  headings: WASTE_HEADINGS,
+  rows: wasteful.map(wasteRow),
+});

@@ -1,0 +1,25 @@
+/** Reads what the nodes cost now, and who it is spent on. */
+import { CostAccount } from '../../engine/cost/account.ts';
+import { nodePrices } from '../../engine/cost/node-prices.ts';
+import type { CostReport } from '../../engine/cost/report.ts';
+import { yielding } from '../../kube/yielding.ts';
+import type { Deps } from '../deps.ts';
+import { poolInputs } from '../pool-inputs.ts';
+
+/** In small steps. NodePools whose prices cannot be had now have nodes without a price. */
+export async function readCost(
+  deps: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings' | 'log'>,
+): Promise<CostReport> {
+  const { cluster, clock, cloud } = deps;
+  // nodes have their volumes, however they are decided on
+  const pools = await poolInputs(deps, 'thorough');
+  const nodes = cluster.nodes();
+  const prices = nodePrices(nodes, pools, cloud.commitments?.());
+  const account = new CostAccount();
+  const pause = yielding();
+  for (const node of nodes) {
+    account.add(node, prices.get(node.providerId));
+    await pause();
+  }
+  return account.report(clock.now());
+}

@@ -1,0 +1,217 @@
+/** What the nodes cost now, and who it is spent on. Amounts are collected node by node, so that it can be done in steps. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { own } from '../../api/own.ts';
+import { timestamp } from '../../api/times.ts';
+import { workloadOf } from '../disruption/pricing/churn.ts';
+import type { Resources, StateNode } from '../model.ts';
+import type { NodeExtras } from '../node-extras.ts';
+import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
+import { podRequests } from '../resources.ts';
+import type { CostDimension, CostGroup, CostReport, CostSums, NodeCost } from './report.ts';
+import { divided, type NanoUsd, nanoUsd, sharesOf, usdOf } from './shares.ts';
+
+/** USD per hour. */
+export interface NodePrice {
+  /** Of the instance, discounts included. */
+  readonly usdPerHour: number;
+  /** AWS's list price, where it differs. */
+  readonly listUsdPerHour?: number | undefined;
+  readonly extras?: NodeExtras | undefined;
+  /** What a Savings Plan or a reserved instance pays of it; at most the price of the instance. */
+  readonly coveredUsdPerHour?: number | undefined;
+}
+
+/** Name of the row that has what nobody requests, as OpenCost calls it. No object of Kubernetes can have this name. */
+export const IDLE = '__idle__';
+/** Nodes that are listed one by one: those with the most idle cost. */
+const MOST_NODES = 100;
+/** Names that are listed of nodes whose price is not known. */
+const MOST_UNPRICED = 20;
+
+interface Sums {
+  nodes: number;
+  pods: number;
+  list: NanoUsd;
+  workloads: NanoUsd;
+  daemonSets: NanoUsd;
+  idle: NanoUsd;
+}
+
+/** Amounts that are added to a group. */
+type Entry = Partial<Sums>;
+
+const KEYS = ['nodes', 'pods', 'list', 'workloads', 'daemonSets', 'idle'] as const;
+
+const NODE_LABELS = {
+  nodePool: NODEPOOL_LABEL,
+  zone: ZONE_LABEL,
+  capacityType: CAPACITY_TYPE_LABEL,
+  instanceType: INSTANCE_TYPE_LABEL,
+} as const;
+
+const DIMENSIONS: readonly CostDimension[] = [
+  'nodePool',
+  'zone',
+  'capacityType',
+  'instanceType',
+  'namespace',
+  'workload',
+];
+
+class Groups {
+  readonly #sums = new Map<string, Sums>();
+
+  add(name: string, entry: Entry): void {
+    const sums = this.#sums.get(name) ?? { nodes: 0, pods: 0, list: 0, workloads: 0, daemonSets: 0, idle: 0 };
+    for (const key of KEYS) sums[key] += entry[key] ?? 0;
+    this.#sums.set(name, sums);
+  }
+
+  /** Dearest first. */
+  get list(): readonly CostGroup[] {
+    return [...this.#sums]
+      .map(([name, sums]) => ({ name, ...written(sums) }))
+      .sort((a, b) => b.usdPerHour - a.usdPerHour || (a.name < b.name ? -1 : 1));
+  }
+}
+
+const written = ({ nodes, pods, list, workloads, daemonSets, idle }: Sums): CostSums => ({
+  nodes,
+  pods,
+  usdPerHour: usdOf(workloads + daemonSets + idle),
+  listUsdPerHour: usdOf(list),
+  workloadsUsdPerHour: usdOf(workloads),
+  daemonSetsUsdPerHour: usdOf(daemonSets),
+  idleUsdPerHour: usdOf(idle),
+});
+
+/** Of a pod that cannot be read nothing is known: kube-scheduler would not have placed it. */
+function requestsOf(pod: Pod): Resources {
+  try {
+    return podRequests(pod);
+  } catch {
+    return {};
+  }
+}
+
+/** Who pays for a node, and how much of it. */
+interface Payers {
+  readonly pods: readonly Pod[];
+  /** In the order of the pods. */
+  readonly shares: readonly number[];
+}
+
+/** Cluster state replaces its nodes when they or their pods change: of others the shares stay what they are. */
+const known = new WeakMap<StateNode, Payers>();
+
+function paidBy(node: StateNode): Payers {
+  let payers = known.get(node);
+  if (payers === undefined) {
+    const pods = node.pods.filter((pod) => !isTerminal(pod));
+    payers = { pods, shares: sharesOf(node.allocatable, pods.map(requestsOf)) };
+    known.set(node, payers);
+  }
+  return payers;
+}
+
+export class CostAccount {
+  readonly #groups = Object.fromEntries(DIMENSIONS.map((each) => [each, new Groups()])) as Readonly<
+    Record<CostDimension, Groups>
+  >;
+  readonly #total = new Groups();
+  readonly #price = { instances: 0, volumes: 0, publicIpv4: 0, fees: 0, covered: 0 };
+  readonly #nodes: NodeCost[] = [];
+  readonly #unpriced: string[] = [];
+  #others = 0;
+
+  /** Enters a node. One of no NodePool is only counted: nothing says what it costs. */
+  add(node: StateNode, price: NodePrice | undefined): void {
+    if (own(node.labels, NODEPOOL_LABEL) === undefined) this.#others += 1;
+    else if (price === undefined) this.#unpriced.push(node.name);
+    else this.#enter(node, price);
+  }
+
+  /** @param nowMs milliseconds since the epoch */
+  report(nowMs: number): CostReport {
+    const [total] = this.#total.list;
+    const { name: _, ...sums } = total ?? { name: '', ...written(EMPTY) };
+    const { instances, volumes, publicIpv4, fees, covered } = this.#price;
+    return {
+      at: timestamp(nowMs),
+      total: sums,
+      price: {
+        instancesUsdPerHour: usdOf(instances),
+        volumesUsdPerHour: usdOf(volumes),
+        publicIpv4UsdPerHour: usdOf(publicIpv4),
+        feesUsdPerHour: usdOf(fees),
+        coveredUsdPerHour: usdOf(covered),
+      },
+      groups: Object.fromEntries(DIMENSIONS.map((each) => [each, this.#groups[each].list])) as CostReport['groups'],
+      nodes: this.#nodes
+        .toSorted((a, b) => b.idleUsdPerHour - a.idleUsdPerHour || (a.node < b.node ? -1 : 1))
+        .slice(0, MOST_NODES),
+      unpriced: { nodes: this.#unpriced.length, names: this.#unpriced.toSorted().slice(0, MOST_UNPRICED) },
+      otherNodes: this.#others,
+    };
+  }
+
+  #enter(node: StateNode, price: NodePrice): void {
+    const { effective, list } = this.#enterPrice(price);
+    const { pods, shares } = paidBy(node);
+    const paid = divided(effective, shares);
+    const listed = divided(list, shares);
+    const sums: Sums = { nodes: 1, pods: pods.length, list, workloads: 0, daemonSets: 0, idle: paid.rest };
+    pods.forEach((pod, at) => {
+      const part = isOwnedByDaemonSet(pod) ? 'daemonSets' : 'workloads';
+      const amount = paid.paid[at] ?? 0;
+      sums[part] += amount;
+      const entry: Entry = { pods: 1, list: listed.paid[at] ?? 0, [part]: amount };
+      this.#groups.namespace.add(pod.metadata.namespace ?? 'default', entry);
+      this.#groups.workload.add(workloadOf(pod), entry);
+    });
+    const idle: Entry = { list: listed.rest, idle: paid.rest };
+    this.#groups.namespace.add(IDLE, idle);
+    this.#groups.workload.add(IDLE, idle);
+    this.#total.add('', sums);
+    for (const [dimension, label] of Object.entries(NODE_LABELS))
+      this.#groups[dimension as keyof typeof NODE_LABELS].add(own(node.labels, label) ?? 'unknown', sums);
+    this.#nodes.push(nodeCost(node, sums));
+  }
+
+  #enterPrice({ usdPerHour, listUsdPerHour = usdPerHour, extras, coveredUsdPerHour = 0 }: NodePrice): {
+    readonly effective: NanoUsd;
+    readonly list: NanoUsd;
+  } {
+    const parts = {
+      instances: nanoUsd(usdPerHour),
+      volumes: nanoUsd(extras?.volumesUsdPerHour ?? 0),
+      publicIpv4: nanoUsd(extras?.publicIpv4UsdPerHour ?? 0),
+      fees: nanoUsd(extras?.feeUsdPerHour ?? 0),
+      covered: nanoUsd(Math.min(usdPerHour, coveredUsdPerHour)),
+    };
+    for (const [part, amount] of Object.entries(parts)) this.#price[part as keyof typeof parts] += amount;
+    const besides = parts.volumes + parts.publicIpv4 + parts.fees;
+    return {
+      effective: parts.instances - parts.covered + besides,
+      list: nanoUsd(listUsdPerHour) + besides,
+    };
+  }
+}
+
+const EMPTY: Sums = { nodes: 0, pods: 0, list: 0, workloads: 0, daemonSets: 0, idle: 0 };
+
+function nodeCost({ name, labels, nodeClaim }: StateNode, { pods, workloads, daemonSets, idle }: Sums): NodeCost {
+  const label = (key: keyof typeof NODE_LABELS): string => own(labels, NODE_LABELS[key]) ?? 'unknown';
+  return {
+    node: name,
+    ...(nodeClaim === undefined ? {} : { nodeClaim: nodeClaim.metadata.name }),
+    nodePool: label('nodePool'),
+    instanceType: label('instanceType'),
+    zone: label('zone'),
+    capacityType: label('capacityType'),
+    pods,
+    usdPerHour: usdOf(workloads + daemonSets + idle),
+    idleUsdPerHour: usdOf(idle),
+  };
+}

@@ -1,0 +1,54 @@
+/** The price of every node, by the offering that its labels name. */
+
+import { defined } from '../../api/defined.ts';
+import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { own } from '../../api/own.ts';
+import type { PoolInput, StateNode } from '../model.ts';
+import type { Commitment } from '../price-book/commitment.ts';
+import { coverageOf } from '../price-book/coverage.ts';
+import { runningInstances } from '../price-book/running-instances.ts';
+import type { NodePrice } from './account.ts';
+
+/**
+ * Prices by provider id; nodes whose offering no NodePool knows have none. Commitments cover nodes that are being deleted
+ * too, for those run until they are gone. The list price of reserved capacity is that of on demand: it is paid whether a
+ * node uses it or not.
+ */
+export function nodePrices(
+  nodes: readonly StateNode[],
+  pools: readonly PoolInput[],
+  commitments: readonly Commitment[] = [],
+): ReadonlyMap<string, NodePrice> {
+  const extras = new Map(pools.map((pool) => [pool.nodePool.metadata.name, pool.extras]));
+  const poolOf = new Map(nodes.map(({ providerId, labels }) => [providerId, own(labels, NODEPOOL_LABEL) ?? '']));
+  const running = runningInstances(nodes.map(staying), pools);
+  const { covered } = coverageOf(running, commitments);
+  const lists = onDemandPrices(nodes, pools);
+  return new Map(
+    running
+      .filter(({ usdPerHour }) => !Number.isNaN(usdPerHour))
+      .map(({ id, usdPerHour, listUsdPerHour }) => [
+        id,
+        {
+          usdPerHour,
+          ...defined({
+            listUsdPerHour: lists.get(id) ?? listUsdPerHour,
+            extras: extras.get(poolOf.get(id) ?? ''),
+            coveredUsdPerHour: covered.get(id),
+          }),
+        },
+      ]),
+  );
+}
+
+const staying = (node: StateNode): StateNode => (node.markedForDeletion ? { ...node, markedForDeletion: false } : node);
+
+/** List prices of on-demand capacity of those nodes that use reserved capacity, by provider id. */
+function onDemandPrices(nodes: readonly StateNode[], pools: readonly PoolInput[]): ReadonlyMap<string, number> {
+  const reserved = nodes
+    .filter(({ labels }) => own(labels, CAPACITY_TYPE_LABEL) === 'reserved')
+    .map((node) => staying({ ...node, labels: { ...node.labels, [CAPACITY_TYPE_LABEL]: 'on-demand' } }));
+  return new Map(
+    runningInstances(reserved, pools).map(({ id, usdPerHour, listUsdPerHour = usdPerHour }) => [id, listUsdPerHour]),
+  );
+}

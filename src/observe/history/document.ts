@@ -1,0 +1,114 @@
+/** The history as the text that survives restarts. */
+import { own } from '../../api/own.ts';
+import { timeOf } from '../../api/times.ts';
+import { type CostHour, CostHours, HOUR_MS, type PoolCost } from './cost-hours.ts';
+import { DecisionLog, type LoggedDecision, type Outcome } from './decision-log.ts';
+
+/** Name of the ConfigMap that keeps it, in the namespace of the operator. */
+export const HISTORY_NAME = 'karpenter-history';
+
+/** What the operator remembers of what it did and what that cost. */
+export interface History {
+  readonly decisions: DecisionLog;
+  readonly hours: CostHours;
+}
+
+export const newHistory = (): History => ({ decisions: new DecisionLog(), hours: new CostHours() });
+
+/** Written form, version 1. Costs are millionths of a USD per hour, in the order of {@link PARTS}. */
+interface Stored {
+  readonly version: 1;
+  readonly hours: readonly {
+    readonly hour: number;
+    readonly samples: number;
+    readonly nodePools: Readonly<Record<string, readonly number[]>>;
+  }[];
+  readonly decisions: readonly LoggedDecision[];
+}
+
+const PARTS = ['effective', 'list', 'idle', 'daemonSets'] as const;
+const MICRO = 1e6;
+
+/** The history as text, and ever shorter forms of it without its older part, for who has no room for all of it. */
+export function* historyTexts({ decisions, hours }: History): Generator<string> {
+  for (let part = 1; part > 1 / 1_000; part /= 2) {
+    yield JSON.stringify({
+      version: 1,
+      hours: latest(hours.hours, part).map(storedHour),
+      decisions: latest(decisions.entries, part),
+    } satisfies Stored);
+  }
+}
+
+const latest = <T>(list: readonly T[], part: number): readonly T[] =>
+  list.slice(list.length - Math.ceil(list.length * part));
+
+const storedHour = ({ hourMs, samples, nodePools }: CostHour): Stored['hours'][number] => ({
+  hour: hourMs / HOUR_MS,
+  samples,
+  nodePools: Object.fromEntries(
+    [...nodePools].map(([name, cost]) => [name, PARTS.map((part) => Math.round(cost[part] * MICRO))]),
+  ),
+});
+
+/** Puts what a text holds before what is known. Entries that cannot be read are left out. @throws Error when it is no history */
+export function restoreHistory({ decisions, hours }: History, text: string): void {
+  const stored = JSON.parse(text) as Partial<Stored> | null;
+  if (stored?.version !== 1 || !Array.isArray(stored.hours) || !Array.isArray(stored.decisions))
+    throw new Error('it is no history of version 1');
+  hours.restore(stored.hours.flatMap(readHour));
+  decisions.restore(stored.decisions.filter(isDecision));
+}
+
+function readHour(stored: Stored['hours'][number] | null): readonly CostHour[] {
+  if (stored === null || typeof stored !== 'object') return [];
+  const { hour, samples, nodePools } = stored;
+  const isReadable = Number.isSafeInteger(hour) && Number.isSafeInteger(samples) && samples > 0;
+  if (!isReadable || nodePools === null || typeof nodePools !== 'object') return [];
+  const costs = Object.entries(nodePools).flatMap(([name, values]) => {
+    const cost = readCost(values);
+    return cost === undefined ? [] : [[name, cost] as const];
+  });
+  return [{ hourMs: hour * HOUR_MS, samples, nodePools: new Map(costs) }];
+}
+
+function readCost(values: unknown): PoolCost | undefined {
+  if (!Array.isArray(values) || values.length !== PARTS.length || !values.every(Number.isFinite)) return undefined;
+  const [effective, list, idle, daemonSets] = (values as readonly number[]).map((value) => value / MICRO);
+  return { effective: effective ?? 0, list: list ?? 0, idle: idle ?? 0, daemonSets: daemonSets ?? 0 };
+}
+
+/** What entries of each kind must have. */
+const FIELDS: Readonly<
+  Record<LoggedDecision['kind'], { readonly texts: readonly string[]; readonly numbers: readonly string[] }>
+> = {
+  bought: { texts: ['nodeClaim', 'nodePool', 'reason'], numbers: ['pods', 'usdPerHour'] },
+  disrupted: {
+    texts: ['id', 'method', 'decision', 'reason', 'command'],
+    numbers: ['nodes', 'replacements', 'pods', 'predictedUsdPerHour'],
+  },
+  deleted: { texts: ['nodeClaim', 'nodePool', 'reason'], numbers: ['pods'] },
+  interrupted: {
+    texts: ['nodeClaim', 'nodePool', 'reason', 'instanceType', 'zone', 'capacityType'],
+    numbers: ['pods'],
+  },
+};
+
+function isDecision(entry: unknown): entry is LoggedDecision {
+  if (entry === null || typeof entry !== 'object') return false;
+  const values = entry as Readonly<Record<string, unknown>>;
+  const fields = own(FIELDS, String(values.kind) as LoggedDecision['kind']);
+  if (fields === undefined || Number.isNaN(timeOf(String(values.at)))) return false;
+  const { nodePools = [], examples = [], outcome } = values;
+  return (
+    fields.texts.every((name) => typeof values[name] === 'string') &&
+    fields.numbers.every((name) => Number.isFinite(values[name])) &&
+    [nodePools, examples].every((list) => Array.isArray(list) && list.every((each) => typeof each === 'string')) &&
+    (outcome === undefined || isOutcome(outcome))
+  );
+}
+
+function isOutcome(value: unknown): value is Outcome {
+  const { predictedUsd, realisedUsd } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return Number.isFinite(predictedUsd) && Number.isFinite(realisedUsd);
+}

@@ -1,0 +1,167 @@
+/** What a user sees of costs: `/debug/cost`, `karpenter cost` and `karpenter report`, over HTTP, and after a restart. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Command } from 'commander';
+import { CONFIG_MAP } from '../../src/api/kinds.ts';
+import type { CostHistory } from '../../src/cli/cost/history.ts';
+import type { CostNow } from '../../src/cli/cost/now.ts';
+import { costCommand } from '../../src/cli/cost.ts';
+import { COST, COST_HISTORY, REPORT } from '../../src/cli/output/cost.ts';
+import type { Report } from '../../src/cli/report/report.ts';
+import { reportCommand } from '../../src/cli/report.ts';
+import type { CostReport } from '../../src/engine/cost/report.ts';
+import { DOCUMENT_LABEL } from '../../src/kube/config-map-document.ts';
+import type { HistoryView } from '../../src/observe/history/view.ts';
+import { strictly } from '../unit/cli/output/strictly.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { BRISK, outgrow, pool } from './pools.ts';
+
+const MINUTE = 60_000;
+const NAME = 'karpenter-history';
+
+let scenario: Scenario;
+let folder: string;
+let port: number;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cost-'));
+  scenario = await startScenario({ ...BRISK, operator: false });
+  await start();
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
+  await writeFile(join(folder, 'kubeconfig'), scenario.world.kube.kubeconfig());
+});
+afterEach(async () => {
+  await scenario.stop();
+  await rm(folder, { recursive: true });
+});
+
+const start = async (): Promise<void> => {
+  port = (await scenario.startOperator()).metricsPort;
+};
+
+/** What a command line prints as JSON. */
+async function printed<T>(command: Command, ...args: readonly string[]): Promise<T> {
+  const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+  try {
+    await command.parseAsync([...args, '-o', 'json'], { from: 'user' });
+    return JSON.parse(written.mock.calls.map(([text]) => String(text)).join('')) as T;
+  } finally {
+    written.mockRestore();
+    noted.mockRestore();
+  }
+}
+
+const asking = (): readonly string[] => ['--server', `http://127.0.0.1:${port}`];
+const served = (): Promise<CostReport> => scenario.debug('cost') as Promise<CostReport>;
+const history = (): Promise<HistoryView> => scenario.debug('history') as Promise<HistoryView>;
+/** The scenario's clock is ahead of the machine's. */
+const AHEAD = ['--now', '2027-06-01T00:00:00Z', '--since', '366d'];
+
+describe('what the nodes cost', () => {
+  it('is the same for the world, the operator, and who reads the cluster alone', async () => {
+    await scenario.apply(pool({ cpus: [2, 4] }), deployment('web', 5, {}, { cpu: '700m', memory: '1Gi' }));
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 5);
+    const report = await scenario.until('a cost with all pods', async () => {
+      const found = await served();
+      return found.groups.workload.some(({ name, pods }) => name === 'default/Deployment/web' && pods === 5) && found;
+    });
+    expect(report.price.instancesUsdPerHour).toBeCloseTo(scenario.world.aws.spending.usdPerHour(), 9);
+    expect(report.total.nodes).toBe(scenario.instances().length);
+
+    const byOperator = await printed<CostNow>(costCommand('test'), '--by', 'workload', ...asking());
+    expect(strictly(COST, byOperator)).toEqual([]);
+    expect(byOperator.groups.map(({ usdPerMonth: _, ...group }) => group)).toEqual(report.groups.workload);
+    const byCluster = await printed<CostNow>(
+      costCommand('test'),
+      ...[
+        '--by',
+        'workload',
+        '--kubeconfig',
+        join(folder, 'kubeconfig'),
+        '--instance-types',
+        `http://127.0.0.1:${port}`,
+      ],
+    );
+    expect(strictly(COST, byCluster)).toEqual([]);
+    expect(byCluster.groups.map(({ name }) => name)).toEqual(byOperator.groups.map(({ name }) => name));
+    expect(byCluster.price.instancesUsdPerHour).toBeCloseTo(report.price.instancesUsdPerHour, 9);
+    expect(byCluster.unknown).toContainEqual(expect.stringMatching(/price book/));
+    await scenario.until('the metric', async () =>
+      /karpenter_nodepools_cost_usd_per_hour{nodepool="default",part="effective"} 0\.\d/.test(await scenario.metrics()),
+    );
+  }, 120_000);
+});
+
+describe('the history', () => {
+  it('outlives the operator, and a report tells of a consolidation', async () => {
+    await outgrow(scenario, { cpus: [2, 4, 8] }, { nodes: 2, small: 3 }, async () => {
+      await scenario.restartOperator(() => scenario.apply(pool({ cpus: [2, 4, 8] })));
+    });
+    await scenario.until(
+      'one node in place of two',
+      async () => scenario.instances().length === 1 && (await scenario.running('small')).length === 3,
+      60_000,
+    );
+    const before = await scenario.until('a decision to disrupt', async () => {
+      const found = (await scenario.debug('history')) as HistoryView;
+      return found.decisions.some(({ kind }) => kind === 'disrupted') && found;
+    });
+    // bought before the restart within outgrow, and replaced after it
+    expect(before.decisions.map(({ kind }) => kind)).toEqual(['bought', 'bought', 'bought', 'disrupted']);
+    expect(before.decisions.at(-1)).toMatchObject({ decision: 'replace', nodes: 2, replacements: 1, pods: 3 });
+
+    await scenario.pass(31 * MINUTE, 180);
+    const ended = await scenario.until('what it saved', async () => {
+      const last = (await history()).decisions.findLast(({ kind }) => kind === 'disrupted');
+      return last?.kind === 'disrupted' && last.outcome !== undefined && last;
+    });
+    expect(ended.outcome?.realisedUsd).toBeLessThan(ended.outcome?.predictedUsd ?? 0);
+    expect(ended.outcome?.realisedUsd).toBeGreaterThan(0);
+
+    port = (await scenario.restartOperator()).metricsPort;
+    const kept = (await scenario.kube.list(CONFIG_MAP)).items.find(({ metadata }) => metadata.name === NAME);
+    expect(kept?.metadata.namespace).toBe('kube-system');
+    expect(kept?.metadata.labels).toEqual({ [DOCUMENT_LABEL]: NAME });
+    const after = await scenario.until('the history', async () => {
+      const found = await history();
+      return found.decisions.length > 0 && found;
+    });
+    expect(after.decisions).toContainEqual(ended);
+
+    const report = await printed<Report>(reportCommand(), ...asking(), ...AHEAD);
+    expect(strictly(REPORT, report)).toEqual([]);
+    expect(report).toMatchObject({
+      purchases: { nodes: 3, replacements: 1, failed: 0 },
+      moves: { moves: 1, nodes: 2, pods: 3, ended: 1, undone: 0, realisedUsd: ended.outcome?.realisedUsd },
+      podsDisturbed: 3,
+      now: { nodes: 1 },
+    });
+    expect(report.wasteful).toHaveLength(1);
+    const spent = await printed<CostHistory>(costCommand('test'), '--history', '--per', 'hour', ...asking(), ...AHEAD);
+    expect(strictly(COST_HISTORY, spent)).toEqual([]);
+    expect(spent.total.usd).toBeGreaterThan(0);
+    const fromCluster = await printed<CostHistory>(
+      costCommand('test'),
+      ...['--history', '--per', 'hour', '--kubeconfig', join(folder, 'kubeconfig'), ...AHEAD],
+    );
+    expect(fromCluster.points.map(({ at }) => at)).toEqual(spent.points.map(({ at }) => at));
+  }, 300_000);
+
+  it('that is broken is said once, and stops nothing', async () => {
+    await scenario.stop();
+    scenario = await startScenario({ ...BRISK, operator: false });
+    const metadata = { name: NAME, namespace: 'kube-system', labels: { [DOCUMENT_LABEL]: NAME } };
+    const binaryData = { 'document.json.gz': 'bm8gZ3ppcA==' };
+    await scenario.kube.create(CONFIG_MAP, { apiVersion: 'v1', kind: 'ConfigMap', metadata, binaryData });
+    await start();
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }), deployment('web', 1));
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    await scenario.pass(11 * MINUTE);
+    const lines = scenario.log.filter(({ message }) => message.includes('starting afresh'));
+    expect(lines).toEqual([expect.objectContaining({ level: 'ERROR', remedy: expect.any(String) })]);
+    port = (await scenario.restartOperator()).metricsPort;
+    await scenario.until('the history', async () => (await history()).decisions.length === 1);
+  }, 120_000);
+});

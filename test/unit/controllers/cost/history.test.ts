@@ -1,0 +1,262 @@
+/** The operator measures what its nodes cost and remembers what it decided, over restarts. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { CONFIG_MAP, NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import { readCost } from '../../../../src/controllers/cost/cost-reader.ts';
+import { HistoryKeeper } from '../../../../src/controllers/cost/history-keeper.ts';
+import { type KeptHistory, leaveHistory, openHistory } from '../../../../src/controllers/cost/index.ts';
+import { recordInterrupted } from '../../../../src/controllers/disrupted.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
+import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
+import { HISTORY_NAME, newHistory } from '../../../../src/observe/history/document.ts';
+import { historyView } from '../../../../src/observe/history/view.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { parseSettings } from '../../../../src/observe/settings.ts';
+import { recordingLog } from '../../kube/fakes.ts';
+import { World } from '../harness.ts';
+
+const REF = { name: HISTORY_NAME, namespace: 'karpenter' };
+const MINUTE = 60;
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+  world.cloud.types = world.cloud.types.filter(({ name }) => name === 'm.2xlarge');
+});
+afterEach(() => world.kill());
+
+/** Amounts are those of instances alone. */
+const NO_FEE = '--node-hourly-fee=0';
+
+const open = (...args: readonly string[]): KeptHistory | undefined =>
+  openHistory(
+    {
+      settings: parseSettings(['--cluster-name=test', ...args], {}),
+      client: world.kube.client(new AbortController().signal),
+      log: silent,
+    },
+    'karpenter',
+  );
+
+/** Starts an operator with a history of its own. */
+const start = (...args: readonly string[]): KeptHistory => {
+  const history = open(...args);
+  if (history === undefined) throw new Error('a history is expected');
+  world.costHistory = history;
+  world.start([NO_FEE, ...args]);
+  return history;
+};
+
+const reading = () => ({
+  ...{ clock: world.clock, cluster: world.cluster, cloud: world.cloud, log: silent },
+  settings: parseSettings(['--cluster-name=test', NO_FEE], {}),
+});
+
+const view = (history: KeptHistory, query = '') => historyView(history, new URLSearchParams(query));
+
+/** A node that 3 of its 8 vCPU are requested of. */
+async function house(): Promise<void> {
+  world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
+  await world.pass(2);
+  world.deploy('web', 3);
+  await world.pass(70);
+  expect(world.nodes).toHaveLength(1);
+}
+
+describe('what nodes cost', () => {
+  it('is measured every minute: for the metric, for the history, and the same when it is asked for', async () => {
+    const { hours } = start();
+    await house();
+    const { total, groups, nodes } = await readCost(reading());
+    expect(total).toMatchObject({ nodes: 1, pods: 3, usdPerHour: 0.16, listUsdPerHour: 0.16 });
+    expect(groups.workload.map(({ name, pods }) => [name, pods])).toContainEqual(['default/ReplicaSet/web', 3]);
+    expect(nodes).toMatchObject([{ nodePool: 'default', pods: 3, usdPerHour: 0.16 }]);
+    await world.pass(MINUTE);
+    const text = await world.metrics.text();
+    const part = (name: string): number =>
+      Number(
+        new RegExp(`karpenter_nodepools_cost_usd_per_hour{nodepool="default",part="${name}"} (.+)`).exec(text)?.[1],
+      );
+    expect(['list', 'effective', 'idle', 'daemonsets'].map(part)).toEqual([0.16, 0.16, total.idleUsdPerHour, 0]);
+    expect(hours.hours[0]?.samples).toBeGreaterThan(1);
+    expect(hours.hours[0]?.nodePools.get('default')?.idle).toBeLessThanOrEqual(total.idleUsdPerHour);
+  });
+
+  it('is not shown of a NodePool any longer that has no nodes', async () => {
+    start();
+    await house();
+    world.deploy('web', 0);
+    await world.pass(6 * MINUTE);
+    expect(world.nodes).toHaveLength(0);
+    await world.pass(2 * MINUTE);
+    expect(await world.metrics.text()).not.toMatch(/karpenter_nodepools_cost_usd_per_hour{/);
+  });
+
+  it('is not known of nodes whose NodePool has no prices now', async () => {
+    start();
+    await house();
+    const cloud = Object.assign(Object.create(world.cloud), {
+      instanceTypes: () => Promise.reject(new Error('no prices')),
+    });
+    const report = await readCost({ ...reading(), cloud });
+    expect(report).toMatchObject({ total: { nodes: 0, usdPerHour: 0 }, unpriced: { nodes: 1 } });
+  });
+
+  it('is left alone where neither metrics nor a history are wanted', async () => {
+    world.start(['--disable-cluster-state-observability']);
+    await house();
+    expect(await world.metrics.text()).not.toMatch(/controller="cost"/);
+  });
+});
+
+describe('decisions', () => {
+  it('are what was bought and for whom, what was given back, and what it saved', async () => {
+    const history = start();
+    await house();
+    world.deploy('web', 0);
+    await world.pass(6 * MINUTE);
+    const [first, second, ...others] = view(history).decisions;
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({
+      ...{ kind: 'bought', nodePool: 'default', reason: 'provisioned', pods: 3, instanceType: 'm.2xlarge' },
+      ...{ usdPerHour: expect.closeTo(0.16, 9), capacityType: 'spot' },
+    });
+    expect(second).toMatchObject({
+      ...{ kind: 'disrupted', method: 'emptiness', decision: 'delete', reason: 'empty', nodePools: ['default'] },
+      ...{ nodes: 1, pods: 0, replacements: 0, predictedUsdPerHour: expect.closeTo(0.16, 9) },
+    });
+    expect(second).not.toHaveProperty('outcome');
+    await world.pass(31 * MINUTE);
+    const [, ended] = view(history).decisions;
+    expect(ended).toMatchObject({ outcome: { predictedUsd: expect.closeTo(0.08, 9) } });
+  });
+
+  it('are deletions for other reasons and interruptions too', async () => {
+    const history = start();
+    await house();
+    const [claim] = world.claims;
+    if (claim === undefined) throw new Error('a NodeClaim is expected');
+    recordInterrupted(
+      { clock: world.clock, cluster: world.cluster, decisions: history.decisions },
+      claim,
+      'spot_interrupted',
+    );
+    expect(view(history).decisions.at(-1)).toMatchObject({
+      ...{ kind: 'interrupted', nodeClaim: claim.metadata.name, reason: 'spot_interrupted', pods: 3 },
+      ...{ instanceType: 'm.2xlarge', capacityType: 'spot' },
+    });
+    world.kube.patch(NODE_CLAIM, claim.metadata, { spec: { expireAfter: '1s' } });
+    await world.pass(5);
+    expect(view(history).decisions.find(({ kind }) => kind === 'deleted')).toMatchObject({
+      ...{ nodeClaim: claim.metadata.name, nodePool: 'default', reason: 'expired', pods: 3 },
+    });
+  });
+
+  it('can be asked for since a time, which has to be one', async () => {
+    const history = start();
+    await house();
+    expect(view(history, 'since=2100-01-01T00:00:00Z')).toEqual({ hours: [], decisions: [] });
+    expect(view(history, 'since=2000-01-01T00:00:00Z').decisions).toHaveLength(1);
+    expect(() => view(history, 'since=soon')).toThrow('since: "soon" is no time such as');
+  });
+});
+
+describe('a history', () => {
+  it('is read by the next operator, and goes on', async () => {
+    const first = start();
+    await house();
+    await leaveHistory(first, { clock: world.clock, log: silent });
+    world.kill();
+    const second = start();
+    // unpacking takes real time
+    for (let tries = 0; tries < 200 && view(second).decisions.length === 0; tries += 1) await world.pass(1);
+    expect(view(second).decisions).toEqual(view(first).decisions);
+    world.deploy('web', 0);
+    await world.pass(6 * MINUTE);
+    expect(view(second).decisions.map(({ kind }) => kind)).toEqual(['bought', 'disrupted']);
+    expect(second.hours.hours[0]?.samples).toBeGreaterThan(first.hours.hours[0]?.samples ?? 0);
+  });
+
+  it('is written every five minutes at most, and only when there is something new', async () => {
+    start('--disable-cluster-state-observability');
+    await world.pass(21 * MINUTE);
+    const writes = world.kube.writes.filter((write) => write.endsWith('configmaps'));
+    // compressing takes real time, in which virtual time goes on
+    expect(writes.length).toBeLessThanOrEqual(4);
+    expect(writes.slice(0, 2)).toEqual(['create configmaps', 'update configmaps']);
+    const { history, keeper } = keeping();
+    await keeper.reconcile();
+    history.decisions.record({
+      kind: 'deleted',
+      at: '2026-01-01T00:00:00Z',
+      nodeClaim: 'a',
+      nodePool: 'b',
+      reason: 'c',
+      pods: 0,
+    });
+    await keeper.reconcile();
+    const before = world.kube.writes.length;
+    await keeper.reconcile();
+    expect(world.kube.writes).toHaveLength(before);
+  });
+
+  it('is never written before what is kept has been read', async () => {
+    const { history, keeper, fail, lines } = keeping();
+    fail(new ApiError(403, 'Forbidden', 'configmaps "karpenter-history" is forbidden'));
+    history.hours.sample(0, new Map());
+    expect(await keeper.reconcile()).toEqual({ kind: 'after', waitMs: 60_000 });
+    await keeper.write();
+    expect(world.kube.writes).toEqual([]);
+    await keeper.reconcile();
+    expect(lines.map(({ message }) => message)).toEqual(['failed keeping what is to survive restarts']);
+    fail(undefined);
+    expect(await keeper.reconcile()).toEqual({ kind: 'after', waitMs: 300_000 });
+    await keeper.reconcile();
+    expect(world.kube.writes).toEqual(['create configmaps']);
+  });
+
+  it('that is none is said, and started afresh', async () => {
+    const { keeper, document, lines, history } = keeping();
+    await document.write(['{"version":9}']);
+    await keeper.reconcile();
+    expect(lines.map(({ message }) => message)).toEqual(['failed reading what was kept, starting afresh']);
+    history.hours.sample(0, new Map());
+    await keeper.reconcile();
+    expect(await document.read()).toMatch(/^{"version":1,/);
+  });
+
+  it('is none where the settings want none', async () => {
+    expect(open('--cost-history=false')).toBeUndefined();
+    world.start(['--cost-history=false']);
+    await house();
+    expect(world.kube.find(CONFIG_MAP, REF)).toBeUndefined();
+  });
+
+  it('lives in memory alone where no namespace is known', () => {
+    const settings = parseSettings(['--cluster-name=test'], {});
+    const client = world.kube.client(new AbortController().signal);
+    expect(openHistory({ settings, client, log: silent }, undefined)).not.toHaveProperty('keeper');
+  });
+
+  it('does not keep the process from ending when the API server takes none', async () => {
+    const history = start();
+    await world.pass(10);
+    history.hours.sample(0, new Map());
+    world.kube.beforeWrite = () => {
+      throw new Error('connection refused');
+    };
+    await expect(leaveHistory(history, { clock: world.clock, log: silent })).resolves.toBeUndefined();
+  });
+});
+
+function keeping() {
+  const { log, lines } = recordingLog();
+  const client = world.kube.client(new AbortController().signal);
+  let failure: Error | undefined;
+  const find: typeof client.find = (...args) => (failure ? Promise.reject(failure) : client.find(...args));
+  const document = new ConfigMapDocument({ client: { ...client, find }, log, ...REF });
+  const history = newHistory();
+  const fail = (error: Error | undefined): void => {
+    failure = error;
+  };
+  return { history, document, keeper: new HistoryKeeper(history, document), lines, fail };
+}

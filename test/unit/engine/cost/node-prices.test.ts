@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { nodePrices } from '../../../../src/engine/cost/node-prices.ts';
+import type { Offering, PoolInput, StateNode } from '../../../../src/engine/model.ts';
+import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
+import { instanceType, nodePool, offering } from '../build.ts';
+import { stateNode } from '../disruption/objects.ts';
+
+const EXTRAS = { feeUsdPerHour: 0.01, volumesUsdPerHour: 0.002, publicIpv4UsdPerHour: 0.005 };
+
+const offerings: readonly Offering[] = [
+  { ...offering('on-demand', 'zone-a', 0.9), listUsdPerHour: 1 },
+  offering('spot', 'zone-a', 0.4, false),
+  offering('reserved', 'zone-a', 0.0000001),
+  offering('spot', 'zone-b', Number.NaN),
+];
+const POOL: PoolInput = {
+  nodePool: nodePool('default'),
+  instanceTypes: [instanceType('m.large', { offerings })],
+  extras: EXTRAS,
+};
+
+const node = (name: string, labels: Record<string, string> = {}, more: Partial<StateNode> = {}): StateNode => {
+  const state = stateNode(name);
+  return { ...state, ...more, labels: { ...state.labels, ...labels } };
+};
+
+const priceOf = (state: StateNode) => nodePrices([state], [POOL]).get(state.providerId);
+
+describe('the price of a node', () => {
+  it.each([
+    ['on demand, with the list price where it differs', {}, { usdPerHour: 0.9, listUsdPerHour: 1, extras: EXTRAS }],
+    ['spot, sold out or not', { [CAPACITY_TYPE_LABEL]: 'spot' }, { usdPerHour: 0.4, extras: EXTRAS }],
+    [
+      'reserved, listed as on demand',
+      { [CAPACITY_TYPE_LABEL]: 'reserved' },
+      { usdPerHour: 0.0000001, listUsdPerHour: 1, extras: EXTRAS },
+    ],
+    ['not known of an offering that is not there', { [ZONE_LABEL]: 'zone-c' }, undefined],
+    ['not known when it is no number', { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'spot' }, undefined],
+    ['known without extras in another NodePool', { [NODEPOOL_LABEL]: 'gone' }, { usdPerHour: 0.9, listUsdPerHour: 1 }],
+  ])('is %s', (_, labels, price) => {
+    expect(priceOf(node('n', labels))).toEqual(price);
+  });
+
+  it('has what commitments cover of it, of nodes that are being deleted too', () => {
+    const plan: Commitment = {
+      kind: 'compute-savings-plan',
+      name: 'plan',
+      amount: 0.75,
+      rates: [{ share: 0.5 }],
+    } as Commitment;
+    const nodes = [node('a', {}, { markedForDeletion: true }), node('b'), node('c', { [CAPACITY_TYPE_LABEL]: 'spot' })];
+    const prices = nodePrices(nodes, [POOL], [plan]);
+    const covered = nodes.map(({ providerId }) => prices.get(providerId)?.coveredUsdPerHour);
+    expect(covered).toEqual([0.9, expect.closeTo(0.45, 9), undefined]);
+  });
+});

@@ -1,0 +1,138 @@
+/** A text in a ConfigMap: whatever becomes of the object, who keeps it goes on. */
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { describe, expect, it } from '@jest/globals';
+import { CONFIG_MAP } from '../../../src/api/kinds.ts';
+import type { ConfigMap } from '../../../src/api/kubernetes.ts';
+import { ApiError } from '../../../src/kube/client.ts';
+import { ConfigMapDocument, DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
+import { MemoryKube } from '../controllers/memory-kube.ts';
+import { virtualClock } from '../virtualclock.ts';
+import { recordingLog } from './fakes.ts';
+
+const NAME = 'karpenter-history';
+const REF = { name: NAME, namespace: 'kube-system' };
+
+function kept({ mostBytes }: { readonly mostBytes?: number } = {}) {
+  const kube = new MemoryKube(virtualClock());
+  const { log, lines } = recordingLog();
+  const open = () =>
+    new ConfigMapDocument({
+      ...{ client: kube.client(new AbortController().signal), log, name: NAME, namespace: 'kube-system' },
+      ...(mostBytes === undefined ? {} : { mostBytes }),
+    });
+  const put = (object: Partial<ConfigMap>): void => {
+    const { labels = { [DOCUMENT_LABEL]: NAME } } = object.metadata ?? {};
+    kube.create(CONFIG_MAP, { apiVersion: 'v1', kind: 'ConfigMap', ...object, metadata: { ...REF, labels } });
+  };
+  return { kube, document: open(), open, put, lines, stored: () => kube.find(CONFIG_MAP, REF) };
+}
+
+const packed = async (text: string): Promise<ConfigMap['binaryData']> => ({
+  'document.json.gz': (await promisify(gzip)(text)).toString('base64'),
+});
+
+describe('a document', () => {
+  it('is read back as it was written, by another process', async () => {
+    const { document, open, lines } = kept();
+    expect(await document.read()).toBeUndefined();
+    await document.write(['first']);
+    await document.write(['second, ünïcode']);
+    expect(await open().read()).toBe('second, ünïcode');
+    expect(lines).toEqual([]);
+  });
+
+  it('keeps labels and annotations that others have put on it', async () => {
+    const { document, kube, stored } = kept();
+    await document.write(['first']);
+    kube.patch(CONFIG_MAP, REF, { metadata: { annotations: { note: 'theirs' } } });
+    await document.write(['second']);
+    expect(stored()?.metadata.annotations).toEqual({ note: 'theirs' });
+  });
+
+  it('is the first that is small enough', async () => {
+    const { document, lines, open } = kept({ mostBytes: 200 });
+    const random = Array.from({ length: 400 }, (_, at) => ((at * 7_919) % 997).toString(36)).join('');
+    await document.write([random, random.slice(0, 60), 'short']);
+    expect(await open().read()).toBe(random.slice(0, 60));
+    expect(lines).toEqual([]);
+    await document.write([random]);
+    await document.write([random]);
+    expect(await open().read()).toBe(random.slice(0, 60));
+    expect(lines.map(({ message }) => message)).toEqual(['failed keeping what is to survive restarts']);
+  });
+
+  it('takes the place of what somebody wrote meanwhile', async () => {
+    const { document, kube, open } = kept();
+    await document.write(['first']);
+    let overtaken = 0;
+    kube.beforeWrite = (operation) => {
+      if (operation !== 'update configmaps' || overtaken++ > 0) return;
+      kube.patch(CONFIG_MAP, REF, { metadata: { annotations: { note: 'theirs' } } });
+    };
+    await document.write(['second']);
+    expect(overtaken).toBe(2);
+    expect(await open().read()).toBe('second');
+  });
+
+  it('is made by one where two do so at the same time', async () => {
+    const { document, kube, put, open } = kept();
+    kube.beforeWrite = (operation) => {
+      kube.beforeWrite = () => undefined;
+      if (operation !== 'create configmaps') return;
+      put({});
+      throw new ApiError(409, 'AlreadyExists', 'it exists');
+    };
+    await document.write(['mine']);
+    expect(await open().read()).toBe('mine');
+  });
+
+  it('is given up for now when it goes on being overtaken', async () => {
+    const { document, kube } = kept();
+    await document.write(['first']);
+    kube.beforeWrite = (operation) => {
+      if (operation === 'update configmaps') throw new ApiError(409, 'Conflict', 'it changed');
+    };
+    await expect(document.write(['second'])).rejects.toThrow('it changed');
+  });
+});
+
+describe('an object that holds no document', () => {
+  it.each([
+    ['nothing', undefined, /has no document\.json\.gz/],
+    ['something else than base64 of gzip', { 'document.json.gz': 'bm90IHppcHBlZA==' }, /incorrect header/],
+    ['the half of it', { 'document.json.gz': 'H4sIAAAAAAAAA0s=' }, /unexpected end of file/],
+    ['too much', { 'document.json.gz': 'x'.repeat(600 * 1024) }, /614400 bytes are more than 524288/],
+  ])('because it holds %s, is said once and written anew', async (_, binaryData, error) => {
+    const { document, put, lines, open } = kept();
+    put(binaryData === undefined ? {} : { binaryData });
+    expect(await document.read()).toBeUndefined();
+    expect(await document.read()).toBeUndefined();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ level: 'error', fields: { ConfigMap: REF } });
+    expect(String(lines[0]?.fields.error)).toMatch(error);
+    await document.write(['afresh']);
+    expect(await open().read()).toBe('afresh');
+  });
+
+  it('because it is a bomb, is not unpacked', async () => {
+    const { document, put, lines } = kept();
+    put({ binaryData: (await packed(' '.repeat(64 * 1024 * 1024))) ?? {} });
+    expect(await document.read()).toBeUndefined();
+    expect(String(lines[0]?.fields.error)).toMatch(/Cannot create a Buffer larger than/);
+  });
+
+  it('because somebody else made it, is neither read nor written until it is gone', async () => {
+    const { document, kube, put, lines, stored, open } = kept();
+    put({ metadata: { ...REF, labels: { app: 'theirs' } }, binaryData: (await packed('theirs')) ?? {} });
+    const before = stored();
+    expect(await document.read()).toBeUndefined();
+    await document.write(['mine']);
+    await document.write(['mine']);
+    expect(stored()).toEqual(before);
+    expect(lines.map(({ message }) => message)).toEqual(['leaving alone a ConfigMap that somebody else made']);
+    kube.delete(CONFIG_MAP, REF);
+    await document.write(['mine']);
+    expect(await open().read()).toBe('mine');
+  });
+});

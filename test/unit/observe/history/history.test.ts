@@ -1,0 +1,180 @@
+/** What the operator remembers: bounded, and the same after a restart. */
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { CostHours, HOUR_MS, MOST_HOURS, MOST_POOLS, OTHER_POOLS } from '../../../../src/observe/history/cost-hours.ts';
+import { type Bought, type Disrupted, MOST_DECISIONS } from '../../../../src/observe/history/decision-log.ts';
+import { historyTexts, newHistory, restoreHistory } from '../../../../src/observe/history/document.ts';
+
+const START = Date.UTC(2026, 5, 3, 10);
+const at = (minutes: number): number => START + minutes * 60_000;
+
+const cost = (effective: number) => ({ effective, list: 2 * effective, idle: effective / 2, daemonSets: 0 });
+const pools = (costs: Readonly<Record<string, number>>) =>
+  new Map(Object.entries(costs).map(([name, usd]) => [name, cost(usd)]));
+
+const bought = (nodeClaim: string, more: Partial<Bought> = {}): Bought => ({
+  kind: 'bought',
+  at: '2026-06-03T10:00:00Z',
+  nodeClaim,
+  nodePool: 'default',
+  reason: 'provisioned',
+  pods: 2,
+  examples: ['shop/web-1'],
+  usdPerHour: 0.1,
+  ...more,
+});
+
+const disrupted = (id: string): Disrupted => ({
+  ...{ kind: 'disrupted', at: '2026-06-03T11:00:00Z', id, method: 'emptiness', decision: 'delete', reason: 'empty' },
+  ...{ command: 'delete: [a]', nodePools: ['default'], nodes: 1, replacements: 0, pods: 0, predictedUsdPerHour: 0.1 },
+});
+
+const texts = (history: ReturnType<typeof newHistory>): readonly string[] => [...historyTexts(history)];
+
+describe('costs', () => {
+  it('are averages over the samples of an hour; a NodePool that comes later cost nothing before', () => {
+    const hours = new CostHours();
+    hours.sample(at(0), pools({ web: 1 }));
+    hours.sample(at(59), pools({ web: 3, batch: 4 }));
+    hours.sample(at(60), pools({ web: 5 }));
+    expect(hours.hours).toEqual([
+      { hourMs: START, samples: 2, nodePools: pools({ web: 2, batch: 2 }) },
+      { hourMs: START + HOUR_MS, samples: 1, nodePools: pools({ web: 5 }) },
+    ]);
+  });
+
+  it('are kept for 35 days', () => {
+    const hours = new CostHours();
+    for (let hour = 0; hour < MOST_HOURS + 10; hour += 1) hours.sample(at(hour * 60), pools({ web: hour }));
+    expect(hours.hours).toHaveLength(MOST_HOURS);
+    expect(hours.hours[0]?.hourMs).toBe(at(600));
+  });
+
+  it('name the dearest NodePools, and sum up the others without losing any', () => {
+    const hours = new CostHours();
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`pool-${index}`, index]));
+    for (const minute of [0, 1, 2]) hours.sample(at(minute), pools(many));
+    const [hour] = hours.hours;
+    expect(hour?.nodePools.size).toBe(MOST_POOLS);
+    expect(hour?.nodePools.get(OTHER_POOLS)?.effective).toBeCloseTo(210, 9);
+    expect([...(hour?.nodePools.values() ?? [])].reduce((sum, { effective }) => sum + effective, 0)).toBeCloseTo(1_225);
+  });
+
+  it('of an hour in which the operator was restarted are those of both processes', () => {
+    const before = newHistory();
+    for (let minute = 0; minute < 30; minute += 1) before.hours.sample(at(minute), pools({ web: 1 }));
+    const history = newHistory();
+    history.hours.sample(at(30), pools({ web: 32 }));
+    restoreHistory(history, texts(before)[0] ?? '');
+    expect(history.hours.hours).toEqual([{ hourMs: START, samples: 31, nodePools: pools({ web: 2 }) }]);
+  });
+
+  it('stay in order when the clock is set back', () => {
+    const hours = new CostHours();
+    for (const minute of [120, 0, 180, 60, 61]) hours.sample(at(minute), pools({ web: 1 }));
+    expect(hours.hours.map(({ hourMs, samples }) => [(hourMs - START) / HOUR_MS, samples])).toEqual([
+      [0, 1],
+      [1, 2],
+      [2, 1],
+      [3, 1],
+    ]);
+  });
+});
+
+describe('decisions', () => {
+  it('are the latest, and learn what was launched and what became of them', () => {
+    const { decisions } = newHistory();
+    for (let index = 0; index < MOST_DECISIONS + 5; index += 1) decisions.record(bought(`claim-${index}`));
+    expect(decisions.entries).toHaveLength(MOST_DECISIONS);
+    expect(decisions.entries[0]).toMatchObject({ nodeClaim: 'claim-5' });
+    decisions.launched('claim-7', { instanceType: 'm5.large', zone: 'a', capacityType: 'spot' });
+    expect(decisions.entries[2]).toMatchObject({ nodeClaim: 'claim-7', instanceType: 'm5.large' });
+    decisions.record(disrupted('x'));
+    decisions.ended('x', { predictedUsd: 1, realisedUsd: 0.5 });
+    expect(decisions.entries.at(-1)).toMatchObject({ id: 'x', outcome: { realisedUsd: 0.5 } });
+    const { changes } = decisions;
+    decisions.launched('unknown', {});
+    decisions.ended('unknown', { predictedUsd: 1, realisedUsd: 1 });
+    expect(decisions.changes).toBe(changes);
+  });
+});
+
+describe('a history', () => {
+  it('is the same after a restart, to the millionth of a USD', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ hour: fc.nat(2_000), usd: fc.double({ min: 0, max: 1e4, noNaN: true }) }), {
+          maxLength: 30,
+        }),
+        fc.nat(20),
+        (samples, count) => {
+          const before = newHistory();
+          for (const { hour, usd } of samples) before.hours.sample(at(hour * 60), pools({ web: usd, [`p${hour}`]: 1 }));
+          for (let index = 0; index < count; index += 1) before.decisions.record(bought(`claim-${index}`));
+          before.decisions.record(disrupted('x'));
+          const after = newHistory();
+          restoreHistory(after, texts(before)[0] ?? '');
+          expect(after.decisions.entries).toEqual(before.decisions.entries);
+          expect(texts(after)[0]).toBe(texts(before)[0]);
+          expect(after.hours.hours.map(({ hourMs, samples: seen }) => [hourMs, seen])).toEqual(
+            before.hours.hours.map(({ hourMs, samples: seen }) => [hourMs, seen]),
+          );
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  it('is written ever shorter without its older part', () => {
+    const history = newHistory();
+    for (let index = 0; index < 100; index += 1) {
+      history.decisions.record(bought(`claim-${index}`));
+      history.hours.sample(at(index * 60), pools({ web: 1 }));
+    }
+    const forms = texts(history).map((text) => JSON.parse(text) as { decisions: Bought[]; hours: unknown[] });
+    expect(forms.map(({ decisions, hours }) => [decisions.length, hours.length]).slice(0, 3)).toEqual([
+      [100, 100],
+      [50, 50],
+      [25, 25],
+    ]);
+    expect(forms.at(-1)?.decisions.map(({ nodeClaim }) => nodeClaim)).toEqual(['claim-99']);
+  });
+
+  it.each([
+    ['no JSON', 'nonsense'],
+    ['a list', '[]'],
+    ['null', 'null'],
+    ['a later version', JSON.stringify({ version: 2, hours: [], decisions: [] })],
+    ['without hours', JSON.stringify({ version: 1, decisions: [] })],
+  ])('that is %s is refused, and nothing is taken of it', (_, text) => {
+    const history = newHistory();
+    expect(() => restoreHistory(history, text)).toThrow();
+    expect(history.hours.hours).toEqual([]);
+  });
+
+  it('leaves out entries that cannot be read', () => {
+    const hours = [
+      null,
+      7,
+      { hour: 1.5, samples: 1, nodePools: {} },
+      { hour: 5, samples: 0, nodePools: {} },
+      { hour: 6, samples: 1, nodePools: null },
+      { hour: 7, samples: 1, nodePools: { web: [1, 2], odd: ['a', 1, 1, 1], fine: [1e6, 2e6, 5e5, 0] } },
+    ];
+    const decisions = [
+      null,
+      'text',
+      { kind: 'sold', at: '2026-06-03T10:00:00Z' },
+      { ...bought('no-time'), at: 'soon' },
+      { ...bought('no-number'), pods: 'many' },
+      { ...bought('no-list'), examples: 'web' },
+      { ...disrupted('y'), outcome: { realisedUsd: 'much' } },
+      { ...disrupted('z'), outcome: null },
+      bought('fine'),
+    ];
+    const history = newHistory();
+    restoreHistory(history, JSON.stringify({ version: 1, hours, decisions }));
+    expect(history.hours.hours).toEqual([{ hourMs: 7 * HOUR_MS, samples: 1, nodePools: new Map([['fine', cost(1)]]) }]);
+    expect(history.decisions.entries).toEqual([bought('fine')]);
+  });
+});
