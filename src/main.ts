@@ -16,6 +16,7 @@ import { blockerViews, budgetViews } from './controllers/disruption/wait-views.t
 import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
+import { NodeTraces } from './controllers/traces/node-traces.ts';
 import { type InstanceTypeReport, instanceTypeReport } from './engine/instance-type-report.ts';
 import type { InstanceType } from './engine/model.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
@@ -45,6 +46,7 @@ import { showBuild } from './observe/runtime-metrics.ts';
 import { reportSeries } from './observe/series-report.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
 import { sharedCheck } from './observe/shared-check.ts';
+import { openTracing } from './observe/traces/open.ts';
 import { ClusterState } from './state/cluster.ts';
 import { VERSION } from './version.ts';
 
@@ -176,7 +178,15 @@ async function run(parts: Parts): Promise<Operator> {
   const recorder = eventRecorder({ client, clock, log });
   const tap = eventTap(recorder);
   const working = new AbortController();
-  const { all, leadership, viewed } = await wireControllers(parts, tap.events, working.signal);
+  const tracer = await openTracing(settings.tracing, {
+    attributes: { 'k8s.cluster.name': settings.clusterName, 'cloud.provider': 'aws' },
+    version: VERSION,
+    log,
+    metrics,
+  });
+  const traces = tracer && new NodeTraces({ tracer, clock, metrics });
+  const wiring = { events: tap.events, traces, signal: working.signal };
+  const { all, leadership, viewed } = await wireControllers(parts, wiring);
   const page = await openLivePage(parts, viewed, tap);
   const work = (): Promise<void> => {
     leadership.isLeading = true;
@@ -187,7 +197,8 @@ async function run(parts: Parts): Promise<Operator> {
     ? work().then(() => 'stopped' as const)
     : lead(parts, tap.events, working, work);
   const done = life.finally(async () => {
-    await recorder.stop();
+    traces?.stop();
+    await Promise.all([recorder.stop(), tracer?.close()]);
     await page?.close();
     closing.abort();
     await endpoints.close();
@@ -207,6 +218,13 @@ async function run(parts: Parts): Promise<Operator> {
   };
 }
 
+/** What controllers and provider need beside the parts. */
+interface Wiring {
+  readonly events: EventRecorder;
+  readonly traces: NodeTraces | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** Whether this replica is the one that works. */
 interface Leadership {
   isLeading: boolean;
@@ -215,11 +233,11 @@ interface Leadership {
 /** Every controller, on the provider's contract and the cluster's state; and what they let see of themselves. */
 async function wireControllers(
   parts: Parts,
-  events: EventRecorder,
-  signal: AbortSignal,
+  wiring: Wiring,
 ): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
-  const aws = await startProvider(parts, events, signal);
+  const { events, traces } = wiring;
+  const aws = await startProvider(parts, wiring);
   const cluster = new ClusterState({
     informers,
     clock,
@@ -228,7 +246,7 @@ async function wireControllers(
     defaultSpread: settings.defaultTopologySpreadConstraints,
     devices: !settings.ignoreDraRequests,
   });
-  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings };
+  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings, traces };
   const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
   const leadership: Leadership = { isLeading: false };
   const viewed = { deps, aws, leadership, ...histories };
@@ -238,7 +256,7 @@ async function wireControllers(
   return { all, leadership, viewed };
 }
 
-function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal): Promise<AwsProvider> {
+function startProvider(parts: Parts, { events, traces, signal }: Wiring): Promise<AwsProvider> {
   const { settings, clock, log, metrics, client, informers } = parts;
   return awsProvider({
     settings,
@@ -248,6 +266,7 @@ function startProvider(parts: Parts, events: EventRecorder, signal: AbortSignal)
     clock,
     log,
     metrics,
+    traces,
     ...defined({ apiServerCa: client.caBundle }),
     kubernetesVersion: () => serverVersion(client),
     signal,

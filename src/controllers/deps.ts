@@ -7,6 +7,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Settings } from '../observe/settings.ts';
 import type { ClusterState } from '../state/cluster.ts';
+import type { NodeTraces } from './traces/node-traces.ts';
 
 export interface Deps {
   readonly client: KubeClient;
@@ -18,4 +19,6 @@ export interface Deps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly settings: Settings;
+  /** Undefined: nobody wants traces. */
+  readonly traces?: NodeTraces | undefined;
 }

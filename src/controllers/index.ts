@@ -95,5 +95,6 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     new MoveWatch(deps, moves),
     ...nodeControllers(deps),
     ...metricsControllers(deps),
+    ...(deps.traces === undefined ? [] : [deps.traces.sweeping(cluster.stores)]),
   ];
 }

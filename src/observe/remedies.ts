@@ -55,6 +55,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'an engine worker ended, starting another': 'raise controller.resources.limits.memory if it ran out of memory',
   'engine workers go on ending, failing /healthz to have the container restarted':
     'raise controller.resources.limits.memory, or delete the pod that the lines before name',
+  'failed exporting traces':
+    'look at the collector and the way to it: OTEL_EXPORTER_OTLP_ENDPOINT and …_HEADERS; nothing else is held up',
   'failed recording event': API_SERVER,
   'the API server serves no requests, retrying': API_SERVER,
   'failed handling event': TELL_US,
