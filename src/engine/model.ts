@@ -20,6 +20,7 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { DefaultSpread } from './default-spread.ts';
+import type { NodeExtras } from './node-extras.ts';
 
 /**
  * Amounts by resource name in canonical units: `cpu` in milli-cores, everything else in its base unit (memory and
@@ -69,6 +70,8 @@ export interface InstanceType {
 export interface PoolInput {
   readonly nodePool: NodePool;
   readonly instanceTypes: readonly InstanceType[];
+  /** What each of its nodes costs besides the instance; nothing when left out. */
+  readonly extras?: NodeExtras;
 }
 
 /** A NodePool that buys nothing for pods now. */
@@ -176,8 +179,10 @@ export interface PlannedClaim {
   readonly labels: StringMap;
   readonly annotations: StringMap;
   readonly cheapest: string;
-  /** Price of the cheapest available offering that the requirements allow. */
+  /** Price of the cheapest available offering that the requirements allow: of the instance alone. */
   readonly usdPerHour: number;
+  /** What the node costs besides its instance; nothing when left out. */
+  readonly extrasUsdPerHour?: number;
 }
 
 /** Pods put on capacity that exists or is launching. */

@@ -76,9 +76,9 @@ interface Known {
 function described(state: StateNode, waitsFor: WaitingFor, { context, pools }: Known): Omit<NodeBlockers, 'blockers'> {
   const { name, nodeClaim, labels } = state;
   const nodePool = labels[NODEPOOL_LABEL];
-  const types = pools.get(nodePool ?? '')?.instanceTypes ?? [];
-  const [type] = PricedTypes.of(types).named([labels[INSTANCE_TYPE_LABEL] ?? '']);
-  const usdPerHour = nodePrice(state, type);
+  const { instanceTypes = [], extras } = pools.get(nodePool ?? '') ?? {};
+  const [type] = PricedTypes.of(instanceTypes).named([labels[INSTANCE_TYPE_LABEL] ?? '']);
+  const usdPerHour = nodePrice(state, type, extras);
   const sinceMs = beginOf(state, waitsFor, context.firstReported);
   const deadlineMs = readDeadline(nodeClaim);
   const hours =

@@ -1,5 +1,6 @@
 /** A decision to disrupt: which nodes go, and what must be there before they do. */
 import type { Plan, PlannedClaim } from '../model.ts';
+import { nodeUsdPerHour } from '../node-extras.ts';
 import type { Candidate } from './candidates/candidates.ts';
 import type { DisruptionReason } from './reasons.ts';
 
@@ -17,9 +18,9 @@ export type Decision = 'delete' | 'replace';
 export const decisionOf = ({ replacements }: Pick<Command, 'replacements'>): Decision =>
   replacements.length === 0 ? 'delete' : 'replace';
 
-/** USD per hour saved. */
+/** USD per hour saved, by what the nodes cost with everything. */
 export const savingsOf = ({ candidates, replacements }: Pick<Command, 'candidates' | 'replacements'>): number =>
-  sum(candidates.map(({ usdPerHour }) => usdPerHour)) - sum(replacements.map(({ usdPerHour }) => usdPerHour));
+  sum(candidates.map(({ usdPerHour }) => usdPerHour)) - sum(replacements.map(nodeUsdPerHour));
 
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
 

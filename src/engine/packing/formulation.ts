@@ -211,10 +211,10 @@ export class Formulation {
   }
 
   #pricesOf({ offerings, possible }: Shape, capacities: MixOptions['capacities']): Float64Array {
-    const { catalogue, rows } = this.#template;
+    const { catalogue, rows, extrasUsdPerHour } = this.#template;
     return Float64Array.from({ length: catalogue.rowCount }, (_, row) =>
       possible.has(row) && rows.has(row) && capacities[row] !== undefined
-        ? (offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY)
+        ? (offerings.prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY) + extrasUsdPerHour
         : Number.POSITIVE_INFINITY,
     );
   }

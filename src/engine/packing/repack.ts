@@ -5,6 +5,7 @@
  */
 import type { Pod } from '../../api/kubernetes.ts';
 import { podKey } from '../pods.ts';
+import { indifferenceOf, isBetter, type Purchase } from '../purchase.ts';
 import { Claim, ClaimState, withPod } from '../solver/claim.ts';
 import type { Amounts } from '../solver/dimensions.ts';
 import type { Template } from '../solver/template.ts';
@@ -23,9 +24,6 @@ export interface RepackParts {
   /** Whether the solve has no time left. */
   readonly isLate: () => boolean;
 }
-
-/** Prices that differ less than this count as equal. */
-const SIGNIFICANT = 1e-6;
 
 export function repacked(claims: readonly Claim[], parts: RepackParts): readonly Claim[] {
   const movable = claims.filter((claim) => isMovable(claim, parts.topology));
@@ -73,20 +71,25 @@ function betterFor(
   firstIndex: number,
 ): readonly Claim[] | undefined {
   const before = domainCountsOf(old, parts.topology);
+  const indifference = indifferenceOf(template.extrasUsdPerHour);
   for (const apart of [false, true]) {
     const formulation = Formulation.of(template, old, parts, apart);
     if (formulation === undefined) return undefined;
-    const bins = cheapestPacking(formulation.problem, parts);
+    const bins = cheapestPacking(formulation.problem, { ...parts, indifference });
     if (bins === undefined) return undefined;
     const fresh = new Builder(template, formulation, parts, firstIndex).build(bins, fixed);
-    if (fresh === undefined || priceOf(fresh) >= priceOf(old) * (1 - SIGNIFICANT)) return undefined;
+    if (fresh === undefined || !isBetter(purchaseOf(fresh), purchaseOf(old), indifference)) return undefined;
     if (template.limits.limitsNodes && fresh.length > old.length) return undefined;
     if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
   }
   return undefined;
 }
 
-const priceOf = (claims: readonly Claim[]): number => claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
+const purchaseOf = (claims: readonly Claim[]): Purchase => ({
+  usdPerHour: claims.reduce((sum, { usdPerHour, state }) => sum + usdPerHour + state.template.extrasUsdPerHour, 0),
+  nodes: claims.length,
+  instanceTypes: new Set(claims.map(({ state }) => state.choice.cheapest)).size,
+});
 
 /** Turns numbers back into claims. */
 class Builder {

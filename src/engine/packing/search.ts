@@ -17,14 +17,22 @@ const MAX_SINGLE_NODES = 2_000;
 
 export interface SearchOptions {
   readonly work?: number | undefined;
+  /**
+   * Up to which part of the price plans count as practically equal, so that the one with fewer nodes wins; 0 where nodes
+   * cost nothing besides their instances, and the cheapest plan wins.
+   */
+  readonly indifference: number;
   /** Whether there is no time left: the search ends with what it has. */
   readonly isLate: () => boolean;
 }
 
-export function cheapestPacking(problem: Problem, { work = WORK, isLate }: SearchOptions): readonly Bin[] | undefined {
+export function cheapestPacking(
+  problem: Problem,
+  { work = WORK, indifference, isLate }: SearchOptions,
+): readonly Bin[] | undefined {
   const budget: Budget = { left: work, isLate };
   const shop = new Shop(problem, budget);
-  const found = constructed(problem, shop, isLate);
+  const found = constructed(problem, shop, { indifference, isLate });
   if (found === undefined) return undefined;
   return improved(problem, shop, budget, found);
 }
@@ -32,20 +40,37 @@ export function cheapestPacking(problem: Problem, { work = WORK, isLate }: Searc
 interface Found {
   readonly bins: readonly Bin[];
   readonly worth: Float64Array;
+  /**
+   * What a node counts more than its price. With a surcharge of `indifference` times the mean price of a node, a plan with
+   * fewer nodes wins as long as it is dearer by less than that for each node that it saves; so never by more than
+   * `indifference` of all.
+   */
+  readonly surcharge: number;
 }
 
-function constructed(problem: Problem, shop: Shop, isLate: () => boolean): Found | undefined {
+function constructed(
+  problem: Problem,
+  shop: Shop,
+  { indifference, isLate }: Pick<SearchOptions, 'indifference' | 'isLate'>,
+): Found | undefined {
   const counts = Int32Array.from(problem.kinds, ({ count }) => count);
   let worth = shop.ownWorth();
   let best: Found | undefined;
   for (let round = 0; round < ROUNDS && !isLate(); round++) {
-    const bins = shop.buy({ counts, worth, filling: round % 3 === 2 ? 'dearest' : 'scarcity' });
+    const filling = round % 3 === 2 ? 'dearest' : 'scarcity';
+    const bins = shop.buy({ counts, worth, filling, surcharge: best?.surcharge ?? 0 });
     if (bins === undefined) break;
-    if (best === undefined || costOf(bins) < costOf(best.bins)) best = { bins, worth };
+    const surcharge = best?.surcharge ?? (indifference * costOf(bins)) / nodesOf(bins);
+    if (best === undefined || countedCost(bins, surcharge) < countedCost(best.bins, surcharge))
+      best = { bins, worth, surcharge };
     worth = adapted(worth, bins, problem);
   }
   return best;
 }
+
+const nodesOf = (bins: readonly Bin[]): number => bins.reduce((sum, { copies }) => sum + copies, 0);
+
+const countedCost = (bins: readonly Bin[], surcharge: number): number => costOf(bins) + surcharge * nodesOf(bins);
 
 /** Pods whose place was dear are worth more: the next construction looks after them earlier. */
 function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem): Float64Array {
@@ -58,12 +83,12 @@ function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem):
   return worth.map((each, kind) => (each + (paid[kind] ?? 0) / Math.max(1, kinds[kind]?.count ?? 1)) / 2);
 }
 
-function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth }: Found): readonly Bin[] {
+function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth, surcharge }: Found): readonly Bin[] {
   let nodes = singleNodes(bins);
   if (nodes.length < 2 || nodes.length > MAX_SINGLE_NODES) return bins;
   const random = pseudoRandom(problem.kinds.length * 7919 + nodes.length);
   const ratio = ({ price, counts }: Bin): number =>
-    price / counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
+    (price + surcharge) / counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
   const nodesByRatio = (): Bin[] => nodes.toSorted((a, b) => ratio(b) - ratio(a));
   nodes = nodesByRatio();
   for (let vain = 0; vain < PATIENCE && budget.left > 0 && !budget.isLate(); vain++) {
@@ -78,9 +103,10 @@ function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth }:
       counts: sumOf(before),
       worth: worth.map((each) => each * (0.7 + 0.6 * random())),
       filling: random() < 0.3 ? 'dearest' : 'scarcity',
+      surcharge,
       considers: (row) => rows.has(row) || random() < share,
     });
-    if (after === undefined || costOf(after) >= costOf(before) * (1 - 1e-9)) continue;
+    if (after === undefined || countedCost(after, surcharge) >= countedCost(before, surcharge) * (1 - 1e-9)) continue;
     nodes = [...nodes.filter((_, at) => !chosen.has(at)), ...singleNodes(after)];
     nodes = nodesByRatio();
     vain = 0;

@@ -30,6 +30,8 @@ export interface PurchaseRequest {
   /** Worth of a pod, per kind. */
   readonly worth: Float64Array;
   readonly filling: Filling;
+  /** USD per hour that every node counts more than its price: the more, the fewer nodes. */
+  readonly surcharge: number;
   /** Rows to look at; all worthwhile ones when left out. */
   readonly considers?: (row: number) => boolean;
 }
@@ -160,7 +162,7 @@ export class Shop {
       takeFrom(rest, kinds[kind]?.amounts as Amounts, batch);
     }
     offer.counts = counts;
-    offer.ratio = worth > 0 ? offer.price / worth : Number.POSITIVE_INFINITY;
+    offer.ratio = worth > 0 ? (offer.price + request.surcharge) / worth : Number.POSITIVE_INFINITY;
   }
 
   /** The largest part that a pod takes of what is there; above 1 when it does not fit. */

@@ -4,7 +4,9 @@
  */
 
 import type { Plan, SolveOptions } from '../model.ts';
+import { nodeUsdPerHour } from '../node-extras.ts';
 import { pseudoRandom } from '../pseudo-random.ts';
+import { indifferenceOf, isBetter, type Purchase } from '../purchase.ts';
 import { cheapestFirst, type TieBreak } from './ties.ts';
 
 export interface Attempt {
@@ -32,11 +34,12 @@ export function cheapestOf(
   const inTime = (): boolean =>
     deadlineMs === undefined || elapsedMs === undefined || elapsedMs() < deadlineMs / attemptsFor(0);
   let best = first;
+  const indifference = indifferenceOf(Math.max(0, ...first.claims.map(({ extrasUsdPerHour = 0 }) => extrasUsdPerHour)));
   // simulations of disruption come by the hundred: each must be quick
   const attempts = ties === 0 || reservedMode === 'fallback' ? 1 : attemptsFor(pods);
   for (let count = 1; count < attempts && inTime(); count++) {
     const { plan } = attempt(count === 1 ? dearestFirst : anyOf(count));
-    if (leavesAsMuch(plan, first) && priceOf(plan) < priceOf(best) - 1e-9) best = plan;
+    if (leavesAsMuch(plan, first) && isBetter(purchaseOf(plan), purchaseOf(best), indifference)) best = plan;
   }
   return best;
 }
@@ -47,4 +50,8 @@ const leavesAsMuch = (plan: Plan, other: Plan): boolean =>
   plan.refusals.size === other.refusals.size &&
   [...plan.refusals.keys()].every((pod) => other.refusals.has(pod));
 
-const priceOf = ({ claims }: Plan): number => claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
+const purchaseOf = ({ claims }: Plan): Purchase => ({
+  usdPerHour: claims.reduce((sum, claim) => sum + nodeUsdPerHour(claim), 0),
+  nodes: claims.length,
+  instanceTypes: new Set(claims.map(({ cheapest }) => cheapest)).size,
+});

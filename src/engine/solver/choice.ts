@@ -17,7 +17,7 @@ export class Choice {
   readonly isEmpty: boolean;
   readonly #upTo: Amounts;
   #types: readonly InstanceType[] | undefined;
-  #usdPerHour: number | undefined;
+  #cheapest: number | undefined;
   #unsatisfied: ReturnType<typeof satisfiesMinValues>['unsatisfied'] | undefined;
   readonly #largest = new Map<string, number>();
   /** What others computed from the choice, by topic. */
@@ -55,13 +55,21 @@ export class Choice {
 
   /** USD per hour of the cheapest way to buy it. */
   get usdPerHour(): number {
-    if (this.#usdPerHour === undefined) {
+    return this.shape.offerings.prices[this.cheapest] ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Position of the instance type with the lowest price; -1 when none is sold. */
+  get cheapest(): number {
+    if (this.#cheapest === undefined) {
       const { prices } = this.shape.offerings;
-      let lowest = Number.POSITIVE_INFINITY;
-      for (const type of this.#catalogue.typesOf(this.rows)) lowest = Math.min(lowest, prices[type] ?? lowest);
-      this.#usdPerHour = lowest;
+      let [cheapest, lowest] = [-1, Number.POSITIVE_INFINITY];
+      for (const type of this.#catalogue.typesOf(this.rows)) {
+        const price = prices[type] ?? lowest;
+        if (price < lowest) [cheapest, lowest] = [type, price];
+      }
+      this.#cheapest = cheapest;
     }
-    return this.#usdPerHour;
+    return this.#cheapest;
   }
 
   /** The most that a type left has of a resource. */

@@ -14,6 +14,8 @@ export interface CompiledPool {
   /** The pool's hash, which its NodeClaims carry to show later whether the pool has changed. */
   readonly hash: string;
   readonly catalogue: CompiledTypes;
+  /** What each node costs besides its instance. */
+  readonly extrasUsdPerHour: number;
   readonly taints: readonly Taint[];
   /** What a claim without pods asks for. */
   readonly root: Shape;

@@ -135,6 +135,7 @@ function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | Po
     annotations: annotationsOf(claim, types),
     cheapest: names[0] ?? '',
     usdPerHour: shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY,
+    ...(template.extrasUsdPerHour > 0 && { extrasUsdPerHour: template.extrasUsdPerHour }),
     overhead: leastOverhead(claim),
   };
 }

@@ -6,6 +6,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { IdlePool, InstanceType, Misfit, Offering, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
+import { extrasUsdPerHour } from '../node-extras.ts';
 import { Requirements } from '../requirements.ts';
 import { Choices } from './choice.ts';
 import type { CompiledPool } from './compiled-pool.ts';
@@ -80,7 +81,7 @@ export function compileTemplates(
   let shapeCount = 0;
   const emptyPools: { nodePool: string; dueToMinValues: boolean }[] = [];
   const idle: IdlePool[] = [];
-  const compiled = ({ nodePool: pool, instanceTypes }: PoolInput): readonly CompiledPool[] => {
+  const compiled = ({ nodePool: pool, instanceTypes, extras }: PoolInput): readonly CompiledPool[] => {
     const known =
       shapes.get(instanceTypes) ?? new Shapes(new CompiledTypes(instanceTypes, dimensions, isSold), () => shapeCount++);
     shapes.set(instanceTypes, known);
@@ -101,7 +102,10 @@ export function compileTemplates(
     const choices = new Choices(catalogue, groups);
     const hash = nodePoolHash(pool);
     const { name } = pool.metadata;
-    const template = { name, pool, hash, catalogue, taints, root, rows, groups, choices };
+    const template = {
+      ...{ name, pool, hash, catalogue, taints, root, rows, groups, choices },
+      extrasUsdPerHour: extrasUsdPerHour(extras),
+    };
     templateOf(template, []); // throws when the limits cannot be read
     return [template];
   };

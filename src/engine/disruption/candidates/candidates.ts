@@ -35,6 +35,7 @@ export interface Candidate {
   readonly reschedulablePods: readonly Pod[];
   readonly disruptionCost: number;
   readonly rescheduleCost: number;
+  /** What the node costs, everything included; 0 when the price of its instance is not known. */
   readonly usdPerHour: number;
   /** USD per hour saved per unit of disruption: what candidates are ordered by, best first. */
   readonly savingsRatio: number;
@@ -130,7 +131,7 @@ function describe({ stateNode, node, nodeClaim, pool }: Parts, nowMs: number): C
   const { labels, pods, name, providerId } = stateNode;
   const [instanceType] = PricedTypes.of(pool.instanceTypes).named([labels[INSTANCE_TYPE_LABEL] ?? '']);
   const reschedulablePods = pods.filter(isReschedulable);
-  const usdPerHour = nodePrice(stateNode, instanceType);
+  const usdPerHour = nodePrice(stateNode, instanceType, pool.extras);
   const cost = rescheduleCost(reschedulablePods);
   return {
     name,

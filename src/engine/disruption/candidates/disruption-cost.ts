@@ -8,6 +8,7 @@ import { own } from '../../../api/own.ts';
 import { timeOf } from '../../../api/times.ts';
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType, StateNode } from '../../model.ts';
+import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { evictionCost } from '../../pods.ts';
 
 /** Taking a node away costs something even when nothing runs on it. */
@@ -29,11 +30,19 @@ export const disruptionCost = (pods: readonly Pod[], claim: NodeClaim, nowMs: nu
 export const rescheduleCost = (pods: readonly Pod[]): number =>
   pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), BASE_COST);
 
-/** USD per hour that a node costs, by its type, zone and capacity type; 0 when that is not known. */
-export function nodePrice({ labels }: Pick<StateNode, 'labels'>, type: InstanceType | undefined): number {
+/**
+ * USD per hour that a node costs, by its type, zone and capacity type, with what it costs besides its instance; 0 when
+ * the price of the instance is not known.
+ */
+export function nodePrice(
+  { labels }: Pick<StateNode, 'labels'>,
+  type: InstanceType | undefined,
+  extras: NodeExtras | undefined,
+): number {
   const offering = type?.offerings.find((candidate) => {
     const requirements = requirementsOf(candidate);
     return [ZONE_LABEL, CAPACITY_TYPE_LABEL].every((key) => requirements.get(key).has(own(labels, key) ?? ''));
   });
-  return offering === undefined || Number.isNaN(offering.usdPerHour) ? 0 : offering.usdPerHour;
+  if (offering === undefined || Number.isNaN(offering.usdPerHour)) return 0;
+  return offering.usdPerHour + extrasUsdPerHour(extras);
 }

@@ -3,6 +3,7 @@ import { isTrue } from '../../../api/conditions.ts';
 import { NEVER } from '../../../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
+import { nodeUsdPerHour } from '../../node-extras.ts';
 import { type Candidate, isEmpty } from '../candidates/candidates.ts';
 import { type Command, decisionOf, savingsText, shortText } from '../command.ts';
 import {
@@ -140,7 +141,8 @@ function filtered(replacement: Replacement, price: number): Replacement | Reason
   const kept = replacement.cheaperThan(price);
   if (typeof kept === 'string') return tooFew(kept);
   if (kept.count > 0) return kept;
-  const { cheapest, usdPerHour } = replacement.claim;
+  const { cheapest } = replacement.claim;
+  const usdPerHour = nodeUsdPerHour(replacement.claim);
   const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h, now it is $${price.toFixed(4)}/h`;
   return { code: 'not-cheaper', text: "Can't replace with a cheaper node", nearestMiss };
 }

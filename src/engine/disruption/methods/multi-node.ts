@@ -2,6 +2,7 @@
 
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType } from '../../model.ts';
+import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { LOOSE, Requirements } from '../../requirements.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsOf } from '../command.ts';
@@ -130,7 +131,8 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
     const middle = Math.floor((low + high) / 2);
     const batch = candidates.slice(0, middle + 1);
     const { command, types = [], cheaper = [], events } = await consolidate(batch, input);
-    const narrowed = command && withoutOwnTypes(command, types, cheaper);
+    const narrowed =
+      command && withoutOwnTypes(command, types, { cheaper, extrasOf: (name) => input.pools.get(name)?.extras });
     const views = narrowed ? evaluate(narrowed, input.totals) : [];
     found = { ...found, weighed: [...found.weighed, ...views] };
     if (narrowed && isApproved(views)) {
@@ -144,29 +146,35 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
   return found;
 }
 
+interface OwnTypes {
+  /** Names of the types that are cheaper than the candidates together, sold as what is to be bought or not. */
+  readonly cheaper: readonly string[];
+  readonly extrasOf: (nodePool: string) => NodeExtras | undefined;
+}
+
 /**
  * Keeps a replacement from costing as much as a candidate of a type that would do: keeping that node and removing the
  * others would be better.
  * @param types of the replacement's NodePool
- * @param enough names of those that are cheaper than the candidates together, sold as what is to be bought or not
  */
 function withoutOwnTypes(
   command: Command,
   types: readonly InstanceType[],
-  enough: readonly string[],
+  { cheaper, extrasOf }: OwnTypes,
 ): Command | undefined {
   const [planned] = command.replacements;
   if (planned === undefined) return command;
   const prices = new Map<string, number>();
-  for (const { instanceType, stateNode } of command.candidates) {
+  for (const { instanceType, stateNode, nodePool } of command.candidates) {
     if (instanceType === undefined) continue;
     const labels = Requirements.fromLabels(stateNode.labels);
     // sold out or not: the node is there
     const own = instanceType.offerings.filter((offering) => labels.compatible(requirementsOf(offering), LOOSE));
-    const price = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
+    const instance = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
+    const price = instance + extrasUsdPerHour(extrasOf(nodePool.metadata.name));
     prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
   }
-  const limit = Math.min(...enough.flatMap((name) => prices.get(name) ?? []));
+  const limit = Math.min(...cheaper.flatMap((name) => prices.get(name) ?? []));
   const kept = Replacement.again(planned, types).cheaperThan(limit);
   if (typeof kept === 'string' || kept.count === 0) return undefined;
   return { ...command, replacements: [kept.claim] };

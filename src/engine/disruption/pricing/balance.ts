@@ -26,10 +26,13 @@ export function poolTotals(
   const names = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
   return new Map(
     [...names].map((name) => {
-      const types = new Map((pools.get(name)?.instanceTypes ?? []).map((type) => [type.name, type]));
+      const { instanceTypes = [], extras } = pools.get(name) ?? {};
+      const types = new Map(instanceTypes.map((type) => [type.name, type]));
       const own = nodes.filter(({ labels }) => labels[NODEPOOL_LABEL] === name);
       const claimed = own.filter(({ nodeClaim }) => nodeClaim !== undefined);
-      const usdPerHour = sum(claimed.map((node) => nodePrice(node, types.get(node.labels[INSTANCE_TYPE_LABEL] ?? ''))));
+      const usdPerHour = sum(
+        claimed.map((node) => nodePrice(node, types.get(node.labels[INSTANCE_TYPE_LABEL] ?? ''), extras)),
+      );
       const disruption = sum(own.map((node) => known.get(node.providerId)?.rescheduleCost ?? costOfOther(node)));
       return [name, { usdPerHour, disruption }] as const;
     }),

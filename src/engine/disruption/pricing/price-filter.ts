@@ -125,14 +125,19 @@ export class Replacement {
 
   /** USD per hour from which on so many types are left of which no launch costs more; infinite when there are fewer. */
   worstOf(count: number): number {
-    const prices = this.#unordered.map((type) => this.#prices.worst(type)).sort((x, y) => x - y);
+    const prices = this.#unordered.map((type) => this.#worst(type)).sort((x, y) => x - y);
     return prices[count - 1] ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The most that a node of the type can cost, everything included. */
+  #worst(type: InstanceType): number {
+    return this.#prices.worst(type) + (this.#planned.extrasUsdPerHour ?? 0);
   }
 
   /** The types of which every launch would cost less; or what is wrong with so few of them. */
   cheaperThan(usdPerHour: number): Replacement | string {
     const isOrdered = this.#ordered !== undefined;
-    const kept = (this.#ordered ?? this.#unordered).filter((type) => this.#prices.worst(type) < usdPerHour);
+    const kept = (this.#ordered ?? this.#unordered).filter((type) => this.#worst(type) < usdPerHour);
     const { unsatisfied } = satisfiesMinValues(kept, this.#requirements);
     return unsatisfied.length > 0 ? minValuesText(unsatisfied) : this.#with(kept, this.#requirements, isOrdered);
   }

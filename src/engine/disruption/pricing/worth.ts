@@ -4,6 +4,7 @@
  */
 import { allocatable, requirementsOf } from '../../instance-types.ts';
 import type { PoolInput, Resources } from '../../model.ts';
+import { extrasUsdPerHour } from '../../node-extras.ts';
 import { addResources, podRequests } from '../../resources.ts';
 import { templateRequirements } from '../../solver/template.ts';
 import type { Candidate } from '../candidates/candidates.ts';
@@ -24,12 +25,12 @@ interface Row {
 }
 
 /** What a NodePool can buy, at the best price of each. */
-function rowsOf({ nodePool, instanceTypes }: PoolInput): readonly Row[] {
+function rowsOf({ nodePool, instanceTypes, extras }: PoolInput): readonly Row[] {
   const requirements = templateRequirements(nodePool);
   const prices = PricedTypes.of(instanceTypes).under(requirements);
   return instanceTypes.flatMap((type) => {
     const { cpu = 0, memory = 0 } = allocatable(type);
-    const usdPerHour = prices.cheapest(type);
+    const usdPerHour = prices.cheapest(type) + extrasUsdPerHour(extras);
     const isSold = Number.isFinite(usdPerHour) && requirementsOf(type).intersects(requirements);
     return isSold && cpu > 0 && memory > 0 ? [{ cpu, memory, usdPerHour }] : [];
   });
