@@ -1,5 +1,5 @@
 /**
- * Puts the benchmarks' lines into docs/performance.md as tables: `npm run bench > lines && node test/bench/table.ts lines`.
+ * Puts the benchmarks' lines into docs/performance.md and docs/scale.md as tables: `npm run bench > lines && node test/bench/table.ts lines`.
  * Workloads that the lines do not tell of keep the tables that they have.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,9 +8,9 @@ import { join } from 'node:path';
 
 type Line = Readonly<Record<string, unknown>>;
 
-const DOCUMENT = join(import.meta.dirname, '../../docs/performance.md');
+const DOCS = join(import.meta.dirname, '../../docs');
 
-/** Columns by section: heading, and the field that it shows. */
+/** Columns by section: heading, and the field that it shows. Lines with `scale` are for docs/scale.md. */
 const SECTIONS: Readonly<
   Record<string, { readonly of: (line: Line) => boolean; readonly columns: Readonly<Record<string, string>> }>
 > = {
@@ -42,7 +42,7 @@ const SECTIONS: Readonly<
     },
   },
   operator: {
-    of: ({ answerMs }) => answerMs !== undefined,
+    of: ({ answerMs, scale }) => answerMs !== undefined && !scale,
     columns: {
       nodes: 'nodes',
       pods: 'pods',
@@ -85,7 +85,7 @@ const SECTIONS: Readonly<
     },
   },
   disruption: {
-    of: ({ methodMs }) => methodMs !== undefined,
+    of: ({ methodMs, scale }) => methodMs !== undefined && !scale,
     columns: {
       workload: 'workload',
       pass: 'pass',
@@ -109,6 +109,42 @@ const SECTIONS: Readonly<
       'cheaper by': 'savedMore',
       'commands, compatible / thorough': 'commands',
       'pods moved, compatible / thorough': 'podsMoved',
+    },
+  },
+  'scale-operator': {
+    of: ({ answerMs, scale }) => answerMs !== undefined && scale === true,
+    columns: {
+      nodes: 'nodes',
+      pods: 'pods',
+      'RSS MB': 'rssMb',
+      'heap of the main thread MB': 'heapMb',
+      'first list s': 'listedS',
+      'of that CPU s': 'listedCpuS',
+      'first answer s': 'firstAnswerS',
+      'answer ms': 'answerMs',
+      'event loop held up, p95 / max ms': 'blockMs',
+    },
+  },
+  'scale-disruption': {
+    of: ({ methodMs, scale }) => methodMs !== undefined && scale === true,
+    columns: {
+      nodes: 'nodes',
+      pods: 'pods',
+      round: 'pass',
+      ms: 'milliseconds',
+      'CPU ms': 'cpuMs',
+      'CPU of the longest turn ms': 'blockCpuMs',
+    },
+  },
+  'scale-scrape': {
+    of: ({ scrapeCpuMs }) => scrapeCpuMs !== undefined,
+    columns: {
+      nodes: 'nodes',
+      pods: 'pods',
+      series: 'series',
+      MB: 'mb',
+      'CPU ms': 'scrapeCpuMs',
+      'CPU of the longest turn ms': 'turnCpuMs',
     },
   },
 };
@@ -139,14 +175,13 @@ const lines = readFileSync(path ?? 0, 'utf8')
   .split('\n')
   .filter((text) => text.startsWith('{'))
   .map((text) => JSON.parse(text) as Line);
-let text = readFileSync(DOCUMENT, 'utf8');
 for (const [section, { of, columns }] of Object.entries(SECTIONS)) {
   const own = lines.filter(of);
   if (own.length === 0) continue;
+  const document = join(DOCS, section.startsWith('scale-') ? 'scale.md' : 'performance.md');
   const place = new RegExp(`(<!-- ${section} -->\n)[^]*?(<!-- /${section} -->)`);
-  text = text.replace(
-    place,
-    (_, start: string, end: string) => `${start}\n${machine()}\n\n${tableOf(own, columns)}\n\n${end}`,
-  );
+  const text = readFileSync(document, 'utf8');
+  const written = (_: string, start: string, end: string): string =>
+    `${start}\n${machine()}\n\n${tableOf(own, columns)}\n\n${end}`;
+  writeFileSync(document, text.replace(place, written));
 }
-writeFileSync(DOCUMENT, text);
