@@ -328,7 +328,7 @@ async function openLivePage(
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
   const { openLive } = await import('./live/index.ts');
-  const prices = new CostTracker(deps.cloud, clock);
+  const prices = new CostTracker(deps);
   const page = await openLive({
     ...settings.livePage,
     clusterName: settings.clusterName,

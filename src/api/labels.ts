@@ -64,6 +64,8 @@ export const MIN_VALUES_RELAXED_ANNOTATION = core('nodeclaim-min-values-relaxed'
 export const REQUESTED_DRA_DRIVERS_ANNOTATION = core('requested-dra-drivers');
 export const PRICE_OVERLAY_ANNOTATION = core('price-overlay-applied');
 export const CAPACITY_OVERLAY_ANNOTATION = core('capacity-overlay-applied');
+/** Of a NodePool: USD per hour that each of its nodes costs besides what AWS charges for it; in place of the setting. */
+export const NODE_HOURLY_FEE_ANNOTATION = core('node-hourly-fee');
 export const CAPACITY_BUFFER_FAKE_POD_ANNOTATION = core('capacity-buffer-fake-pod');
 export const CAPACITY_BUFFER_NAME_ANNOTATION = core('capacity-buffer-name');
 export const CAPACITY_BUFFER_NAMESPACE_ANNOTATION = core('capacity-buffer-namespace');

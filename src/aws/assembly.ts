@@ -203,7 +203,7 @@ function wireInstances(
 
 function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec2Provider {
   const { settings, clients, informers, events, clock, log, metrics, traces } = context;
-  const { types, instances, reservations, placementGroups } = parts;
+  const { types, instances, reservations, placementGroups, subnets } = parts;
   const launcher = new Launcher({
     cluster,
     cidr: parts.cidr,
@@ -211,7 +211,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     reservedCapacity: settings.featureGates.reservedCapacity,
     reservedOf: (nodeClass, name) => types.reservedFor(nodeClass, name),
     minValuesPolicy: settings.minValuesPolicy,
-    subnets: parts.subnets,
+    subnets,
     templates: parts.templates,
     fleets: new Fleets({ ec2: clients.ec2, clock, log, metrics, traces }),
     placementGroups,
@@ -232,6 +232,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     launcher,
     reservations,
     placementGroups,
+    subnets,
   });
 }
 

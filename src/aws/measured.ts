@@ -1,7 +1,9 @@
 /** Times the provider's methods and counts their failures. */
 import { defined } from '../api/defined.ts';
+import type { NodePool } from '../api/nodepool.ts';
 import { causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
+import { NO_CHARGES } from '../engine/node-extras.ts';
 import { currentController } from '../observe/controller.ts';
 import type { AwsMetrics } from './metrics.ts';
 
@@ -31,6 +33,7 @@ export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudPro
     nodeClassKinds: provider.nodeClassKinds,
     repairPolicies: provider.repairPolicies,
     ...defined({ registrationHooks: provider.registrationHooks }),
+    ...(provider.charges && { charges: (nodePool: NodePool) => provider.charges?.(nodePool) ?? NO_CHARGES }),
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
     create: time('Create', (claim, adjust) => provider.create(claim, adjust)),
     delete: time('Delete', (claim) => provider.delete(claim)),

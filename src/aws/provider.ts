@@ -20,11 +20,13 @@ import { poolNameOf } from '../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
 import type { InstanceType } from '../engine/model.ts';
+import { NO_CHARGES, type NodeCharges } from '../engine/node-extras.ts';
 import type { Informers } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import { FAILED_RESOLVING_NODE_CLASS } from '../observe/events/nodepools.ts';
+import { familyOf } from './amis/families.ts';
 import type { ClusterFacts } from './cluster.ts';
 import {
   isImageDrifted,
@@ -43,7 +45,9 @@ import { partitionHook } from './instances/partition-hook.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
 import { chosenPartition } from './launchtemplates/plan.ts';
 import type { PlacementGroups } from './placementgroups/placementgroups.ts';
+import { nodeCharges } from './pricing/node-charges.ts';
 import type { Reservations } from './reservations/reservations.ts';
+import type { Subnets } from './subnets/subnets.ts';
 import { restrictedTags } from './tags.ts';
 import { TtlCache } from './ttl-cache.ts';
 
@@ -77,6 +81,7 @@ export interface Ec2ProviderOptions {
   readonly launcher: Launcher;
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
+  readonly subnets: Pick<Subnets, 'publicShare'>;
 }
 
 export class Ec2Provider implements CloudProvider {
@@ -116,6 +121,12 @@ export class Ec2Provider implements CloudProvider {
       return [];
     }
     return this.#options.types.list(nodeClass);
+  }
+
+  charges(nodePool: NodePool): NodeCharges {
+    const nodeClass = this.#findNodeClass(nodePool.spec.template.spec.nodeClassRef.name);
+    if (nodeClass === undefined) return NO_CHARGES;
+    return nodeCharges(nodeClass, familyOf(nodeClass), this.#options.subnets.publicShare(nodeClass));
   }
 
   /** Undefined when it does not exist or is being deleted. */

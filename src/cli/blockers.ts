@@ -1,6 +1,7 @@
 /** `karpenter blockers`: what keeps nodes from being drained or disrupted now, since when, and what the wait costs. */
 import { Command } from 'commander';
 import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/kubernetes.ts';
+import { DEFAULT_NODE_HOURLY_FEE } from '../api/node-hourly-fee.ts';
 import { timeOf } from '../api/times.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
@@ -42,7 +43,11 @@ export async function blockersAmong(
   { types, nowMs }: { readonly types: TypesFor; readonly nowMs: number },
 ): Promise<BlockersResult> {
   const manifests = manifestsOf({ filename });
-  const world = worldOf(manifests, { instanceTypes: await types(manifests, nowMs), nowMs });
+  const world = worldOf(manifests, {
+    instanceTypes: await types(manifests, nowMs),
+    nowMs,
+    nodeHourlyFee: DEFAULT_NODE_HOURLY_FEE,
+  });
   const ofKind = (kind: string): readonly Manifest['object'][] =>
     manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object);
   const volumeClaims = new Map(

@@ -17,6 +17,7 @@ import { type Disruption, disruptionOf, disruptionText } from './render/commands
 import { type Format, printAs } from './render/output.ts';
 import {
   CHANGES_EXIT_CODE,
+  countedFee,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -72,6 +73,7 @@ export interface SceneOptions {
   readonly whatIf?: readonly string[];
   readonly instanceTypes: TypesFor;
   readonly nowMs: number;
+  readonly nodeHourlyFee?: number | undefined;
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
@@ -87,7 +89,10 @@ export async function sceneOf(
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints } = options;
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
+  const world = worldOf(manifests, {
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints },
+    ...countedFee(consolidation, options.nodeHourlyFee),
+  });
   const { allPools, notes, unknown } = world;
   const solving: SolveOptions = {
     preferencePolicy,
@@ -205,6 +210,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
     featureGates: { ...file.featureGates, ...Object.fromEntries(gates) },
     consolidation: flags.consolidation ?? 'thorough',
+    nodeHourlyFee: flags.nodeHourlyFee,
   };
 }
 

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
 import { parseSchedulerConfig } from '../observe/scheduler-config.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { InputError, messageOf } from './objects/errors.ts';
@@ -24,6 +25,22 @@ export interface ScenarioOptions {
   readonly schedulerConfig?: string;
   /** The time at which it plays, milliseconds since the epoch. */
   readonly nowMs?: number;
+  /** The operator's setting of that name, USD per hour. */
+  readonly nodeHourlyFee?: number;
+}
+
+/** The fee that counts: none where something is decided as Karpenter does. */
+export const countedFee = (
+  mode: 'cheapest' | 'thorough' | 'compatible' | undefined,
+  fee: number | undefined,
+): Pick<WorldOptions, 'nodeHourlyFee'> =>
+  mode === 'compatible' ? {} : { nodeHourlyFee: fee ?? DEFAULT_NODE_HOURLY_FEE };
+
+function usdPerHour(text: string): number {
+  const fee = text.trim() === '' ? Number.NaN : Number(text);
+  const problem = nodeHourlyFeeError(fee);
+  if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
+  return fee;
 }
 
 /** Finds the instance types that the NodePools among some manifests see. */
@@ -58,6 +75,12 @@ export const instanceTypesOption = (): Option =>
 
 export const nowOption = (): Option => new Option('--now <time>', 'the time at which it plays').argParser(time);
 
+export const nodeFeeOption = (): Option =>
+  new Option(
+    '--node-hourly-fee <usd>',
+    "the operator's NODE_HOURLY_FEE: what a node costs besides AWS's charges",
+  ).argParser(usdPerHour);
+
 /** Adds the options of {@link ScenarioOptions} to a verb; `--now` arrives as `now`. */
 export const withScenario = (command: Command): Command =>
   command
@@ -65,7 +88,8 @@ export const withScenario = (command: Command): Command =>
     .addOption(whatIfOption())
     .addOption(instanceTypesOption())
     .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
-    .addOption(nowOption());
+    .addOption(nowOption())
+    .addOption(nodeFeeOption());
 
 /** @throws InputError that names the document */
 export const manifestsOf = ({

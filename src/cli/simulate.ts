@@ -11,6 +11,7 @@ import { type Format, outputOption, printAs } from './render/output.ts';
 import { type Simulation, simulationOf } from './render/plan.ts';
 import {
   CHANGES_EXIT_CODE,
+  countedFee,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -54,7 +55,10 @@ export async function simulateManifests(
   const instanceTypes = await types(manifests, nowMs);
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
-  const world = worldOf(manifests, { instanceTypes, nowMs, featureGates, defaultConstraints });
+  const world = worldOf(manifests, {
+    ...{ instanceTypes, nowMs, featureGates, defaultConstraints },
+    ...countedFee(options.packing, options.nodeHourlyFee),
+  });
   const { snapshot, waiting, notes } = world;
   const plan = solve(
     { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },

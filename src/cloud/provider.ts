@@ -2,6 +2,7 @@
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { InstanceType } from '../engine/model.ts';
+import type { NodeCharges } from '../engine/node-extras.ts';
 
 /** Drift reason of the provider, such as `AMIDrift`; also the Drifted condition's reason. */
 export type DriftReason = string;
@@ -37,6 +38,12 @@ export interface CloudProvider {
 
   /** Every instance type that the pool's NodeClass allows, offerings attached. Empty when the NodeClass is missing. */
   instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;
+
+  /**
+   * What each node of the pool is charged besides its instance, as far as it is known now; nothing when absent.
+   * @throws Error when the NodeClass cannot be read
+   */
+  charges?(nodePool: NodePool): NodeCharges;
 
   /**
    * Buys one instance for a claim. Answers the claim's labels, annotations and status as launched (provider id, image,

@@ -5,6 +5,7 @@ import type { DisruptionEvent, MethodInput, MethodResult } from '../engine/disru
 import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
+import type { NodeExtras } from '../engine/node-extras.ts';
 import type { EngineThreadName } from '../observe/gc-seconds.ts';
 import type { ListMessage } from './copied-lists.ts';
 import type { TypesMessage } from './instance-type-lists.ts';
@@ -33,6 +34,7 @@ export type CopiedName = (typeof COPIED)[number];
 export interface NumberedPool {
   readonly nodePool: NodePool;
   readonly types: number;
+  readonly extras: NodeExtras | undefined;
 }
 
 /** What of a snapshot is small enough to be sent each time; its lists are those that the worker holds. */

@@ -38,11 +38,11 @@ export class WorkerState {
 
   /** @throws Error when a pool's list of types has not come, or has been forgotten */
   withTypes(pools: readonly NumberedPool[]): readonly PoolInput[] {
-    return pools.map(({ nodePool, types }) => {
+    return pools.map(({ nodePool, types, extras }) => {
       const instanceTypes = this.#types.list(types);
       if (instanceTypes === undefined)
         throw new Error(`NodePool "${nodePool.metadata.name}": its list ${types} of instance types is not here`);
-      return { nodePool, instanceTypes };
+      return { nodePool, instanceTypes, ...defined({ extras }) };
     });
   }
 

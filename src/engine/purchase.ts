@@ -1,4 +1,5 @@
 /** Which of two ways to house the same pods is the better one. */
+import type { PlannedClaim } from './model.ts';
 
 export interface Purchase {
   /** Of all nodes, with what each costs besides its instance. */
@@ -31,3 +32,9 @@ export function isBetter(one: Purchase, other: Purchase, indifference: number): 
   }
   return cheaperBy > SIGNIFICANT * other.usdPerHour;
 }
+
+/** USD per hour of a node to buy, everything included. */
+export const nodeUsdPerHour = ({
+  usdPerHour,
+  extrasUsdPerHour: extras = 0,
+}: Pick<PlannedClaim, 'usdPerHour' | 'extrasUsdPerHour'>): number => usdPerHour + extras;

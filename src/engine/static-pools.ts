@@ -5,7 +5,8 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
 import { cheapestPrice, compareText } from './instance-types.ts';
-import type { InstanceType, PlannedClaim, StateNode } from './model.ts';
+import type { PlannedClaim, PoolInput, StateNode } from './model.ts';
+import { extrasUsdPerHour } from './node-extras.ts';
 import { doNotDisrupt, isActive, isOwnedByDaemonSet, isTerminal } from './pods.ts';
 import { labelsOf } from './solver/finalise.ts';
 import { SIMULATION_ONLY, templateRequirements } from './solver/template.ts';
@@ -14,7 +15,10 @@ import { SIMULATION_ONLY, templateRequirements } from './solver/template.ts';
  * A claim as the pool describes it, without regard to any pod. Its price is the least that it can cost, 0 when nothing
  * is known of the instance types.
  */
-export function templateClaim(nodePool: NodePool, instanceTypes: readonly InstanceType[] = []): PlannedClaim {
+export function templateClaim(
+  nodePool: NodePool,
+  { instanceTypes = [], extras }: Partial<Pick<PoolInput, 'instanceTypes' | 'extras'>> = {},
+): PlannedClaim {
   const requirements = templateRequirements(nodePool).without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
   const price = Math.min(...instanceTypes.map((type) => cheapestPrice(type, requirements)));
   return {
@@ -31,6 +35,7 @@ export function templateClaim(nodePool: NodePool, instanceTypes: readonly Instan
     },
     cheapest: '',
     usdPerHour: Number.isFinite(price) ? price : 0,
+    ...(extras && Number.isFinite(price) && { extrasUsdPerHour: extrasUsdPerHour(extras) }),
   };
 }
 

@@ -1,6 +1,7 @@
 /** The operator's process settings: command line flags, environment variables, defaults and their validation. */
 import { formatDuration } from '../api/duration.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
 import { quoted } from '../api/quoted.ts';
 import { type Address, parseAddress } from './address.ts';
 import { AWS_GATES, CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
@@ -46,6 +47,11 @@ export const OPTIONS = {
   minValuesPolicy: text('min-values-policy', 'Strict', 'How minValues of NodePools count: Strict or BestEffort'),
   packing: text('packing', 'cheapest', 'How nodes are filled: cheapest, or compatible with Karpenter'),
   consolidation: text('consolidation', 'thorough', 'What to look for: thorough, or compatible with Karpenter'),
+  nodeHourlyFee: decimal(
+    'node-hourly-fee',
+    DEFAULT_NODE_HOURLY_FEE,
+    'USD per hour that a node costs besides what AWS charges for it; 0 to compare prices of instances alone',
+  ),
   ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
   schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
@@ -229,7 +235,7 @@ function awsErrors(settings: Settings): readonly string[] {
 
 /** Values that Karpenter takes although nothing works with them. */
 function rangeErrors(settings: Settings): readonly string[] {
-  const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent } = settings;
+  const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent, nodeHourlyFee } = settings;
   const wrong: string[] = [];
   for (const [flag, port] of Object.entries({ 'metrics-port': metricsPort, 'health-probe-port': healthProbePort }))
     if (port < 0 || port > 65_535) wrong.push(`${flag} must be from 0 to 65535 (${is(flag, port)})`);
@@ -239,6 +245,8 @@ function rangeErrors(settings: Settings): readonly string[] {
     const flag = 'vm-memory-overhead-percent';
     wrong.push(`${flag} must be below 1, 0.075 standing for 7.5 % (${is(flag, vmMemoryOverheadPercent)})`);
   }
+  const feeError = nodeHourlyFeeError(nodeHourlyFee);
+  if (feeError !== undefined) wrong.push(`node-hourly-fee ${feeError} (${is('node-hourly-fee', nodeHourlyFee)})`);
   return wrong;
 }
 

@@ -151,9 +151,11 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "PACKING" "packing" false)
   (list "CONSOLIDATION" "consolidation" false)
   (list "METRICS" "metrics" false)
+  (list "NODE_HOURLY_FEE" "nodeHourlyFee" false)
 }}
 {{- $value := get $settings (index . 1) }}
-{{- if $value }}
+{{- /* a fee of 0 is not the same as none */}}
+{{- if or $value (and (eq (index . 0) "NODE_HOURLY_FEE") (eq (toString $value) "0")) }}
 - name: {{ index . 0 }}
   value: {{ ternary (tpl (toString $value) $root) (toString $value) (index . 2) | quote }}
 {{- end }}

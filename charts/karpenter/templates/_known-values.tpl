@@ -93,6 +93,7 @@ settings:
   subnetRefreshInterval: true
   preferencePolicy: true
   minValuesPolicy: true
+  nodeHourlyFee: true
   packing: true
   consolidation: true
   metrics: true

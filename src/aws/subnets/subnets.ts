@@ -38,6 +38,8 @@ export class Subnets {
   readonly #ec2: EC2Client;
   readonly #cache: LoadingCache<readonly Subnet[]>;
   readonly #ips: TtlCache<string, number>;
+  /** Whether instances in the subnet get a public address by themselves. */
+  readonly #public: TtlCache<string, boolean>;
   /** Free addresses less those that launches since the last description are expected to take. */
   readonly #inFlight = new Map<string, number>();
 
@@ -45,6 +47,7 @@ export class Subnets {
     this.#ec2 = ec2;
     this.#cache = new LoadingCache(clock, refreshMs);
     this.#ips = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
+    this.#public = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
   }
 
   /** As the NodeClass's status lists them: most free addresses first, then by id. */
@@ -79,8 +82,16 @@ export class Subnets {
     for (const [id, subnet] of found) {
       this.#ips.set(id, subnet.AvailableIpAddressCount ?? 0);
       this.#inFlight.delete(id);
+      this.#public.set(id, subnet.MapPublicIpOnLaunch ?? false);
     }
     return [...found.values()];
+  }
+
+  /** The part of the NodeClass's subnets of which it is known that instances get a public address in them. */
+  publicShare({ status }: EC2NodeClass): number {
+    const subnets = status?.subnets ?? [];
+    const open = subnets.filter(({ id }) => this.#public.get(id) === true).length;
+    return subnets.length === 0 ? 0 : open / subnets.length;
   }
 
   #free(id: string): number {

@@ -130,6 +130,7 @@ export const KNOWN_VALUES = `
       "BestEffort",
       ""
     ],
+    "nodeHourlyFee": true,
     "packing": [
       "cheapest",
       "compatible",

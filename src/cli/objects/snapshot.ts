@@ -28,6 +28,7 @@ import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
 import { behindGates, type KnownGates } from './gated-kinds.ts';
 import { NodeClasses } from './node-classes.ts';
+import { type ExtrasOptions, ExtrasReader } from './node-extras.ts';
 import { underOverlays } from './overlays.ts';
 import { type ReadPool, readPools } from './pools.ts';
 import { identityOf, isFromCluster, type Manifest } from './read.ts';
@@ -50,7 +51,7 @@ export interface World {
   readonly unknown: readonly string[];
 }
 
-export interface WorldOptions {
+export interface WorldOptions extends ExtrasOptions {
   readonly instanceTypes: (nodePool: NodePool) => readonly InstanceType[];
   readonly nowMs: number;
   readonly featureGates?: KnownGates;
@@ -128,8 +129,13 @@ function poolsIn(manifests: readonly Manifest[], options: WorldOptions): PoolsIn
     ...pool,
     instanceTypes: nodeClasses.isUnusable(pool.nodePool) ? [] : typesOf(pool, manifests, options, problems),
   }));
+  const extras = new ExtrasReader(nodeClasses, options);
   const { pools, notes } = underOverlays(
-    plain.map(({ nodePool, instanceTypes }) => ({ nodePool, instanceTypes })),
+    plain.map(({ nodePool, instanceTypes }) => ({
+      nodePool,
+      instanceTypes,
+      ...extras.of(nodePool),
+    })),
     manifests,
   );
   const byName = new Map(plain.map((pool) => [pool.nodePool.metadata.name, pool]));
@@ -142,7 +148,7 @@ function poolsIn(manifests: readonly Manifest[], options: WorldOptions): PoolsIn
     pools,
     claims,
     idle: read.idle,
-    notes: [...read.notes, ...problems, ...notes],
+    notes: [...read.notes, ...extras.notes, ...problems, ...notes],
     unknown: nodeClasses.assumptions,
   };
 }

@@ -29,7 +29,7 @@ export class MoveWatch implements Singleton {
   constructor(deps: Deps, history: MoveHistory) {
     this.#deps = deps;
     this.#history = history;
-    this.#prices = new CostTracker(deps.cloud, deps.clock);
+    this.#prices = new CostTracker(deps);
   }
 
   async reconcile(): Promise<Outcome> {

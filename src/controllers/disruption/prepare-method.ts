@@ -10,6 +10,7 @@ import { monotonicMs } from '../../kube/clock.ts';
 import { yielding } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
+import { nodeExtras } from '../node-extras.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './disruption-events.ts';
 import { setAllowance } from './measures.ts';
@@ -87,7 +88,11 @@ export class MethodPreparer {
     const inUse = new Set(this.#deps.cluster.nodes().map(({ labels }) => labels[NODEPOOL_LABEL]));
     const pools = managedPools(this.#deps).filter(({ metadata }) => inUse.has(metadata.name));
     const inputs = await Promise.all(
-      pools.map(async (nodePool) => ({ nodePool, instanceTypes: await this.#typesOf(nodePool, log) })),
+      pools.map(async (nodePool) => ({
+        nodePool,
+        instanceTypes: await this.#typesOf(nodePool, log),
+        ...nodeExtras({ ...this.#deps, log }, nodePool, this.#deps.settings.consolidation),
+      })),
     );
     const usable = inputs.filter(({ instanceTypes }) => instanceTypes.length > 0);
     return new Map(usable.map((pool) => [pool.nodePool.metadata.name, pool]));

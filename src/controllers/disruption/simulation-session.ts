@@ -35,7 +35,10 @@ export function sessions(
     const pending = taking(withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster)));
     const pods = [...pending, ...withoutPodsOfOverdueClaims(cluster, cluster.virtualPods.list())];
     // Simulations come by the hundred; what is wrong with pools is reported where decisions are made.
-    const pools = await withInstanceTypes(deps, activePools(deps, silent), silent);
+    const pools = await withInstanceTypes(deps, activePools(deps, silent), {
+      mode: deps.settings.consolidation,
+      log: silent,
+    });
     return {
       snapshot: takeSnapshot(cluster, { nowMs: clock.now(), pools, nodes, overdue, pendingPods: pods }),
       nodePools: cluster.stores.nodePools.list(),

@@ -5,6 +5,7 @@ import { blockersIn } from '../../engine/blockers/report.ts';
 import { type PoolBudgets, poolBudgets } from '../../engine/disruption/budgets/calendar.ts';
 import type { InstanceType, PoolInput } from '../../engine/model.ts';
 import type { Deps } from '../deps.ts';
+import { nodeExtras } from '../node-extras.ts';
 import { managedPools } from './prepare-method.ts';
 
 export const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
@@ -16,12 +17,14 @@ export async function blockerViews({
   clock,
   cloud,
   informers,
-}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers'>): Promise<Iterable<NodeBlockers>> {
+  settings,
+  log,
+}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers' | 'settings' | 'log'>): Promise<Iterable<NodeBlockers>> {
   const { podDisruptionBudgets, persistentVolumeClaims } = cluster.stores;
   const pools = await Promise.all(
     managedPools({ cluster }).map(async (nodePool): Promise<PoolInput> => {
       const instanceTypes = await cloud.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
-      return { nodePool, instanceTypes };
+      return { nodePool, instanceTypes, ...nodeExtras({ cloud, settings, log }, nodePool, settings.consolidation) };
     }),
   );
   return blockersIn({

@@ -2,9 +2,11 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import type { CloudProvider } from '../../cloud/provider.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
+import { extrasUsdPerHour } from '../../engine/node-extras.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import type { Deps } from '../deps.ts';
+import { nodeExtras } from '../node-extras.ts';
 
 /** Prices are looked up again after an hour, or after a minute when one was missing; those of new offerings at once. */
 const PRICES_AGE_MS = 3_600_000;
@@ -37,18 +39,22 @@ export function pricesOf(types: readonly InstanceType[]): ReadonlyMap<string, nu
 const valuesOf = (requirements: readonly Requirement[], key: string): readonly string[] =>
   requirements.find((requirement) => requirement.key === key)?.values ?? [];
 
+interface CostDeps extends Pick<Deps, 'cloud' | 'settings' | 'log'> {
+  readonly clock: Timepiece;
+}
+
 /** Sums prices; claims whose offering is not known count nothing. */
 export class CostTracker {
-  readonly #cloud: CloudProvider;
+  readonly #deps: CostDeps;
   readonly #clock: Timepiece;
   readonly #known = new Map<string, { readonly prices: Prices; readonly readMs: number }>();
 
-  constructor(cloud: CloudProvider, clock: Timepiece) {
-    this.#cloud = cloud;
-    this.#clock = clock;
+  constructor(deps: CostDeps) {
+    this.#deps = deps;
+    this.#clock = deps.clock;
   }
 
-  /** USD per hour of a pool's claims. @throws what the cloud throws when it does not know prices */
+  /** USD per hour of a pool's claims, with what their nodes cost besides their instances. @throws what the cloud throws when it does not know prices */
   async usdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
     const prices = await this.pricesOf(pool, claims);
     return prices.reduce<number>((sum, usd) => sum + (usd ?? 0), 0);
@@ -60,7 +66,12 @@ export class CostTracker {
     const known = keys.filter((key) => key !== undefined);
     if (known.length === 0) return claims.map(() => undefined);
     const prices = await this.#pricesFor(pool, known);
-    return keys.map((key) => (key === undefined ? undefined : prices.get(key)));
+    const { cloud, settings, log } = this.#deps;
+    const { extras } = nodeExtras({ cloud, settings, log }, pool, settings.consolidation);
+    return keys.map((key) => {
+      const usd = key === undefined ? undefined : prices.get(key);
+      return usd === undefined ? undefined : usd + extrasUsdPerHour(extras);
+    });
   }
 
   forget(poolName: string): void {
@@ -76,7 +87,7 @@ export class CostTracker {
     if (known && isKnown && ageMs < limitMs) return known.prices;
     const wanted = new Set([...(known?.prices.keys() ?? []), ...keys]);
     const types = new Set([...wanted].map((key) => key.slice(0, key.indexOf('/'))));
-    const fresh = pricesOf((await this.#cloud.instanceTypes(pool)).filter((type) => types.has(type.name)));
+    const fresh = pricesOf((await this.#deps.cloud.instanceTypes(pool)).filter((type) => types.has(type.name)));
     // an offering that is no longer sold keeps its last price
     const prices = new Map([...wanted].map((key) => [key, fresh.get(key) ?? known?.prices.get(key)]));
     this.#known.set(name, { prices, readMs: monotonicMs(this.#clock) });

@@ -18,13 +18,14 @@ import { inUnits, resourceType } from './nodes.ts';
 
 const INTERVAL_MS = 10_000;
 
-export function nodePoolMetrics({ clock, cloud, cluster, metrics }: Deps): Reconciler<NodePool> {
+export function nodePoolMetrics(deps: Deps): Reconciler<NodePool> {
+  const { cluster, metrics } = deps;
   const series = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics, declaration);
   const limit = series(NODEPOOLS_LIMIT);
   const usage = series(NODEPOOLS_USAGE);
   const cost = series(NODEPOOLS_COST);
   const failures = metrics.counter(NODEPOOLS_COST_TRACKER_ERRORS);
-  const tracker = new CostTracker(cloud, clock);
+  const tracker = new CostTracker(deps);
 
   const amounts = (nodepool: string, list: Parameters<typeof readableResources>[0]) =>
     Object.entries(readableResources(list)).map(([resource, amount]) => ({

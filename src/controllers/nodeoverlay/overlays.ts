@@ -8,6 +8,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
 import type { AdjustTypes, CloudProvider } from '../../cloud/provider.ts';
 import type { InstanceType } from '../../engine/model.ts';
+import { NO_CHARGES } from '../../engine/node-extras.ts';
 import { overlaid } from '../../engine/overlays.ts';
 import { sharedTypeList } from '../../engine/shared-types.ts';
 import type { Store } from '../../kube/client.ts';
@@ -73,6 +74,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
     nodeClassKinds: cloud.nodeClassKinds,
     repairPolicies: cloud.repairPolicies,
     ...defined({ registrationHooks: cloud.registrationHooks }),
+    ...(cloud.charges && { charges: (pool: NodePool) => cloud.charges?.(pool) ?? NO_CHARGES }),
     instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
     create: (claim) => cloud.create(claim, adjustFor(claim)),
     delete: (claim) => cloud.delete(claim),

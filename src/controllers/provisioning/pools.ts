@@ -4,8 +4,10 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { Settings } from '../../observe/settings.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
+import { nodeExtras } from '../node-extras.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 
 /** Dynamic, ready NodePools that are not being deleted. Those that are not ready are logged. */
@@ -46,17 +48,17 @@ export function idlePools(deps: PoolDeps): readonly IdlePool[] {
  * ready nothing else is to be expected.
  */
 export async function withInstanceTypes(
-  { cloud }: Pick<Deps, 'cloud'>,
+  deps: Pick<Deps, 'cloud' | 'settings'>,
   pools: readonly NodePool[],
-  log: Logger,
+  { mode, log }: { readonly mode: Settings['packing'] | Settings['consolidation']; readonly log: Logger },
 ): Promise<readonly PoolInput[]> {
   return Promise.all(
     pools.map(async (nodePool): Promise<PoolInput> => {
       const NodePool = { name: nodePool.metadata.name };
       try {
-        const instanceTypes = await cloud.instanceTypes(nodePool);
+        const instanceTypes = await deps.cloud.instanceTypes(nodePool);
         if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
-        return { nodePool, instanceTypes };
+        return { nodePool, instanceTypes, ...nodeExtras({ ...deps, log }, nodePool, mode) };
       } catch (error) {
         if (error instanceof OverlaysNotEvaluated) {
           log.debug('skipping, node overlays are not applied', { NodePool, error });

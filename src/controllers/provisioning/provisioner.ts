@@ -121,7 +121,7 @@ export class Provisioner implements Singleton {
       return undefined;
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
-    const pools = await withInstanceTypes(this.#deps, active, log);
+    const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log });
     const fromMs = clock.now();
     const plan = await this.#solve(work, pools);
     return { plan, pods, solve: { fromMs, toMs: clock.now() } };

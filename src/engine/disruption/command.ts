@@ -1,6 +1,6 @@
 /** A decision to disrupt: which nodes go, and what must be there before they do. */
 import type { Plan, PlannedClaim } from '../model.ts';
-import { nodeUsdPerHour } from '../node-extras.ts';
+import { nodeUsdPerHour } from '../purchase.ts';
 import type { Candidate } from './candidates/candidates.ts';
 import type { DisruptionReason } from './reasons.ts';
 

@@ -4,9 +4,8 @@
  */
 
 import type { Plan, SolveOptions } from '../model.ts';
-import { nodeUsdPerHour } from '../node-extras.ts';
 import { pseudoRandom } from '../pseudo-random.ts';
-import { indifferenceOf, isBetter, type Purchase } from '../purchase.ts';
+import { indifferenceOf, isBetter, nodeUsdPerHour, type Purchase } from '../purchase.ts';
 import { cheapestFirst, type TieBreak } from './ties.ts';
 
 export interface Attempt {

@@ -199,7 +199,7 @@ describe('the judge of decisions', () => {
 
   async function playedAt(at: number): Promise<Played> {
     const scenario = scenarioOf(at);
-    const decision = known.get(at)?.decision ?? (await decide(scenario, 'compatible', folder));
+    const decision = known.get(at)?.decision ?? (await decide(scenario, { consolidation: 'compatible' }, folder));
     const played = { scenario, facts: new Facts(scenario), decision };
     known.set(at, played);
     return played;

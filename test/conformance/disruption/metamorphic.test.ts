@@ -76,7 +76,7 @@ describe('a decision', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const decided = (scenario: Scenario): Promise<Decision> => decide(scenario, 'compatible', folder);
+  const decided = (scenario: Scenario): Promise<Decision> => decide(scenario, { consolidation: 'compatible' }, folder);
 
   const known = new Map<Scenario, Decision>();
   async function unchanged(scenario: Scenario): Promise<Decision> {
@@ -147,6 +147,27 @@ describe('a decision', () => {
         before.methods.map(({ candidates }) => candidates),
       );
     }
+  }, 120_000);
+
+  it('with a fee for nodes saves what instances save, and the fee of each node that is spared', async () => {
+    const nodeHourlyFee = 0.5;
+    let spared = 0;
+    for (const scenario of SCENARIOS) {
+      const facts = new Facts(scenario);
+      const { methods } = await decide(scenario, { consolidation: 'thorough', nodeHourlyFee }, folder);
+      for (const { candidates, replacements, savings: saved } of methods.flatMap(({ commands }) => commands)) {
+        const prices = candidates.map((name) => facts.machine(name).price);
+        if (prices.includes(0)) continue; // of what is not known nothing is saved
+        const after = replacements.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0);
+        const fewer = candidates.length - replacements.length;
+        const instances = prices.reduce((sum, price) => sum + price, 0) - after;
+        // the volumes of the NodeClass come on top, a fraction of a cent for each node
+        const volumes = Math.abs(saved - instances - fewer * nodeHourlyFee);
+        expect(volumes).toBeLessThanOrEqual(0.005 * Math.abs(fewer) + 1e-5);
+        spared += fewer;
+      }
+    }
+    expect(spared).toBeGreaterThan(5);
   }, 120_000);
 
   it('does nothing where every budget is zero', async () => {

@@ -29,8 +29,18 @@ export interface Decision {
 
 export type Mode = 'compatible' | 'thorough';
 
+export interface How {
+  readonly consolidation: Mode;
+  /** USD per hour; nothing when left out, so that prices are those of instances alone. */
+  readonly nodeHourlyFee?: number;
+}
+
 /** Every method on its own; `folder` is for files that are read at once. */
-export async function decide(scenario: Scenario, consolidation: Mode, folder: string): Promise<Decision> {
+export async function decide(
+  scenario: Scenario,
+  { consolidation, nodeHourlyFee = 0 }: How,
+  folder: string,
+): Promise<Decision> {
   const file = (name: string, content: object): string => {
     const path = join(folder, name);
     writeFileSync(path, JSON.stringify(content));
@@ -48,6 +58,7 @@ export async function decide(scenario: Scenario, consolidation: Mode, folder: st
     options: file('options.json', { now: NOW, featureGates: gates }),
     output: 'json' as const,
     consolidation,
+    nodeHourlyFee,
   };
   const types = readInstanceTypes(file('types.json', { instanceTypes: scenario.types }));
   const { scene } = await sceneOf(sceneOptions(flags, async () => () => types));

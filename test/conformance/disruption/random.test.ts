@@ -42,8 +42,8 @@ describe(`decisions about random clusters, SEED=${SEED}`, () => {
       for (let at = 0; at < PER_KIND; at++) {
         const scenario = scenarioOf((SEED * 1000 + at) * kinds.length + kinds.indexOf(kind));
         const facts = new Facts(scenario);
-        const compatible = await decide(scenario, 'compatible', folder);
-        const thorough = await decide(scenario, 'thorough', folder);
+        const compatible = await decide(scenario, { consolidation: 'compatible' }, folder);
+        const thorough = await decide(scenario, { consolidation: 'thorough' }, folder);
         expect([scenario.name, ...problemsOf(scenario, facts, compatible, 'compatible')]).toEqual([scenario.name]);
         expect([scenario.name, ...problemsOf(scenario, facts, thorough, 'thorough')]).toEqual([scenario.name]);
         for (const { method, commands } of compatible.methods) {

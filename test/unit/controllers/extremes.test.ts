@@ -64,7 +64,7 @@ const claimSchema = structuralSchema(
 
 /** What the API server would refuse of the claim that is made for the pool. */
 function refusals(pool: NodePool): readonly unknown[] {
-  const planned = templateClaim(pool, TYPES);
+  const planned = templateClaim(pool, { instanceTypes: TYPES });
   const claim = nodeClaimOf(planned, pool);
   const keys = [...Object.keys(claim.metadata.labels ?? {}), ...Object.keys(claim.metadata.annotations ?? {})];
   return [

@@ -3,7 +3,7 @@ import { isTrue } from '../../../api/conditions.ts';
 import { NEVER } from '../../../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
-import { nodeUsdPerHour } from '../../node-extras.ts';
+import { nodeUsdPerHour } from '../../purchase.ts';
 import { type Candidate, isEmpty } from '../candidates/candidates.ts';
 import { type Command, decisionOf, savingsText, shortText } from '../command.ts';
 import {

@@ -29,7 +29,7 @@ async function decide({ candidates, budgets, claims, pools }: MethodInput): Prom
     const pool = pools.get(name);
     if (pool === undefined) continue;
     const count = granted(pool.nodePool, own.length, budgets.get(name) ?? 0, claims.get(name) ?? NO_CLAIMS);
-    const planned = templateClaim(pool.nodePool, pool.instanceTypes);
+    const planned = templateClaim(pool.nodePool, pool);
     for (const [at, candidate] of inOrder(own).entries()) {
       if (at < count) commands.push({ reason: 'Drifted', candidates: [candidate], replacements: [planned] });
       else reasons.set(candidate.providerId, noRoom(name));

@@ -3,6 +3,8 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../.
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { CostTracker } from '../../../../src/controllers/metrics/cost.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { parseSettings } from '../../../../src/observe/settings.ts';
 import { nodePool } from '../../engine/build.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';
@@ -20,7 +22,7 @@ const claim = (type: string, labels: Record<string, string> = {}): NodeClaim => 
   spec: { nodeClassRef: POOL.spec.template.spec.nodeClassRef, requirements: [] },
 });
 
-function tracking() {
+function tracking(...args: readonly string[]) {
   const cloud = new FakeCloud(clock);
   cloud.types = [instanceType('cheap', 2, 1), instanceType('dear', 8, 10)];
   let asked = 0;
@@ -29,10 +31,26 @@ function tracking() {
     asked++;
     return list();
   };
-  return { cloud, tracker: new CostTracker(cloud, clock), asked: () => asked };
+  return {
+    cloud,
+    tracker: new CostTracker({
+      cloud,
+      clock,
+      log: silent,
+      settings: parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...args], {}),
+    }),
+    asked: () => asked,
+  };
 }
 
 describe('the cost of a NodePool', () => {
+  it('includes what nodes cost besides their instances, but not where decisions are compatible', async () => {
+    const two = [claim('cheap'), claim('cheap')];
+    expect(await tracking('--node-hourly-fee=0.25').tracker.usdPerHour(POOL, two)).toBe(2.5);
+    const compatible = tracking('--node-hourly-fee=0.25', '--consolidation=compatible').tracker;
+    expect(await compatible.usdPerHour(POOL, two)).toBe(2);
+  });
+
   it('is the sum of the prices that its claims were bought at', async () => {
     const { tracker } = tracking();
     const spot = claim('dear', { [CAPACITY_TYPE_LABEL]: 'spot' });
