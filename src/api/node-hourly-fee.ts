@@ -3,7 +3,7 @@ import { NODE_HOURLY_FEE_ANNOTATION } from './labels.ts';
 import type { NodePool } from './nodepool.ts';
 import { own } from './own.ts';
 
-/** USD per hour; docs/decisions/0041 derives it. */
+/** USD per hour; docs/decisions/0038 derives it. */
 export const DEFAULT_NODE_HOURLY_FEE = 0.015;
 /** Dearer than most instances: what is above is a fee by the month, or in another currency. */
 const MOST = 100;

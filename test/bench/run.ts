@@ -1,10 +1,11 @@
 /**
  * The benchmarks: `npm run bench [-- WORKLOAD…]`, one JSON line per workload, on one thread but for the operator's and
- * disruption's. Names are beginnings: `diverse`, `packing`, `operator`, `disruption`, `day` (half an hour). Any pod of a
+ * disruption's. Names are beginnings: `diverse`, `packing`, `costs`, `operator`, `disruption`, `day` (half an hour). Any pod of a
  * scheduling workload left pending fails the run.
  */
 import { dayLines } from './day/day.ts';
 import { disruptionLines, savingsLines } from './disruption.ts';
+import { nodeCostLines } from './node-costs.ts';
 import { operatorLine } from './operator.ts';
 import { packingLines } from './packing.ts';
 import { measure, OPTIONS, WORKLOADS } from './scheduling.ts';
@@ -23,6 +24,7 @@ for (const workload of WORKLOADS) {
   process.exitCode = 1;
 }
 if (isWanted('packing')) for await (const line of packingLines(OPTIONS)) print(line);
+if (isWanted('costs')) for await (const line of nodeCostLines(OPTIONS)) print(line);
 if (isWanted('day')) for await (const line of dayLines()) print(line);
 if (isWanted('operator')) print(await operatorLine({ nodes: 5000, pods: 50_000 }));
 if (isWanted('disruption')) {

@@ -1,5 +1,6 @@
 /**
- * Puts the benchmarks' lines into docs/performance.md and docs/scale.md as tables: `npm run bench > lines && node test/bench/table.ts lines`.
+ * Puts the benchmarks' lines into docs/performance.md, docs/cost.md and docs/scale.md as tables:
+ * `npm run bench > lines && node test/bench/table.ts lines`.
  * Workloads that the lines do not tell of keep the tables that they have.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { join } from 'node:path';
 
 type Line = Readonly<Record<string, unknown>>;
 
-const DOCS = join(import.meta.dirname, '../../docs');
+const DOCUMENTS = ['performance.md', 'cost.md', 'scale.md'].map((name) => join(import.meta.dirname, '../../docs', name));
 
 /** Columns by section: heading, and the field that it shows. Lines with `scale` are for docs/scale.md. */
 const SECTIONS: Readonly<
@@ -39,6 +40,19 @@ const SECTIONS: Readonly<
       'compatible packing': 'usdCompatible',
       'lower bound': 'usdBound',
       'over the bound': 'overBound',
+    },
+  },
+  costs: {
+    of: ({ timesNodes }) => timesNodes !== undefined,
+    columns: {
+      scenarios: 'scenarios',
+      'how nodes are chosen': 'way',
+      pods: 'pods',
+      nodes: 'nodes',
+      'instances, USD/h': 'usdInstances',
+      '× nodes of compatible': 'timesNodes',
+      '× price of compatible': 'timesPrice',
+      'price over the lower bound': 'overLeast',
     },
   },
   operator: {
@@ -175,13 +189,16 @@ const lines = readFileSync(path ?? 0, 'utf8')
   .split('\n')
   .filter((text) => text.startsWith('{'))
   .map((text) => JSON.parse(text) as Line);
-for (const [section, { of, columns }] of Object.entries(SECTIONS)) {
-  const own = lines.filter(of);
-  if (own.length === 0) continue;
-  const document = join(DOCS, section.startsWith('scale-') ? 'scale.md' : 'performance.md');
-  const place = new RegExp(`(<!-- ${section} -->\n)[^]*?(<!-- /${section} -->)`);
-  const text = readFileSync(document, 'utf8');
-  const written = (_: string, start: string, end: string): string =>
-    `${start}\n${machine()}\n\n${tableOf(own, columns)}\n\n${end}`;
-  writeFileSync(document, text.replace(place, written));
+for (const document of DOCUMENTS) {
+  let text = readFileSync(document, 'utf8');
+  for (const [section, { of, columns }] of Object.entries(SECTIONS)) {
+    const own = lines.filter(of);
+    if (own.length === 0) continue;
+    const place = new RegExp(`(<!-- ${section} -->\n)[^]*?(<!-- /${section} -->)`);
+    text = text.replace(
+      place,
+      (_, start: string, end: string) => `${start}\n${machine()}\n\n${tableOf(own, columns)}\n\n${end}`,
+    );
+  }
+  writeFileSync(document, text);
 }

@@ -1,0 +1,162 @@
+/**
+ * Price and number of nodes for Karpenter's way of packing, for a fee of 0 and for the default fee: over the recorded
+ * scheduling cases, and over the local world's catalogue, where prices are nearly linear in size.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
+import { builtInTypes } from '../../src/cli/objects/builtin.ts';
+import { readInstanceTypes } from '../../src/cli/objects/catalogue.ts';
+import { type Manifest, readManifests } from '../../src/cli/objects/read.ts';
+import { type WorldOptions, worldOf } from '../../src/cli/objects/snapshot.ts';
+import type { InstanceType, Plan, Snapshot, SolveOptions } from '../../src/engine/model.ts';
+import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
+import { solve } from '../../src/engine/solve.ts';
+import { lowerBound } from './bound.ts';
+
+const CASES = join(import.meta.dirname, '../conformance/cases');
+const CATALOGUE_SCENARIOS = 20;
+const NOW_MS = 0;
+
+interface NodeCostLine {
+  readonly scenarios: string;
+  readonly way: string;
+  readonly pods: number;
+  readonly nodes: number;
+  /** Of instances alone, USD per hour. */
+  readonly usdInstances: number;
+  readonly timesNodes: number;
+  readonly timesPrice: number;
+  /** Where the linear-programming bound can be computed. */
+  readonly overLeast?: number;
+}
+
+interface Scenario {
+  readonly name: string;
+  /** With a fee of so many USD per hour for each node. */
+  readonly snapshot: (nodeHourlyFee: number) => Snapshot;
+}
+
+const WAYS = [
+  { way: 'compatible', fee: 0, packing: 'compatible' },
+  { way: 'fee 0', fee: 0, packing: 'cheapest' },
+  { way: `default fee, $${DEFAULT_NODE_HOURLY_FEE}`, fee: DEFAULT_NODE_HOURLY_FEE, packing: 'cheapest' },
+  { way: 'fee $0.05', fee: 0.05, packing: 'cheapest' },
+] as const;
+
+export async function* nodeCostLines(options: SolveOptions): AsyncGenerator<NodeCostLine> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+  try {
+    const recorded = recordedScenarios(folder);
+    const plain = recorded.filter(({ name }) => name.endsWith('-plain'));
+    yield* linesOf('recorded, plain', plain, options, lowerBound);
+    yield* linesOf('recorded, all', recorded, options);
+    yield* linesOf("the local world's catalogue", catalogueScenarios(), options, lowerBound);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function* linesOf(
+  scenarios: string,
+  all: readonly Scenario[],
+  options: SolveOptions,
+  bound?: (snapshot: Snapshot) => Promise<number>,
+): AsyncGenerator<NodeCostLine> {
+  let least = 0;
+  for (const { snapshot } of bound === undefined ? [] : all) least += (await bound?.(snapshot(0))) ?? 0;
+  let first: { readonly nodes: number; readonly usd: number } | undefined;
+  for (const { way, fee, packing } of WAYS) {
+    let [pods, nodes, usd] = [0, 0, 0];
+    for (const { snapshot } of all) {
+      const input = snapshot(fee);
+      const plan = solve(input, { ...options, packing });
+      pods += input.pendingPods.length;
+      nodes += plan.claims.length;
+      usd += priceOf(plan);
+    }
+    first ??= { nodes, usd };
+    yield {
+      ...{ scenarios, way, pods, nodes },
+      usdInstances: rounded(usd),
+      timesNodes: rounded(nodes / first.nodes),
+      timesPrice: rounded(usd / first.usd),
+      ...(bound !== undefined && { overLeast: rounded(usd / least) }),
+    };
+  }
+}
+
+const rounded = (value: number): number => Number(value.toFixed(3));
+
+const priceOf = ({ claims }: Plan): number => claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
+
+function recordedScenarios(folder: string): readonly Scenario[] {
+  const catalogues = new Map<string, readonly InstanceType[]>();
+  return readdirSync(CASES)
+    .filter((name) => /^\d/.test(name))
+    .map((name) => {
+      const file = readFileSync(join(CASES, name, 'types'), 'utf8').trim();
+      const path = join(folder, file);
+      if (!catalogues.has(file)) writeFileSync(path, gunzipSync(readFileSync(join(CASES, `${file}.gz`))));
+      const types = catalogues.get(file) ?? readInstanceTypes(path);
+      catalogues.set(file, types);
+      const manifests = readManifests([join(CASES, name, 'scenario.yaml')]);
+      return { name, snapshot: (fee) => snapshotOf(manifests, () => types, fee) };
+    });
+}
+
+const snapshotOf = (
+  manifests: readonly Manifest[],
+  instanceTypes: WorldOptions['instanceTypes'],
+  fee: number,
+): Snapshot => worldOf(manifests, { instanceTypes, nowMs: NOW_MS, nodeHourlyFee: fee }).snapshot;
+
+type WithSpec = KubeObject & { readonly spec: object };
+
+const POOL: WithSpec = {
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name: 'default' },
+  spec: {
+    template: {
+      spec: {
+        nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+        requirements: [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] }],
+      },
+    },
+  },
+};
+
+/** From three to eight Deployments of up to 25 pods, of the sizes that the recorded cases have. */
+function catalogueScenarios(): readonly Scenario[] {
+  return Array.from({ length: CATALOGUE_SCENARIOS }, (_, seed) => {
+    const random = pseudoRandom(seed + 1);
+    const below = (count: number): number => Math.floor(random() * count);
+    const one = (values: readonly string[]): string => values[below(values.length)] ?? '';
+    const deployments = Array.from({ length: 3 + below(6) }, (__, at) => {
+      const cpu = one(['100m', '250m', '500m', '1', '1500m', '2', '3500m']);
+      const memory = one(['128Mi', '256Mi', '512Mi', '1Gi', '2Gi', '4Gi', '7Gi']);
+      return deployment(`app-${at}`, 1 + below(25), { cpu, memory });
+    });
+    const manifests = [POOL, ...deployments].map((object) => ({ object, where: object.metadata.name }));
+    const types = builtInTypes(manifests, NOW_MS);
+    return { name: `catalogue ${seed}`, snapshot: (fee: number) => snapshotOf(manifests, types, fee) };
+  });
+}
+
+const deployment = (name: string, replicas: number, requests: Readonly<Record<string, string>>): WithSpec => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name, namespace: 'default' },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: name } },
+    template: {
+      metadata: { labels: { app: name } },
+      spec: { containers: [{ name: 'app', resources: { requests } }] },
+    },
+  },
+});
