@@ -9,7 +9,9 @@ import { join } from 'node:path';
 
 type Line = Readonly<Record<string, unknown>>;
 
-const DOCUMENTS = ['performance.md', 'cost.md', 'scale.md'].map((name) => join(import.meta.dirname, '../../docs', name));
+const DOCUMENTS = ['performance.md', 'cost.md', 'scale.md'].map((name) =>
+  join(import.meta.dirname, '../../docs', name),
+);
 
 /** Columns by section: heading, and the field that it shows. Lines with `scale` are for docs/scale.md. */
 const SECTIONS: Readonly<
