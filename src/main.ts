@@ -19,6 +19,7 @@ import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
 import { instanceTypeView } from './controllers/instance-type-view.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
+import { NodeTraces } from './controllers/traces/node-traces.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
 import type { Solver } from './engine-worker/solver.ts';
@@ -48,6 +49,7 @@ import { showBuild } from './observe/runtime-metrics.ts';
 import { reportSeries } from './observe/series-report.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
 import { sharedCheck } from './observe/shared-check.ts';
+import { openTracing } from './observe/traces/open.ts';
 import { ClusterState } from './state/cluster.ts';
 import { VERSION } from './version.ts';
 
@@ -179,7 +181,15 @@ async function run(parts: Parts): Promise<Operator> {
   const recorder = eventRecorder({ client, clock, log });
   const tap = eventTap(recorder);
   const working = new AbortController();
-  const { all, leadership, viewed } = await wireControllers(parts, tap.events, working.signal);
+  const tracer = await openTracing(settings.tracing, {
+    attributes: { 'k8s.cluster.name': settings.clusterName, 'cloud.provider': 'aws' },
+    version: VERSION,
+    log,
+    metrics,
+  });
+  const traces = tracer && new NodeTraces({ tracer, clock, metrics });
+  const wiring = { events: tap.events, traces, signal: working.signal };
+  const { all, leadership, viewed } = await wireControllers(parts, wiring);
   const { costHistory } = viewed;
   const page = await openLivePage(parts, viewed, tap);
   const work = (): Promise<void> => {
@@ -194,7 +204,8 @@ async function run(parts: Parts): Promise<Operator> {
         .then(() => 'stopped' as const)
     : lead(parts, tap.events, working, { work, leaving });
   const done = life.finally(async () => {
-    await recorder.stop();
+    traces?.stop();
+    await Promise.all([recorder.stop(), tracer?.close()]);
     await page?.close();
     closing.abort();
     await endpoints.close();
@@ -214,6 +225,13 @@ async function run(parts: Parts): Promise<Operator> {
   };
 }
 
+/** What controllers and provider need beside the parts. */
+interface Wiring {
+  readonly events: EventRecorder;
+  readonly traces: NodeTraces | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** Whether this replica is the one that works. */
 interface Leadership {
   isLeading: boolean;
@@ -222,8 +240,7 @@ interface Leadership {
 /** Every controller, on the provider's contract and the cluster's state; and what they let see of themselves. */
 async function wireControllers(
   parts: Parts,
-  events: EventRecorder,
-  signal: AbortSignal,
+  wiring: Wiring,
 ): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
   const costHistory = openHistory(
@@ -231,7 +248,8 @@ async function wireControllers(
     settings.systemNamespace || client.namespace || settings.leaderElectionNamespace,
   );
   const hearing: Hearing = { interrupted: () => {} };
-  const aws = await startProvider(parts, { events, hearing }, signal);
+  const { events, traces } = wiring;
+  const aws = await startProvider(parts, { ...wiring, hearing });
   const cluster = new ClusterState({
     informers,
     clock,
@@ -241,7 +259,19 @@ async function wireControllers(
     devices: !settings.ignoreDraRequests,
   });
   const kept = { decisions: costHistory?.decisions };
-  const deps = { client, informers, cluster, cloud: aws.provider, events, clock, log, metrics, settings, ...kept };
+  const deps = {
+    client,
+    informers,
+    cluster,
+    cloud: aws.provider,
+    events,
+    clock,
+    log,
+    metrics,
+    settings,
+    traces,
+    ...kept,
+  };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
   const leadership: Leadership = { isLeading: false };
@@ -259,8 +289,7 @@ interface Hearing {
 
 function startProvider(
   parts: Parts,
-  { events, hearing }: { readonly events: EventRecorder; readonly hearing: Hearing },
-  signal: AbortSignal,
+  { events, traces, signal, hearing }: Wiring & { readonly hearing: Hearing },
 ): Promise<AwsProvider> {
   const { settings, clock, log, metrics, client, informers } = parts;
   return awsProvider({
@@ -271,6 +300,7 @@ function startProvider(
     clock,
     log,
     metrics,
+    traces,
     ...defined({ apiServerCa: client.caBundle }),
     kubernetesVersion: () => serverVersion(client),
     interrupted: (claim, kind) => hearing.interrupted(claim, kind),

@@ -211,7 +211,7 @@ function wireInstances(
 }
 
 function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec2Provider {
-  const { settings, clients, informers, events, clock, log, metrics } = context;
+  const { settings, clients, informers, events, clock, log, metrics, traces } = context;
   const { types, instances, reservations, placementGroups, priceBook, subnets } = parts;
   const launcher = new Launcher({
     cluster,
@@ -222,7 +222,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     minValuesPolicy: settings.minValuesPolicy,
     subnets,
     templates: parts.templates,
-    fleets: new Fleets({ ec2: clients.ec2, clock, log, metrics }),
+    fleets: new Fleets({ ec2: clients.ec2, clock, log, metrics, traces }),
     placementGroups,
     reservations,
     unavailable: parts.unavailable,

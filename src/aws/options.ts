@@ -7,6 +7,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import type { StepTraces } from '../observe/traces/tracer.ts';
 import type { PoolOfferings } from './offerings/report.ts';
 
 /** The settings that the provider reads; the process's settings satisfy it. */
@@ -43,6 +44,8 @@ export interface AwsOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Undefined: nobody wants traces. */
+  readonly traces?: StepTraces | undefined;
   /** Base64 CA certificates of the operator's API connection, used when no setting gives the bundle. */
   readonly apiServerCa?: string;
   /** `major.minor` as the API server's /version reports it. */

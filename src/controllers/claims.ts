@@ -17,16 +17,32 @@ import { NODECLAIMS_CREATED } from '../observe/metrics/nodeclaims.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
+import type { Decision } from './traces/decision.ts';
+
+interface Creation extends ReconcileContext {
+  /** For the metric of created NodeClaims. */
+  readonly reason: string;
+  /** What led to it, for its trace. */
+  readonly decision?: Decision | undefined;
+}
 
 /**
  * Creates the NodeClaim and remembers it at once, so that no second one is planned for the same pods.
  * @throws Error when the NodePool is gone or already over its limits
  */
 export async function createClaim(
-  { client, clock, cluster, metrics, decisions }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics' | 'decisions'>,
+  {
+    client,
+    clock,
+    cluster,
+    metrics,
+    decisions,
+    traces,
+  }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics' | 'decisions' | 'traces'>,
   planned: PlannedClaim,
-  { reason, log, signal }: ReconcileContext & { readonly reason: string },
+  { reason, log, signal, decision }: Creation,
 ): Promise<NodeClaim> {
+  const fromMs = clock.now();
   const pool = await client.find(NODE_POOL, { name: planned.nodePool });
   if (pool === undefined)
     throw new Error(`cannot create a node claim: NodePool "${planned.nodePool}" no longer exists`);
@@ -57,6 +73,9 @@ export async function createClaim(
     examples: planned.pods.slice(0, EXAMPLES),
     usdPerHour: planned.usdPerHour,
   });
+  const { nodePool, pods } = planned;
+  const traced = decision?.podsOf(planned) ?? [];
+  traces?.created({ claim, nodePool, reason, fromMs, toMs: clock.now(), podCount: pods.length, traced, decision });
   return claim;
 }
 

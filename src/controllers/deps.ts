@@ -8,6 +8,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Settings } from '../observe/settings.ts';
 import type { ClusterState } from '../state/cluster.ts';
+import type { NodeTraces } from './traces/node-traces.ts';
 
 export interface Deps {
   readonly client: KubeClient;
@@ -21,4 +22,6 @@ export interface Deps {
   readonly settings: Settings;
   /** Takes what is decided; absent where no history is kept. */
   readonly decisions?: DecisionLog | undefined;
+  /** Undefined: nobody wants traces. */
+  readonly traces?: NodeTraces | undefined;
 }

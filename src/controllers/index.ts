@@ -99,5 +99,6 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     ...nodeControllers(deps),
     ...metricsControllers(deps),
     ...costControllers(deps, parts.costHistory),
+    ...(deps.traces === undefined ? [] : [deps.traces.sweeping(cluster.stores)]),
   ];
 }

@@ -8,6 +8,7 @@ import { DURATION_BUCKETS, FEW_DURATION_BUCKETS, type MetricDeclaration } from '
 import { NODE_LABELS } from './metrics/nodes.ts';
 import { environmentName } from './options.ts';
 import { OPTIONS, VARIABLES } from './settings.ts';
+import { TRACING_VARIABLES } from './traces/settings.ts';
 
 const page = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
 
@@ -143,6 +144,16 @@ export function settingsPage(): string {
     '',
     'The credentials, region and endpoints of AWS are those of the AWS SDK, and `KUBECONFIG` names the cluster when the',
     'operator runs outside of it.',
+    '',
+    '## Traces',
+    '',
+    "OpenTelemetry's own variables; there are no traces unless one of the first two is set. A value that cannot be used",
+    'has no effect, and the log says so at the start. See [operations.md](../operations.md#traces).',
+    '',
+    ...table(
+      ['Environment variable', 'Meaning'],
+      Object.entries(TRACING_VARIABLES).map(([name, help]) => [code(name), `${help}.`]),
+    ),
     '',
     '## Feature gates',
     '',

@@ -56,6 +56,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'an engine worker ended, starting another': 'raise controller.resources.limits.memory if it ran out of memory',
   'engine workers go on ending, failing /healthz to have the container restarted':
     'raise controller.resources.limits.memory, or delete the pod that the lines before name',
+  'failed exporting traces':
+    'look at the collector and the way to it: OTEL_EXPORTER_OTLP_ENDPOINT and …_HEADERS; nothing else is held up',
   'failed recording event': API_SERVER,
   'failed keeping what is to survive restarts':
     'allow create, get and update of the ConfigMap in the Role of the namespace, as the chart does; it is tried again',

@@ -9,6 +9,7 @@ import { readOptions, type Values } from './flags.ts';
 import { isLoopback } from './loopback.ts';
 import { decimal, duration, environmentName, integer, SettingsError, text, toggle } from './options.ts';
 import { parseSchedulerConfig } from './scheduler-config.ts';
+import { parseTracing, type TracingSettings } from './traces/settings.ts';
 
 export { HelpRequested } from './flags.ts';
 export { SettingsError } from './options.ts';
@@ -114,6 +115,8 @@ export interface Settings
   /** Undefined: no live page. */
   readonly livePage: { readonly address: Address; readonly token: string } | undefined;
   readonly metrics: 'budget' | 'karpenter';
+  /** Undefined: no traces. */
+  readonly tracing: TracingSettings | undefined;
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly packing: 'cheapest' | 'compatible';
@@ -137,6 +140,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
   const raw = readOptions(OPTIONS, argv, env);
   const gates = parseGates('FEATURE_GATES', raw.featureGates);
   const awsGates = parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates);
+  const { tracing, problems } = parseTracing(env);
   const settings: Settings = {
     ...raw,
     cpuRequests: raw.cpuRequests > 0 ? raw.cpuRequests : 1000,
@@ -146,6 +150,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     debugEndpoints: oneOf('DEBUG_ENDPOINTS', raw.debugEndpoints, ['loopback', 'all', 'off'] as const),
     livePage: livePage(raw.livePage, env[VARIABLES.livePageToken.name] ?? ''),
     metrics: oneOf('METRICS', raw.metrics, ['budget', 'karpenter'] as const),
+    tracing,
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
@@ -158,6 +163,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     ignored: [
       ...unknownGates('FEATURE_GATES', CORE_GATES, gates.keys()),
       ...unknownGates('AWS_FEATURE_GATES', AWS_GATES, awsGates.keys()),
+      ...problems,
     ],
   };
   const wrong = [...awsErrors(settings), ...rangeErrors(settings)];

@@ -142,50 +142,56 @@ export interface MethodLine extends Blocks {
 
 /** One line per shape. Every method is asked, as if none before it had found anything. */
 export async function* disruptionLines(): AsyncGenerator<object> {
-  for (const [name, shape] of Object.entries(SHAPES)) {
-    const cluster = clusterOf(shape);
-    const deps = depsOn(cluster);
-    deps.cluster.nodes();
-    const thread = workerSimulationRunner();
-    const queue = new DisruptionQueue(deps);
-    const preparer = new MethodPreparer(deps, queue, sessions(deps, thread));
-    const history = new VerdictHistory();
-    const ask = async (method: Method): Promise<MethodLine> => {
-      const startedMs = performance.now();
-      const { blockMs, blockCpuMs, result } = await watched(async () => {
-        const request = { method, log: silent, unseenPools: new Set<string>() };
-        const { decide, input: _, ...preparation } = await preparer.prepare(request);
-        const { length } = preparation.candidates;
-        if (length === 0) return { candidates: 0, found: [] };
-        const decision = await decide(new AbortController().signal);
-        history.record({ ...preparation, result: decision });
-        publishEvents(deps.events, decision.events);
-        return { candidates: length, found: decision.commands.map(commandText) };
-      });
-      const milliseconds = rounded(performance.now() - startedMs);
-      return { milliseconds, blockMs: rounded(blockMs), blockCpuMs: rounded(blockCpuMs), ...result };
+  for (const [name, shape] of Object.entries(SHAPES)) yield* passLines(name, shape);
+}
+
+/** The same over a cluster of another size in which nothing is to be found, as it is nearly always. */
+export const quietPassLines = (size: Pick<ClusterShape, 'nodes' | 'podsPerNode'>): AsyncGenerator<object> =>
+  passLines('packed', { ...SHAPES.packed, ...size } as ClusterShape);
+
+async function* passLines(name: string, shape: ClusterShape): AsyncGenerator<object> {
+  const cluster = clusterOf(shape);
+  const deps = depsOn(cluster);
+  deps.cluster.nodes();
+  const thread = workerSimulationRunner();
+  const queue = new DisruptionQueue(deps);
+  const preparer = new MethodPreparer(deps, queue, sessions(deps, thread));
+  const history = new VerdictHistory();
+  const ask = async (method: Method): Promise<MethodLine> => {
+    const startedMs = performance.now();
+    const { blockMs, blockCpuMs, result } = await watched(async () => {
+      const request = { method, log: silent, unseenPools: new Set<string>() };
+      const { decide, input: _, ...preparation } = await preparer.prepare(request);
+      const { length } = preparation.candidates;
+      if (length === 0) return { candidates: 0, found: [] };
+      const decision = await decide(new AbortController().signal);
+      history.record({ ...preparation, result: decision });
+      publishEvents(deps.events, decision.events);
+      return { candidates: length, found: decision.commands.map(commandText) };
+    });
+    const milliseconds = rounded(performance.now() - startedMs);
+    return { milliseconds, blockMs: rounded(blockMs), blockCpuMs: rounded(blockCpuMs), ...result };
+  };
+  // the first pass after a start copies the whole cluster and warms up; those after it are what a cluster lives with
+  for (const pass of ['first', 'next']) {
+    const methods: Record<string, MethodLine> = {};
+    const startedCpu = process.cpuUsage();
+    for (const method of methodsOf('thorough')) methods[method.name] = await ask(method);
+    const lines = Object.values(methods);
+    yield {
+      workload: `disruption-${name}`,
+      pass,
+      nodes: cluster.snapshot.nodes.length,
+      pods: cluster.snapshot.nodes.reduce((sum, { pods }) => sum + pods.length, 0),
+      milliseconds: rounded(lines.reduce((sum, { milliseconds }) => sum + milliseconds, 0)),
+      cpuMs: rounded(process.cpuUsage(startedCpu).user / 1000),
+      methodMs: lines.map(({ milliseconds }) => milliseconds),
+      blockMs: Math.max(...lines.map(({ blockMs }) => blockMs)),
+      blockCpuMs: Math.max(...lines.map(({ blockCpuMs }) => blockCpuMs)),
+      methods,
     };
-    // the first pass after a start copies the whole cluster and warms up; those after it are what a cluster lives with
-    for (const pass of ['first', 'next']) {
-      const methods: Record<string, MethodLine> = {};
-      const startedCpu = process.cpuUsage();
-      for (const method of methodsOf('thorough')) methods[method.name] = await ask(method);
-      const lines = Object.values(methods);
-      yield {
-        workload: `disruption-${name}`,
-        pass,
-        nodes: cluster.snapshot.nodes.length,
-        pods: cluster.snapshot.nodes.reduce((sum, { pods }) => sum + pods.length, 0),
-        milliseconds: rounded(lines.reduce((sum, { milliseconds }) => sum + milliseconds, 0)),
-        cpuMs: rounded(process.cpuUsage(startedCpu).user / 1000),
-        methodMs: lines.map(({ milliseconds }) => milliseconds),
-        blockMs: Math.max(...lines.map(({ blockMs }) => blockMs)),
-        blockCpuMs: Math.max(...lines.map(({ blockCpuMs }) => blockCpuMs)),
-        methods,
-      };
-    }
-    await thread.close();
   }
+  await thread.close();
 }
 
 const SMALL = { nodes: 60, podsPerNode: 10, workloads: 20, bought: BOUGHT };

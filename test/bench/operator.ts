@@ -39,8 +39,9 @@ export interface OperatorLine {
   /** Of the whole process with all its threads, after garbage has been collected if it can be (`--expose-gc`). */
   readonly rssMb: number;
   readonly heapMb: number;
-  /** Until all objects have been listed. */
+  /** Until all objects have been listed, and the processor time of the main thread until then. */
   readonly listedMs: number;
+  readonly listedCpuMs: number;
   readonly firstAnswerMs: number;
   /** Of the pods after the first: the median and the longest. */
   readonly answerMs: number;
@@ -97,9 +98,11 @@ export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
     const first = await nextReport(server);
     const listing = blocks();
     const startedMs = performance.now();
+    const startedCpu = process.threadCpuUsage();
     const deps = await depsOn(`http://127.0.0.1:${'port' in first ? first.port : 0}`, stop.signal);
     deps.cluster.nodes();
     const listedMs = performance.now() - startedMs;
+    const { user, system } = process.threadCpuUsage(startedCpu);
     const listingBlockMs = listing();
     const working = blocks();
     const holds = new PodHolds(deps.clock);
@@ -119,6 +122,7 @@ export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
       rssMb: Math.round(rss / 2 ** 20),
       heapMb: Math.round(heapUsed / 2 ** 20),
       listedMs: rounded(listedMs),
+      listedCpuMs: rounded((user + system) / 1_000),
       firstAnswerMs: rounded(firstAnswerMs),
       answerMs: rounded(others[others.length >> 1] ?? 0),
       longestAnswerMs: rounded(others.at(-1) ?? 0),

@@ -1,5 +1,6 @@
 /**
- * Puts the benchmarks' lines into docs/performance.md and docs/cost.md as tables: `npm run bench > lines && node test/bench/table.ts lines`.
+ * Puts the benchmarks' lines into docs/performance.md, docs/cost.md and docs/scale.md as tables:
+ * `npm run bench > lines && node test/bench/table.ts lines`.
  * Workloads that the lines do not tell of keep the tables that they have.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,9 +9,11 @@ import { join } from 'node:path';
 
 type Line = Readonly<Record<string, unknown>>;
 
-const DOCUMENTS = ['performance.md', 'cost.md'].map((name) => join(import.meta.dirname, '../../docs', name));
+const DOCUMENTS = ['performance.md', 'cost.md', 'scale.md'].map((name) =>
+  join(import.meta.dirname, '../../docs', name),
+);
 
-/** Columns by section: heading, and the field that it shows. */
+/** Columns by section: heading, and the field that it shows. Lines with `scale` are for docs/scale.md. */
 const SECTIONS: Readonly<
   Record<string, { readonly of: (line: Line) => boolean; readonly columns: Readonly<Record<string, string>> }>
 > = {
@@ -55,7 +58,7 @@ const SECTIONS: Readonly<
     },
   },
   operator: {
-    of: ({ answerMs }) => answerMs !== undefined,
+    of: ({ answerMs, scale }) => answerMs !== undefined && !scale,
     columns: {
       nodes: 'nodes',
       pods: 'pods',
@@ -98,7 +101,7 @@ const SECTIONS: Readonly<
     },
   },
   disruption: {
-    of: ({ methodMs }) => methodMs !== undefined,
+    of: ({ methodMs, scale }) => methodMs !== undefined && !scale,
     columns: {
       workload: 'workload',
       pass: 'pass',
@@ -122,6 +125,42 @@ const SECTIONS: Readonly<
       'cheaper by': 'savedMore',
       'commands, compatible / thorough': 'commands',
       'pods moved, compatible / thorough': 'podsMoved',
+    },
+  },
+  'scale-operator': {
+    of: ({ answerMs, scale }) => answerMs !== undefined && scale === true,
+    columns: {
+      nodes: 'nodes',
+      pods: 'pods',
+      'RSS MB': 'rssMb',
+      'heap of the main thread MB': 'heapMb',
+      'first list s': 'listedS',
+      'of that CPU s': 'listedCpuS',
+      'first answer s': 'firstAnswerS',
+      'answer ms': 'answerMs',
+      'event loop held up, p95 / max ms': 'blockMs',
+    },
+  },
+  'scale-disruption': {
+    of: ({ methodMs, scale }) => methodMs !== undefined && scale === true,
+    columns: {
+      nodes: 'nodes',
+      pods: 'pods',
+      round: 'pass',
+      ms: 'milliseconds',
+      'CPU ms': 'cpuMs',
+      'CPU of the longest turn ms': 'blockCpuMs',
+    },
+  },
+  'scale-scrape': {
+    of: ({ scrapeCpuMs }) => scrapeCpuMs !== undefined,
+    columns: {
+      nodes: 'nodes',
+      pods: 'pods',
+      series: 'series',
+      MB: 'mb',
+      'CPU ms': 'scrapeCpuMs',
+      'CPU of the longest turn ms': 'turnCpuMs',
     },
   },
 };

@@ -1,6 +1,7 @@
 /** Lets through only answers of AWS that can be used, and names the call in what goes wrong otherwise. */
 import { checkForm, wholeBody } from './body.ts';
 import { NEEDS } from './needs.ts';
+import { withoutUnread } from './unread.ts';
 import { type Call, isParseError, nameCall, UnusableAnswer, unreadable } from './unusable.ts';
 
 interface Context {
@@ -47,7 +48,9 @@ const wholeAndFormed: Step<Received> = (next, context) => async (args) => {
   const result = await next(args);
   const response = result.response as HttpResponse;
   response.body = await wholeBody(call, response.body);
-  if (response.statusCode < 300 && checkOf(call) !== undefined) checkForm(call, response.body);
+  if (response.statusCode >= 300) return result;
+  if (checkOf(call) !== undefined) checkForm(call, response.body);
+  response.body = withoutUnread(call, response.body);
   return result;
 };
 

@@ -1,13 +1,16 @@
 /** Joins equal CreateFleet requests into one with a higher target, and never loses what one has bought. */
 import type { CreateFleetCommandOutput, CreateFleetError, CreateFleetInstance, EC2Client } from '@aws-sdk/client-ec2';
+import { messageOf } from '../../api/error-message.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { StepTraces } from '../../observe/traces/tracer.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { TemplateConfig } from '../launchtemplates/plan.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { Batcher } from '../request-batcher.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import { FleetCall } from './fleet-call.ts';
+import { traceCall } from './fleet-trace.ts';
 import type { FleetRequest } from './request.ts';
 
 const MAX_FLEET = 1000;
@@ -37,6 +40,8 @@ export interface FleetsOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: AwsMetrics;
+  /** Undefined: nobody wants traces. */
+  readonly traces?: StepTraces | undefined;
 }
 
 /** A fleet whose answer was lost, so that nobody knows whether EC2 bought it. */
@@ -131,15 +136,21 @@ export class Fleets {
   }
 
   async #send(call: FleetCall, orders: readonly FleetOrder[]): Promise<readonly FleetAnswer[]> {
+    const { clock, ec2, traces } = this.#options;
+    const fromMs = clock.now();
     let fleet: CreateFleetCommandOutput;
     try {
-      fleet = await call.send(this.#options.ec2);
+      fleet = await call.send(ec2);
     } catch (error) {
       if (!call.isInDoubt) this.#answered(orders);
+      if (traces) traceCall(traces, { orders, fromMs, toMs: clock.now(), answers: [], failure: messageOf(error) });
       throw error;
     }
     this.#answered(orders);
-    return this.#distribute(orders, fleet.FleetId ?? '', fleet.Instances ?? [], fleet.Errors ?? []);
+    const answers = this.#distribute(orders, fleet.FleetId ?? '', fleet.Instances ?? [], fleet.Errors ?? []);
+    const { requestId } = fleet.$metadata;
+    if (traces) traceCall(traces, { orders, fromMs, toMs: clock.now(), answers, requestId });
+    return answers;
   }
 
   #distribute(

@@ -1,6 +1,7 @@
 import type { Command } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { LogFields } from '../../observe/logger.ts';
+import type { CommandTrace } from '../traces/command-trace.ts';
 
 /** A command that is being carried out. */
 export interface Order {
@@ -12,4 +13,6 @@ export interface Order {
   /** Names of the NodeClaims that were created to replace the candidates. */
   readonly replacements: readonly string[];
   readonly fields: LogFields;
+  /** Undefined: nobody wants traces. */
+  readonly trace?: CommandTrace | undefined;
 }

@@ -120,6 +120,7 @@ export class DisruptionQueue {
   async #attempt(order: Order, log: Logger): Promise<boolean> {
     const waiting = order.replacements.filter((name) => !this.#isReady(order, name));
     if (waiting.length > 0) return false;
+    order.trace?.replaced(this.#deps.clock.now());
     const results = await Promise.allSettled(
       order.command.candidates.map((candidate) => this.#deleteCandidate(order, candidate)),
     );
@@ -191,8 +192,9 @@ export class DisruptionQueue {
       throw new Unrecoverable('command reached timeout');
   }
 
-  async #rollBack({ command, fields, replacements }: Order, error: Error, log: Logger): Promise<void> {
-    const { cluster, metrics } = this.#deps;
+  async #rollBack({ command, fields, replacements, trace }: Order, error: Error, log: Logger): Promise<void> {
+    const { cluster, metrics, traces } = this.#deps;
+    if (trace) traces?.commandFailed(trace, error);
     countQueueFailures(metrics, command, replacements.filter((name) => !this.#initialized.has(name)).length);
     // What cannot be undone now is undone by the next run of the disruption loop, which finds the nodes in no command.
     const nodes = command.candidates.map(({ stateNode }) => stateNode);

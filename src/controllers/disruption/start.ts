@@ -15,6 +15,7 @@ import type { Deps } from '../deps.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
 import { publishRefusal } from '../provisioning/results.ts';
 import { firstFew } from '../text.ts';
+import type { CommandTrace } from '../traces/command-trace.ts';
 import { together } from './failures.ts';
 import { mark } from './marks.ts';
 import { countDecision } from './measures.ts';
@@ -40,14 +41,19 @@ export async function startCommand(
   const id = randomUUID();
   const fields = describe(command, id);
   context.log.info('disrupting node(s)', fields);
+  const trace = deps.traces?.decided(command);
   const { marked, replacements } = await holdingRoom(deps, command, async () => {
     const marked = await markCandidates(deps, command);
-    return { marked, replacements: await createReplacements(deps, marked, context) };
+    return { marked, replacements: await createReplacements(deps, marked, { ...context, trace }) };
+  }).catch((error: unknown) => {
+    if (trace) deps.traces?.commandFailed(trace, error);
+    throw error;
   });
+  trace?.started(marked, deps.clock.now());
   // Only now: the pods of a marked node are provided for by the provisioner, which must already see the replacements.
   deps.cluster.markForDeletion(...marked.candidates.map(({ providerId }) => providerId));
   recordPlan(deps, command, pods);
-  queue.enqueue({ id, command: marked, method, startedMs: deps.clock.now(), replacements, fields });
+  queue.enqueue({ id, command: marked, method, startedMs: deps.clock.now(), replacements, fields, trace });
   countDecision(deps.metrics, marked, method);
 }
 
@@ -80,10 +86,15 @@ async function markCandidates(deps: Deps, command: Command): Promise<Command> {
   return { ...command, candidates };
 }
 
-async function createReplacements(deps: Deps, command: Command, context: ReconcileContext): Promise<readonly string[]> {
+async function createReplacements(
+  deps: Deps,
+  command: Command,
+  { trace, ...context }: ReconcileContext & { readonly trace: CommandTrace | undefined },
+): Promise<readonly string[]> {
   const reason = command.reason.toLowerCase();
+  const decision = trace && { steps: [], parent: trace.span, podsOf: () => [] };
   const results = await Promise.allSettled(
-    command.replacements.map((planned) => createClaim(deps, planned, { ...context, reason })),
+    command.replacements.map((planned) => createClaim(deps, planned, { ...context, reason, decision })),
   );
   const failures = rejections(results);
   if (failures.length > 0) throw together('launching replacement nodeclaim', failures);

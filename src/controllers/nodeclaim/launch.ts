@@ -21,7 +21,7 @@ import { done, refreshed, type Step, type StepResult, shortened, withCondition }
 type GivenUp = typeof INSUFFICIENT_CAPACITY_ERROR | typeof NODE_CLASS_NOT_READY;
 
 export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): Step {
-  const { client, cloud, clock, events } = deps;
+  const { client, cloud, clock, events, traces } = deps;
 
   /** A claim that cannot be served now makes room for another: its pods are planned again, around what is missing. */
   async function giveUp(
@@ -64,11 +64,14 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     const restMs = retries.restMs(claim);
     if (restMs > 0) return { claim, outcome: after(restMs) };
     let created: NodeClaim;
+    traces?.launching(claim);
     try {
       created = await cloud.create(claim);
     } catch (error) {
+      traces?.launchFailed(claim, error);
       return failed(claim, error, log);
     }
+    traces?.launched(claim, created);
     launched.remember(claim, created);
     retries.forget(claim.metadata.name);
     const labels = created.metadata.labels ?? {};

@@ -8,6 +8,12 @@ export interface BatchWindow {
   readonly maxMs: number;
 }
 
+/** A window that is closed, by the clock's time. */
+export interface BatchSpan {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** How long `wait` looks out for a first trigger. */
 const LOOKOUT_MS = 1000;
 
@@ -20,6 +26,9 @@ export class Batcher {
   /** The same of triggers that {@link settled} makes up for. */
   #unsettledMs = Number.NEGATIVE_INFINITY;
   #armed = false;
+  /** When the window that is open now had its first trigger, by the clock's time. */
+  #openedMs: number | undefined;
+  #last: BatchSpan | undefined;
   #wake: (() => void) | undefined;
 
   constructor(clock: Clock, window: BatchWindow) {
@@ -54,7 +63,19 @@ export class Batcher {
       await this.#signalled(restMs, signal);
     }
     this.#seen.clear();
+    if (opened) this.#close();
     return opened && !signal.aborted;
+  }
+
+  /** The window that closed last. */
+  get last(): BatchSpan | undefined {
+    return this.#last;
+  }
+
+  #close(): void {
+    const toMs = this.#clock.now();
+    this.#last = { fromMs: this.#openedMs ?? toMs, toMs };
+    this.#openedMs = undefined;
   }
 
   #isNew(id: string): boolean {
@@ -65,6 +86,7 @@ export class Batcher {
 
   #arm(): number {
     this.#armed = true;
+    this.#openedMs ??= this.#clock.now();
     this.#wake?.();
     return monotonicMs(this.#clock);
   }

@@ -13,12 +13,14 @@ import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { PodTiming } from '../../state/pod-timings.ts';
 import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
 import { recordBuffers } from '../capacitybuffer/results.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
+import type { Decision } from '../traces/decision.ts';
 import type { Batcher } from './batcher.ts';
 import type { HeldPods } from './held-pods.ts';
 import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
@@ -99,7 +101,7 @@ export class Provisioner implements Singleton {
   }
 
   async #schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
-    const { cluster, settings } = this.#deps;
+    const { clock, cluster, settings } = this.#deps;
     const work = this.#workload(virtual);
     if (work.all.length === 0) return undefined;
     log.debug('computing scheduling decision for provisionable pod(s)', {
@@ -120,7 +122,9 @@ export class Provisioner implements Singleton {
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
     const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log });
-    return { plan: await this.#solve(work, pools), pods };
+    const fromMs = clock.now();
+    const plan = await this.#solve(work, pools);
+    return { plan, pods, solve: { fromMs, toMs: clock.now() } };
   }
 
   #workload(virtual: readonly Pod[]): Workload {
@@ -165,8 +169,11 @@ export class Provisioner implements Singleton {
       duration: formatDuration(monotonicMs(this.#deps.clock) - startedMs),
     });
     context.log.info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: claims.length, pods: placed.length });
+    const decision = this.#decision(solved);
     try {
-      await withBoundedConcurrency(claims, claims.length, (planned) => this.#create(planned, solved.pods, context));
+      await withBoundedConcurrency(claims, claims.length, (planned) =>
+        this.#create(planned, solved.pods, { ...context, decision }),
+      );
     } catch (error) {
       // the pods wait for claims that do not exist: the next run comes when the back-off is over
       this.#batcher.trigger('claims not created');
@@ -174,7 +181,25 @@ export class Provisioner implements Singleton {
     }
   }
 
-  async #create(planned: PlannedClaim, pods: Solved['pods'], context: ReconcileContext): Promise<void> {
+  /** For the traces of the NodeClaims; undefined when nobody wants them. */
+  #decision({ plan, pods, solve }: Solved): Decision | undefined {
+    const { cluster, traces } = this.#deps;
+    if (traces === undefined) return undefined;
+    const attributes = { 'karpenter.pods': pods.size, 'karpenter.nodeclaims': plan.claims.length };
+    const window = this.#batcher.last;
+    const steps = [
+      ...(window === undefined ? [] : [{ name: 'batch window', ...window }]),
+      { name: 'solve', ...solve, attributes },
+    ];
+    const timingOf = (key: string): PodTiming => cluster.podTimings.get(key);
+    return traces.decision({ steps, claims: plan.claims, pods, timingOf, decidedMs: solve.fromMs });
+  }
+
+  async #create(
+    planned: PlannedClaim,
+    pods: Solved['pods'],
+    context: ReconcileContext & { readonly decision: Decision | undefined },
+  ): Promise<void> {
     const nodeClaim = await createClaim(this.#deps, planned, { ...context, reason: 'provisioned' });
     if (planned.pods.some((key) => !pods.has(key))) this.#forBuffers.add(nodeClaim.metadata.name);
     const real = planned.pods.flatMap((key) => pods.get(key) ?? []);

@@ -18,6 +18,8 @@ export interface Solved {
   readonly plan: Plan;
   /** The pods of the snapshot that exist, by namespaced name: those of capacity buffers get no events and no nodes. */
   readonly pods: ReadonlyMap<string, Pod>;
+  /** When the solve began and ended, by the clock's time. */
+  readonly solve: { readonly fromMs: number; readonly toMs: number };
 }
 
 /** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are launching. */

@@ -10,6 +10,7 @@ import * as pods from './pods.ts';
 import * as processMetrics from './process.ts';
 import * as scheduler from './scheduler.ts';
 import { SHARED_STATUS_PREFIX, statusDeclarations, statusPrefix } from './status.ts';
+import * as traces from './traces.ts';
 
 export interface MetricArea {
   readonly title: string;
@@ -67,6 +68,7 @@ export const METRIC_AREAS: readonly MetricArea[] = [
     note: "Beside these there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",
     metrics: declared(processMetrics),
   },
+  { title: 'Traces', note: 'Served where a collector of traces is set.', metrics: declared(traces) },
 ];
 
 export const METRICS: readonly MetricDeclaration[] = METRIC_AREAS.flatMap(({ metrics }) => metrics);

@@ -55,7 +55,12 @@ describe('simulate', () => {
     expect(plain.simulation).not.toHaveProperty('effectivePrice');
     expect(simulationText(plain.simulation)).not.toContain('EFFECTIVE');
 
-    const discounted = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0, priceBook: book('discounts: [{discount: 0.25}]') });
+    const discounted = await simulate({
+      filename,
+      nowMs: 0,
+      nodeHourlyFee: 0,
+      priceBook: book('discounts: [{discount: 0.25}]'),
+    });
     const { totalPrice, effectivePrice } = discounted.simulation;
     expect(totalPrice).toBeCloseTo(plain.simulation.totalPrice);
     expect(effectivePrice).toBeCloseTo(plain.simulation.totalPrice * 0.75);

@@ -11,6 +11,7 @@ import type { Deps } from '../../../src/controllers/deps.ts';
 import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import type { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
 import { controllers } from '../../../src/controllers/index.ts';
+import { NodeTraces } from '../../../src/controllers/traces/node-traces.ts';
 import { PodHolds } from '../../../src/engine-worker/pod-holds.ts';
 import type { SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
 import type { Solver } from '../../../src/engine-worker/solver.ts';
@@ -18,6 +19,7 @@ import type { EventNote } from '../../../src/kube/events.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
+import type { Tracer } from '../../../src/observe/traces/tracer.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { type Line, recordingLog } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
@@ -46,6 +48,9 @@ export class World {
   simulations: SimulationRunner | undefined;
   /** What was decided and what the nodes cost; none is kept unless a test wants one. */
   costHistory: KeptHistory | undefined;
+  /** Takes traces, where a test puts one here. */
+  tracer: Tracer | undefined;
+  traces: NodeTraces | undefined;
   #operator: Operator | undefined;
   #serial = 0;
   readonly #deployments = new Map<string, { readonly replicas: number; readonly cpu: string }>();
@@ -93,6 +98,8 @@ export class World {
     });
     this.metrics = createMetrics();
     this.holds = new PodHolds(clock);
+    const { metrics, tracer } = this;
+    this.traces = tracer && new NodeTraces({ tracer, clock, metrics });
     const deps: Deps = {
       client: this.kube.client(signal),
       informers,
@@ -101,9 +108,10 @@ export class World {
       events: { publish: (...notes) => void this.events.push(...notes) },
       clock,
       log: this.#log,
-      metrics: this.metrics,
+      metrics,
       settings,
       decisions: this.costHistory?.decisions,
+      traces: this.traces,
     };
     const { done } = runControllers({
       controllers: controllers(deps, {

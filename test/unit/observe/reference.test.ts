@@ -5,6 +5,7 @@ import { METRICS } from '../../../src/observe/metrics/catalogue.ts';
 import { environmentName } from '../../../src/observe/options.ts';
 import { eventsPage, metricsPage, settingsPage } from '../../../src/observe/reference.ts';
 import { OPTIONS, VARIABLES } from '../../../src/observe/settings.ts';
+import { TRACING_VARIABLES } from '../../../src/observe/traces/settings.ts';
 
 /** The first cells of the rows of all tables. */
 const firstCells = (page: string): readonly string[] =>
@@ -17,6 +18,7 @@ describe('reference pages', () => {
     expect(firstCells(settingsPage())).toEqual([
       ...Object.values(OPTIONS).map(({ flag }) => `--${flag}`),
       ...Object.values(VARIABLES).map(({ name }) => name),
+      ...Object.keys(TRACING_VARIABLES),
       ...[CORE_GATES, AWS_GATES].flatMap((gates) => Object.values(gates).map(({ name }) => name)),
     ]);
   });

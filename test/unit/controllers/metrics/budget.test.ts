@@ -9,6 +9,12 @@ const SIZE = { nodes: 1_000, pods: 20_000 };
 /** What does not grow with the cluster: controllers, queues, calls. `test/operator/metrics.test.ts` counts them. */
 const BASE = seriesBudget(0);
 
+/** A scrape holds the event loop for no longer: 5 ms until `inSteps` pauses, and the part that it is at then. */
+const LONGEST_MS = 10;
+const STEP_MS = 5;
+/** As many are measured at most. */
+const SCRAPES = 10;
+
 const seriesOf = (text: string): readonly string[] =>
   text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 const named = (series: readonly string[], name: string): readonly string[] =>
@@ -50,23 +56,45 @@ describe('the metrics of a large cluster', () => {
   });
 
   it('are read in steps that hold nobody up', async () => {
-    await inSteps(metrics.parts());
-    const turns = watchTurns();
-    const pieces = await inSteps(metrics.parts());
-    const { longestMs, count } = turns.stop();
-    expect(Buffer.concat(pieces).length).toBeGreaterThan(1_000_000);
-    expect(count).toBeGreaterThan(10);
-    // 10 ms or less, and what the collector of garbage takes of a turn
-    expect(longestMs).toBeLessThan(30);
+    const lines: number[] = [];
+    const leastMs: number[] = [];
+    // what takes long each time is the work of the step; the collector of garbage comes at another step each time
+    for (let scrape = 0; scrape < SCRAPES; scrape += 1) {
+      let [at, beganMs] = [0, usedMs()];
+      for await (const part of metrics.parts()) {
+        leastMs[at] = Math.min(leastMs[at] ?? Number.POSITIVE_INFINITY, usedMs() - beganMs);
+        lines[at] = part.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
+        at += 1;
+        beganMs = usedMs();
+      }
+    }
+    expect(leastMs.length).toBeGreaterThan(200);
+    expect(Math.max(...lines)).toBeLessThanOrEqual(100);
+    expect(Math.max(...leastMs)).toBeLessThanOrEqual(LONGEST_MS - STEP_MS);
+  });
+
+  it('let others have their turn between steps', async () => {
+    let longestMs = Number.POSITIVE_INFINITY;
+    for (let scrape = 0; scrape < SCRAPES && longestMs > LONGEST_MS; scrape += 1) {
+      const turns = watchTurns();
+      const pieces = await inSteps(metrics.parts());
+      const seen = turns.stop();
+      expect(Buffer.concat(pieces).length).toBeGreaterThan(1_000_000);
+      expect(seen.count).toBeGreaterThan(10);
+      longestMs = Math.min(longestMs, seen.longestMs);
+    }
+    expect(longestMs).toBeLessThanOrEqual(LONGEST_MS);
   });
 });
 
-/** Processor time of the longest turn of the event loop: what other processes take from this one is left out. */
+/** Processor time of this thread: what other processes take from it is left out. */
+function usedMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** Processor time of the longest turn of the event loop. */
 function watchTurns(): { stop(): { readonly longestMs: number; readonly count: number } } {
-  const usedMs = (): number => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1_000;
-  };
   let [longestMs, count, beganMs] = [0, 0, usedMs()];
   const look = (): void => {
     const nowMs = usedMs();

@@ -1,0 +1,27 @@
+/** Attributes of spans: OpenTelemetry's own names where it has one, `karpenter.` before the others. */
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { labelOf, poolNameOf } from '../../api/object-fields.ts';
+import type { Attributes } from '../../observe/traces/tracer.ts';
+
+export const REASON = 'karpenter.reason';
+export const OUTCOME = 'karpenter.outcome';
+
+export const claimAttributes = ({ metadata }: NodeClaim, nodePool: string): Attributes => ({
+  'karpenter.nodepool.name': nodePool,
+  'karpenter.nodeclaim.name': metadata.name,
+});
+
+/** Of what was bought; nothing before that. */
+export function instanceAttributes(claim: NodeClaim): Attributes {
+  const { providerID, nodeName, imageID } = claim.status ?? {};
+  return {
+    ...claimAttributes(claim, poolNameOf(claim)),
+    'host.type': labelOf(claim, INSTANCE_TYPE_LABEL) || undefined,
+    'cloud.availability_zone': labelOf(claim, ZONE_LABEL) || undefined,
+    'karpenter.capacity_type': labelOf(claim, CAPACITY_TYPE_LABEL) || undefined,
+    'host.id': providerID?.split('/').at(-1),
+    'host.image.id': imageID || undefined,
+    'k8s.node.name': nodeName || undefined,
+  };
+}

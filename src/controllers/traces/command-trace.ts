@@ -1,0 +1,72 @@
+/**
+ * The trace of a disruption command, from its decision until the last of its nodes is gone:
+ *
+ *   disrupt nodes ┬ provision node, one for each replacement, with all that belongs to it
+ *                 ├ replacements
+ *                 └ terminate node, one for each candidate
+ */
+import { uidOf } from '../../api/object-fields.ts';
+import { type Command, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
+import type { Span, Tracer } from '../../observe/traces/tracer.ts';
+import { OUTCOME, REASON } from './attributes.ts';
+
+export class CommandTrace {
+  readonly span: Span;
+  readonly #tracer: Tracer;
+  #replacements: Span | undefined;
+  /** UIDs of the NodeClaims that have still to go. */
+  readonly #staying: Set<string>;
+
+  constructor(tracer: Tracer, command: Command, nowMs: number) {
+    const { candidates, replacements, reason } = command;
+    const pools = [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))];
+    this.#tracer = tracer;
+    this.#staying = new Set(candidates.map(({ nodeClaim }) => uidOf(nodeClaim)));
+    this.span = tracer.start('disrupt nodes', {
+      atMs: nowMs,
+      attributes: {
+        [REASON]: reason,
+        'karpenter.decision': decisionOf(command),
+        'karpenter.nodepool.name': pools.join(','),
+        'karpenter.candidates': candidates.length,
+        'karpenter.replacements': replacements.length,
+        'karpenter.savings_usd_per_hour': savingsOf(command),
+      },
+    });
+  }
+
+  /** UIDs of the candidates' NodeClaims that have still to go. */
+  get staying(): ReadonlySet<string> {
+    return this.#staying;
+  }
+
+  /** Those candidates that could be marked are, and its replacements are created. */
+  started({ candidates, replacements }: Command, nowMs: number): void {
+    const marked = new Set(candidates.map(({ nodeClaim }) => uidOf(nodeClaim)));
+    for (const uid of this.#staying) if (!marked.has(uid)) this.#staying.delete(uid);
+    if (replacements.length > 0)
+      this.#replacements = this.#tracer.start('replacements', { atMs: nowMs, parent: this.span });
+  }
+
+  /** Its replacements are ready: the candidates may go. */
+  replaced(nowMs: number): void {
+    this.#replacements?.end(nowMs);
+    this.#replacements = undefined;
+  }
+
+  /** Answers whether that was the last of its candidates. */
+  gone(claimUid: string): boolean {
+    this.#staying.delete(claimUid);
+    return this.#staying.size === 0;
+  }
+
+  end(
+    nowMs: number,
+    outcome: 'carried out' | 'failed' | 'not waited for' | 'operator stopped',
+    failure?: string,
+  ): void {
+    this.#replacements?.end(nowMs, failure);
+    this.span.set({ [OUTCOME]: outcome });
+    this.span.end(nowMs, failure);
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * Makes traces of what the controllers say they do and of what the caches show of NodeClaims and pods. Nothing here is
+ * waited for, and what is kept of traces that do not end has a limit.
+ */
+import { messageOf } from '../../api/error-message.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import type { Command } from '../../engine/disruption/command.ts';
+import { isScheduled } from '../../engine/pods.ts';
+import type { Timepiece } from '../../kube/clock.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import { TRACES_SPANS } from '../../observe/metrics/traces.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+import type { Step, StepTraces, Tracer } from '../../observe/traces/tracer.ts';
+import type { Stores } from '../../state/stores.ts';
+import { instanceAttributes } from './attributes.ts';
+import { CommandTrace } from './command-trace.ts';
+import { type Decision, type DecisionInput, tracedDecision } from './decision.ts';
+import { type Created, type Outcome, PurchaseTrace } from './purchase-trace.ts';
+import { TerminationTrace } from './termination-trace.ts';
+
+/** Pods that have not come to a node that is ready for so long are not waited for. */
+const PATIENCE_MS = 5 * 60_000;
+const PERIOD_MS = 30_000;
+/** Traces of each kind that are open at a time. Beyond it the oldest are ended. */
+const MOST_OPEN = 1_000;
+
+export interface NodeTracesOptions {
+  readonly tracer: Tracer;
+  readonly clock: Timepiece;
+  readonly metrics: Metrics;
+}
+
+export class NodeTraces implements StepTraces {
+  readonly #tracer: Tracer;
+  readonly #clock: Timepiece;
+  readonly #metrics: Metrics;
+  /** By the UID of the NodeClaim, as are terminations and, for each of their candidates, commands. */
+  readonly #purchases = new Map<string, PurchaseTrace>();
+  readonly #terminations = new Map<string, TerminationTrace>();
+  readonly #commands = new Map<string, CommandTrace>();
+  /** By the UID of the pod. */
+  readonly #byPod = new Map<string, PurchaseTrace>();
+  #isWatching = false;
+
+  constructor({ tracer, clock, metrics }: NodeTracesOptions) {
+    this.#tracer = tracer;
+    this.#clock = clock;
+    this.#metrics = metrics;
+  }
+
+  /** Begins with the first run, so that a replica that stands by traces nothing. */
+  sweeping({ nodeClaims, pods }: Pick<Stores, 'nodeClaims' | 'pods'>): Singleton {
+    return {
+      name: 'traces',
+      singleton: true,
+      reconcile: async () => {
+        if (!this.#isWatching) {
+          nodeClaims.subscribe((event, claim) => this.#claimChanged(claim, event === 'deleted'));
+          pods.subscribe((event, pod) => this.#podChanged(pod, event === 'deleted'));
+        }
+        this.#isWatching = true;
+        this.#sweep();
+        return after(PERIOD_MS);
+      },
+    };
+  }
+
+  /** What a run of the provisioner decided, for the NodeClaims that it creates. */
+  decision(input: DecisionInput): Decision {
+    const decision = tracedDecision(input);
+    this.#metrics.counter(TRACES_SPANS).inc({ result: 'over_limit' }, decision.overLimit);
+    return decision;
+  }
+
+  /** A NodeClaim exists from now on. */
+  created(created: Created): void {
+    const trace = new PurchaseTrace(this.#tracer, created);
+    for (const uid of trace.pods) {
+      this.#byPod.get(uid)?.endPod(uid, this.#clock.now(), 'planned again');
+      this.#byPod.set(uid, trace);
+    }
+    this.#purchases.set(uidOf(created.claim), trace);
+    this.#limit(this.#purchases, (oldest) => this.#endPurchase(oldest, 'not waited for'));
+  }
+
+  launching(claim: NodeClaim): void {
+    this.#purchases.get(uidOf(claim))?.launching(this.#clock.now());
+  }
+
+  /** @param bought the NodeClaim with what the cloud says of its instance */
+  launched(claim: NodeClaim, bought: NodeClaim): void {
+    const attributes = instanceAttributes({ ...bought, metadata: { ...bought.metadata, name: claim.metadata.name } });
+    this.#purchases.get(uidOf(claim))?.launched(this.#clock.now(), attributes, undefined);
+  }
+
+  launchFailed(claim: NodeClaim, error: unknown): void {
+    this.#purchases.get(uidOf(claim))?.launched(this.#clock.now(), {}, messageOf(error));
+  }
+
+  step(claimUid: string, step: Step): void {
+    this.#purchases.get(claimUid)?.step(step);
+  }
+
+  /** A command was decided. Its candidates' terminations belong to it. */
+  decided(command: Command): CommandTrace {
+    const trace = new CommandTrace(this.#tracer, command, this.#clock.now());
+    for (const uid of trace.staying) this.#commands.set(uid, trace);
+    this.#limit(this.#commands, (oldest) => this.#endCommand(oldest, 'not waited for'));
+    return trace;
+  }
+
+  /** It came to nothing. */
+  commandFailed(trace: CommandTrace, error: unknown): void {
+    this.#endCommand(trace, 'failed', messageOf(error));
+  }
+
+  /** The operator ends: what is not over is sent as it is. */
+  stop(): void {
+    const nowMs = this.#clock.now();
+    for (const trace of this.#purchases.values()) this.#endPurchase(trace, 'operator stopped');
+    for (const trace of this.#terminations.values()) trace.end(nowMs, 'operator stopped');
+    this.#terminations.clear();
+    for (const trace of new Set(this.#commands.values())) this.#endCommand(trace, 'operator stopped');
+  }
+
+  #claimChanged(claim: NodeClaim, isGone: boolean): void {
+    const nowMs = this.#clock.now();
+    const uid = uidOf(claim);
+    const purchase = this.#purchases.get(uid);
+    if (purchase !== undefined && (isGone || claim.metadata.deletionTimestamp))
+      this.#endPurchase(purchase, 'NodeClaim deleted');
+    else if (purchase !== undefined) {
+      purchase.changed(claim, nowMs);
+      this.#endIfComplete(purchase);
+    }
+    if (isGone) this.#claimGone(uid, nowMs);
+    else if (claim.metadata.deletionTimestamp && claim.status?.providerID) this.#terminationChanged(uid, claim, nowMs);
+  }
+
+  #terminationChanged(uid: string, claim: NodeClaim, nowMs: number): void {
+    const known = this.#terminations.get(uid);
+    known?.changed(claim, nowMs);
+    if (known !== undefined) return;
+    this.#terminations.set(uid, new TerminationTrace(this.#tracer, claim, nowMs, this.#commands.get(uid)?.span));
+    this.#limit(this.#terminations, (oldest, oldestUid) => {
+      oldest.end(nowMs, 'not waited for');
+      this.#terminations.delete(oldestUid);
+    });
+  }
+
+  #claimGone(uid: string, nowMs: number): void {
+    this.#terminations.get(uid)?.end(nowMs, 'terminated');
+    this.#terminations.delete(uid);
+    const command = this.#commands.get(uid);
+    this.#commands.delete(uid);
+    if (command?.gone(uid)) command.end(nowMs, 'carried out');
+  }
+
+  #podChanged(pod: Pod, isGone: boolean): void {
+    if (this.#byPod.size === 0 || !(isGone || isScheduled(pod))) return;
+    const uid = uidOf(pod);
+    const trace = this.#byPod.get(uid);
+    if (trace === undefined) return;
+    this.#byPod.delete(uid);
+    if (isGone) trace.endPod(uid, this.#clock.now(), 'deleted');
+    else trace.bound(pod, this.#clock.now());
+    this.#endIfComplete(trace);
+  }
+
+  #endIfComplete(trace: PurchaseTrace): void {
+    if (trace.isComplete) this.#endPurchase(trace, 'ready');
+  }
+
+  #endPurchase(trace: PurchaseTrace, outcome: Outcome): void {
+    for (const pod of trace.pods) if (this.#byPod.get(pod) === trace) this.#byPod.delete(pod);
+    trace.end(this.#clock.now(), outcome);
+    this.#purchases.delete(trace.claimUid);
+  }
+
+  #endCommand(trace: CommandTrace, outcome: Parameters<CommandTrace['end']>[1], failure?: string): void {
+    for (const uid of trace.staying) if (this.#commands.get(uid) === trace) this.#commands.delete(uid);
+    trace.end(this.#clock.now(), outcome, failure);
+  }
+
+  #sweep(): void {
+    const nowMs = this.#clock.now();
+    for (const trace of this.#purchases.values())
+      if (trace.readyMs !== undefined && nowMs - trace.readyMs > PATIENCE_MS) this.#endPurchase(trace, 'ready');
+  }
+
+  #limit<T>(open: ReadonlyMap<string, T>, end: (oldest: T, uid: string) => void): void {
+    if (open.size <= MOST_OPEN) return;
+    const [first] = open;
+    if (first !== undefined) end(first[1], first[0]);
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * The trace of one NodeClaim that was created, from what led to it until its Node is ready and its pods are bound:
+ *
+ *   provision node ┬ batch window, solve, create NodeClaim
+ *                  ├ launch ─ EC2.CreateFleet
+ *                  ├ registration, initialization
+ *                  └ pod, one each
+ */
+import { isTrue } from '../../api/conditions.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import type { Attributes, Span, Step, Tracer } from '../../observe/traces/tracer.ts';
+import { claimAttributes, instanceAttributes, OUTCOME, REASON } from './attributes.ts';
+import type { Decision, TracedPod } from './decision.ts';
+
+export interface Created {
+  readonly claim: NodeClaim;
+  readonly nodePool: string;
+  /** Why it was created, as the metric of created NodeClaims has it. */
+  readonly reason: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Of the plan, those included that have no span. */
+  readonly podCount: number;
+  readonly traced: readonly TracedPod[];
+  readonly decision: Pick<Decision, 'steps' | 'parent'> | undefined;
+}
+
+/** What became of a pod, or of the whole. */
+export type Outcome =
+  | 'bound'
+  | 'deleted'
+  | 'planned again'
+  | 'not waited for'
+  | 'ready'
+  | 'NodeClaim deleted'
+  | 'operator stopped';
+
+/** Conditions of a NodeClaim in their order, with the wait that begins when one is true. */
+const WAITS = { Launched: 'registration', Registered: 'initialization', Initialized: undefined } as const;
+type Reached = keyof typeof WAITS;
+
+export class PurchaseTrace {
+  readonly claimUid: string;
+  readonly #tracer: Tracer;
+  readonly #root: Span;
+  #launch: Span | undefined;
+  /** Why the last launch failed, for the end of a NodeClaim that is given up. */
+  #launchFailure: string | undefined;
+  /** What the claim waits for after its launch. */
+  #waiting: Span | undefined;
+  readonly #conditions = new Set<Reached>();
+  readonly #pods: Map<string, Span>;
+  #readyMs: number | undefined;
+
+  constructor(tracer: Tracer, created: Created) {
+    const { claim, nodePool, reason, fromMs, toMs, podCount, traced, decision } = created;
+    this.claimUid = uidOf(claim);
+    this.#tracer = tracer;
+    const steps = decision?.steps ?? [];
+    this.#root = tracer.start('provision node', {
+      atMs: Math.min(fromMs, ...steps.map((step) => step.fromMs), ...traced.map(({ sinceMs }) => sinceMs)),
+      parent: decision?.parent,
+      attributes: {
+        ...claimAttributes(claim, nodePool),
+        'karpenter.nodeclaim.uid': this.claimUid,
+        [REASON]: reason,
+        'karpenter.pods': podCount,
+        'karpenter.pods.without_span': podCount - traced.length,
+      },
+    });
+    for (const step of steps) this.step(step);
+    this.step({ name: 'create NodeClaim', fromMs, toMs });
+    this.#pods = new Map(traced.map((each) => [uidOf(each.pod), this.#podSpan(each)]));
+  }
+
+  get pods(): Iterable<string> {
+    return this.#pods.keys();
+  }
+
+  /** Since when nothing but pods is waited for. */
+  get readyMs(): number | undefined {
+    return this.#readyMs;
+  }
+
+  get isComplete(): boolean {
+    return this.#readyMs !== undefined && this.#pods.size === 0;
+  }
+
+  /** Part of the launch while there is one. */
+  step({ name, fromMs, toMs, isRequest, attributes, failure }: Step): void {
+    const parent = this.#launch ?? this.#root;
+    this.#tracer.start(name, { atMs: fromMs, parent, isRequest, attributes }).end(toMs, failure);
+  }
+
+  launching(atMs: number): void {
+    this.#launch ??= this.#tracer.start('launch', { atMs, parent: this.#root });
+  }
+
+  launched(atMs: number, attributes: Attributes, failure: string | undefined): void {
+    this.#launch?.set(attributes);
+    this.#launch?.end(atMs, failure);
+    this.#launch = undefined;
+    this.#launchFailure = failure;
+    if (failure !== undefined) return;
+    this.#root.set(attributes);
+    this.#reached('Launched', atMs);
+  }
+
+  /** The claim as the API server has it now. */
+  changed(claim: NodeClaim, nowMs: number): void {
+    for (const condition of Object.keys(WAITS) as readonly Reached[]) {
+      if (!isTrue(claim, condition)) return;
+      if (this.#reached(condition, nowMs)) this.#root.set(instanceAttributes(claim));
+    }
+    this.#readyMs ??= nowMs;
+  }
+
+  bound(pod: Pod, nowMs: number): void {
+    this.#pods.get(uidOf(pod))?.set({ 'k8s.node.name': pod.spec.nodeName });
+    this.endPod(uidOf(pod), nowMs, 'bound');
+  }
+
+  endPod(uid: string, nowMs: number, outcome: Outcome): void {
+    const span = this.#pods.get(uid);
+    if (span === undefined) return;
+    this.#pods.delete(uid);
+    span.set({ [OUTCOME]: outcome });
+    span.end(nowMs);
+  }
+
+  /** Ends what is left of it. Before its Node is ready that is a failure, unless it is only the operator that stops. */
+  end(nowMs: number, outcome: Outcome): void {
+    for (const uid of [...this.#pods.keys()]) this.endPod(uid, nowMs, outcome === 'ready' ? 'not waited for' : outcome);
+    const isFailed = this.#readyMs === undefined && outcome === 'NodeClaim deleted';
+    this.#launch?.end(nowMs);
+    this.#waiting?.end(nowMs, isFailed ? 'the NodeClaim was deleted before' : undefined);
+    this.#root.set({ [OUTCOME]: outcome });
+    this.#root.end(
+      nowMs,
+      isFailed ? (this.#launchFailure ?? 'the NodeClaim was deleted before its Node was ready') : undefined,
+    );
+  }
+
+  /** Answers whether that is news. */
+  #reached(condition: Reached, atMs: number): boolean {
+    if (this.#conditions.has(condition)) return false;
+    this.#conditions.add(condition);
+    this.#waiting?.end(atMs);
+    const next = WAITS[condition];
+    this.#waiting = next && this.#tracer.start(next, { atMs, parent: this.#root });
+    return true;
+  }
+
+  #podSpan({ pod: { metadata }, sinceMs }: TracedPod): Span {
+    return this.#tracer.start('pod', {
+      atMs: sinceMs,
+      parent: this.#root,
+      attributes: {
+        'k8s.pod.name': metadata.name,
+        'k8s.namespace.name': metadata.namespace,
+        'k8s.pod.uid': metadata.uid,
+      },
+    });
+  }
+}

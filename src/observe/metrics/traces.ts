@@ -1,0 +1,8 @@
+/** Metrics of traces; there are none of them while no collector is set. */
+import { counter } from './declaration.ts';
+
+export const TRACES_SPANS = counter({
+  name: 'karpenter_traces_spans_total',
+  help: 'Spans by what became of them: `exported`, `failed` at the collector, `queue_full`, or `over_limit` of pods of a solve',
+  labels: ['result'],
+});

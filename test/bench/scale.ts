@@ -1,0 +1,91 @@
+/**
+ * How what the operator does grows with the cluster: `npm run bench:scale [-- NODESxPODS…]`, by default up to 15,000 nodes with
+ * 200,000 pods. One JSON line for each size and measurement, each of them in a process of its own:
+ *
+ * - `operator`: lists and watches the cluster over HTTP, then answers pods that come;
+ * - `disruption`: makes a round over a cluster in which nothing is to be found;
+ * - `scrape`: writes the metrics in the default view.
+ */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { inSteps } from '../../src/observe/rendered-answer.ts';
+import { measuredCluster } from '../unit/controllers/metrics/large-cluster.ts';
+import { quietPassLines } from './disruption.ts';
+import type { ClusterSize } from './largecluster.ts';
+import { operatorLine } from './operator.ts';
+
+const SIZES = ['1000x10000', '5000x50000', '15000x200000'];
+const SCRAPES = 5;
+
+const rounded = (value: number): number => Number(value.toFixed(1));
+
+const cpuMs = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+};
+
+async function scrapeLine(size: ClusterSize): Promise<object> {
+  const metrics = await measuredCluster(size, 'budget');
+  const scrapes: { readonly scrapeCpuMs: number; readonly turnCpuMs: number }[] = [];
+  let text = '';
+  for (let scrape = 0; scrape < SCRAPES; scrape += 1) {
+    let [turnCpuMs, beganMs] = [0, cpuMs()];
+    const startedMs = beganMs;
+    const turn = (): void => {
+      turnCpuMs = Math.max(turnCpuMs, cpuMs() - beganMs);
+      beganMs = cpuMs();
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    text = String(Buffer.concat(await inSteps(metrics.parts())));
+    clearImmediate(next);
+    scrapes.push({ scrapeCpuMs: cpuMs() - startedMs, turnCpuMs });
+  }
+  const least = (field: 'scrapeCpuMs' | 'turnCpuMs'): number =>
+    rounded(Math.min(...scrapes.map((each) => each[field])));
+  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
+  const mb = rounded(text.length / 1e6);
+  return { ...size, series, mb, scrapeCpuMs: least('scrapeCpuMs'), turnCpuMs: least('turnCpuMs') };
+}
+
+const MEASUREMENTS: Readonly<Record<string, (size: ClusterSize) => AsyncIterable<object> | Iterable<Promise<object>>>> =
+  {
+    *operator(size) {
+      yield operatorLine(size).then(({ listedMs, listedCpuMs, firstAnswerMs, ...line }) => ({
+        ...line,
+        listedS: rounded(listedMs / 1_000),
+        listedCpuS: rounded(listedCpuMs / 1_000),
+        firstAnswerS: rounded(firstAnswerMs / 1_000),
+      }));
+    },
+    disruption: ({ nodes, pods }) => quietPassLines({ nodes, podsPerNode: Math.round(pods / nodes) }),
+    *scrape(size) {
+      yield scrapeLine(size);
+    },
+  };
+
+const sizeOf = (text: string): ClusterSize => {
+  const [nodes, pods] = text.split('x').map(Number);
+  if (!nodes || !pods) throw new Error(`Cannot measure "${text}": write nodes and pods, such as 5000x50000`);
+  return { nodes, pods };
+};
+
+const [first = '', size = '', ...others] = process.argv.slice(2);
+const measurement = MEASUREMENTS[first];
+if (measurement !== undefined) {
+  for await (const line of measurement(sizeOf(size))) {
+    const { methods: _, ...rest } = line as { readonly methods?: unknown };
+    process.stdout.write(`${JSON.stringify({ scale: true, measurement: first, ...rest })}\n`);
+  }
+  process.exit(); // connections to the benchmark's API server may still be open
+}
+const run = promisify(execFile);
+const sizes = [first, size, ...others].filter((text) => text !== '');
+for (const text of sizes.length === 0 ? SIZES : sizes) {
+  sizeOf(text);
+  for (const name of Object.keys(MEASUREMENTS)) {
+    const argv = ['--expose-gc', import.meta.filename, name, text];
+    const { stdout } = await run(process.execPath, argv, { maxBuffer: 2 ** 26 });
+    process.stdout.write(stdout);
+  }
+}
