@@ -11,7 +11,15 @@ import { type Example, withExamples } from './describe/tree.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { costText, historyText } from './render/cost.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
-import { instanceTypesOption, manifestsOf, nodeFeeOption, nowOption, typesNoting, writeNotes } from './scenario.ts';
+import {
+  instanceTypesOption,
+  manifestsOf,
+  nodeFeeOption,
+  nowOption,
+  priceBookOption,
+  typesNoting,
+  writeNotes,
+} from './scenario.ts';
 import { refuseTwoSources, type SourceFlags, withSource } from './source.ts';
 
 interface Flags extends SourceFlags {
@@ -24,6 +32,7 @@ interface Flags extends SourceFlags {
   readonly since: number;
   readonly per?: Per;
   readonly instanceTypes?: string;
+  readonly priceBook?: string;
   readonly nodeHourlyFee?: number;
   readonly now?: number;
   readonly output: Format;
@@ -37,14 +46,16 @@ const isCluster = ({ kubeconfig, context }: Flags): boolean => kubeconfig !== un
 
 /** Of the operator's own figures nothing is unknown. */
 async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
-  const { filename, server, by, nodeHourlyFee, now: nowMs = Date.now() } = flags;
+  const { filename, server, by, nodeHourlyFee, priceBook, now: nowMs = Date.now() } = flags;
   if (filename.length === 0 && !isCluster(flags))
     return costNow(await askOperator<CostReport>(server ?? DEFAULT_SERVER, '/debug/cost'), by);
   const read = isCluster(flags)
     ? await reading(flags, userAgent, costManifests)
     : { manifests: manifestsOf({ filename }), unknown: [] };
   const { types, notes: ofTypes, unknown: ofSales } = typesNoting(flags);
-  const { report, notes, unknown } = await costOfManifests(read.manifests, { types, nowMs, nodeHourlyFee });
+  const { report, notes, unknown } = await costOfManifests(read.manifests, {
+    ...{ types, nowMs, nodeHourlyFee, priceBook },
+  });
   writeNotes([...ofTypes, ...notes]);
   return costNow(report, by, [...read.unknown, ...unknown, ...ofSales]);
 }
@@ -114,6 +125,7 @@ const withOptions = (command: Command): Command =>
     )
     .option('-n, --namespace <name>', 'with --history and --context: where the operator keeps it', 'kube-system')
     .addOption(instanceTypesOption())
+    .addOption(priceBookOption())
     .addOption(nodeFeeOption())
     .addOption(nowOption())
     .addOption(outputOption())

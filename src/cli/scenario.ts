@@ -84,13 +84,16 @@ export const nodeFeeOption = (): Option =>
     "the operator's NODE_HOURLY_FEE: what a node costs besides AWS's charges",
   ).argParser(usdPerHour);
 
+export const priceBookOption = (): Option =>
+  new Option('--price-book <file>', 'discounts, Savings Plans and reserved instances, as the operator is given them');
+
 /** Adds the options of {@link ScenarioOptions} to a verb; `--now` arrives as `now`. */
 export const withScenario = (command: Command): Command =>
   command
     .addOption(filenameOption())
     .addOption(whatIfOption())
     .addOption(instanceTypesOption())
-    .option('--price-book <file>', 'discounts, Savings Plans and reserved instances, as the operator is given them')
+    .addOption(priceBookOption())
     .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
     .addOption(nowOption())
     .addOption(nodeFeeOption());

@@ -58,25 +58,34 @@ export const costNow = (
 });
 
 /** What manifests never say of what an operator would count. */
-const NO_BOOK = "discounts and commitments of the operator's price book: they count nothing here";
+const NO_BOOK = "discounts and commitments of the operator's price book: they count nothing here without --price-book";
+
+interface CountingOptions {
+  readonly types: TypesFor;
+  readonly nowMs: number;
+  readonly nodeHourlyFee?: number | undefined;
+  /** A file. */
+  readonly priceBook?: string | undefined;
+}
 
 /** @throws InputError that names the document and the field */
 export async function costOfManifests(
   manifests: readonly Manifest[],
-  {
-    types,
-    nowMs,
-    nodeHourlyFee,
-  }: { readonly types: TypesFor; readonly nowMs: number; readonly nodeHourlyFee?: number | undefined },
+  { types, nowMs, nodeHourlyFee, priceBook }: CountingOptions,
 ): Promise<{ readonly report: CostReport } & Readonly<Record<'notes' | 'unknown', readonly string[]>>> {
   const world = worldOf(manifests, {
     instanceTypes: await types(manifests, nowMs),
     nowMs,
+    priceBook,
     ...countedFee(undefined, nodeHourlyFee),
   });
   const account = new CostAccount();
   const { nodes } = world.snapshot;
-  const prices = nodePrices(nodes, world.allPools);
+  const prices = nodePrices(nodes, world.allPools, world.snapshot.commitments);
   for (const node of nodes) account.add(node, prices.get(node.providerId));
-  return { report: account.report(nowMs), notes: world.notes, unknown: [...world.unknown, NO_BOOK] };
+  return {
+    report: account.report(nowMs),
+    notes: world.notes,
+    unknown: [...world.unknown, ...(priceBook === undefined ? [NO_BOOK] : [])],
+  };
 }

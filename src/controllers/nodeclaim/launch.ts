@@ -20,6 +20,12 @@ import { done, refreshed, type Step, type StepResult, shortened, withCondition }
 
 type GivenUp = typeof INSUFFICIENT_CAPACITY_ERROR | typeof NODE_CLASS_NOT_READY;
 
+const offeringOf = ({ metadata: { labels = {} } }: NodeClaim) => ({
+  instanceType: labels[INSTANCE_TYPE_LABEL],
+  zone: labels[ZONE_LABEL],
+  capacityType: labels[CAPACITY_TYPE_LABEL],
+});
+
 export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): Step {
   const { client, cloud, clock, events, traces } = deps;
 
@@ -74,22 +80,15 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     traces?.launched(claim, created);
     launched.remember(claim, created);
     retries.forget(claim.metadata.name);
-    const labels = created.metadata.labels ?? {};
+    const { instanceType, zone, capacityType } = offeringOf(created);
     log.info('launched nodeclaim', {
       'provider-id': created.status?.providerID,
-      'instance-type': labels[INSTANCE_TYPE_LABEL],
-      zone: labels[ZONE_LABEL],
-      'capacity-type': labels[CAPACITY_TYPE_LABEL],
+      'instance-type': instanceType,
+      zone,
+      'capacity-type': capacityType,
       allocatable: created.status?.allocatable,
     });
-    deps.decisions?.launched(
-      claim.metadata.name,
-      defined({
-        instanceType: labels[INSTANCE_TYPE_LABEL],
-        zone: labels[ZONE_LABEL],
-        capacityType: labels[CAPACITY_TYPE_LABEL],
-      }),
-    );
+    deps.decisions?.launched(claim.metadata.name, defined({ instanceType, zone, capacityType }));
     return done(withInstance(claim, created, clock.now()));
   };
 }
