@@ -39,7 +39,6 @@ export const TEXTS = [
 /** Lists of texts. */
 export const LISTS = [
   'supportedRootDeviceTypes',
-  'supportedVirtualizationTypes',
   'supportedBootModes',
   'validCores',
   'validThreadsPerCore',

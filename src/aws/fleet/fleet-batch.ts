@@ -148,7 +148,8 @@ export class Fleets {
     }
     this.#answered(orders);
     const answers = this.#distribute(orders, fleet.FleetId ?? '', fleet.Instances ?? [], fleet.Errors ?? []);
-    const { requestId } = fleet.$metadata;
+    // instances are bought by now: nothing that a span needs may be missed
+    const requestId = fleet.$metadata?.requestId;
     if (traces) traceCall(traces, { orders, fromMs, toMs: clock.now(), answers, requestId });
     return answers;
   }

@@ -47,6 +47,38 @@ describe('simulate', () => {
     expect(simulationText(simulation)).toMatch(/^NODEPOOL +CHEAPEST .*\ndefault +m7g\./);
   });
 
+  it('buys fewer nodes, the more each of them costs besides its instance', async () => {
+    const pods = write('many.yaml', PODS('900m').replace('replicas: 3', 'replicas: 40'));
+    const annotated = POOL.replace('name: default', "name: default, annotations: {karpenter.sh/node-hourly-fee: '1'}");
+    const bought = async (pool: string, nodeHourlyFee?: number) => {
+      const filename = [write('fee-pool.yaml', pool), pods];
+      const { simulation } = await simulate({
+        filename,
+        nowMs: 0,
+        ...(nodeHourlyFee === undefined ? {} : { nodeHourlyFee }),
+      });
+      return { nodes: simulation.nodeClaims.length, usdPerHour: simulation.totalPrice };
+    };
+    const [without, usual, dear] = [await bought(POOL, 0), await bought(POOL), await bought(POOL, 1)];
+    expect(usual.nodes).toBeLessThan(without.nodes);
+    expect(dear.nodes).toBeLessThan(usual.nodes);
+    expect(without.usdPerHour).toBeLessThanOrEqual(usual.usdPerHour);
+    expect(usual.usdPerHour).toBeLessThanOrEqual(dear.usdPerHour);
+    expect(await bought(annotated, 0)).toEqual(dear);
+  });
+
+  it('says that the fee of a NodePool cannot be read', async () => {
+    const annotated = POOL.replace(
+      'name: default',
+      "name: default, annotations: {karpenter.sh/node-hourly-fee: 'free'}",
+    );
+    const { notes } = await simulate({
+      filename: [write('wrong-fee.yaml', annotated), write('p.yaml', PODS('900m'))],
+      nowMs: 0,
+    });
+    expect(notes.join()).toMatch(/NodePool default: annotation karpenter.sh\/node-hourly-fee "free" must be an amount/);
+  });
+
   it('shows list and effective prices by a price book', async () => {
     const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
     const book = (body: string): string =>

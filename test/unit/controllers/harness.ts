@@ -86,7 +86,7 @@ export class World {
   start(args: readonly string[] = [], history?: VerdictHistory, moves?: MoveHistory): void {
     const stop = new AbortController();
     const { signal } = stop;
-    const settings = parseSettings(['--cluster-name=test', ...args], {});
+    const settings = parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...args], {});
     const { clock, cloud } = this;
     const informers = this.kube.informers(signal);
     const cluster = new ClusterState({

@@ -28,6 +28,7 @@ async function subnetsOf(free: Record<string, readonly [zone: string, addresses:
         SubnetId,
         AvailabilityZone,
         AvailableIpAddressCount,
+        MapPublicIpOnLaunch: SubnetId.startsWith('public'),
       })),
     }),
   });
@@ -63,6 +64,20 @@ describe('the subnets of a NodeClass', () => {
   it('are listed with the most free addresses first, then by id', async () => {
     const { nodeClass } = await subnetsOf({ c: ['a', 5], b: ['a', 9], a: ['b', 5] });
     expect(nodeClass.status.subnets.map(({ id }) => id)).toEqual(['b', 'a', 'c']);
+  });
+});
+
+describe('the part of the subnets that give public addresses', () => {
+  it('is known once they are described', async () => {
+    const { subnets, nodeClass } = await subnetsOf({
+      public1: ['a', 5],
+      private1: ['a', 9],
+      private2: ['b', 5],
+      public2: ['b', 1],
+    });
+    expect(subnets.publicShare(nodeClass)).toBe(0.5);
+    expect(subnets.publicShare({ ...nodeClass, status: { subnets: [] } })).toBe(0);
+    expect(subnets.publicShare({ ...nodeClass, status: { subnets: [{ id: 'public9', zone: 'a' }] } })).toBe(0);
   });
 });
 

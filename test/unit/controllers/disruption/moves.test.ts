@@ -1,14 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../../../src/api/node-hourly-fee.ts';
 import { MoveHistory, type MoveView } from '../../../../src/controllers/disruption/moves.ts';
 import { VerdictHistory } from '../../../../src/controllers/disruption/verdict-history.ts';
 import { World } from '../harness.ts';
 
 /** USD per hour of the only type, in spot capacity. */
-/** Of the instance, and the fee of a node. */
-const PRICE = 0.16 + DEFAULT_NODE_HOURLY_FEE;
+const PRICE = 0.16;
 /** Consolidation looks again after five minutes at the latest. */
 const REVIEW = 400;
 

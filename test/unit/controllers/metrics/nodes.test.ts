@@ -42,7 +42,7 @@ function observe(argv: readonly string[] = []) {
       },
     ],
   } as unknown as CloudProvider;
-  const settings = parseSettings(['--cluster-name=test', ...argv], {});
+  const settings = parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...argv], {});
   const deps = { informers, cluster, cloud, clock, metrics, settings, events: { publish() {} } } as unknown as Deps;
   const { signal } = new AbortController();
   runControllers({ controllers: metricsControllers(deps), informers, clock, log: silent, metrics, signal });

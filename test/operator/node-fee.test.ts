@@ -1,0 +1,32 @@
+/** What a node costs besides its instance decides on how many nodes the operator buys. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { NODE_POOL } from '../../src/api/kinds.ts';
+import { NODE_HOURLY_FEE_ANNOTATION } from '../../src/api/labels.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { BRISK, pool } from './pools.ts';
+
+let scenario: Scenario;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+describe('the fee of a node', () => {
+  it('makes the operator move pods of several small nodes to a large one that costs as much', async () => {
+    scenario = await startScenario({ ...BRISK, env: { ...BRISK.env, NODE_HOURLY_FEE: '0' } });
+    const nodePool = pool({ cpus: [2, 16] });
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), nodePool);
+    await scenario.apply(deployment('web', 8, {}, { cpu: '1500m' }));
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 8);
+    expect((await scenario.nodes()).length).toBeGreaterThan(4);
+
+    await scenario.kube.patch(
+      NODE_POOL,
+      { name: nodePool.metadata.name },
+      {
+        metadata: { annotations: { [NODE_HOURLY_FEE_ANNOTATION]: '1' } },
+      },
+    );
+    await scenario.until('one node', async () => (await scenario.nodes()).length === 1, 120_000);
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 8);
+  }, 300_000);
+});
