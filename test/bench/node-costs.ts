@@ -2,22 +2,16 @@
  * Price and number of nodes for Karpenter's way of packing, for a fee of 0 and for the default fee: over the recorded
  * scheduling cases, and over the local world's catalogue, where prices are nearly linear in size.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
 import { builtInTypes } from '../../src/cli/objects/builtin.ts';
-import { readInstanceTypes } from '../../src/cli/objects/catalogue.ts';
-import { type Manifest, readManifests } from '../../src/cli/objects/read.ts';
-import { type WorldOptions, worldOf } from '../../src/cli/objects/snapshot.ts';
-import type { InstanceType, Plan, Snapshot, SolveOptions } from '../../src/engine/model.ts';
+import { worldOf } from '../../src/cli/objects/snapshot.ts';
+import type { Snapshot, SolveOptions } from '../../src/engine/model.ts';
 import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
 import { solve } from '../../src/engine/solve.ts';
 import { lowerBound } from './bound.ts';
+import { priceOf, recordedScenarios, type Scenario } from './recorded.ts';
 
-const CASES = join(import.meta.dirname, '../conformance/cases');
 const CATALOGUE_SCENARIOS = 20;
 const NOW_MS = 0;
 
@@ -34,12 +28,6 @@ interface NodeCostLine {
   readonly overLeast?: number;
 }
 
-interface Scenario {
-  readonly name: string;
-  /** With a fee of so many USD per hour for each node. */
-  readonly snapshot: (nodeHourlyFee: number) => Snapshot;
-}
-
 const WAYS = [
   { way: 'compatible', fee: 0, packing: 'compatible' },
   { way: 'fee 0', fee: 0, packing: 'cheapest' },
@@ -48,16 +36,9 @@ const WAYS = [
 ] as const;
 
 export async function* nodeCostLines(options: SolveOptions): AsyncGenerator<NodeCostLine> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-'));
-  try {
-    const recorded = recordedScenarios(folder);
-    const plain = recorded.filter(({ name }) => name.endsWith('-plain'));
-    yield* linesOf('recorded, plain', plain, options, lowerBound);
-    yield* linesOf('recorded, all', recorded, options);
-    yield* linesOf("the local world's catalogue", catalogueScenarios(), options, lowerBound);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  yield* linesOf('recorded, plain', recordedScenarios('-plain'), options, lowerBound);
+  yield* linesOf('recorded, all', recordedScenarios(), options);
+  yield* linesOf("the local world's catalogue", catalogueScenarios(), options, lowerBound);
 }
 
 async function* linesOf(
@@ -91,29 +72,6 @@ async function* linesOf(
 
 const rounded = (value: number): number => Number(value.toFixed(3));
 
-const priceOf = ({ claims }: Plan): number => claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
-
-function recordedScenarios(folder: string): readonly Scenario[] {
-  const catalogues = new Map<string, readonly InstanceType[]>();
-  return readdirSync(CASES)
-    .filter((name) => /^\d/.test(name))
-    .map((name) => {
-      const file = readFileSync(join(CASES, name, 'types'), 'utf8').trim();
-      const path = join(folder, file);
-      if (!catalogues.has(file)) writeFileSync(path, gunzipSync(readFileSync(join(CASES, `${file}.gz`))));
-      const types = catalogues.get(file) ?? readInstanceTypes(path);
-      catalogues.set(file, types);
-      const manifests = readManifests([join(CASES, name, 'scenario.yaml')]);
-      return { name, snapshot: (fee) => snapshotOf(manifests, () => types, fee) };
-    });
-}
-
-const snapshotOf = (
-  manifests: readonly Manifest[],
-  instanceTypes: WorldOptions['instanceTypes'],
-  fee: number,
-): Snapshot => worldOf(manifests, { instanceTypes, nowMs: NOW_MS, nodeHourlyFee: fee }).snapshot;
-
 type WithSpec = KubeObject & { readonly spec: object };
 
 const POOL: WithSpec = {
@@ -143,7 +101,10 @@ function catalogueScenarios(): readonly Scenario[] {
     });
     const manifests = [POOL, ...deployments].map((object) => ({ object, where: object.metadata.name }));
     const types = builtInTypes(manifests, NOW_MS);
-    return { name: `catalogue ${seed}`, snapshot: (fee: number) => snapshotOf(manifests, types, fee) };
+    return {
+      name: `catalogue ${seed}`,
+      snapshot: (nodeHourlyFee) => worldOf(manifests, { instanceTypes: types, nowMs: NOW_MS, nodeHourlyFee }).snapshot,
+    };
   });
 }
 
