@@ -187,6 +187,7 @@ export async function leaveBehind(scenario: Scenario): Promise<ReadonlyMap<strin
         found.find(
           ({ spec, status }) =>
             spec?.providerID === id &&
+            !spec.taints?.some(({ key }) => key === 'node.kubernetes.io/not-ready') && // taken away a moment later
             status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'),
         );
       const each = [...left].map(([name, { providerId }]) => [name, ready(providerId)] as const);

@@ -106,7 +106,7 @@ describe('traces', () => {
     }
     // the batch window is one of silence, and instances take their time
     expect(window.endMs - window.startMs).toBeGreaterThanOrEqual(1_000);
-    expect(registration.endMs - registration.startMs).toBeGreaterThan(1_000);
+    expect(registration.endMs - registration.startMs).toBeGreaterThan(100);
     expect(launch.attributes).toMatchObject(bought);
     const call = the(below('EC2.CreateFleet', launch));
     expect(call).toMatchObject({ isRequest: true, failure: undefined });
