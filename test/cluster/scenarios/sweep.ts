@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   CAPACITY_BUFFER,
+  CONFIG_MAP,
   CSI_NODE,
   DAEMON_SET,
   DEPLOYMENT,
@@ -44,6 +45,7 @@ const KINDS: readonly Kind[] = [
   PERSISTENT_VOLUME,
   CSI_NODE,
   LEASE,
+  CONFIG_MAP,
   EVENT,
 ];
 const LIMIT_MS = 60_000;
@@ -51,6 +53,7 @@ const PAUSE_MS = 100;
 
 /** What the chart and Kubernetes themselves put there. */
 const stays = ({ kind, metadata: { name, namespace } }: KubeObject): boolean =>
+  (kind === 'ConfigMap' && name !== 'karpenter-history') ||
   (kind === 'Lease' && namespace === NAMESPACE && name !== 'karpenter-leader-election') ||
   (['Deployment', 'ReplicaSet', 'PodDisruptionBudget'].includes(kind) && namespace === NAMESPACE);
 
