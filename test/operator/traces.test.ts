@@ -1,5 +1,7 @@
 /** Traces of nodes that come and go, as a collector receives them over HTTP. */
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { isTrue } from '../../src/api/conditions.ts';
+import { NODE_POOL } from '../../src/api/kinds.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
@@ -30,6 +32,11 @@ async function traced(answer: OtlpReceiver['answer'], env: Readonly<Record<strin
   scenario = started;
   const operator = await started.startOperator();
   await started.apply(...started.example('ec2nodeclass.yaml'), ...started.example('nodepool.yaml'));
+  // one that becomes ready while pods wait has a run start at once, without a batch window
+  await started.until('a NodePool that is ready', async () => {
+    const { items } = await started.kube.list(NODE_POOL);
+    return items.length === 1 && items.every((pool) => isTrue(pool, 'Ready'));
+  });
   return { started, received, operator };
 }
 
