@@ -42,7 +42,7 @@ export interface DecisionInput {
 export function tracedDecision({ steps, claims, pods, timingOf, decidedMs }: DecisionInput): RunDecision {
   const traced = new Map<PlannedClaim, TracedPod[]>();
   let count = 0;
-  const longest = Math.max(0, ...claims.map((claim) => claim.pods.length));
+  const longest = claims.reduce((most, { pods }) => Math.max(most, pods.length), 0);
   for (let at = 0; at < longest; at += 1) {
     for (const claim of claims) {
       const key = claim.pods[at];

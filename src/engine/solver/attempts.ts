@@ -33,7 +33,9 @@ export function cheapestOf(
   const inTime = (): boolean =>
     deadlineMs === undefined || elapsedMs === undefined || elapsedMs() < deadlineMs / attemptsFor(0);
   let best = first;
-  const indifference = indifferenceOf(Math.max(0, ...first.claims.map(({ extrasUsdPerHour = 0 }) => extrasUsdPerHour)));
+  // not as arguments of one call: there may be more claims than it takes
+  const extras = first.claims.reduce((most, { extrasUsdPerHour = 0 }) => Math.max(most, extrasUsdPerHour), 0);
+  const indifference = indifferenceOf(extras);
   // simulations of disruption come by the hundred: each must be quick
   const attempts = ties === 0 || reservedMode === 'fallback' ? 1 : attemptsFor(pods);
   for (let count = 1; count < attempts && inTime(); count++) {

@@ -1,0 +1,39 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Plan, PlannedClaim, SolveOptions } from '../../../../src/engine/model.ts';
+import { cheapestOf } from '../../../../src/engine/solver/attempts.ts';
+
+const OPTIONS: SolveOptions = {
+  preferencePolicy: 'Respect',
+  minValuesPolicy: 'Strict',
+  reservedMode: 'strict',
+  ignoreDraRequests: true,
+};
+
+const planOf = (claims: readonly Partial<PlannedClaim>[]): Plan => ({
+  claims: claims as readonly PlannedClaim[],
+  placements: [],
+  refusals: new Map(),
+  notEvaluated: [],
+  emptyPools: [],
+});
+
+/** The plans of the attempts in their order; the last one is repeated. */
+const best = (...plans: readonly Plan[]): Plan => {
+  let attempt = 0;
+  const next = (): Plan => (plans[attempt++] ?? plans.at(-1)) as Plan;
+  return cheapestOf(() => ({ plan: next(), ties: 1 }), 1, OPTIONS);
+};
+
+describe('the best of some plans', () => {
+  it('is the cheapest one with what nodes cost besides their instances', () => {
+    const small = { usdPerHour: 1, extrasUsdPerHour: 0.5, cheapest: 'small' };
+    const [two, one] = [planOf([small, small]), planOf([{ ...small, usdPerHour: 2.1 }])];
+    expect(best(two, one)).toBe(one);
+    expect(best(planOf([{ usdPerHour: 1 }, { usdPerHour: 1 }]), planOf([{ usdPerHour: 2.1 }])).claims).toHaveLength(2);
+  });
+
+  it('is found among more claims than a function takes arguments', () => {
+    const many = planOf(Array.from({ length: 300_000 }, () => ({ usdPerHour: 1, extrasUsdPerHour: 0.1 })));
+    expect(best(many)).toBe(many);
+  });
+});
