@@ -17,7 +17,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   live: ['state', 'engine', 'kube', 'api', 'observe'],
   local: ['api', 'observe', 'kube'],
   observe: ['api'],
-  cli: ['local', 'aws', 'engine', 'state', 'kube', 'api', 'observe'],
+  replay: ['local', 'aws', 'controllers', 'engine-worker', 'cloud', 'engine', 'state', 'kube', 'api', 'observe'],
+  cli: ['replay', 'local', 'aws', 'engine', 'state', 'kube', 'api', 'observe'],
 };
 /** Entry points, which see everything. The demo starts the operator as a process of its own. */
 const ENTRIES = new Set(['main.ts', 'cli.ts', 'version.ts']);
