@@ -68,6 +68,8 @@ export function openAccount(options: AwsOptions): Account {
     faults: faultBook(random),
     calls: callBook(),
     answers: new Map(),
+    imageReleases: 0,
+    launches: 0,
     preferred: [],
   };
   const seed = seeder(account);

@@ -117,8 +117,9 @@ function pricesOf(
 ): SpotPrice[] {
   const rows: SpotPrice[] = [];
   if (!product) return rows;
-  for (let step = Math.floor(end / SPOT_STEP_MS); step >= Math.floor(start / SPOT_STEP_MS); step -= 1) {
-    const since = step * SPOT_STEP_MS;
+  const { spotStepMs = SPOT_STEP_MS } = catalogue;
+  for (let step = Math.floor(end / spotStepMs); step >= Math.floor(start / spotStepMs); step -= 1) {
+    const since = step * spotStepMs;
     const usd = catalogue.spotUsd(type, zone, since);
     if (usd === undefined) break;
     rows.push({
