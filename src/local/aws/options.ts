@@ -66,6 +66,8 @@ export interface AwsOptions {
   readonly quotas?: { readonly onDemandVcpus?: number; readonly spotVcpus?: number };
   /** Whether EventBridge forwards state changes to the queue; default true. */
   readonly stateChangeEvents?: boolean;
+  /** How many calls the log keeps in full; default 2000. All are counted. */
+  readonly keptCalls?: number;
   /** Seed of prices, ids and random faults; default 1. */
   readonly randomSeed?: number;
 }
