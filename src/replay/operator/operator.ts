@@ -56,6 +56,15 @@ const KNOWN_FOR_MS = 30 * 60_000;
 /** Searches that found nothing are made again the later the more nodes there are to look at. */
 const pace: SearchPace = (nodes) => Math.max(10_000, nodes * 600);
 
+/** Controllers that only tell: they decide nothing, and nobody listens. */
+const UNHEARD: ReadonlySet<string> = new Set([
+  'cloudprovider.metrics',
+  'disruption.verdicts',
+  'nodeclaim.consistency',
+  'nodeclaim.hydration',
+  'node.hydration',
+]);
+
 const NO_EVENTS: EventRecorder = { publish: () => {} };
 
 /** @throws SettingsError on arguments that the operator does not take */
@@ -96,7 +105,9 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const deps: Deps = { ...common, cluster, cloud: aws.provider, decisions };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   const simulations = localSimulationRunner({ knownForMs: KNOWN_FOR_MS, singles: true });
-  const all = [...controllers(deps, { simulations, pace }), ...aws.controllers()];
+  const all = [...controllers(deps, { simulations, pace }), ...aws.controllers()].filter(
+    ({ name }) => !UNHEARD.has(name),
+  );
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, signal });
   return { deps, done };
 }
