@@ -9,6 +9,7 @@ import { writeTrace } from '../replay/trace/write.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe/tree.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
+import { counted } from './render/table.ts';
 import { collect, time, writeNotes } from './scenario.ts';
 import { fromAudit } from './trace/audit.ts';
 import { fromCsv } from './trace/csv.ts';
@@ -30,8 +31,9 @@ function numberFrom(least: number, most: number): (text: string) => number {
 const wholeFrom =
   (least: number, most: number): ((text: string) => number) =>
   (text) => {
-    const value = numberFrom(least, most)(text);
-    if (!Number.isInteger(value)) throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    const value = text.trim() === '' ? Number.NaN : Number(text);
+    if (!Number.isInteger(value) || value < least || value > most)
+      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
     return value;
   };
 
@@ -223,8 +225,8 @@ const fromCsvCommand = (): Command =>
       };
       const { trace, rows, incomplete } = await fromCsv(file, options);
       writeNotes([
-        `${rows} tasks`,
-        ...(incomplete === 0 ? [] : [`${incomplete} lines are left out: they have no time or no duration`]),
+        counted(rows, 'task'),
+        ...(incomplete === 0 ? [] : [`left out for want of a time or a duration: ${counted(incomplete, 'line')}`]),
       ]);
       await write(trace, output);
     });

@@ -114,20 +114,21 @@ async function rowsOf(source: LineSource, options: CsvOptions): Promise<{ rows: 
 type Column = 'submit' | 'duration' | 'cpu' | 'memory' | 'count';
 type Columns = Readonly<Partial<Record<Column, number>>>;
 
-/** Quotes around a cell, commas and doubled quotes within. */
-const CELL = /\s*(?:"((?:[^"]|"")*)"|([^,]*))\s*(?:,|$)/y;
-
+/** The cells of a line; those in quotes may hold commas, and quotes that are doubled. */
 function cellsOf(line: string): readonly string[] {
-  const text = line.replace(/\r$/, '').replace(/^\uFEFF/, '');
   const cells: string[] = [];
-  CELL.lastIndex = 0;
-  while (CELL.lastIndex < text.length) {
-    const at = CELL.lastIndex;
-    const found = CELL.exec(text);
-    if (found === null || CELL.lastIndex === at) break;
-    cells.push((found[1]?.replaceAll('""', '"') ?? found[2] ?? '').trim());
+  let [cell, isQuoted] = ['', false];
+  for (const part of line.replace(/^\uFEFF/, '').split(/([",])/)) {
+    if (part === '"') {
+      // the second of two quotes in a row opens what the first has closed
+      if (!isQuoted && cell.trim() !== '') cell += '"';
+      isQuoted = !isQuoted;
+    } else if (part === ',' && !isQuoted) {
+      cells.push(cell.trim());
+      cell = '';
+    } else cell += part;
   }
-  return cells;
+  return [...cells, cell.trim()];
 }
 
 function columnsOf(options: CsvColumns, header: readonly string[] | undefined, where: string): Columns {

@@ -66,6 +66,13 @@ describe('a CSV', () => {
     expect(incomplete).toBe(2);
   });
 
+  it('may have quotes in quotes', async () => {
+    const text = '"time","a ""b"", c",cpu,mem\n"1","7",1,1048576\n';
+    expect(inShort((await converted(text, { duration: 'a "b", c' })).events)).toEqual([
+      [0, 7, undefined, { cpu: '1000m', memory: '1Mi' }],
+    ]);
+  });
+
   it('may be taken in part, evenly', async () => {
     const lines = Array.from({ length: 1_000 }, (_, at) => `${at},1,1,1`);
     const { events } = await converted(`time,runs,cpu,mem\n${lines.join('\n')}`, { sample: 0.1 });
