@@ -64,6 +64,14 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'write the objects of a live cluster as one file for the verbs that take -f, without secrets',
     async () => (await import('./cli/snapshot.ts')).snapshotCommand(VERSION),
   ],
+  record: [
+    'watch a live cluster, and write what happened as a trace for replay, without secrets',
+    async () => (await import('./cli/record.ts')).recordCommand(VERSION),
+  ],
+  trace: [
+    'make traces of the life of a cluster, from a seed, audit logs or CSV, and look at them',
+    async () => (await import('./cli/trace.ts')).traceCommand(),
+  ],
   simulate: [
     'say which nodes would be bought for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
@@ -75,7 +83,7 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
 };
 
 /** Run until they are stopped, and say themselves what they are at. */
-const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'snapshot']);
+const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'snapshot', 'record']);
 
 const named = (): Command =>
   new Command('karpenter')
