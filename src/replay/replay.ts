@@ -1,6 +1,8 @@
 /** Plays a trace against the operator in virtual time, once for each set of settings. */
+import { defined } from '../api/defined.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
-import type { ReplayResult } from './result.ts';
+import type { ReplayResult, ReplayRun } from './result.ts';
+import { run } from './run.ts';
 import type { Trace } from './trace/trace.ts';
 import type { WorldModel } from './world-model/world-model.ts';
 
@@ -38,3 +40,20 @@ export interface ReplayOptions {
 }
 
 export type Replay = (options: ReplayOptions) => Promise<ReplayResult>;
+
+/** One run after the other, each in a world of its own that is made of the same seed. */
+export const replay: Replay = async ({ trace, world, sets, signal, onProgress }) => {
+  const runs: ReplayRun[] = [];
+  for (const [index, set] of sets.entries()) {
+    const progress = (now: Omit<Progress, 'set' | 'index' | 'sets'>): void =>
+      onProgress?.({ set: set.name, index, sets: sets.length, ...now });
+    runs.push(await run({ trace, world, set, signal, onProgress: progress }));
+    if (signal?.aborted) break;
+  }
+  const { name, start, seconds, source } = trace.header;
+  return {
+    trace: { name, start, seconds, ...defined({ source }) },
+    world: { region: world.region, seed: world.seed, says: [] },
+    runs,
+  };
+};

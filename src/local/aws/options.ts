@@ -151,9 +151,28 @@ export interface PlacementGroupSeed {
   readonly tags?: Tags;
 }
 
-export interface LocalAws {
-  /** `http://127.0.0.1:PORT`, for `AWS_ENDPOINT_URL`. */
-  readonly url: string;
+/** What becomes of a call in process. */
+export interface CallAnswer {
+  readonly requestId: string;
+  /** In the SDK's types; undefined when there is an error, or when the answer is lost. */
+  readonly output?: object;
+  readonly error?: CallError;
+  /** How a fault broke the exchange; see `FaultRule`. */
+  readonly broken?: 'unheard' | 'unanswered' | 'cut' | 'empty';
+}
+
+export interface CallError {
+  readonly code: string;
+  /** The `Code` that SDK clients of the service show beside the error's name; undefined where they show none. */
+  readonly shownCode: string | undefined;
+  readonly message: string;
+  readonly status: number;
+  /** Further members of the error. */
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/** An account, and what a test or a visitor may do to it. */
+export interface AwsAccount {
   readonly region: string;
   readonly accountId: string;
   readonly clusterName: string;
@@ -166,6 +185,24 @@ export interface LocalAws {
   readonly seed: Seed;
   /** Makes fleets try these pools first, whatever their strategy says: fixes a choice that EC2 leaves open. */
   prefer(...pools: readonly PoolMatch[]): void;
+}
+
+/** An account without HTTP. */
+export interface OpenAws extends AwsAccount {
+  /**
+   * Carries one call out, as if an SDK client had sent it: through rate limits, faults and the call log. The input must
+   * not change afterwards.
+   * @param service  `ec2`, `sqs`, `ssm`, `iam`, `eks`, `pricing` or `sts`
+   * @throws RangeError when there is no such service
+   */
+  call(service: string, action: string, input: object, signal?: AbortSignal): Promise<CallAnswer>;
+  /** Ends all timers. */
+  close(): void;
+}
+
+export interface LocalAws extends AwsAccount {
+  /** `http://127.0.0.1:PORT`, for `AWS_ENDPOINT_URL`. */
+  readonly url: string;
   /** The environment in which an unmodified SDK or `aws` command talks to this server. */
   env(): Readonly<Record<string, string>>;
   close(): Promise<void>;
