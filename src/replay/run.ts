@@ -4,7 +4,7 @@ import { openAws } from '../local/aws/open-aws.ts';
 import { randomStream } from '../local/aws/random.ts';
 import type { KubeApi } from '../local/client.ts';
 import { inProcessClients } from './aws/in-process-clients.ts';
-import { type Cluster, openCluster } from './cluster.ts';
+import { openCluster } from './cluster.ts';
 import { fitted } from './fitted.ts';
 import { Measure } from './measure/measure.ts';
 import { type Operator, startOperator } from './operator/operator.ts';
