@@ -6,7 +6,7 @@ import { type Example, withExamples } from './describe/tree.ts';
 import { unfinished } from './replay/compare.ts';
 import { INTERRUPTED, stoppable } from './replay/interruption.ts';
 import { checkWritable, type Destination, destinationsOption, withSummary } from './replay/outputs.ts';
-import type { ReplayParts } from './replay/parts.ts';
+import { PARTS, type ReplayParts } from './replay/parts.ts';
 import { type PlayOptions, type Prepared, prepare } from './replay/play.ts';
 import { progressLine } from './replay/progress.ts';
 import { writeResult } from './replay/write.ts';
@@ -27,6 +27,10 @@ const EXAMPLES: readonly Example[] = [
       "karpenter replay -f examples/ --trace week.jsonl --compare compatible='--packing=compatible --consolidation=compatible --node-hourly-fee=0' --compare ours= -o html=replay.html",
   },
   {
+    what: 'without a trace of your own: a week of services that follow day and night',
+    command: 'karpenter replay -f examples/ --trace "generate:web-service?pods=500&duration=7d&seed=7"',
+  },
+  {
     what: 'sets that differ in their NodePools as well, of docs/replay-sets.md',
     command: 'karpenter replay -f examples/ --trace week.jsonl --sets sets.yaml',
   },
@@ -41,14 +45,14 @@ const HELP = `
 Nothing is bought: the operator's own controllers run against a cluster and an AWS in this process, in virtual time. Runs are
 compared with the first. Ctrl-C stops, prints what was played until then, and ends with 130; a second one leaves at once.`;
 
-export const replayCommand = (parts: ReplayParts): Command =>
+export const replayCommand = (parts: ReplayParts = PARTS): Command =>
   withExamples(new Command('replay'), EXAMPLES)
     .description("Play a cluster's life in virtual time, and say what it would have cost under other settings")
     .addOption(filenameOption())
     .addOption(
       new Option(
         '--trace <source>',
-        'what happened to the workloads: a file of JSON lines, plain or gzip, or - for standard input',
+        'what happened to the workloads: a file of JSON lines, plain or gzip, - for standard input, or generate:KIND?pods=500&duration=7d&seed=1',
       ).makeOptionMandatory(),
     )
     .addOption(new Option('--world <file>', 'how machines, prices and shortages behave, in place of the default'))

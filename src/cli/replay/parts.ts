@@ -1,7 +1,9 @@
 /** What the verb is made of beside what people see: who reads traces and worlds, and who plays. One place, so that tests bring their own. */
 import type { Replay } from '../../replay/replay.ts';
+import { readTrace } from '../../replay/trace/read.ts';
 import type { Trace } from '../../replay/trace/trace.ts';
-import type { WorldModel } from '../../replay/world-model/world-model.ts';
+import { DEFAULT_WORLD, type WorldModel } from '../../replay/world-model/world-model.ts';
+import { generated, isGenerated } from './generated.ts';
 
 export interface ReplayParts {
   /** @throws Error that names the file, the line and the field */
@@ -10,3 +12,10 @@ export interface ReplayParts {
   readonly openWorld: (file: string | undefined) => Promise<WorldModel>;
   readonly replay: Replay;
 }
+
+export const PARTS: ReplayParts = {
+  openTrace: async (source) => (isGenerated(source) ? generated(source) : readTrace(source)),
+  openWorld: async () => DEFAULT_WORLD,
+  // loaded last: what is wrong with the input is said at once
+  replay: async (options) => (await import('../../replay/replay.ts')).replay(options),
+};

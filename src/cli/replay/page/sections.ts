@@ -4,7 +4,7 @@ import { costDifference, sentences, unfinished } from '../compare.ts';
 import { FIGURES } from '../figures.ts';
 import { amount, dateTime, dollars, signedPercent, spanText } from '../units.ts';
 import { type Html, html } from './html.ts';
-import { axisText, type Plot, svgOf } from './plot.ts';
+import { type Plot, svgOf } from './plot.ts';
 import { shareTable } from './shares.ts';
 
 export function headerOf(result: ReplayResult): Html {
@@ -81,7 +81,7 @@ function altOf(plot: Plot, runs: readonly ReplayRun[]): string {
   if (plot.unit === 'share') return `${plot.title}; the table below has the figures`;
   const parts = plot.lines.map((line) => {
     const { least, most } = extremes(line.values);
-    return `${nameOf(line, runs)}: ${axisText(least, plot.unit)} to ${axisText(most, plot.unit)}`;
+    return `${nameOf(line, runs)}: ${valueText(least, plot)} to ${valueText(most, plot)}`;
   });
   return `${plot.title} over time. ${parts.join('; ')}`;
 }
