@@ -70,8 +70,7 @@ ${verdictOf(result)}
 <h2>Over time</h2>
 <p class="soft">Times are UTC. A point of a plot stands for ${spanText(time.stepSeconds)}.</p>
 <div class="grid plots">${time.plots.map((plot) => figureOf(plot, runs))}${waits === undefined ? '' : figureOf(waits.plot, runs)}</div>
-${summaryTable(runs)}
-${breakdowns(runs)}
+<div class="split">${summaryTable(runs)}${breakdowns(runs)}</div>
 ${logSection(log, result)}
 ${settingsOf(result)}
 </main>

@@ -171,7 +171,7 @@ export const breakdowns = (runs: readonly ReplayRun[]): Html => {
       text: dollars,
     },
   ].flatMap((each) => shareTable(each, runs) ?? []);
-  return tables.length === 0 ? html`` : html`<h2>Where it went</h2><div class="grid">${tables}</div>`;
+  return html`<div>${tables}</div>`;
 };
 
 /** What was played: settings of each run, the world, and what the operator complained of. */
