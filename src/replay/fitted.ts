@@ -29,7 +29,7 @@ export function fitted<T extends KubeObject>(object: T, clusterName: string): T 
     ...object,
     spec: {
       ...spec,
-      amiSelectorTerms: [{ alias: alias.replace(/@.*$/, '@latest') }],
+      amiSelectorTerms: [{ alias: `${alias.split('@', 1)[0]}@latest` }],
       subnetSelectorTerms: discovery,
       securityGroupSelectorTerms: discovery,
       role: `KarpenterNodeRole-${clusterName}`,

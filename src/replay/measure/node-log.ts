@@ -65,7 +65,8 @@ export class NodeLog {
     if (facts === undefined) {
       this.#failed += 1;
       const unknown = { instanceType: '', zone: '', capacityType: '', usdPerHour: 0 };
-      return this.#enter('launch failed', { nodePool: poolNameOf(claim), name, ...unknown }, reason);
+      this.#enter('launch failed', { nodePool: poolNameOf(claim), name, ...unknown }, reason);
+      return;
     }
     this.#bought.delete(name);
     this.#nodesGivenBack += 1;
