@@ -109,7 +109,7 @@ function sparkTexts({ runs, trace }: ReplayResult, width: number): readonly stri
   const rows = Math.max(...runs.map(({ series }) => series.nodes.length));
   const each = rowsPerPoint(rows, room);
   const startMs = Date.parse(trace.start);
-  const endMs = startMs + rows * (runs[0]?.series.stepSeconds ?? 0) * 1000;
+  const endMs = startMs + Math.min(trace.seconds, rows * (runs[0]?.series.stepSeconds ?? 0)) * 1000;
   return SPARKS.map(({ title, of, text, keep }) => {
     // of one step, so that the same column is the same time
     const lines = runs.map((run) => downsample(of(run), each, keep));
@@ -144,7 +144,7 @@ function axis(
 
 function settingsText(runs: readonly ReplayRun[], width: number): string {
   const lines = runs.flatMap(({ name, settings }) =>
-    settings.length === 0 ? [] : [indented(`  ${name}: ${settings.join('; ')}`, '    ', width)],
+    settings.length === 0 ? [] : [`  ${indented(`${name}: ${settings.join('; ')}`, '    ', width - 2)}`],
   );
   return lines.length === 0 ? '' : ['SETTINGS', ...lines].join('\n');
 }
@@ -155,7 +155,7 @@ function complaintsText(runs: readonly ReplayRun[], width: number): string {
   const lines = runs.flatMap(({ name, complaints }) => [
     ...complaints
       .slice(0, MOST_COMPLAINTS)
-      .map(({ message, count }) => indented(`  ${name}: ${count} × ${message}`, '    ', width)),
+      .map(({ message, count }) => `  ${indented(`${name}: ${count} × ${message}`, '    ', width - 2)}`),
     ...(complaints.length > MOST_COMPLAINTS
       ? [`  ${name}: and ${complaints.length - MOST_COMPLAINTS} more messages`]
       : []),

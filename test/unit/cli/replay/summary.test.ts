@@ -79,6 +79,18 @@ describe('the summary', () => {
     for (const name of names) expect(text).toContain(name.slice(0, 8));
   });
 
+  it('indents what goes on over several lines', () => {
+    const settings = [
+      '--packing=compatible',
+      '--consolidation=compatible',
+      '--node-hourly-fee=0',
+      '--batch-idle-duration=5s',
+    ];
+    expect(summaryText(withRuns({ settings }), PLAIN)).toContain(
+      '\n  run-0: --packing=compatible; --consolidation=compatible;\n    --node-hourly-fee=0; --batch-idle-duration=5s\n',
+    );
+  });
+
   it('is styled in a terminal alone', () => {
     expect(summaryText(sampleResult(), PLAIN)).not.toContain('\u001b');
     expect(summaryText(sampleResult(), { ...PLAIN, isStyled: true })).toContain('\u001b[1m');
