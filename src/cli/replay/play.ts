@@ -48,7 +48,7 @@ export async function prepare(options: PlayOptions, parts: ReplayParts): Promise
     source: options.filename.length === 0 ? `--trace ${options.trace}` : options.filename.join(', '),
     beginning: await beginningOf(trace),
   });
-  const world = await parts.openWorld(options.world);
+  const world = await parts.openWorld(options.world, trace.header);
   return {
     startMs: Date.parse(trace.header.start),
     seconds: trace.header.seconds,

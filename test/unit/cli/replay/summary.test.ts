@@ -30,12 +30,7 @@ describe('sentences', () => {
       'run-1 costs 50.0 % less than run-0, evicts as many pods and 95 % of its pods wait at most 2 min 22 s instead of 1 min 11 s.',
     ],
   ])('compare %j', (change, sentence) => {
-    const [first] = withRuns({}).runs;
-    expect(
-      sentences(withRuns({ ...waiting(70) }, { ...waiting(70), ...change })).map((text) =>
-        text.replace('1 min 10 s', '1 min 11 s'),
-      ),
-    ).toEqual([sentence].filter(() => first !== undefined));
+    expect(sentences(withRuns(waiting(71), { ...waiting(71), ...change }))).toEqual([sentence]);
   });
 
   it('are about evictions that there are none of', () => {
