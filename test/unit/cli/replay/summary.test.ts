@@ -26,8 +26,8 @@ describe('sentences', () => {
     [{ usd: 100.01, evictions: 0 }, 'run-1 costs the same as run-0 and evicts no pods.'],
     [{ usd: 50, evictions: 120 }, 'run-1 costs 50.0 % less than run-0 and evicts 12 times as many pods.'],
     [
-      { usd: 50, evictions: 10, ...waiting(142) },
-      'run-1 costs 50.0 % less than run-0, evicts as many pods and 95 % of its pods wait at most 2 min 22 s instead of 1 min 11 s.',
+      { usd: 50, evictions: 10, ...waiting(150) },
+      'run-1 costs 50.0 % less than run-0, evicts as many pods and 95 % of its pods wait at most 2 min 30 s instead of 1 min 11 s.',
     ],
   ])('compare %j', (change, sentence) => {
     expect(sentences(withRuns(waiting(71), { ...waiting(71), ...change }))).toEqual([sentence]);
