@@ -66,7 +66,7 @@ export function pageOf(result: ReplayResult): string {
 ${headerOf(result)}
 <main id="main" tabindex="-1">
 ${verdictOf(result)}
-<div class="sticky">${legendOf(runs)}</div>
+${runs.length > 1 ? html`<div class="sticky">${legendOf(runs)}</div>` : ''}
 <h2>Over time</h2>
 <p class="soft">Times are UTC. A point of a plot stands for ${spanText(time.stepSeconds)}.</p>
 <div class="grid plots">${time.plots.map((plot) => figureOf(plot, runs))}${waits === undefined ? '' : figureOf(waits.plot, runs)}</div>

@@ -65,7 +65,7 @@ export function axisText(value: number, unit: Unit): string {
 
 export function svgOf(plot: Plot, label: string): Html {
   const most = Math.max(0, ...plot.lines.flatMap(({ values }) => values.filter(Number.isFinite)));
-  const ticks = valueTicks(plot.unit === 'share' ? 1 : most);
+  const ticks = valueTicks(plot.unit === 'share' ? 1 : most, plot.unit === 'count');
   const top = ticks.at(-1) ?? 1;
   const yOf = (value: number): number => TOP + BOX.height * (1 - value / top);
   return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}"><g class="rules">${ticks.map(

@@ -7,12 +7,13 @@ export interface Tick {
 
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/** Round numbers from 0 to the first one that is not below `most`, at most six. */
-export function valueTicks(most: number): readonly number[] {
+/** Round numbers from 0 to the first one that is not below `most`, at most six; whole ones for what is counted. */
+export function valueTicks(most: number, isCounted = false): readonly number[] {
   if (!(most > 0)) return [0, 1];
-  const rough = most / 5;
+  const rough = Math.max(most / 5, isCounted ? 1 : 0);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = (STEPS.find((each) => each * power >= rough * (1 - 1e-9)) ?? 10) * power;
+  const isRound = (step: number): boolean => step >= rough * (1 - 1e-9) && (!isCounted || Number.isInteger(step));
+  const step = STEPS.map((each) => each * power).find(isRound) ?? 10 * power;
   const count = Math.ceil(most / step - 1e-9);
   // multiplied, so that no error adds up; rounded, so that 0.30000000000000004 is 0.3
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));

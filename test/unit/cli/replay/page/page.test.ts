@@ -86,6 +86,11 @@ describe('the page', () => {
     expect(pageOf(sampleResult())).not.toContain('class="mark"');
   });
 
+  it('has choices only where there are several runs', () => {
+    expect(pageOf(sampleResult())).toContain('<legend>Runs shown</legend>');
+    expect(pageOf(sampleResult({ names: ['alone'] }))).not.toContain('<legend>');
+  });
+
   it('does without nodes, pods and runs', () => {
     const { runs, ...result } = sampleResult({ days: 1, events: 0 });
     const idle = runs.map((run) => ({ ...run, waiting: { ...run.waiting, pods: 0, upTo: [] } }));
@@ -127,6 +132,13 @@ describe('axes', () => {
     [40, [0, 10, 20, 30, 40]],
   ])('up to %p have %j', (most, ticks) => {
     expect(valueTicks(most)).toEqual(ticks);
+  });
+
+  it('count in whole numbers', () => {
+    expect(valueTicks(1, true)).toEqual([0, 1]);
+    expect(valueTicks(3, true)).toEqual([0, 1, 2, 3]);
+    expect(valueTicks(12, true)).toEqual([0, 5, 10, 15]);
+    expect(valueTicks(1)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
   });
 
   it.each([
