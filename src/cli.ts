@@ -76,6 +76,10 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'say which nodes would be bought for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
   ],
+  replay: [
+    "play a cluster's life in virtual time, and say what it would have cost under other settings",
+    async () => (await import('./cli/replay.ts')).replayCommand(),
+  ],
   convert: [
     'convert older manifests, values and policies to v1, and groups of other autoscalers to NodePools',
     async () => (await import('./cli/convert.ts')).convertCommand(),
@@ -83,7 +87,7 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
 };
 
 /** Run until they are stopped, and say themselves what they are at. */
-const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'snapshot', 'record']);
+const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'record', 'replay', 'snapshot']);
 
 const named = (): Command =>
   new Command('karpenter')

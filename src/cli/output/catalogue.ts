@@ -4,6 +4,7 @@ import type { Declared } from '../../api/schema/declare.ts';
 import type { Finding } from '../../aws/doctor/doctor.ts';
 import type { PoolOfferings } from '../../aws/offerings/report.ts';
 import type { NodeBlockers } from '../../engine/blockers/blocker.ts';
+import type { ReplayResult } from '../../replay/result.ts';
 import type { TraceSummary } from '../../replay/trace/summary.ts';
 import type { BudgetCalendar } from '../budgets.ts';
 import type { CostHistory } from '../cost/history.ts';
@@ -20,6 +21,7 @@ import { COST, COST_HISTORY, REPORT } from './cost.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
 import { DISRUPTION, FINDINGS, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
+import { REPLAY } from './replay.ts';
 import { TRACE_SUMMARY } from './trace.ts';
 
 export interface Output extends DescribedOutput {
@@ -43,6 +45,7 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'trace-check', verb: 'trace check', schema: TRACE_SUMMARY },
   { name: 'simulate', verb: 'simulate', schema: SIMULATION },
   { name: 'simulate-disruption', verb: 'simulate', when: 'with `--disruption`', schema: DISRUPTION },
+  { name: 'replay', verb: 'replay', schema: REPLAY },
 ];
 
 /** Does not compile where values of a type need not be as a schema says. */
@@ -63,7 +66,8 @@ export type Printed =
   | Fitting<typeof FINDINGS, readonly Finding[]>
   | Fitting<typeof TRACE_SUMMARY, TraceSummary>
   | Fitting<typeof SIMULATION, Simulation>
-  | Fitting<typeof DISRUPTION, Disruption>;
+  | Fitting<typeof DISRUPTION, Disruption>
+  | Fitting<typeof REPLAY, ReplayResult>;
 
 /** The text of a schema's file. */
 export const schemaText = ({ name, verb, schema }: Output): string =>
