@@ -2,7 +2,7 @@
  * The world's own parts on an API server in the same process: without HTTP, JSON or watches. What is written is seen by
  * everybody before its answer comes.
  */
-import { apiVersionOf, EVENT, type Kind } from '../api/kinds.ts';
+import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 import type { Ref } from '../kube/client.ts';
 import { keyOf } from '../kube/store.ts';
@@ -15,9 +15,6 @@ import { StatusError } from './kubernetes/apiserver/status.ts';
 
 const nameOf = (kind: Kind): KindName => ({ apiVersion: apiVersionOf(kind), kind: kind.kind });
 const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...nameOf(kind), namespace, name });
-
-/** As JSON would bring it over: own copies, and no fields that are undefined. */
-const sent = <T>(body: T): T => JSON.parse(JSON.stringify(body)) as T;
 
 /** Runs a request in a turn of its own, as if it had gone over a wire: never inside the write that led to it. */
 export async function answered<T>(request: () => T): Promise<T> {
@@ -50,26 +47,20 @@ export function connectInProcess({ objects }: Api): KubeApi {
         const items = objects.list(nameOf(kind)) as unknown as readonly T[];
         return { apiVersion: 'v1', kind: 'List', metadata: {}, items } as unknown as KubeList<T>;
       }),
-    create: async <T extends KubeObject>(kind: Kind<T>, object: T) => {
-      // nobody reads what the parts tell about themselves
-      if (kind.plural === EVENT.plural) return object;
-      return answered(() => objects.create({ ...sent(object), ...nameOf(kind) }) as unknown as T);
-    },
+    create: <T extends KubeObject>(kind: Kind<T>, object: T) =>
+      answered(() => objects.create({ ...object, ...nameOf(kind) }) as unknown as T),
     post: async (kind, { name, namespace = 'default' }, subresource, body) =>
       subresource === 'binding'
-        ? answered(() => objects.bind({ name, namespace }, sent(body)))
+        ? answered(() => objects.bind({ name, namespace }, body))
         : refused(`post a ${subresource} of ${kind.plural}`),
     update: <T extends KubeObject>(kind: Kind<T>, object: T, subresource?: 'status') =>
-      answered(() => objects.update({ ...sent(object), ...nameOf(kind) }, { subresource }) as unknown as T),
-    patch: async <T extends KubeObject>(
+      answered(() => objects.update({ ...object, ...nameOf(kind) }, { subresource }) as unknown as T),
+    patch: <T extends KubeObject>(
       kind: Kind<T>,
       ref: Ref,
       patch: unknown,
       { type = 'merge', subresource }: { type?: 'merge' | 'strategic' | 'json'; subresource?: 'status' } = {},
-    ) => {
-      if (kind.plural === EVENT.plural) return patch as T;
-      return answered(() => objects.patch(refOf(kind, ref), type, sent(patch), { subresource }) as unknown as T);
-    },
+    ) => answered(() => objects.patch(refOf(kind, ref), type, patch, { subresource }) as unknown as T),
     delete: <T extends KubeObject>(kind: Kind<T>, ref: Ref, options = {}) =>
       answered(() => objects.delete(refOf(kind, ref), options) as T | undefined),
     watch: () => refused('watch'),
