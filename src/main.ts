@@ -9,7 +9,7 @@ import { NODE } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
 import { readCost } from './controllers/cost/cost-reader.ts';
-import { type KeptHistory, leaveHistory, openHistory } from './controllers/cost/index.ts';
+import { type KeptHistory, openHistory } from './controllers/cost/index.ts';
 import type { Deps } from './controllers/deps.ts';
 import { recordInterrupted } from './controllers/disrupted.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
@@ -27,6 +27,7 @@ import { Suspects } from './engine-worker/supervision.ts';
 import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from './engine-worker/worker-solver.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
+import { writeLast } from './kube/document-keeper.ts';
 import { type EventTap, eventTap } from './kube/event-tap.ts';
 import type { EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
@@ -197,7 +198,7 @@ async function run(parts: Parts): Promise<Operator> {
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
   };
 
-  const leaving = (): Promise<void> => leaveHistory(costHistory, parts);
+  const leaving = (): Promise<void> => writeLast([costHistory?.keeper], parts);
   const life = settings.disableLeaderElection
     ? work()
         .then(leaving)
