@@ -198,7 +198,7 @@ async function run(parts: Parts): Promise<Operator> {
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
   };
 
-  const leaving = (): Promise<void> => writeLast([costHistory?.keeper], parts);
+  const leaving = (): Promise<void> => writeLast([costHistory?.keeper, viewed.aws.keeper], parts);
   const life = settings.disableLeaderElection
     ? work()
         .then(leaving)
@@ -244,13 +244,11 @@ async function wireControllers(
   wiring: Wiring,
 ): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
-  const costHistory = openHistory(
-    parts,
-    settings.systemNamespace || client.namespace || settings.leaderElectionNamespace,
-  );
+  const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace;
+  const costHistory = openHistory(parts, namespace);
   const hearing: Hearing = { interrupted: () => {} };
   const { events, traces } = wiring;
-  const aws = await startProvider(parts, { ...wiring, hearing });
+  const aws = await startProvider(parts, { ...wiring, hearing, namespace });
   const cluster = new ClusterState({
     informers,
     clock,
@@ -290,7 +288,13 @@ interface Hearing {
 
 function startProvider(
   parts: Parts,
-  { events, traces, signal, hearing }: Wiring & { readonly hearing: Hearing },
+  {
+    events,
+    traces,
+    signal,
+    hearing,
+    namespace,
+  }: Wiring & { readonly hearing: Hearing; readonly namespace: string | undefined },
 ): Promise<AwsProvider> {
   const { settings, clock, log, metrics, client, informers } = parts;
   return awsProvider({
@@ -303,6 +307,7 @@ function startProvider(
     metrics,
     traces,
     ...defined({ apiServerCa: client.caBundle }),
+    namespace,
     kubernetesVersion: () => serverVersion(client),
     interrupted: (claim, kind) => hearing.interrupted(claim, kind),
     signal,
