@@ -8,6 +8,7 @@ import { defined } from './api/defined.ts';
 import { NODE } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
+import { openClusterState } from './controllers/cluster-state.ts';
 import { readCost } from './controllers/cost/cost-reader.ts';
 import { type KeptHistory, openHistory } from './controllers/cost/index.ts';
 import type { Deps } from './controllers/deps.ts';
@@ -51,7 +52,6 @@ import { reportSeries } from './observe/series-report.ts';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
 import { sharedCheck } from './observe/shared-check.ts';
 import { openTracing } from './observe/traces/open.ts';
-import { ClusterState } from './state/cluster.ts';
 import { VERSION } from './version.ts';
 
 export interface OperatorOptions {
@@ -249,14 +249,7 @@ async function wireControllers(
   const hearing: Hearing = { interrupted: () => {} };
   const { events, traces } = wiring;
   const aws = await startProvider(parts, { ...wiring, hearing, namespace });
-  const cluster = new ClusterState({
-    informers,
-    clock,
-    manages: ({ group, kind }) =>
-      aws.provider.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
-    defaultSpread: settings.defaultTopologySpreadConstraints,
-    devices: !settings.ignoreDraRequests,
-  });
+  const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
   const kept = { decisions: costHistory?.decisions };
   const deps = {
     client,

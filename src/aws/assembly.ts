@@ -382,10 +382,13 @@ function noticeControllers(context: Context, parts: Parts): readonly Controller[
 }
 
 /** @throws Error when the cluster is not registered for zonal shift: the setting would be without effect */
-async function zonalShifts({ settings, clock }: AwsOptions, { eks, region }: Clients): Promise<ZonalShifts> {
+async function zonalShifts(
+  { settings, clock }: AwsOptions,
+  { eks, region, shifts: source }: Clients,
+): Promise<ZonalShifts> {
   const { clusterName } = settings;
   try {
-    const shifts = new ZonalShifts(shiftSource(eks, region), await clusterArn(eks, clusterName), clock);
+    const shifts = new ZonalShifts(source ?? shiftSource(eks, region), await clusterArn(eks, clusterName), clock);
     await shifts.poll();
     return shifts;
   } catch (error) {

@@ -8,6 +8,7 @@ import { SSMClient } from '@aws-sdk/client-ssm';
 import { type Clock, realClock } from '../kube/clock.ts';
 import { checked, type Stacked } from './answers/checked.ts';
 import { standardRetries } from './retries.ts';
+import type { ShiftSource } from './zonalshift/client.ts';
 
 /** Longer than any answer takes, a long poll of the queue included. An AWS that never answers must not hold us up. */
 const ANSWER_MS = 60_000;
@@ -28,6 +29,8 @@ export interface Clients {
   readonly eks: EKSClient;
   readonly pricing: PricingClient;
   readonly region: string;
+  /** Of zonal shifts, instead of Application Recovery Controller, which has no client here. */
+  readonly shifts?: ShiftSource;
 }
 
 /** The region whose Pricing API serves a region. */
@@ -80,44 +83,72 @@ async function instanceRegion(
   }
 }
 
+export interface Endpoints {
+  readonly endpoint: string;
+  readonly useFipsEndpoint: boolean;
+  readonly useDualstackEndpoint: boolean;
+}
+
 export interface ClientOptions {
   /** That pauses between attempts follow. Default: the machine's. */
   readonly clock?: Clock;
   /** How long each attempt waits for its answer, in real time. */
   readonly answerMs?: number;
+  /** Jitters those pauses, in [0, 1). Default: the machine's. */
+  readonly random?: () => number;
+  /** Where services are. Default: what the SDK finds in the environment and in the shared config, else AWS. */
+  readonly endpoints?: Endpoints;
 }
 
 /**
  * Throttling and transient errors are retried with jittered back-off, as in the SDK's standard mode.
  * @throws Error when neither the environment, the shared config nor the instance names a region
  */
-export async function createClients({
-  clock = realClock(),
-  answerMs = ANSWER_MS,
-}: ClientOptions = {}): Promise<Clients> {
-  const once = {
-    maxAttempts: 1,
-    requestHandler: { connectionTimeout: 5_000, requestTimeout: answerMs, throwOnRequestTimeout: true },
-  };
-  const probe = new EC2Client(once);
+export async function createClients(options: ClientOptions = {}): Promise<Clients> {
+  const probe = new EC2Client({ maxAttempts: 1, requestHandler: requestLimits(options.answerMs) });
   const region = await regionOf(probe.config.region);
   probe.destroy();
-  const patient = () => ({ ...once, region, maxAttempts: ATTEMPTS, retryStrategy: standardRetries(clock, ATTEMPTS) });
-  const bounded = <C extends Bounded>(client: C): C => withDeadline(checked(client), answerMs);
+  return clientsIn(region, options);
+}
+
+/** The same in a region that is known. */
+export function clientsIn(
+  region: string,
+  { clock = realClock(), answerMs = ANSWER_MS, random = Math.random, endpoints }: ClientOptions = {},
+): Clients {
+  const trying = (maxAttempts: number) => ({
+    region,
+    maxAttempts,
+    retryStrategy: standardRetries(clock, maxAttempts, random),
+    requestHandler: requestLimits(answerMs),
+    ...endpoints,
+  });
+  const bounded = <C extends Bounded>(client: C): C => {
+    // It makes a copy of each input and output for a logger that nobody has given.
+    client.middlewareStack.remove('loggerMiddleware');
+    return withDeadline(checked(client), answerMs);
+  };
   return {
-    ec2: bounded(new EC2Client(patient())),
-    ec2Once: bounded(new EC2Client({ ...once, region })),
+    ec2: bounded(new EC2Client(trying(ATTEMPTS))),
+    ec2Once: bounded(new EC2Client(trying(1))),
     // A long poll holds its connection for 20 s, so the queue has a client of its own.
-    sqs: bounded(new SQSClient(patient())),
-    ssm: bounded(new SSMClient(patient())),
-    iam: bounded(new IAMClient(patient())),
-    eks: bounded(new EKSClient(patient())),
-    pricing: bounded(new PricingClient({ ...patient(), region: pricingRegion(region) })),
+    sqs: bounded(new SQSClient(trying(ATTEMPTS))),
+    ssm: bounded(new SSMClient(trying(ATTEMPTS))),
+    iam: bounded(new IAMClient(trying(ATTEMPTS))),
+    eks: bounded(new EKSClient(trying(ATTEMPTS))),
+    pricing: bounded(new PricingClient({ ...trying(ATTEMPTS), region: pricingRegion(region) })),
     region,
   };
 }
 
+const requestLimits = (answerMs = ANSWER_MS) => ({
+  connectionTimeout: 5_000,
+  requestTimeout: answerMs,
+  throwOnRequestTimeout: true,
+});
+
 interface Bounded extends Stacked {
+  readonly middlewareStack: Stacked['middlewareStack'] & { remove(name: string): boolean };
   readonly config: Pick<EC2Client['config'], 'requestHandler'>;
 }
 

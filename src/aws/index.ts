@@ -6,6 +6,8 @@ import { describeError, isDryRun } from './errors.ts';
 import { instrument } from './instrument.ts';
 import type { AwsOptions, AwsProvider } from './options.ts';
 
+export { assemble } from './assembly.ts';
+export type { Clients } from './clients.ts';
 export type { AwsOptions, AwsProvider, AwsSettings } from './options.ts';
 
 /** @throws Error when EC2 cannot be reached or refuses us */

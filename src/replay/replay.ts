@@ -1,40 +1,26 @@
 /** Plays a trace against the operator in virtual time, once for each set of settings. */
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { ReplayResult } from './result.ts';
-import type { Trace } from './trace/trace.ts';
-import type { WorldModel } from './world-model/world-model.ts';
+import { defined } from '../api/defined.ts';
+import type { Progress, ReplayOptions } from './options.ts';
+import type { ReplayResult, ReplayRun } from './result.ts';
+import { run } from './run.ts';
 
-/** Settings that one run is played with. */
-export interface SettingsSet {
-  readonly name: string;
-  /** For who reads the result: what sets it apart from the others. */
-  readonly says: readonly string[];
-  /** Of the operator, as on its command line: `--consolidation=compatible`. */
-  readonly args: readonly string[];
-  /** NodePools, EC2NodeClasses and everything else that is there before the trace begins. */
-  readonly objects: readonly KubeObject[];
-}
-
-export interface Progress {
-  /** Name of the set, its place among them from 0, and how many there are. */
-  readonly set: string;
-  readonly index: number;
-  readonly sets: number;
-  /** Share of the trace that was played, 0 to 1. */
-  readonly share: number;
-  readonly nodes: number;
-  readonly pods: number;
-  readonly usd: number;
-}
-
-export interface ReplayOptions {
-  readonly trace: Trace;
-  readonly world: WorldModel;
-  readonly sets: readonly SettingsSet[];
-  /** Aborted: what was played until then is answered. */
-  readonly signal?: AbortSignal;
-  /** Called several times a second of real time. */
-  readonly onProgress?: (progress: Progress) => void;
-}
+export type { Progress, ReplayOptions, SettingsSet } from './options.ts';
 
 export type Replay = (options: ReplayOptions) => Promise<ReplayResult>;
+
+/** One run after the other, each in a world of its own that is made of the same seed. */
+export const replay: Replay = async ({ trace, world, sets, signal, onProgress }) => {
+  const runs: ReplayRun[] = [];
+  for (const [index, set] of sets.entries()) {
+    const progress = (now: Omit<Progress, 'set' | 'index' | 'sets'>): void =>
+      onProgress?.({ set: set.name, index, sets: sets.length, ...now });
+    runs.push(await run({ trace, world, set, signal, onProgress: progress }));
+    if (signal?.aborted) break;
+  }
+  const { name, start, seconds, source } = trace.header;
+  return {
+    trace: { name, start, seconds, ...defined({ source }) },
+    world: { region: world.region, seed: world.seed, says: [] },
+    runs,
+  };
+};

@@ -35,12 +35,15 @@ interface Client {
 export type StandIn = (action: string, input: Input) => object | undefined;
 
 /** Clients of the environment's AWS that keep what they are asked to send. */
-export async function recordingClients(
-  standIn: StandIn = () => undefined,
-): Promise<Pick<Backend, 'clients' | 'sent' | 'forget'>> {
-  const clients = await createClients();
+export const recordingClients = async (standIn?: StandIn): Promise<Recording> =>
+  recording(await createClients(), standIn);
+
+export type Recording = Pick<Backend, 'clients' | 'sent' | 'forget'>;
+
+/** Makes clients keep what they are asked to send. */
+export function recording(clients: Clients, standIn: StandIn = () => undefined): Recording {
   let calls: { readonly action: string; readonly input: Input }[] = [];
-  const { region: _, ...all } = clients;
+  const { region: _, shifts: __, ...all } = clients;
   for (const client of Object.values(all))
     (client as unknown as Client).middlewareStack.add(
       (next, { commandName = '' }) => {

@@ -1,11 +1,12 @@
-/** From an HTTP request to the service that it is signed for, through rate limits and faults, and back. */
-import { throttled } from './faults.ts';
-import { EC2_RATE_LIMITS, type RateLimiter, rateLimiter } from './rate-limits.ts';
+/** From an HTTP request to the service that it is signed for, and back. */
+import { asAwsError, type Carry } from './carry.ts';
 import { GLOBAL_SERVICES } from './services/services.ts';
 import type { Account } from './state/account.ts';
 import { AwsError } from './wire/error.ts';
 import {
   actionOf,
+  type Call,
+  type Decoded,
   decode,
   encode,
   encodeError,
@@ -13,7 +14,6 @@ import {
   type HttpRequest,
   type Service,
 } from './wire/service.ts';
-import type { OperationShape } from './wire/shape.ts';
 
 export type Dispatch = (request: HttpRequest, signal: AbortSignal) => Promise<HttpAnswer>;
 
@@ -22,12 +22,9 @@ interface Scope {
   readonly region: string;
 }
 
-export function dispatcher(account: Account, services: ReadonlyMap<string, Service>): Dispatch {
+export function dispatcher(account: Account, services: ReadonlyMap<string, Service>, carry: Carry): Dispatch {
   /** Errors before a service is known travel as EC2 writes them. */
   const fallback = services.get('ec2') as Service;
-  const { rateLimits = false } = account.options;
-  const admits =
-    rateLimits === false ? () => true : rateLimiter(account.clock, rateLimits === true ? EC2_RATE_LIMITS : rateLimits);
 
   return async (request, signal) => {
     const requestId = account.random.uuid();
@@ -37,57 +34,35 @@ export function dispatcher(account: Account, services: ReadonlyMap<string, Servi
     if (!GLOBAL_SERVICES.has(service.name) && scope.region !== account.region) {
       return encodeError(service, wrongRegion(service, scope.region, account.region), requestId);
     }
-    return call(account, service, request, { requestId, signal, admits });
+    return exchange(service, await understood(account, service, request), carry, { requestId, signal });
   };
 }
 
-interface Passage {
-  readonly requestId: string;
-  readonly signal: AbortSignal;
-  readonly admits: RateLimiter;
+/** Requests that cannot be decoded count as calls, too. */
+async function understood(account: Account, service: Service, request: HttpRequest): Promise<Decoded | AwsError> {
+  try {
+    return await decode(service, request);
+  } catch (error) {
+    const known = asAwsError(error);
+    account.calls.record(service.name, actionOf(service, request) || request.path, {}, account.clock.now())(known.code);
+    return known;
+  }
 }
 
 const RESET: HttpAnswer = { status: 0, headers: {}, body: '', reset: true };
 
-async function call(
-  account: Account,
-  service: Service,
-  request: HttpRequest,
-  { requestId, signal, admits }: Passage,
-): Promise<HttpAnswer> {
-  let failed: (code: string) => void = (code) =>
-    account.calls.record(service.name, actionOf(service, request) || request.path, {}, account.clock.now())(code);
+async function exchange(service: Service, request: Decoded | AwsError, carry: Carry, call: Call): Promise<HttpAnswer> {
+  const { requestId } = call;
+  if (request instanceof AwsError) return encodeError(service, request, requestId);
   try {
-    const { shape, input } = await decode(service, request);
-    failed = account.calls.record(service.name, shape.name, input, account.clock.now());
-    if (service.name === 'ec2' && !admits(shape.name, input)) throw throttled(service.name);
-    const { delayMs, error, broken } = account.faults.onCall(service.name, shape.name);
-    if (delayMs > 0) await account.clock.sleep(delayMs, signal);
-    if (error) throw error;
-    if (broken !== undefined) failed(broken);
-    if (broken === 'unheard') return RESET;
-    if (broken === 'empty') return encode(service, shape, nothingListed(shape), requestId);
-    const answer = encode(
-      service,
-      shape,
-      await service.handlers[shape.name]?.(input, { requestId, signal }),
-      requestId,
-    );
-    if (broken === 'unanswered') return RESET;
+    const { output, broken } = await carry(service, request.shape.name, request.input, call);
+    if (broken === 'unheard' || broken === 'unanswered') return RESET;
+    const answer = encode(service, request.shape, output, requestId);
     return broken === 'cut' ? { ...answer, body: answer.body.slice(0, answer.body.length / 2) } : answer;
   } catch (error) {
-    const known = error instanceof AwsError ? error : new AwsError('InternalError', internal(error), 500);
-    failed(known.code);
-    return encodeError(service, known, requestId);
+    return encodeError(service, asAwsError(error), requestId);
   }
 }
-
-const nothingListed = ({ output }: OperationShape): Record<string, unknown> =>
-  output.kind === 'structure'
-    ? Object.fromEntries(output.members.filter(({ shape }) => shape.kind === 'list').map(({ name }) => [name, []]))
-    : {};
-
-const internal = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
 
 /** Service and region stand in the credential scope; the one call that is never signed is told by its action. */
 function scopeOf({ headers, body }: HttpRequest): Scope | undefined {

@@ -2,7 +2,7 @@
 import type { _InstanceType, CapacityReservation, Image, InstanceTypeInfo, PlacementGroup } from '@aws-sdk/client-ec2';
 import type { Clock } from '../../kube/clock.ts';
 import type { RateLimits } from './rate-limits.ts';
-import type { CallLog, Faults, InterruptionQueue, LocalInstances, PoolMatch, Spending, Tags } from './types.ts';
+import type { CallLog, Faults, InterruptionQueue, LocalInstances, Pool, PoolMatch, Spending, Tags } from './types.ts';
 
 /** Instance types, where they are offered, and what they cost. */
 export interface Catalogue {
@@ -13,6 +13,8 @@ export interface Catalogue {
   readonly onDemandUsd: (type: string) => number | undefined;
   /** Dollars an hour on the spot market of a zone at a time; undefined when there is no market. */
   readonly spotUsd: (type: string, zone: string, atMs: number) => number | undefined;
+  /** Spot prices change at multiples of this time since the epoch, if at all; default six hours. */
+  readonly spotStepMs?: number;
 }
 
 export interface Zone {
@@ -56,10 +58,16 @@ export interface AwsOptions {
   readonly stopDelayMs?: number;
   /** How long a terminated instance stays visible; default one hour. */
   readonly terminatedVisibleMs?: number;
+  /** Milliseconds between `running` and the kubelet's first sign of life, by the order of launches from 0; default 0. */
+  readonly bootDelayMs?: (launch: number) => number;
+  /** Whether a pool has no capacity now, beside what faults say; default: none is sold out. */
+  readonly isSoldOut?: (pool: Pool, atMs: number) => boolean;
   /** vCPU quotas of the account; absent means none. */
   readonly quotas?: { readonly onDemandVcpus?: number; readonly spotVcpus?: number };
   /** Whether EventBridge forwards state changes to the queue; default true. */
   readonly stateChangeEvents?: boolean;
+  /** How many calls the log keeps in full; default 2000. All are counted. */
+  readonly keptCalls?: number;
   /** Seed of prices, ids and random faults; default 1. */
   readonly randomSeed?: number;
 }
@@ -97,6 +105,10 @@ export interface Seed {
   queue(name: string): string;
   capacityReservation(reservation: ReservationSeed): string;
   placementGroup(group: PlacementGroupSeed): string;
+  /**
+   * Publishes a new image of every family for the cluster's version, as of now. Parameters that name the latest one follow.
+   */
+  newImages(): void;
 }
 
 export interface ImageSeed {
@@ -151,9 +163,28 @@ export interface PlacementGroupSeed {
   readonly tags?: Tags;
 }
 
-export interface LocalAws {
-  /** `http://127.0.0.1:PORT`, for `AWS_ENDPOINT_URL`. */
-  readonly url: string;
+/** What becomes of a call in process. */
+export interface CallAnswer {
+  readonly requestId: string;
+  /** In the SDK's types; undefined when there is an error, or when the answer is lost. */
+  readonly output?: object;
+  readonly error?: CallError;
+  /** How a fault broke the exchange; see `FaultRule`. */
+  readonly broken?: 'unheard' | 'unanswered' | 'cut' | 'empty';
+}
+
+export interface CallError {
+  readonly code: string;
+  /** The `Code` that SDK clients of the service show beside the error's name; undefined where they show none. */
+  readonly shownCode: string | undefined;
+  readonly message: string;
+  readonly status: number;
+  /** Further members of the error. */
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/** An account, and what a test or a visitor may do to it. */
+export interface AwsAccount {
   readonly region: string;
   readonly accountId: string;
   readonly clusterName: string;
@@ -166,6 +197,24 @@ export interface LocalAws {
   readonly seed: Seed;
   /** Makes fleets try these pools first, whatever their strategy says: fixes a choice that EC2 leaves open. */
   prefer(...pools: readonly PoolMatch[]): void;
+}
+
+/** An account without HTTP. */
+export interface OpenAws extends AwsAccount {
+  /**
+   * Carries one call out, as if an SDK client had sent it: through rate limits, faults and the call log. The input must
+   * not change afterwards.
+   * @param service  `ec2`, `sqs`, `ssm`, `iam`, `eks`, `pricing` or `sts`
+   * @throws RangeError when there is no such service
+   */
+  call(service: string, action: string, input: object, signal?: AbortSignal): Promise<CallAnswer>;
+  /** Ends all timers. */
+  close(): void;
+}
+
+export interface LocalAws extends AwsAccount {
+  /** `http://127.0.0.1:PORT`, for `AWS_ENDPOINT_URL`. */
+  readonly url: string;
   /** The environment in which an unmodified SDK or `aws` command talks to this server. */
   env(): Readonly<Record<string, string>>;
   close(): Promise<void>;

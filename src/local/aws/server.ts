@@ -3,13 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { ADMIN_PREFIX, administer } from './admin.ts';
 import { dispatcher } from './dispatch.ts';
-import { openAccount } from './open-account.ts';
+import { openAt } from './open-aws.ts';
 import type { AwsOptions, LocalAws } from './options.ts';
-import { outages } from './outages.ts';
-import { seeder } from './seed/seed.ts';
-import { services } from './services/services.ts';
-import { spending } from './spending.ts';
-import type { Account } from './state/account.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 
 export type { AwsOptions, Catalogue, LocalAws, Seed, Zone } from './options.ts';
@@ -20,14 +15,10 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 /** Starts the local AWS. It listens on 127.0.0.1 alone; `close` ends it with all its timers and connections. */
 export async function startAws(options: AwsOptions): Promise<LocalAws> {
-  const account = openAccount(options);
-  const money = spending(account.machines, account.clock);
-  const timers = new Set<() => void>();
   const closing = new AbortController();
   let base = '';
-  const queueName = options.queueName ?? options.clusterName;
-  const queueUrl = (name: string): string => `${base}/${account.id}/${name}`;
-  const dispatch = dispatcher(account, services(account, queueUrl));
+  const { aws: open, account, services, carry } = openAt(options, () => base);
+  const dispatch = dispatcher(account, services, carry);
 
   const server = createServer((request, response) => {
     const gone = new AbortController();
@@ -45,30 +36,12 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
   base = `http://${HOST}:${await listen(server, options.port ?? 0)}`;
 
   const aws: LocalAws = {
+    ...open,
     url: base,
-    region: account.region,
-    accountId: account.id,
-    clusterName: options.clusterName,
-    catalogue: account.catalogue,
-    instances: account.machines,
-    faults: {
-      add: (rule) => account.faults.add(rule),
-      clear: (id) => account.faults.clear(id),
-      list: () => account.faults.list(),
-      ...outages(account, timers),
-    },
-    queue: interruptionQueue(account, queueName, queueUrl(queueName)),
-    calls: account.calls,
-    spending: money,
-    seed: seeder(account),
-    prefer: (...pools) => {
-      account.preferred = pools;
-    },
     env: () => environment(base, account.region),
     async close() {
       closing.abort();
-      for (const cancel of timers) cancel();
-      account.machines.close();
+      open.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;
@@ -85,16 +58,6 @@ async function listen(server: Server, port: number): Promise<number> {
   });
   return (server.address() as AddressInfo).port;
 }
-
-const interruptionQueue = (account: Account, name: string, url: string): LocalAws['queue'] => ({
-  name,
-  url,
-  send: (body) => {
-    const queue = account.queues.get(name) ?? account.queues.create(name);
-    queue.send(typeof body === 'string' ? body : JSON.stringify(body));
-  },
-  size: () => account.queues.get(name)?.messages().length ?? 0,
-});
 
 const environment = (url: string, region: string): Record<string, string> => ({
   AWS_ENDPOINT_URL: url,

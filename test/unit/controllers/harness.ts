@@ -6,6 +6,7 @@ import type { Node, OwnerReference, Pod } from '../../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
+import { openClusterState } from '../../../src/controllers/cluster-state.ts';
 import type { KeptHistory } from '../../../src/controllers/cost/index.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
 import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
@@ -20,7 +21,7 @@ import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
 import type { Tracer } from '../../../src/observe/traces/tracer.ts';
-import { ClusterState } from '../../../src/state/cluster.ts';
+import type { ClusterState } from '../../../src/state/cluster.ts';
 import { type Line, recordingLog } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
 import { FakeCloud } from './fake-cloud.ts';
@@ -89,13 +90,7 @@ export class World {
     const settings = parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...args], {});
     const { clock, cloud } = this;
     const informers = this.kube.informers(signal);
-    const cluster = new ClusterState({
-      informers,
-      clock,
-      manages: ({ group, kind }) => cloud.nodeClassKinds.some((own) => own.group === group && own.kind === kind),
-      defaultSpread: settings.defaultTopologySpreadConstraints,
-      devices: !settings.ignoreDraRequests,
-    });
+    const cluster = openClusterState({ informers, clock, cloud, settings });
     this.metrics = createMetrics();
     this.holds = new PodHolds(clock);
     const { metrics, tracer } = this;

@@ -61,10 +61,10 @@ export async function decode(service: Service, request: HttpRequest): Promise<De
   if (protocol === 'rest-json') return decodeRest(service, request);
   if (protocol === 'ec2' || protocol === 'query') {
     const parameters = new URLSearchParams(request.body || request.path.split('?')[1]);
-    const shape = await shapeOf(service, parameters.get('Action') ?? '');
+    const shape = await operationOf(service, parameters.get('Action') ?? '');
     return { shape, input: decodeQuery(shape.input, parameters, protocol) };
   }
-  const shape = await shapeOf(service, actionOf(service, request));
+  const shape = await operationOf(service, actionOf(service, request));
   return { shape, input: decodeJson(shape.input, parseJson(request.body)) as Record<string, unknown> };
 }
 
@@ -81,7 +81,7 @@ export function actionOf(service: Service, request: HttpRequest): string {
 async function decodeRest(service: Service, { method, path, body }: HttpRequest): Promise<Decoded> {
   const [pathname = '/', search = ''] = path.split('?');
   for (const action of Object.keys(service.handlers)) {
-    const shape = await shapeOf(service, action);
+    const shape = await operationOf(service, action);
     const labels = shape.http?.method === method && matchPath(shape.http.pattern, pathname);
     if (!labels) continue;
     const query = Object.fromEntries(new URLSearchParams(search));
@@ -108,7 +108,8 @@ function matchPath(pattern: string, path: string): Record<string, string> | unde
   return labels;
 }
 
-async function shapeOf(service: Service, action: string): Promise<OperationShape> {
+/** @throws AwsError InvalidAction */
+export async function operationOf(service: Service, action: string): Promise<OperationShape> {
   if (own(service.handlers, action) === undefined) {
     throw new AwsError(
       'InvalidAction',

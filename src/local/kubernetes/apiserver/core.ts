@@ -7,6 +7,14 @@ export interface Core {
   readonly clock: Clock;
   readonly store: ObjectStore;
   readonly registry: Registry;
+  readonly random: Randomness;
+}
+
+/** What names and UIDs are made of. */
+export interface Randomness {
+  /** A whole number from 0 to below `limit`. */
+  below(limit: number): number;
+  uuid(): string;
 }
 
 export interface WriteOptions {

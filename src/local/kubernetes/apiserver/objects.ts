@@ -1,6 +1,7 @@
 /** The server's operations without HTTP, for the rest of the local world and for tests. */
 import type { Core, DeleteOptions, WriteOptions } from './core.ts';
 import { type ApiObject, clone } from './json.ts';
+import { bind } from './operations/binding.ts';
 import { create } from './operations/create.ts';
 import { requestedRemove } from './operations/delete.ts';
 import { evict } from './operations/eviction.ts';
@@ -28,7 +29,10 @@ export interface Objects {
   create(object: unknown, options?: WriteOptions): ApiObject;
   update(object: unknown, options?: WriteOptions): ApiObject;
   patch(ref: ObjectRef, type: PatchType, patch: unknown, options?: PatchOptions): ApiObject;
-  delete(ref: ObjectRef, options?: DeleteOptions): void;
+  /** Answers what is left of the object, which grace or finalizers keep. */
+  delete(ref: ObjectRef, options?: DeleteOptions): ApiObject | undefined;
+  /** Puts a pod on a node, by a Binding. */
+  bind(ref: { readonly namespace: string; readonly name: string }, binding: unknown): void;
   evict(ref: { readonly namespace: string; readonly name: string }, options?: DeleteOptions): void;
   /** Calls the listener after each change of the kind; answers a function that stops it. */
   subscribe(kind: KindName, listener: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject) => void): () => void;
@@ -76,7 +80,12 @@ export function createObjects(core: Core): Objects {
       return patch(core, target, type, clone(body), options).in(target.resource);
     },
     delete: (ref, options) => {
-      requestedRemove(core, targetOf(ref), options);
+      const target = targetOf(ref);
+      const { entry, removed } = requestedRemove(core, target, options);
+      return removed ? undefined : entry.in(target.resource);
+    },
+    bind: ({ namespace, name }, binding) => {
+      bind(core, targetOf({ apiVersion: 'v1', kind: 'Pod', namespace, name }), binding);
     },
     evict: ({ namespace, name }, options) => {
       evict(core, targetOf({ apiVersion: 'v1', kind: 'Pod', namespace, name }), options);

@@ -4,35 +4,23 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Clock } from '../../../kube/clock.ts';
-import { bootstrap } from './bootstrap.ts';
+import { type ApiOptions, openApi } from './api.ts';
 import type { Core } from './core.ts';
 import { createFaults, type FaultSwitches, type Faults } from './faults.ts';
 import { bodyOf, sendError } from './http/call.ts';
 import { wanted } from './http/media.ts';
 import { route } from './http/routes.ts';
 import { createWatches, type Watches } from './http/watch.ts';
-import { cleanUp } from './in-server/cleanup.ts';
-import { serveDefinitions } from './in-server/definitions.ts';
-import { keepBudgets } from './in-server/disruption-budgets.ts';
-import { collectGarbage } from './in-server/garbage-collection.ts';
-import { protectVolumes } from './in-server/volume-protection.ts';
 import type { ApiObject } from './json.ts';
-import { createObjects, type Objects } from './objects.ts';
-import { addBuiltins } from './resources/builtins.ts';
-import { createRegistry } from './resources/registry.ts';
-import { isStatus, StatusError } from './status.ts';
-import { ObjectStore } from './storage/store.ts';
+import type { Objects } from './objects.ts';
+import { StatusError } from './status.ts';
 
-export interface ApiServerOptions {
-  readonly clock: Clock;
+export interface ApiServerOptions extends ApiOptions {
   /** 0, the default, takes any free port. */
   readonly port?: number;
   readonly host?: '127.0.0.1';
   /** Real milliseconds between bookmarks of a watch that asked for them. Default 10 000. */
   readonly bookmarkIntervalMs?: number;
-  /** Events kept per resource for watches to resume from. Default 20 000. */
-  readonly historyLimit?: number;
 }
 
 export interface LocalApiServer {
@@ -52,16 +40,9 @@ export interface LocalApiServer {
 
 /** Starts a server with the namespaces, priority classes and services that every cluster has. */
 export async function startApiServer(options: ApiServerOptions): Promise<LocalApiServer> {
-  const store = new ObjectStore(options.historyLimit ?? 20_000);
-  const registry = createRegistry();
-  const core: Core = { clock: options.clock, store, registry };
-  addBuiltins(registry);
-  serveDefinitions(store, registry);
-  const controllers = [collectGarbage(core), cleanUp(core), keepBudgets(core), protectVolumes(core)];
-  const objects = createObjects(core);
-  bootstrap(objects);
+  const { core, objects, install, stop } = openApi(options);
   const watches = createWatches(options.bookmarkIntervalMs ?? 10_000);
-  const faults = createFaults({ dropWatches: () => watches.drop(), expireHistory: () => store.expireHistory() });
+  const faults = createFaults({ dropWatches: () => watches.drop(), expireHistory: () => core.store.expireHistory() });
   const server = createServer((request, response) => {
     void serve({ core, watches, faults }, request, response);
   });
@@ -74,14 +55,14 @@ export async function startApiServer(options: ApiServerOptions): Promise<LocalAp
     port,
     kubeconfig: () => kubeconfig(url),
     close: async () => {
-      for (const stop of controllers) stop();
+      stop();
       watches.end();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       });
     },
-    install: (crd) => install(objects, crd),
+    install,
     objects,
     faults,
   };
@@ -134,15 +115,6 @@ function statusOf(error: unknown): StatusError {
     return new StatusError(400, 'BadRequest', error.message);
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`);
-}
-
-function install(objects: Objects, crd: unknown): ApiObject {
-  try {
-    return objects.create(crd);
-  } catch (error) {
-    if (!isStatus(error, 'AlreadyExists')) throw error;
-    return objects.update(crd);
-  }
 }
 
 function kubeconfig(url: string): string {

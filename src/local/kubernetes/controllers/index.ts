@@ -1,6 +1,6 @@
 /** The controllers of kube-controller-manager that a cluster with an autoscaler cannot do without. */
 import type { Parts } from '../../parts.ts';
-import { startNodeLifecycle } from './node-lifecycle.ts';
+import { type NodeLifecycleOptions, startNodeLifecycle } from './node-lifecycle.ts';
 import { startPodGc } from './pod-gc.ts';
 import { startVolumes } from './volumes.ts';
 import { startDaemonSets } from './workloads/daemonset.ts';
@@ -10,14 +10,14 @@ import { startReplicaSets } from './workloads/replicaset.ts';
 import { startStatefulSets } from './workloads/statefulset.ts';
 
 /** Starts them all; they end with `parts.signal`. */
-export async function startWorkloads(parts: Parts): Promise<void> {
+export async function startWorkloads(parts: Parts, options: NodeLifecycleOptions = {}): Promise<void> {
   await Promise.all([
     startDeployments(parts),
     startReplicaSets(parts),
     startStatefulSets(parts),
     startDaemonSets(parts),
     startJobs(parts),
-    startNodeLifecycle(parts),
+    startNodeLifecycle(parts, options),
     startPodGc(parts),
     startVolumes(parts),
   ]);

@@ -75,8 +75,13 @@ export function evictionTime(pod: Pod, taints: readonly Taint[], now: number): n
   return earliest;
 }
 
-export async function startNodeLifecycle(parts: Parts): Promise<void> {
-  await new NodeLifecycle(parts).start();
+export interface NodeLifecycleOptions {
+  /** Whether kubelets give signs of life, so that a silent one is noticed. Default true. */
+  readonly heartbeats?: boolean;
+}
+
+export async function startNodeLifecycle(parts: Parts, options: NodeLifecycleOptions = {}): Promise<void> {
+  await new NodeLifecycle(parts, options).start();
 }
 
 class NodeLifecycle {
@@ -94,9 +99,11 @@ class NodeLifecycle {
   readonly #evictions: Loop;
   #lastTick: number;
   #cancelTick: () => void;
+  readonly #heartbeats: boolean;
 
-  constructor(parts: Parts) {
+  constructor(parts: Parts, { heartbeats = true }: NodeLifecycleOptions) {
     this.#parts = parts;
+    this.#heartbeats = heartbeats;
     this.#client = parts.client;
     this.#clock = parts.clock;
     this.#signal = parts.signal;
@@ -121,7 +128,7 @@ class NodeLifecycle {
   }
 
   async start(): Promise<void> {
-    this.#tick();
+    if (this.#heartbeats) this.#tick();
     this.#leases.subscribe((now) => {
       if (now?.metadata.namespace === LEASE_NAMESPACE) this.#sign(now.metadata.name);
     });
@@ -190,7 +197,7 @@ class NodeLifecycle {
     const node = this.#nodes.get({ name });
     if (!node) return undefined;
     const now = this.#clock.now();
-    const silentMs = now - (this.#lastSeen.get(name) ?? now);
+    const silentMs = this.#heartbeats ? now - (this.#lastSeen.get(name) ?? now) : 0;
     const ready = getCondition(node, 'Ready');
     if (silentMs > GRACE_MS && ready && ready.status !== 'Unknown') await this.#markUnknown(node);
     const latest = this.#nodes.get({ name }) ?? node;
@@ -199,9 +206,10 @@ class NodeLifecycle {
       const patch = { metadata: { resourceVersion: latest.metadata.resourceVersion }, spec: { taints } };
       this.#nodes.wrote(await this.#client.patch(NODE, latest.metadata, patch));
     }
-    if (latest.spec?.taints?.some(({ effect }) => effect === 'NoExecute'))
+    const isEvicting = latest.spec?.taints?.some(({ effect }) => effect === 'NoExecute') ?? false;
+    if (isEvicting)
       for (const pod of this.#pods.list()) if (pod.spec.nodeName === name) this.#evictions.add(keyOf(pod.metadata));
-    return CHECK_MS;
+    return this.#heartbeats || isEvicting ? CHECK_MS : undefined;
   }
 
   async #evict(key: string): Promise<undefined> {

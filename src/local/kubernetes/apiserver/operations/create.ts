@@ -1,5 +1,4 @@
 /** Creation of objects. */
-import { randomInt, randomUUID } from 'node:crypto';
 import { admitNode } from '../admission/nodes.ts';
 import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
 import { enforcePolicies } from '../admission/policies/enforce.ts';
@@ -20,12 +19,13 @@ import { noteManager, stampPhase } from './update.ts';
 /** Without vowels and look-alikes, as Kubernetes' own generator has it. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 
-const suffix = (): string => Array.from({ length: 5 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+const suffix = ({ random }: Core): string =>
+  Array.from({ length: 5 }, () => ALPHABET[random.below(ALPHABET.length)]).join('');
 
 /** The name of the object, made from generateName when it has none. */
-function nameOf({ metadata }: ApiObject): string {
+function nameOf(core: Core, { metadata }: ApiObject): string {
   if (metadata.name) return metadata.name;
-  return metadata.generateName ? `${metadata.generateName.slice(0, 58)}${suffix()}` : '';
+  return metadata.generateName ? `${metadata.generateName.slice(0, 58)}${suffix(core)}` : '';
 }
 
 /**
@@ -42,7 +42,7 @@ export function create(
   options: WriteOptions = {},
 ): Entry {
   const sent = readObject(resource, body, options);
-  const name = nameOf(sent);
+  const name = nameOf(core, sent);
   if (name === '') {
     throw invalid(resource, '', [required('metadata.name', 'name or generateName is required')]);
   }
@@ -78,7 +78,7 @@ function fresh(
       name,
       ...(generateName && { generateName }),
       ...(namespace !== undefined && { namespace }),
-      uid: randomUUID(),
+      uid: core.random.uuid(),
       ...(resource.generation && { generation: 1 }),
       creationTimestamp: timestamp(core.clock.now()),
       ...(labels && { labels }),

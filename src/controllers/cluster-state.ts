@@ -1,0 +1,22 @@
+/** The cluster's state, as the settings and the cloud want it. */
+import type { CloudProvider } from '../cloud/provider.ts';
+import type { Informers } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import type { Settings } from '../observe/settings.ts';
+import { ClusterState } from '../state/cluster.ts';
+
+export interface ClusterParts {
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly cloud: Pick<CloudProvider, 'nodeClassKinds'>;
+  readonly settings: Settings;
+}
+
+export const openClusterState = ({ informers, clock, cloud, settings }: ClusterParts): ClusterState =>
+  new ClusterState({
+    informers,
+    clock,
+    manages: ({ group, kind }) => cloud.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
+    defaultSpread: settings.defaultTopologySpreadConstraints,
+    devices: !settings.ignoreDraRequests,
+  });

@@ -1,0 +1,52 @@
+/** One call to its handler, through rate limits and faults: an exchange without its wire. */
+import { type Disturbance, throttled } from './faults.ts';
+import { EC2_RATE_LIMITS, rateLimiter } from './rate-limits.ts';
+import type { Account } from './state/account.ts';
+import { AwsError } from './wire/error.ts';
+import { type Call, operationOf, type Service } from './wire/service.ts';
+import type { OperationShape } from './wire/shape.ts';
+
+export interface Carried {
+  /** In the SDK's types; without meaning when the answer is lost. */
+  readonly output: unknown;
+  readonly broken: Disturbance['broken'];
+}
+
+/** @throws AwsError what the service answers instead of an output */
+export type Carry = (service: Service, action: string, input: object, call: Call) => Promise<Carried>;
+
+export function carrier(account: Account): Carry {
+  const { rateLimits = false } = account.options;
+  const admits =
+    rateLimits === false ? () => true : rateLimiter(account.clock, rateLimits === true ? EC2_RATE_LIMITS : rateLimits);
+
+  return async (service, action, input, call) => {
+    const failed = account.calls.record(service.name, action, input, account.clock.now());
+    try {
+      if (service.name === 'ec2' && !admits(action, input as Readonly<Record<string, unknown>>))
+        throw throttled(service.name);
+      const { delayMs, error, broken } = account.faults.onCall(service.name, action);
+      if (delayMs > 0) await account.clock.sleep(delayMs, call.signal);
+      if (error) throw error;
+      if (broken !== undefined) failed(broken);
+      if (broken === 'unheard') return { output: {}, broken };
+      if (broken === 'empty') return { output: nothingListed(await operationOf(service, action)), broken };
+      return { output: await service.handlers[action]?.(input, call), broken };
+    } catch (error) {
+      const known = asAwsError(error);
+      failed(known.code);
+      throw known;
+    }
+  };
+}
+
+/** Whatever a handler throws otherwise is a fault of the local AWS. */
+export const asAwsError = (error: unknown): AwsError =>
+  error instanceof AwsError ? error : new AwsError('InternalError', internal(error), 500);
+
+const nothingListed = ({ output }: OperationShape): Record<string, unknown> =>
+  output.kind === 'structure'
+    ? Object.fromEntries(output.members.filter(({ shape }) => shape.kind === 'list').map(({ name }) => [name, []]))
+    : {};
+
+const internal = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -1,0 +1,99 @@
+/** AWS in process: the account of `startAws` without a listener, for a world in which nothing waits for real time. */
+import { own } from '../../api/own.ts';
+import { asAwsError, type Carry, carrier } from './carry.ts';
+import { openAccount } from './open-account.ts';
+import type { AwsOptions, CallAnswer, CallError, LocalAws, OpenAws } from './options.ts';
+import { outages } from './outages.ts';
+import { seeder } from './seed/seed.ts';
+import { services as servicesOf } from './services/services.ts';
+import { spending } from './spending.ts';
+import type { Account } from './state/account.ts';
+import { AwsError } from './wire/error.ts';
+import type { Service } from './wire/service.ts';
+
+/** Opens an account. Nothing in it happens but by `options.clock` and by calls. */
+export const openAws = (options: AwsOptions): OpenAws =>
+  openAt(options, (region) => `https://sqs.${region}.amazonaws.com`).aws;
+
+export interface Opened {
+  readonly aws: OpenAws;
+  readonly account: Account;
+  readonly services: ReadonlyMap<string, Service>;
+  readonly carry: Carry;
+}
+
+/** @param endpoint  what URLs of queues begin with */
+export function openAt(options: AwsOptions, endpoint: (region: string) => string): Opened {
+  const account = openAccount(options);
+  const timers = new Set<() => void>();
+  const queueUrl = (name: string): string => `${endpoint(account.region)}/${account.id}/${name}`;
+  const services = servicesOf(account, queueUrl);
+  const carry = carrier(account);
+  const aws: OpenAws = {
+    region: account.region,
+    accountId: account.id,
+    clusterName: options.clusterName,
+    catalogue: account.catalogue,
+    instances: account.machines,
+    faults: {
+      add: (rule) => account.faults.add(rule),
+      clear: (id) => account.faults.clear(id),
+      list: () => account.faults.list(),
+      ...outages(account, timers),
+    },
+    queue: interruptionQueue(account, options.queueName ?? options.clusterName, queueUrl),
+    calls: account.calls,
+    spending: spending(account.machines, account.clock),
+    seed: seeder(account),
+    prefer: (...pools) => {
+      account.preferred = pools;
+    },
+    call: caller(account, services, carry),
+    close() {
+      for (const cancel of timers) cancel();
+      account.machines.close();
+    },
+  };
+  return { aws, account, services, carry };
+}
+
+const interruptionQueue = (account: Account, name: string, urlOf: (name: string) => string): LocalAws['queue'] => ({
+  name,
+  get url() {
+    return urlOf(name);
+  },
+  send: (body) => {
+    const queue = account.queues.get(name) ?? account.queues.create(name);
+    queue.send(typeof body === 'string' ? body : JSON.stringify(body));
+  },
+  size: () => account.queues.get(name)?.messages().length ?? 0,
+});
+
+/** Actions of whose requests the account keeps parts. */
+const KEPT: ReadonlySet<string> = new Set(['CreateLaunchTemplate', 'RunInstances', 'SendMessage']);
+
+function caller(account: Account, services: ReadonlyMap<string, Service>, carry: Carry): OpenAws['call'] {
+  const never = new AbortController().signal;
+  return async (name, action, input, signal = never): Promise<CallAnswer> => {
+    const service = services.get(name);
+    if (service === undefined) throw new RangeError(`The local AWS has no service "${name}"`);
+    const requestId = account.random.uuid();
+    try {
+      if (own(service.handlers, action) === undefined) throw unknownAction(name, action);
+      const request = KEPT.has(action) ? structuredClone(input) : input;
+      const { output, broken } = await carry(service, action, request, { requestId, signal });
+      return { requestId, output: (output ?? {}) as object, ...(broken === undefined ? {} : { broken }) };
+    } catch (error) {
+      return { requestId, error: errorOf(service, asAwsError(error)) };
+    }
+  };
+}
+
+const unknownAction = (service: string, action: string): AwsError =>
+  new AwsError('InvalidAction', `The local AWS has no action ${action} of ${service}`);
+
+/** The protocols of EC2 and IAM have codes, as has that of SQS, where older clients know some under another name. */
+function errorOf({ protocol, queryCodes }: Service, { code, message, status, details }: AwsError): CallError {
+  const hasCode = protocol === 'ec2' || protocol === 'query' || queryCodes !== undefined;
+  return { code, shownCode: hasCode ? (queryCodes?.[code] ?? code) : undefined, message, status, details };
+}

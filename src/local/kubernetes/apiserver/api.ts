@@ -1,0 +1,65 @@
+/** The API server without its port: the objects, the rules that they are held to, and the controllers inside. */
+import { randomInt, randomUUID } from 'node:crypto';
+import type { Clock } from '../../../kube/clock.ts';
+import { bootstrap } from './bootstrap.ts';
+import type { Core, Randomness } from './core.ts';
+import { cleanUp } from './in-server/cleanup.ts';
+import { serveDefinitions } from './in-server/definitions.ts';
+import { keepBudgets } from './in-server/disruption-budgets.ts';
+import { collectGarbage } from './in-server/garbage-collection.ts';
+import { protectVolumes } from './in-server/volume-protection.ts';
+import type { ApiObject } from './json.ts';
+import { createObjects, type Objects } from './objects.ts';
+import { addBuiltins } from './resources/builtins.ts';
+import { createRegistry } from './resources/registry.ts';
+import { isStatus } from './status.ts';
+import { ObjectStore } from './storage/store.ts';
+
+export interface ApiOptions {
+  readonly clock: Clock;
+  /** Events kept per resource for watches to resume from. Default 20 000. */
+  readonly historyLimit?: number;
+  /** Makes names and UIDs. Default: that of the machine. */
+  readonly random?: Randomness;
+}
+
+export interface Api {
+  readonly core: Core;
+  /** The operations that requests ask for. */
+  readonly objects: Objects;
+  /** Creates or replaces a CustomResourceDefinition; its resource is served when this returns. */
+  install(crd: unknown): ApiObject;
+  /** Ends the controllers inside. */
+  stop(): void;
+}
+
+/** With the namespaces, priority classes and services that every cluster has. */
+export function openApi({ clock, historyLimit = 20_000, random = MACHINE }: ApiOptions): Api {
+  const store = new ObjectStore(historyLimit);
+  const registry = createRegistry();
+  const core: Core = { clock, store, registry, random };
+  addBuiltins(registry);
+  serveDefinitions(store, registry);
+  const controllers = [collectGarbage(core), cleanUp(core), keepBudgets(core), protectVolumes(core)];
+  const objects = createObjects(core);
+  bootstrap(objects);
+  return {
+    core,
+    objects,
+    install: (crd) => install(objects, crd),
+    stop: () => {
+      for (const stop of controllers) stop();
+    },
+  };
+}
+
+const MACHINE: Randomness = { below: (limit) => randomInt(limit), uuid: () => randomUUID() };
+
+function install(objects: Objects, crd: unknown): ApiObject {
+  try {
+    return objects.create(crd);
+  } catch (error) {
+    if (!isStatus(error, 'AlreadyExists')) throw error;
+    return objects.update(crd);
+  }
+}

@@ -1,0 +1,64 @@
+/** Errors of AWS services, of the classes and with the members that SDK clients give them. */
+import * as ec2 from '@aws-sdk/client-ec2';
+import * as eks from '@aws-sdk/client-eks';
+import * as iam from '@aws-sdk/client-iam';
+import * as pricing from '@aws-sdk/client-pricing';
+import * as sqs from '@aws-sdk/client-sqs';
+import * as ssm from '@aws-sdk/client-ssm';
+import { own } from '../../api/own.ts';
+import type { CallError } from '../../local/aws/options.ts';
+
+interface Metadata {
+  readonly httpStatusCode: number;
+  readonly requestId: string;
+}
+
+/** A class for one error of a service: it knows its name and whose fault it is. */
+type ModelledError = new (facts: { readonly message: string; readonly $metadata: Metadata }) => Error;
+
+/** The class for all others. */
+type AnyError = new (facts: {
+  readonly name: string;
+  readonly $fault: 'client' | 'server';
+  readonly message: string;
+  readonly $metadata: Metadata;
+}) => Error;
+
+interface Service {
+  readonly base: AnyError;
+  readonly exported: Readonly<Record<string, unknown>>;
+}
+
+/** By the name of the client's class. A bundle hands a CommonJS package over as its default export alone. */
+const SERVICES: Readonly<Record<string, Service>> = {
+  EC2: { base: ec2.EC2ServiceException, exported: { ...ec2 } },
+  EKS: { base: eks.EKSServiceException, exported: { ...eks } },
+  IAM: { base: iam.IAMServiceException, exported: { ...iam } },
+  Pricing: { base: pricing.PricingServiceException, exported: { ...pricing } },
+  SQS: { base: sqs.SQSServiceException, exported: { ...sqs } },
+  SSM: { base: ssm.SSMServiceException, exported: { ...ssm } },
+};
+
+/**
+ * IAM alone has codes that are not the names of its errors.
+ * @param service  as in the client's name: `EC2`
+ */
+export function serviceError(service: string, error: CallError, requestId: string): Error {
+  const { code, shownCode, message, status, details } = error;
+  const { base, exported } = own(SERVICES, service) ?? { base: ec2.EC2ServiceException, exported: {} };
+  const $metadata: Metadata = { httpStatusCode: status, requestId };
+  const Modelled = modelled(exported, service === 'IAM' ? `${code}Exception` : code, base);
+  const made = Modelled
+    ? new Modelled({ message, $metadata })
+    : new base({ name: code, $fault: status < 500 ? 'client' : 'server', message, $metadata });
+  return Object.assign(made, details, shownCode === undefined ? {} : { Code: shownCode });
+}
+
+function modelled(
+  exported: Readonly<Record<string, unknown>>,
+  name: string,
+  base: AnyError,
+): ModelledError | undefined {
+  const found = own(exported, name);
+  return typeof found === 'function' && found.prototype instanceof base ? (found as ModelledError) : undefined;
+}

@@ -1,0 +1,65 @@
+/** A local cluster without ports, whose time stands still while anybody works. */
+import { customResourceDefinitions } from '../api/crds.ts';
+import type { OpenAws } from '../local/aws/options.ts';
+import type { Caches } from '../local/cache.ts';
+import type { KubeApi } from '../local/client.ts';
+import { createClusterObjects } from '../local/cluster-objects.ts';
+import { cachesInProcess, connectInProcess } from '../local/in-process.ts';
+import { type Api, openApi } from '../local/kubernetes/apiserver/api.ts';
+import type { Randomness } from '../local/kubernetes/apiserver/core.ts';
+import { startWorkloads } from '../local/kubernetes/controllers/index.ts';
+import { startKubelets } from '../local/kubernetes/kubelets/index.ts';
+import type { KubeletOptions } from '../local/kubernetes/kubelets/options.ts';
+import { startScheduler } from '../local/kubernetes/scheduler/index.ts';
+import type { Parts } from '../local/parts.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+export interface ClusterOptions {
+  readonly clock: VirtualClock;
+  readonly clusterName: string;
+  /** What machines are told to be the address of the API server. */
+  readonly endpoint: string;
+  readonly aws: OpenAws;
+  readonly kubelets: Partial<KubeletOptions>;
+  readonly random: Randomness;
+  readonly kubernetesVersion: string;
+  readonly signal: AbortSignal;
+}
+
+export interface Cluster {
+  readonly api: Api;
+  readonly client: KubeApi;
+  readonly caches: Caches;
+}
+
+/** Nobody resumes a watch. */
+const NO_HISTORY = 0;
+
+export async function openCluster(options: ClusterOptions): Promise<Cluster> {
+  const { clock, clusterName, aws, random, signal } = options;
+  const api = openApi({ clock, random, historyLimit: NO_HISTORY });
+  signal.addEventListener('abort', () => api.stop(), { once: true });
+  for (const definition of customResourceDefinitions()) api.install(definition);
+  const client = connectInProcess(api);
+  const caches = cachesInProcess(api);
+  const parts: Parts = { client, caches, clock, signal, log: () => {} };
+  await startWorkloads(parts, { heartbeats: false });
+  await startScheduler(parts);
+  await createClusterObjects(client);
+  await startKubelets({
+    parts,
+    instances: aws.instances,
+    region: aws.region,
+    clusterName,
+    endpoint: options.endpoint,
+    kubeletVersion: `v${options.kubernetesVersion}.0`,
+    options: { ...SILENT, ...options.kubelets },
+  });
+  return { api, client, caches };
+}
+
+/** Kubelets that are never asked for a sign of life. */
+const SILENT: Partial<KubeletOptions> = {
+  leaseMs: Number.POSITIVE_INFINITY,
+  statusMs: Number.POSITIVE_INFINITY,
+};

@@ -1,0 +1,92 @@
+/** The columns of a run, and what follows from them. */
+import type { Pod } from '../../api/kubernetes.ts';
+import type { Resources, StateNode } from '../../engine/model.ts';
+import { isTerminal } from '../../engine/pods.ts';
+import { amountIn, podRequests } from '../../engine/resources.ts';
+import type { ReplayRun, Series } from '../result.ts';
+
+/** What is counted at a moment, beside the resources of nodes. */
+export interface Counts {
+  readonly usdPerHour: number;
+  readonly nodes: number;
+  readonly spotNodes: number;
+  readonly runningPods: number;
+  readonly waitingPods: number;
+}
+
+const MILLI = 1_000;
+const GIB = 2 ** 30;
+
+export class Columns {
+  readonly #stepSeconds: number;
+  readonly #columns = {
+    usdPerHour: [] as number[],
+    nodes: [] as number[],
+    spotNodes: [] as number[],
+    runningPods: [] as number[],
+    waitingPods: [] as number[],
+    cpuRequested: [] as number[],
+    cpuAllocatable: [] as number[],
+    memoryRequested: [] as number[],
+    memoryAllocatable: [] as number[],
+  };
+  /** Pods are looked at again and again. */
+  readonly #requests = new WeakMap<Pod, Resources>();
+
+  constructor(stepSeconds: number) {
+    this.#stepSeconds = stepSeconds;
+  }
+
+  add(counts: Counts, nodes: readonly StateNode[]): void {
+    const columns = this.#columns;
+    columns.usdPerHour.push(rounded(counts.usdPerHour));
+    columns.nodes.push(counts.nodes);
+    columns.spotNodes.push(counts.spotNodes);
+    columns.runningPods.push(counts.runningPods);
+    columns.waitingPods.push(counts.waitingPods);
+    const sums = { cpu: 0, memory: 0, cpuOf: 0, memoryOf: 0 };
+    for (const { allocatable, pods, registered } of nodes) {
+      if (!registered) continue;
+      sums.cpuOf += amountIn(allocatable, 'cpu');
+      sums.memoryOf += amountIn(allocatable, 'memory');
+      for (const pod of pods) {
+        if (isTerminal(pod)) continue;
+        const requests = this.#requestsOf(pod);
+        sums.cpu += amountIn(requests, 'cpu');
+        sums.memory += amountIn(requests, 'memory');
+      }
+    }
+    columns.cpuRequested.push(rounded(sums.cpu / MILLI));
+    columns.cpuAllocatable.push(rounded(sums.cpuOf / MILLI));
+    columns.memoryRequested.push(rounded(sums.memory / GIB));
+    columns.memoryAllocatable.push(rounded(sums.memoryOf / GIB));
+  }
+
+  #requestsOf(pod: Pod): Resources {
+    const known = this.#requests.get(pod);
+    if (known !== undefined) return known;
+    const requests = podRequests(pod);
+    this.#requests.set(pod, requests);
+    return requests;
+  }
+
+  get series(): Series {
+    return { stepSeconds: this.#stepSeconds, ...this.#columns };
+  }
+
+  /** Over all moments together. */
+  get idle(): ReplayRun['idle'] {
+    const { cpuRequested, cpuAllocatable, memoryRequested, memoryAllocatable } = this.#columns;
+    return { cpu: idleShare(cpuRequested, cpuAllocatable), memory: idleShare(memoryRequested, memoryAllocatable) };
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+function idleShare(requested: readonly number[], offered: readonly number[]): number {
+  const total = sum(offered);
+  return total === 0 ? 0 : Math.max(0, 1 - sum(requested) / total);
+}
+
+/** Six digits are more than anybody reads. */
+const rounded = (value: number): number => Number(value.toPrecision(6));

@@ -1,0 +1,115 @@
+/** Looks at a cluster that is played, and sums up what became of it. */
+import { NODE_CLAIM, POD } from '../../api/kinds.ts';
+import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { LocalInstance, LocalInstances } from '../../local/aws/types.ts';
+import type { Caches } from '../../local/cache.ts';
+import type { ClusterState } from '../../state/cluster.ts';
+import type { ReplayRun } from '../result.ts';
+import { Columns } from './columns.ts';
+import { Complaints } from './complaints.ts';
+import { NodeLog } from './node-log.ts';
+import { PodLives } from './pod-lives.ts';
+import { type RateOf, Spending } from './spending.ts';
+
+export interface MeasureOptions {
+  readonly clock: Clock;
+  /** When the trace begins. */
+  readonly startMs: number;
+  readonly stepSeconds: number;
+  readonly caches: Caches;
+  readonly instances: LocalInstances;
+  readonly rateOf: RateOf;
+  /** Ends the subscriptions. */
+  readonly signal: AbortSignal;
+}
+
+/** What a run led to, as far as it was measured. */
+export type Measured = Omit<ReplayRun, 'name' | 'settings' | 'playedSeconds' | 'isComplete' | 'took'>;
+
+export class Measure {
+  readonly complaints = new Complaints();
+  readonly nodeLog: NodeLog;
+  readonly pods = new PodLives();
+  readonly spending: Spending;
+  readonly #options: MeasureOptions;
+  readonly #columns: Columns;
+  /** Instances that the cloud has warned of. */
+  readonly #warned = new Set<string>();
+
+  constructor(options: MeasureOptions) {
+    this.#options = options;
+    const { clock, startMs, caches, instances, stepSeconds, rateOf, signal } = options;
+    this.spending = new Spending(rateOf);
+    this.#columns = new Columns(stepSeconds);
+    this.nodeLog = new NodeLog({
+      now: () => (clock.now() - startMs) / 1000,
+      priceOf: (providerId) => instances.get(providerId.split('/').at(-1) ?? '')?.usdPerHour ?? 0,
+    });
+    caches.of(POD).subscribe((now, before) => {
+      if (now !== undefined) this.pods.changed(now, clock.now());
+      else if (before !== undefined) this.pods.gone(before);
+    });
+    caches.of(NODE_CLAIM).subscribe((now, before) => {
+      if (now !== undefined) this.nodeLog.changed(now);
+      else if (before !== undefined) this.nodeLog.gone(before);
+    });
+    const unsubscribe = instances.subscribe((instance) => this.#instanceChanged(instance));
+    signal.addEventListener('abort', unsubscribe, { once: true });
+  }
+
+  /** The cloud is about to take this instance back. */
+  warned(instanceId: string): void {
+    this.#warned.add(instanceId);
+  }
+
+  #instanceChanged(instance: LocalInstance): void {
+    const nowMs = this.#options.clock.now();
+    if (instance.state === 'running') this.spending.started(instance, nowMs);
+    else if (instance.state !== 'pending') this.spending.ended(instance, nowMs);
+    if (instance.state === 'shutting-down' && this.#warned.delete(instance.id))
+      this.nodeLog.takenBack(!this.#hasPods(instance));
+  }
+
+  #hasPods({ privateDnsName }: LocalInstance): boolean {
+    return this.#options.caches
+      .of(POD)
+      .list()
+      .some((pod) => pod.spec.nodeName === privateDnsName && !isTerminal(pod) && !isOwnedByDaemonSet(pod));
+  }
+
+  /** Takes a row of the series. @param paid of one dollar of list prices, as `Spending.settle` has it */
+  sample(cluster: ClusterState, paid: number): void {
+    const { clock } = this.#options;
+    this.spending.settle(clock.now(), paid);
+    const { usdPerHour, nodes, spotNodes } = this.spending;
+    this.#columns.add(
+      {
+        usdPerHour: usdPerHour * paid,
+        nodes,
+        spotNodes,
+        runningPods: this.pods.running,
+        waitingPods: this.pods.waiting,
+      },
+      cluster.nodes(),
+    );
+  }
+
+  /** @param paid as of `sample`, for what has run since the last one */
+  result(playedSeconds: number, paid: number): Measured {
+    this.spending.settle(this.#options.clock.now(), paid);
+    const { nodeHours, most, hoursByType, ...cost } = this.spending.totals;
+    const average = playedSeconds > 0 ? nodeHours / (playedSeconds / 3600) : 0;
+    return {
+      cost,
+      waiting: this.pods.summary(),
+      evictions: this.pods.evictions,
+      nodes: { ...this.nodeLog.summary(), most, average, hoursByType },
+      interruptions: this.nodeLog.interruptions(),
+      idle: this.#columns.idle,
+      series: this.#columns.series,
+      log: this.nodeLog.entries,
+      complaints: this.complaints.told,
+    };
+  }
+}

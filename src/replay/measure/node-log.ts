@@ -1,0 +1,123 @@
+/** Every node that the operator of a replay bought or lost, and why. */
+import { getCondition } from '../../api/conditions.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { labelOf, poolNameOf } from '../../api/object-fields.ts';
+import { DecisionLog, type LoggedDecision } from '../../observe/history/decision-log.ts';
+import type { InterruptionSummary, NodeEvent, NodeSummary } from '../result.ts';
+
+type Facts = Omit<NodeEvent, 'at' | 'what' | 'reason'>;
+
+/** Entries that are kept: some hundred bytes each. */
+const MOST_ENTRIES = 200_000;
+const INTERRUPTED = 'Interrupted';
+
+export interface NodeLogOptions {
+  /** Seconds since the start of the trace. */
+  readonly now: () => number;
+  /** USD per hour of the instance with this provider id, at its launch. */
+  readonly priceOf: (providerId: string) => number;
+}
+
+export class NodeLog {
+  readonly entries: NodeEvent[] = [];
+  readonly #options: NodeLogOptions;
+  /** Claims with an instance, by name. */
+  readonly #bought = new Map<string, Facts>();
+  /** Why claims go, by name, as the operator told it. */
+  readonly #reasons = new Map<string, string>();
+  readonly #byReason = new Map<string, number>();
+  #nodesBought = 0;
+  #nodesGivenBack = 0;
+  #interrupted = 0;
+  #survived = 0;
+  #failed = 0;
+
+  constructor(options: NodeLogOptions) {
+    this.#options = options;
+  }
+
+  /** Where the operator tells what it decides. */
+  readonly decisions: DecisionLog = new TappedLog((entry) => this.#decided(entry));
+
+  changed(claim: NodeClaim): void {
+    const { name } = claim.metadata;
+    const providerId = claim.status?.providerID;
+    if (providerId === undefined || providerId === '' || this.#bought.has(name)) return;
+    const facts: Facts = {
+      nodePool: poolNameOf(claim),
+      name,
+      instanceType: labelOf(claim, INSTANCE_TYPE_LABEL),
+      zone: labelOf(claim, ZONE_LABEL),
+      capacityType: labelOf(claim, CAPACITY_TYPE_LABEL),
+      usdPerHour: this.#options.priceOf(providerId),
+    };
+    this.#bought.set(name, facts);
+    this.#nodesBought += 1;
+    this.#enter('bought', facts);
+  }
+
+  gone(claim: NodeClaim): void {
+    const { name } = claim.metadata;
+    const facts = this.#bought.get(name);
+    const reason = this.#reasons.get(name) ?? getCondition(claim, 'DisruptionReason')?.reason ?? 'Deleted';
+    this.#reasons.delete(name);
+    if (facts === undefined) {
+      this.#failed += 1;
+      const unknown = { instanceType: '', zone: '', capacityType: '', usdPerHour: 0 };
+      this.#enter('launch failed', { nodePool: poolNameOf(claim), name, ...unknown }, reason);
+      return;
+    }
+    this.#bought.delete(name);
+    this.#nodesGivenBack += 1;
+    this.#byReason.set(reason, (this.#byReason.get(reason) ?? 0) + 1);
+    this.#enter('given back', facts, reason);
+  }
+
+  /** An instance was taken back by the cloud; `isEmpty` when every pod had left it before. */
+  takenBack(isEmpty: boolean): void {
+    this.#interrupted += 1;
+    if (isEmpty) this.#survived += 1;
+  }
+
+  summary(): Pick<NodeSummary, 'bought' | 'givenBack' | 'byReason'> {
+    const byReason = Object.fromEntries([...this.#byReason].sort(([, a], [, b]) => b - a));
+    return { bought: this.#nodesBought, givenBack: this.#nodesGivenBack, byReason };
+  }
+
+  interruptions(): InterruptionSummary {
+    return { count: this.#interrupted, survived: this.#survived, capacityErrors: this.#failed };
+  }
+
+  #decided(entry: LoggedDecision): void {
+    if (entry.kind === 'deleted') this.#reasons.set(entry.nodeClaim, camelCase(entry.reason));
+    if (entry.kind !== 'interrupted') return;
+    this.#reasons.set(entry.nodeClaim, INTERRUPTED);
+    const facts = this.#bought.get(entry.nodeClaim);
+    if (facts !== undefined) this.#enter('interrupted', facts, camelCase(entry.reason));
+  }
+
+  #enter(what: NodeEvent['what'], facts: Facts, reason?: string): void {
+    if (this.entries.length >= MOST_ENTRIES) return;
+    this.entries.push({ at: this.#options.now(), what, ...facts, ...(reason === undefined ? {} : { reason }) });
+  }
+}
+
+/** A log that somebody listens to. */
+class TappedLog extends DecisionLog {
+  readonly #tap: (entry: LoggedDecision) => void;
+
+  constructor(tap: (entry: LoggedDecision) => void) {
+    super();
+    this.#tap = tap;
+  }
+
+  override record(entry: LoggedDecision): void {
+    super.record(entry);
+    this.#tap(entry);
+  }
+}
+
+/** `insufficient_capacity` as conditions write it. */
+const camelCase = (reason: string): string =>
+  reason.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -1,0 +1,83 @@
+/** How long pods wait for a node in a replay, and how many lose theirs before they are done. */
+import { getCondition } from '../../api/conditions.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { isOwnedByDaemonSet } from '../../engine/pods.ts';
+import type { WaitingSummary } from '../result.ts';
+
+interface Life {
+  readonly createdMs: number;
+  isBound: boolean;
+  isDisrupted: boolean;
+}
+
+const phaseOf = ({ status }: Pod): string => status?.phase ?? 'Pending';
+const isOver = (pod: Pod): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
+/** Pods of DaemonSets come with their node and go with it. */
+const isCounted = (pod: Pod): boolean => !isOwnedByDaemonSet(pod);
+
+export class PodLives {
+  readonly #lives = new Map<string, Life>();
+  /** Milliseconds, of every pod that was bound. */
+  readonly #waits: number[] = [];
+  #evictions = 0;
+  #running = 0;
+
+  /** Takes in a pod as it is now, at a moment of the replay's time. */
+  changed(pod: Pod, nowMs: number): void {
+    if (!isCounted(pod)) return;
+    const uid = pod.metadata.uid ?? '';
+    const life = this.#lives.get(uid) ?? this.#born(uid, nowMs);
+    if (!life.isBound && pod.spec.nodeName) {
+      life.isBound = true;
+      this.#running += 1;
+      this.#waits.push(nowMs - life.createdMs);
+    }
+    if (!life.isDisrupted && life.isBound && hasLostNode(pod)) {
+      life.isDisrupted = true;
+      this.#evictions += 1;
+    }
+    if (isOver(pod)) this.gone(pod);
+  }
+
+  gone(pod: Pod): void {
+    const life = this.#lives.get(pod.metadata.uid ?? '');
+    if (life === undefined || !this.#lives.delete(pod.metadata.uid ?? '')) return;
+    if (life.isBound) this.#running -= 1;
+  }
+
+  #born(uid: string, nowMs: number): Life {
+    const life = { createdMs: nowMs, isBound: false, isDisrupted: false };
+    this.#lives.set(uid, life);
+    return life;
+  }
+
+  get evictions(): number {
+    return this.#evictions;
+  }
+
+  /** Pods that have a node. */
+  get running(): number {
+    return this.#running;
+  }
+
+  get waiting(): number {
+    return this.#lives.size - this.#running;
+  }
+
+  summary(): WaitingSummary {
+    const sorted = Float64Array.from(this.#waits).sort();
+    const quantile = (share: number): number =>
+      (sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? 0) / 1000;
+    return {
+      pods: sorted.length,
+      p50: quantile(0.5),
+      p95: quantile(0.95),
+      p99: quantile(0.99),
+      longest: quantile(1),
+      stillWaiting: this.waiting,
+    };
+  }
+}
+
+/** Somebody else than its owner ended it: an eviction, a taint, or a node that went away under it. */
+const hasLostNode = (pod: Pod): boolean => getCondition(pod, 'DisruptionTarget')?.status === 'True';

@@ -1,0 +1,100 @@
+/** The operator's client and informers on an API server in the same process. */
+import { apiVersionOf, type Kind } from '../../api/kinds.ts';
+import type { KubeList, KubeObject, Pod } from '../../api/kubernetes.ts';
+import { ApiError, type Indexes, type Informers, type KubeClient, type Ref, type Store } from '../../kube/client.ts';
+import { ObjectStore } from '../../kube/store.ts';
+import { trimmedObject } from '../../kube/trimmed-object.ts';
+import { answered } from '../../local/in-process.ts';
+import type { Api } from '../../local/kubernetes/apiserver/api.ts';
+import type { KindName, ObjectRef } from '../../local/kubernetes/apiserver/objects.ts';
+import type { Logger } from '../../observe/logger.ts';
+
+const nameOf = (kind: Kind): KindName => ({ apiVersion: apiVersionOf(kind), kind: kind.kind });
+const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...nameOf(kind), namespace, name });
+const sent = <T>(body: T): T => JSON.parse(JSON.stringify(body)) as T;
+
+/** A client whose requests are answered in the next turn of the event loop's microtasks. */
+export function inProcessClient({ objects, core }: Api): KubeClient {
+  const list = <T extends KubeObject>(kind: Kind<T>, namespace?: string): readonly T[] =>
+    objects.list(nameOf(kind), namespace) as unknown as readonly T[];
+  return {
+    get: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
+      answered(() => objects.get(refOf(kind, ref)) as unknown as T),
+    find: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
+      answered(() => objects.find(refOf(kind, ref)) as unknown as T | undefined),
+    list: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
+      answered((): KubeList<T> => {
+        checkSelectors(kind, rest);
+        const metadata = { resourceVersion: String(core.store.revision) };
+        return { apiVersion: 'v1', kind: 'List', metadata, items: list(kind, namespace) };
+      }),
+    listAll: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
+      answered(() => {
+        checkSelectors(kind, rest);
+        return list(kind, namespace);
+      }),
+    create: <T extends KubeObject>(kind: Kind<T>, object: T) =>
+      answered(() => objects.create({ ...sent(object), ...nameOf(kind) }) as unknown as T),
+    update: <T extends KubeObject>(kind: Kind<T>, object: T, options: { subresource?: 'status' } = {}) =>
+      answered(() => objects.update({ ...sent(object), ...nameOf(kind) }, options) as unknown as T),
+    patch: <T extends KubeObject>(
+      kind: Kind<T>,
+      ref: Ref,
+      patch: unknown,
+      {
+        type = 'merge',
+        subresource,
+      }: { readonly type?: 'merge' | 'json' | 'strategic'; readonly subresource?: 'status' } = {},
+    ) => answered(() => objects.patch(refOf(kind, ref), type, sent(patch), { subresource }) as unknown as T),
+    delete: async (kind, ref, options = {}) => {
+      await answered(() => objects.delete(refOf(kind, ref), options));
+    },
+    evict: async ({ metadata: { name, namespace = 'default', uid } }: Pod, options = {}) => {
+      await answered(() => objects.evict({ name, namespace }, { uid, ...options }));
+    },
+    watch: () => {
+      throw new Error('informers are fed by the API server itself');
+    },
+  };
+}
+
+/** Who would select gets nothing else than all: better none than too many. */
+function checkSelectors(kind: Kind, { labelSelector, fieldSelector }: Selectors): void {
+  const selector = labelSelector ?? fieldSelector;
+  if (selector === undefined) return;
+  throw new ApiError(400, 'BadRequest', `a replay does not select ${kind.plural} by ${selector}`);
+}
+
+interface Selectors {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+/** Informers that show every write before its answer comes. They hold objects as the operator's own do, trimmed. */
+export function inProcessInformers({ objects, core }: Api, log: Logger, signal: AbortSignal): Informers {
+  const stores = new Map<string, ObjectStore<KubeObject>>();
+  const open = (kind: Kind): ObjectStore<KubeObject> => {
+    const store = new ObjectStore<KubeObject>(kind, log);
+    const isServed = core.registry.byKind(apiVersionOf(kind), kind.kind) !== undefined;
+    store.replace(isServed ? objects.list(nameOf(kind)).map((object) => trimmedObject(kind, object as never)) : []);
+    if (!isServed) return store;
+    const stop = objects.subscribe(nameOf(kind), (type, object) => {
+      if (type === 'DELETED') store.remove(object as never);
+      else store.put(trimmedObject(kind, object as never));
+    });
+    signal.addEventListener('abort', stop, { once: true });
+    return store;
+  };
+  return {
+    store: <T extends KubeObject>(kind: Kind<T>, indexes: Indexes<T> = {}): Store<T> => {
+      const key = `${apiVersionOf(kind)}/${kind.plural}`;
+      const store = stores.get(key) ?? open(kind as unknown as Kind);
+      stores.set(key, store);
+      // the entry was made for this kind, so its objects are of this type
+      const typed = store as unknown as ObjectStore<T>;
+      typed.addIndexes(indexes);
+      return typed;
+    },
+    synced: async () => undefined,
+  };
+}

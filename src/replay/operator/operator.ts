@@ -1,0 +1,94 @@
+/** The operator's controllers on a cluster and an AWS in the same process. */
+
+import { defined } from '../../api/defined.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { assemble } from '../../aws/assembly.ts';
+import type { Clients } from '../../aws/clients.ts';
+import type { AwsProvider } from '../../aws/options.ts';
+import { openClusterState } from '../../controllers/cluster-state.ts';
+import type { Deps } from '../../controllers/deps.ts';
+import { recordInterrupted } from '../../controllers/disrupted.ts';
+import { controllers } from '../../controllers/index.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { runControllers } from '../../kube/runtime.ts';
+import type { Api } from '../../local/kubernetes/apiserver/api.ts';
+import type { DecisionLog } from '../../observe/history/decision-log.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { createMetrics } from '../../observe/metrics.ts';
+import { parseSettings, type Settings } from '../../observe/settings.ts';
+import { inProcessClient, inProcessInformers } from './in-process-client.ts';
+
+export interface OperatorOptions {
+  readonly api: Api;
+  readonly clients: Clients;
+  readonly clock: Clock;
+  /** Of the operator, as on its command line. */
+  readonly args: readonly string[];
+  readonly clusterName: string;
+  /** Of the API server, as nodes are told. */
+  readonly endpoint: string;
+  /** `major.minor`. */
+  readonly kubernetesVersion: string;
+  readonly log: Logger;
+  readonly decisions: DecisionLog;
+  readonly signal: AbortSignal;
+}
+
+export interface Operator {
+  readonly deps: Deps;
+  /** Settles when everything in hand is finished after the signal. */
+  readonly done: Promise<void>;
+}
+
+/** Nobody scrapes a replay, reads its events or its history, and it has nobody to compete with. */
+const SETTINGS = [
+  '--disable-cluster-state-observability=true',
+  '--cost-history=false',
+  '--disable-leader-election=true',
+  '--log-level=error',
+];
+
+const NO_EVENTS: EventRecorder = { publish: () => {} };
+
+/** @throws SettingsError on arguments that the operator does not take */
+export const settingsOf = (
+  { clusterName, endpoint }: Pick<OperatorOptions, 'clusterName' | 'endpoint'>,
+  args: readonly string[],
+): Settings =>
+  parseSettings(
+    [
+      `--cluster-name=${clusterName}`,
+      `--cluster-endpoint=${endpoint}`,
+      `--interruption-queue=${clusterName}`,
+      ...args,
+      ...SETTINGS,
+    ],
+    {},
+  );
+
+/** Starts the controllers; nothing happens before the clock moves. */
+export async function startOperator(options: OperatorOptions): Promise<Operator> {
+  const { api, clients, clock, log, decisions, signal } = options;
+  const settings = settingsOf(options, options.args);
+  const client = inProcessClient(api);
+  const informers = inProcessInformers(api, log, signal);
+  const metrics = createMetrics();
+  const hearing: { interrupted: (claim: NodeClaim, kind: string) => void } = { interrupted: () => {} };
+  const common = { settings, client, informers, events: NO_EVENTS, clock, log, metrics };
+  const aws: AwsProvider = await assemble(
+    {
+      ...common,
+      kubernetesVersion: async () => options.kubernetesVersion,
+      interrupted: (claim, kind) => hearing.interrupted(claim, kind),
+      ...defined({ signal }),
+    },
+    clients,
+  );
+  const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
+  const deps: Deps = { ...common, cluster, cloud: aws.provider, decisions };
+  hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
+  const all = [...controllers(deps), ...aws.controllers()];
+  const { done } = runControllers({ controllers: all, informers, clock, log, metrics, signal });
+  return { deps, done };
+}

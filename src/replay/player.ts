@@ -1,0 +1,111 @@
+/** Does to a cluster what a trace says, through its API server, whatever carries the requests. */
+import type { Kind } from '../api/kinds.ts';
+import type { KubeObject, Pod, PodSpec } from '../api/kubernetes.ts';
+import { isConflict, isGone, type KubeApi } from '../local/client.ts';
+import { playableKind } from './playable-kinds.ts';
+import type { Apply, Delete, ObjectRef, Scale, TraceEvent } from './trace/trace.ts';
+
+/** An event that a cluster does not take; the rest of the trace is played. */
+export class Refused extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'Refused';
+  }
+}
+
+/** @throws Refused with what was refused and why */
+export async function play(client: KubeApi, event: TraceEvent): Promise<void> {
+  const about = 'apply' in event ? event.apply : 'scale' in event ? event.scale : event.delete;
+  try {
+    if ('apply' in event) await apply(client, event);
+    else if ('scale' in event) await scale(client, event);
+    else await remove(client, event);
+  } catch (error) {
+    const name = 'metadata' in about ? about.metadata.name : about.name;
+    throw new Refused(`${about.kind} ${name}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function kindOf(object: { readonly apiVersion: string; readonly kind: string }): Kind {
+  const kind = playableKind(object);
+  if (kind === undefined)
+    throw new RangeError(`objects of ${object.apiVersion} ${object.kind} are not played; leave them out of the trace`);
+  return kind;
+}
+
+async function apply(client: KubeApi, { apply: object, runsFor, count }: Apply): Promise<void> {
+  const kind = kindOf(object);
+  const running = runsFor === undefined ? object : ending(object, runsFor);
+  if (count === undefined) return put(client, kind, running);
+  const { name, ...metadata } = running.metadata;
+  for (let index = 0; index < count; index += 1)
+    await put(client, kind, { ...running, metadata: { ...metadata, name: `${name}-${index}` } });
+}
+
+async function put(client: KubeApi, kind: Kind, object: KubeObject): Promise<void> {
+  const { status: _status, ...wanted } = object as KubeObject & { readonly status?: unknown };
+  const { namespace, name, labels, annotations } = object.metadata;
+  const placed = kind.namespaced
+    ? { ...wanted, metadata: { ...wanted.metadata, namespace: namespace ?? 'default' } }
+    : wanted;
+  try {
+    if (kind.namespaced && namespace !== undefined && namespace !== 'default') await ensureNamespace(client, namespace);
+    await client.create(kind, placed);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...fields } = wanted;
+    const patch = { metadata: { labels, annotations }, ...fields };
+    await client.patch(kind, { name, namespace: placed.metadata.namespace }, patch);
+  }
+}
+
+const NAMESPACE = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
+
+/** A trace need not say that the namespaces of its objects exist. */
+async function ensureNamespace(client: KubeApi, name: string): Promise<void> {
+  if ((await client.find(NAMESPACE, { name })) !== undefined) return;
+  try {
+    await client.create(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+}
+
+/** The workload, or the pod, whose pods end by themselves: the local kubelets run what a container's `sleep` says. */
+function ending(object: KubeObject, seconds: number): KubeObject {
+  const pod = object as Pod;
+  if (object.kind === 'Pod') return { ...pod, spec: endingSpec(pod.spec, seconds) } as KubeObject;
+  const workload = object as KubeObject & { readonly spec: { readonly template: { readonly spec: PodSpec } } };
+  const template = { ...workload.spec.template, spec: endingSpec(workload.spec.template.spec, seconds) };
+  return { ...workload, spec: { ...workload.spec, template } } as KubeObject;
+}
+
+function endingSpec(spec: PodSpec, seconds: number): PodSpec {
+  const containers = spec.containers.map((container) => ({
+    ...container,
+    command: ['sleep', String(Math.max(1, Math.round(seconds)))],
+    args: [],
+  }));
+  return { ...spec, restartPolicy: 'Never', containers };
+}
+
+const refOf = (kind: Kind, { namespace, name }: ObjectRef) => ({
+  name,
+  namespace: kind.namespaced ? (namespace ?? 'default') : undefined,
+});
+
+async function scale(client: KubeApi, { scale: ref, replicas }: Scale): Promise<void> {
+  const kind = kindOf(ref);
+  await client.patch(kind, refOf(kind, ref), { spec: { replicas } });
+}
+
+async function remove(client: KubeApi, { delete: ref }: Delete): Promise<void> {
+  const kind = kindOf(ref);
+  try {
+    await client.delete(kind, refOf(kind, ref));
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}

@@ -1,0 +1,155 @@
+/** Time of a replay: it stands still while anything is left to be done, and then jumps to the next timer. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../kube/clock.ts';
+
+interface Timer {
+  readonly dueMs: number;
+  /** Timers that are due at once fire in the order in which they were set. */
+  readonly serial: number;
+  fire: (() => void) | undefined;
+}
+
+/** Work that the event loop still has to do at this moment; timers and sockets are others' business. */
+const isWork = (resource: string): boolean => resource === 'Immediate' || resource.startsWith('FSReq');
+
+/** Lets everything run that needs no time to pass. */
+async function settle(): Promise<void> {
+  do await nextTurn();
+  while (process.getActiveResourcesInfo().some(isWork));
+}
+
+export class VirtualClock implements Clock {
+  readonly #timers = new TimerHeap();
+  #nowMs: number;
+  #serial = 0;
+
+  constructor(startMs: number) {
+    this.#nowMs = startMs;
+  }
+
+  now(): number {
+    return Math.floor(this.#nowMs);
+  }
+
+  after(ms: number, fire: () => void): () => void {
+    if (ms === Number.POSITIVE_INFINITY) return () => {};
+    this.#serial += 1;
+    const timer: Timer = { dueMs: this.#nowMs + Math.max(0, ms), serial: this.#serial, fire };
+    this.#timers.add(timer);
+    return () => {
+      if (timer.fire === undefined) return;
+      timer.fire = undefined;
+      this.#timers.cancelled();
+    };
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const stop = (): void => {
+        cancel();
+        resolve();
+      };
+      const cancel = this.after(ms, () => {
+        signal?.removeEventListener('abort', stop);
+        resolve();
+      });
+      signal?.addEventListener('abort', stop, { once: true });
+    });
+  }
+
+  /** Moves time on until `untilMs`, or until the signal aborts; what falls due fires in order, each moment at once. */
+  async runUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
+    await settle();
+    while (!signal?.aborted) {
+      const dueMs = this.#timers.nextDueMs();
+      if (dueMs === undefined || dueMs > untilMs) break;
+      this.#nowMs = Math.max(this.#nowMs, dueMs);
+      for (let timer = this.#timers.takeDue(dueMs); timer !== undefined; timer = this.#timers.takeDue(dueMs))
+        timer.fire?.();
+      await settle();
+    }
+    if (!signal?.aborted) this.#nowMs = Math.max(this.#nowMs, untilMs);
+  }
+
+  /** Timers that have not fired. */
+  get waiting(): number {
+    return this.#timers.size;
+  }
+}
+
+const isEarlier = (one: Timer, other: Timer): boolean =>
+  one.dueMs < other.dueMs || (one.dueMs === other.dueMs && one.serial < other.serial);
+
+/** Cancelled timers stay until their time comes, or until they are the larger part. */
+const FEW_CANCELLED = 1_000;
+
+/** A binary heap, the earliest first. */
+class TimerHeap {
+  #heap: Timer[] = [];
+  #cancelled = 0;
+
+  get size(): number {
+    return this.#heap.length - this.#cancelled;
+  }
+
+  add(timer: Timer): void {
+    const heap = this.#heap;
+    let at = heap.push(timer) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      const above = heap[parent] as Timer;
+      if (!isEarlier(timer, above)) break;
+      heap[at] = above;
+      at = parent;
+    }
+    heap[at] = timer;
+  }
+
+  cancelled(): void {
+    this.#cancelled += 1;
+    if (this.#cancelled < FEW_CANCELLED || this.#cancelled * 2 < this.#heap.length) return;
+    const kept = this.#heap.filter(({ fire }) => fire !== undefined);
+    this.#heap = [];
+    this.#cancelled = 0;
+    for (const timer of kept) this.add(timer);
+  }
+
+  nextDueMs(): number | undefined {
+    for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
+      if (first.fire !== undefined) return first.dueMs;
+      this.#cancelled -= 1;
+      this.#removeFirst();
+    }
+    return undefined;
+  }
+
+  /** Takes out the first timer that is due then. */
+  takeDue(dueMs: number): { fire(): void } | undefined {
+    const nextMs = this.nextDueMs();
+    const first = this.#heap[0];
+    if (nextMs === undefined || nextMs > dueMs || first?.fire === undefined) return undefined;
+    const { fire } = first;
+    // from now on cancelling it means nothing
+    first.fire = undefined;
+    this.#removeFirst();
+    return { fire };
+  }
+
+  #removeFirst(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isEarlier(heap[child + 1] as Timer, heap[child] as Timer)) child += 1;
+      const below = heap[child] as Timer;
+      if (!isEarlier(below, last)) break;
+      heap[at] = below;
+      at = child;
+    }
+    heap[at] = last;
+  }
+}
