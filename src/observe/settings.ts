@@ -28,7 +28,11 @@ export const OPTIONS = {
   debugEndpoints: text('debug-endpoints', 'loopback', 'Who may read /debug on the metrics port: loopback, all or off'),
   livePage: text('live-page', '', 'Address to serve the live page at, such as 127.0.0.1:8090; empty for no page'),
   metrics: text('metrics', 'budget', 'What /metrics serves: budget, or karpenter for every series that Karpenter has'),
-  disableControllerWarmup: toggle('disable-controller-warmup', true, 'Start watches only after winning the lease'),
+  disableControllerWarmup: toggle(
+    'disable-controller-warmup',
+    true,
+    'For compatibility with Karpenter; without effect: replicas that stand by always watch, so that they can take over at once',
+  ),
   disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
   disableClusterStateObservability: toggle(
     'disable-cluster-state-observability',
