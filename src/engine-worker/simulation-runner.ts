@@ -4,7 +4,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
-import { TriedSets } from '../engine/disruption/tried-sets.ts';
+import { type TriedOptions, TriedSets } from '../engine/disruption/tried-sets.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import type { Reports } from './supervision.ts';
 
@@ -36,9 +36,9 @@ export interface SimulationRunner {
 }
 
 /** Simulations in this thread, one turn of the event loop for each. */
-export function localSimulationRunner(): SimulationRunner {
+export function localSimulationRunner(options: TriedOptions = {}): SimulationRunner {
   const known = new WeakMap<SimulationInput, Simulator>();
-  const tried = new TriedSets();
+  const tried = new TriedSets(options);
 
   function simulatorOn(input: SimulationInput): Simulator {
     let simulator = known.get(input);

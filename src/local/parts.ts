@@ -2,12 +2,13 @@
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
 import { timestamp } from '../api/times.ts';
-import type { Clock } from '../kube/clock.ts';
 import type { CacheSource, Caches } from './cache.ts';
-import { isGone, type KubeApi } from './client.ts';
+import { isGone } from './client.ts';
 
 export interface Parts extends CacheSource {
   readonly caches: Caches;
+  /** Nobody reads events, so that none are made. */
+  readonly silent?: boolean;
 }
 
 /** Reports events of one component; a repeated event counts up instead of piling up. */
@@ -15,8 +16,9 @@ export type Report = (about: KubeObject, type: 'Normal' | 'Warning', reason: str
 
 export function eventReporter(
   component: string,
-  { client, clock, signal, log }: { client: KubeApi; clock: Clock; signal: AbortSignal; log(message: string): void },
+  { client, clock, signal, log, silent = false }: Omit<Parts, 'caches'>,
 ): Report {
+  if (silent) return () => {};
   interface Seen {
     name: string;
     count: number;

@@ -42,7 +42,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   for (const definition of customResourceDefinitions()) api.install(definition);
   const client = connectInProcess(api);
   const caches = cachesInProcess(api);
-  const parts: Parts = { client, caches, clock, signal, log: () => {} };
+  const parts: Parts = { client, caches, clock, signal, log: () => {}, silent: true };
   await startWorkloads(parts, { heartbeats: false });
   await startScheduler(parts);
   await createClusterObjects(client);

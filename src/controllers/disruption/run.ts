@@ -37,6 +37,15 @@ interface Memo {
 const choiceOf = ({ candidates, budgets, unseenPools }: MethodInput): string =>
   JSON.stringify([[...budgets], [...unseenPools], candidates.map(({ providerId }) => providerId)]);
 
+/** `more to see`: nothing was started, but a search did not come to its end, or not to the same end as the next one. */
+export type RunOutcome = 'started' | 'nothing' | 'more to see';
+
+interface Evaluated {
+  readonly commands: readonly Command[];
+  /** Whether the same cluster would be decided on in the same way again. */
+  readonly isOver: boolean;
+}
+
 export class MethodRunner {
   readonly #deps: Deps;
   readonly #queue: DisruptionQueue;
@@ -53,33 +62,34 @@ export class MethodRunner {
     this.#history = history;
   }
 
-  /** Answers whether a command was started. */
-  async run(method: Method, context: ReconcileContext): Promise<boolean> {
-    const valid = await this.#evaluated(method, context);
+  async run(method: Method, context: ReconcileContext): Promise<RunOutcome> {
+    const { commands, isOver } = await this.#evaluated(method, context);
     context.signal.throwIfAborted();
-    if (valid.length > 0) await this.#start(method, valid, context);
-    return valid.length > 0;
+    if (commands.length === 0) return isOver ? 'nothing' : 'more to see';
+    await this.#start(method, commands, context);
+    return 'started';
   }
 
-  async #evaluated(method: Method, context: ReconcileContext): Promise<readonly Command[]> {
+  async #evaluated(method: Method, context: ReconcileContext): Promise<Evaluated> {
     const { clock, metrics } = this.#deps;
     const startedMs = monotonicMs(clock);
     try {
-      const commands = await this.#decide(method, context);
+      const { commands, isOver } = await this.#decide(method, context);
       const held = await Promise.all(commands.map((command) => this.#confirmed(method, command, context)));
-      return held.filter((command) => command !== undefined);
+      // one that no longer holds leaves room for others
+      return { commands: held.filter((command) => command !== undefined), isOver: isOver && commands.length === 0 };
     } finally {
       observeEvaluation(metrics, method, (monotonicMs(clock) - startedMs) / 1000);
     }
   }
 
-  async #decide(method: Method, { log, signal }: ReconcileContext): Promise<readonly Command[]> {
+  async #decide(method: Method, { log, signal }: ReconcileContext): Promise<Evaluated> {
     const unseenPools = this.#unseenPools.get(method.name) ?? NONE;
     const { input, decide, ...preparation } = await this.#preparer.prepare({ method, log, unseenPools });
     const count = preparation.candidates.length;
     this.#history.record(count === 0 ? { ...preparation, result: NOTHING } : preparation);
     setEligible(this.#deps.metrics, method, count);
-    if (count === 0 || this.#remembers(method, choiceOf(input))) return [];
+    if (count === 0 || this.#remembers(method, choiceOf(input))) return { commands: [], isOver: true };
     if (unseenPools.size > 0) {
       log.debug('prioritizing nodepools that have not yet been considered due to timeouts in previous runs', {
         nodepools: [...unseenPools],
@@ -89,7 +99,8 @@ export class MethodRunner {
     this.#history.record({ ...preparation, result });
     this.#report(method, result, log);
     this.#remember(method, result, choiceOf(input));
-    return result.commands;
+    const { commands, timeout, failures = [] } = result;
+    return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
   }
 
   #remembers({ name, consolidationType }: Method, choice: string): boolean {

@@ -26,25 +26,26 @@ import { own } from '../../api/own.ts';
 import { quoted } from '../../api/quoted.ts';
 import { FieldFault } from './trace-error.ts';
 
+/** In the order in which they are applied: what others refer to comes first. */
 export const TRACE_KINDS: readonly Kind[] = [
   NAMESPACE,
-  POD,
-  DEPLOYMENT,
-  REPLICA_SET,
-  STATEFUL_SET,
-  DAEMON_SET,
-  JOB,
-  POD_DISRUPTION_BUDGET,
   PRIORITY_CLASS,
+  STORAGE_CLASS,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
-  STORAGE_CLASS,
-  SERVICE,
-  POD_TEMPLATE,
-  NODE_POOL,
   EC2_NODE_CLASS,
+  NODE_POOL,
   NODE_OVERLAY,
+  POD_TEMPLATE,
   CAPACITY_BUFFER,
+  POD_DISRUPTION_BUDGET,
+  SERVICE,
+  DAEMON_SET,
+  STATEFUL_SET,
+  DEPLOYMENT,
+  REPLICA_SET,
+  JOB,
+  POD,
 ];
 
 /** Kinds whose pods a `scale` event changes in number. */

@@ -52,12 +52,15 @@ export const records = (value: unknown): readonly Json[] => list(value).filter(i
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** A deep copy. Much faster than `structuredClone` on plain JSON. */
+/** A deep copy, without undefined fields, as JSON has none. Much faster than `structuredClone` on plain JSON. */
 export function clone<T>(value: T): T {
   if (Array.isArray(value)) return value.map(clone) as T;
   if (!isRecord(value)) return value;
   const copy: Json = {};
-  for (const key of Object.keys(value)) put(copy, key, clone(value[key]));
+  for (const key of Object.keys(value)) {
+    const field = value[key];
+    if (field !== undefined) put<unknown>(copy, key, clone(field));
+  }
   return copy as T;
 }
 
@@ -78,8 +81,8 @@ export function equal(left: unknown, right: unknown): boolean {
     return Array.isArray(right) && left.length === right.length && left.every((item, i) => equal(item, right[i]));
   }
   if (!isRecord(left) || !isRecord(right)) return false;
-  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  for (const name of names) if (!equal(own(left, name), own(right, name))) return false;
+  for (const name of Object.keys(left)) if (!equal(left[name], own(right, name))) return false;
+  for (const name of Object.keys(right)) if (right[name] !== undefined && !Object.hasOwn(left, name)) return false;
   return true;
 }
 

@@ -192,7 +192,7 @@ describe('a bad event', () => {
     ],
     [
       { at: 1, apply: { ...pod(), kind: 'toString' } },
-      /apply\.kind "toString" is no kind that a replay plays; use one of Namespace, Pod/,
+      /apply\.kind "toString" is no kind that a replay plays; use one of Namespace, PriorityClass/,
     ],
     [
       { at: 1, apply: { ...pod(), kind: 'CronJob' } },

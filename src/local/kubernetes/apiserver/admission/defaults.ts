@@ -1,7 +1,7 @@
 /** The defaults that a real API server gives to built-in objects. Each changes the object that it is handed. */
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
 import { conditionTimes, missing, specOf } from './fill.ts';
-import { podDefaults } from './pod-defaults.ts';
+import { podDefaults, podStatusDefaults } from './pod-defaults.ts';
 import { WORKLOAD_DEFAULTS } from './workload-defaults.ts';
 
 function service(object: ApiObject): void {
@@ -55,8 +55,9 @@ function containerTimes(object: ApiObject): void {
   }
 }
 
-function pod(object: ApiObject): void {
-  podDefaults(object);
+function pod(object: ApiObject, part?: 'status'): void {
+  if (part === undefined) podDefaults(object);
+  else podStatusDefaults(object);
   containerTimes(object);
   conditionTimes(object, 'lastProbeTime', 'lastTransitionTime');
 }
@@ -121,7 +122,7 @@ function deviceRequests(claim: Json): void {
   }
 }
 
-const DEFAULTS: Readonly<Record<string, (object: ApiObject) => void>> = {
+const DEFAULTS: Readonly<Record<string, (object: ApiObject, part?: 'status') => void>> = {
   pods: pod,
   nodes: node,
   ...WORKLOAD_DEFAULTS,
@@ -162,7 +163,11 @@ const DEFAULTS: Readonly<Record<string, (object: ApiObject) => void>> = {
   'customresourcedefinitions.apiextensions.k8s.io': definition,
 };
 
-/** Fills in the defaults of a built-in object of this storage name, in place. */
-export function applyDefaults(storage: string, object: ApiObject): void {
-  DEFAULTS[storage]?.(object);
+/**
+ * Fills in the defaults of a built-in object of this storage name, in place.
+ *
+ * @param part `status` where the rest is that of a stored object, which has its defaults and is not to be changed
+ */
+export function applyDefaults(storage: string, object: ApiObject, part?: 'status'): void {
+  DEFAULTS[storage]?.(object, part);
 }

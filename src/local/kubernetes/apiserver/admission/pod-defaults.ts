@@ -72,8 +72,14 @@ export function podDefaults(pod: ApiObject): void {
     requestsFromLimits(container);
   }
   lostNodeTolerations(spec);
+  podStatusDefaults(pod);
+}
+
+/** Those of the status alone. */
+export function podStatusDefaults(pod: ApiObject): void {
+  if (!isRecord(pod.spec)) return;
   const status = record(pod.status);
-  pod.status = { ...status, phase: status.phase ?? 'Pending', qosClass: status.qosClass ?? qosClass(spec) };
+  pod.status = { ...status, phase: status.phase ?? 'Pending', qosClass: status.qosClass ?? qosClass(pod.spec) };
 }
 
 /** Guaranteed, Burstable or BestEffort, from CPU and memory of every container. */

@@ -1,7 +1,7 @@
 /** The binding subresource: how a scheduler puts a pod on a node. */
 import { topologyLabels } from '../admission/pods.ts';
 import type { Core } from '../core.ts';
-import { at, clone, record, records, text, timestamp } from '../json.ts';
+import { type ApiObject, at, record, records, text, timestamp } from '../json.ts';
 import { badRequest, conflict } from '../status.ts';
 import { commit, read, type Target } from './update.ts';
 
@@ -30,7 +30,7 @@ export function bind(core: Core, target: Target, body: unknown, dryRun = false):
   if (pod.metadata.deletionTimestamp !== undefined) {
     throw conflict(target.resource, target.name, `pod ${target.name} is being deleted, cannot be assigned to a host`);
   }
-  const next = clone(pod);
+  const next: ApiObject = { ...pod, metadata: { ...pod.metadata } };
   next.spec = { ...record(next.spec), nodeName: node };
   const labels = topologyLabels(pod, node, core.store);
   if (labels) next.metadata.labels = labels;

@@ -7,13 +7,20 @@ import { badRequest } from '../status.ts';
 /**
  * Drops fields that the shape does not have and nulls, and writes quantities as text.
  *
+ * @param known an object that was read before: of what is shared with it no copy is made
  * @param unknown receives the paths of dropped fields
  * @param kind names the object in errors
  * @param path where the value stands in its object
  * @throws StatusError 400 where a field has the wrong type
  */
-export function decode(value: unknown, shape: Shape, unknown: string[], kind: string, path = ''): unknown {
-  return read(value, shape, { unknown, kind }, path);
+export function decode(
+  value: unknown,
+  shape: Shape,
+  unknown: string[],
+  kind: string,
+  { path = '', known }: { readonly path?: string; readonly known?: unknown } = {},
+): unknown {
+  return read(value, shape, { unknown, kind }, path, known);
 }
 
 interface Reading {
@@ -21,13 +28,14 @@ interface Reading {
   readonly kind: string;
 }
 
-function read(value: unknown, shape: Shape, reading: Reading, path: string): unknown {
+function read(value: unknown, shape: Shape, reading: Reading, path: string, known?: unknown): unknown {
+  if (value === known && isRecord(value)) return value;
   switch (shape.type) {
     case 'any':
       return value;
     case 'object':
     case 'map':
-      return readFields(value, shape, reading, path);
+      return readFields(value, shape, reading, path, known);
     case 'list':
       if (!Array.isArray(value)) throw mistyped(value, '[]', reading, path);
       return value.map((item, i) => read(item, shape.items ?? { type: 'any' }, reading, `${path}[${i}]`));
@@ -51,7 +59,7 @@ function readScalar(value: unknown, type: string, reading: Reading, path: string
   return value;
 }
 
-function readFields(value: unknown, shape: Shape, reading: Reading, path: string): Json {
+function readFields(value: unknown, shape: Shape, reading: Reading, path: string, known: unknown): Json {
   if (!isRecord(value))
     throw mistyped(value, shape.type === 'map' ? 'map[string]string' : (shape.name ?? 'struct'), reading, path);
   const out: Json = {};
@@ -60,7 +68,7 @@ function readFields(value: unknown, shape: Shape, reading: Reading, path: string
     if (shape.type === 'object' && !shape.fields?.has(name)) reading.unknown.push(at);
     else if (field !== null && field !== undefined) {
       const child = fieldShape(shape, name);
-      const value = read(field, child, reading, at);
+      const value = read(field, child, reading, at, isRecord(known) ? known[name] : undefined);
       if (!isEmptyMap(value, child)) put(out, name, value);
     }
   }

@@ -1,7 +1,7 @@
 /** Deletion of objects: preconditions, grace of pods, finalizers and what happens to dependents. */
 import { enforcePolicies } from '../admission/policies/enforce.ts';
 import type { Core, DeleteOptions } from '../core.ts';
-import { type ApiObject, at, clone, timestamp } from '../json.ts';
+import { type ApiObject, at, timestamp } from '../json.ts';
 import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
 import { conflict, forbidden, type Subject } from '../status.ts';
@@ -81,7 +81,7 @@ function graceOf(resource: Resource, object: ApiObject, options: DeleteOptions):
 
 /** The object marked as being deleted; undefined when the deletion under way already says as much. */
 function marked(core: Core, resource: Resource, object: ApiObject, options: DeleteOptions): ApiObject | undefined {
-  const next = clone(object);
+  const next: ApiObject = { ...object, metadata: { ...object.metadata } };
   const { metadata } = next;
   const grace = graceOf(resource, object, options);
   const before = object.metadata;

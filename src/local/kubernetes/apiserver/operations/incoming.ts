@@ -11,6 +11,7 @@ import { decode } from './decode.ts';
 /**
  * Reads an object in a served version, without unknown fields.
  *
+ * @param known the stored object, where what the body shares with it need not be read again
  * @param strictly turns unknown fields into the error of the request's kind; default is that of a create
  * @throws StatusError 400 when it is no object of the resource, or has unknown fields under Strict
  */
@@ -20,11 +21,12 @@ export function readObject(
   options: WriteOptions,
   strictly: (problem: string) => Error = (problem) =>
     badRequest(`${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: ${problem}`),
+  known?: ApiObject,
 ): ApiObject {
   if (!isRecord(body)) throw badRequest('the request body must be a JSON object');
   const sent = identified(resource, body);
   const unknown: string[] = [];
-  const object = knownFields(resource, sent, unknown);
+  const object = knownFields(resource, sent, unknown, known);
   if (unknown.length > 0) complain(unknown, options, strictly);
   return resource.namespaced ? object : withoutNamespace(object);
 }
@@ -66,22 +68,24 @@ function complain(unknown: readonly string[], options: WriteOptions, strictly: (
   if (options.fieldValidation !== 'Ignore') options.warnings?.push(...problems);
 }
 
-function knownFields(resource: Resource, sent: Json, unknown: string[]): ApiObject {
+function knownFields(resource: Resource, sent: Json, unknown: string[], known?: ApiObject): ApiObject {
   if (resource.model !== undefined) {
-    const object = decode(sent, modelShape(resource.model), unknown, resource.kind) as ApiObject;
+    const object = decode(sent, modelShape(resource.model), unknown, resource.kind, { known }) as ApiObject;
     return { ...object, metadata: object.metadata ?? { name: '' } };
   }
-  const metadata = decode(sent.metadata ?? {}, modelShape('V1ObjectMeta'), unknown, resource.kind, 'metadata');
+  const metadata = decode(sent.metadata ?? {}, modelShape('V1ObjectMeta'), unknown, resource.kind, {
+    path: 'metadata',
+  });
   if (!resource.schema) return { ...sent, metadata } as ApiObject;
   const pruned = resource.schema.prune({ ...sent, metadata });
   unknown.push(...pruned.unknown);
   return { ...pruned.object, apiVersion: sent.apiVersion, kind: sent.kind, metadata } as ApiObject;
 }
 
-/** Fills in defaults, in the served version. */
-export function withDefaults(resource: Resource, object: ApiObject): ApiObject {
+/** Fills in defaults, in the served version. @param part `status` when only that is written */
+export function withDefaults(resource: Resource, object: ApiObject, part?: 'status'): ApiObject {
   if (resource.schema) return { ...(resource.schema.applyDefaults(object) as ApiObject), metadata: object.metadata };
-  applyDefaults(resource.storage, object);
+  applyDefaults(resource.storage, object, part);
   return object;
 }
 
@@ -93,21 +97,30 @@ export function withDefaults(resource: Resource, object: ApiObject): ApiObject {
  * @throws StatusError 422 with every cause
  */
 export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
-  const causes: Cause[] = metadataCauses(resource, object);
+  const causes: Cause[] = sharesMetadata(object, old) ? [] : metadataCauses(resource, object);
   if (resource.schema) causes.push(...resource.schema.validate(object, old, part));
-  else causes.push(...builtinCauses(resource, object, old));
+  // the rules of built-in kinds are about what only a write of the object itself can change
+  else if (old === undefined || part === undefined) causes.push(...builtinCauses(resource, object, old));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
 }
 
+/** Whether all that metadata is checked for is what was checked when the old object was stored. */
+const sharesMetadata = ({ metadata }: ApiObject, old?: ApiObject): boolean =>
+  metadata.name === old?.metadata.name &&
+  metadata.labels === old.metadata.labels &&
+  metadata.annotations === old.metadata.annotations &&
+  metadata.finalizers === old.metadata.finalizers &&
+  metadata.ownerReferences === old.metadata.ownerReferences;
+
 /** The error of a patch whose result has unknown fields. */
 export const patchProblem =
-  (patch: string) =>
-  (problem: string): StatusError =>
-    new StatusError(422, 'Invalid', ` "" is invalid: patch: Invalid value: ${JSON.stringify(patch)}: ${problem}`, {
-      causes: [
-        { reason: 'FieldValueInvalid', field: 'patch', message: `Invalid value: ${JSON.stringify(patch)}: ${problem}` },
-      ],
+  (patch: unknown) =>
+  (problem: string): StatusError => {
+    const message = `Invalid value: ${JSON.stringify(JSON.stringify(patch))}: ${problem}`;
+    return new StatusError(422, 'Invalid', ` "" is invalid: patch: ${message}`, {
+      causes: [{ reason: 'FieldValueInvalid', field: 'patch', message }],
     });
+  };
 
 export const toStored = (resource: Resource, object: ApiObject): ApiObject =>
   resource.toStorage ? resource.toStorage(object) : object;

@@ -67,7 +67,7 @@ export function patch(core: Core, target: Target, type: PatchType, body: unknown
   if (type === 'apply') return apply(core, target, body, options);
   const current = read(core, target).in(target.resource);
   const next = patched(type, current, body, shapeOf(target.resource));
-  return update(core, target, next, options, patchProblem(JSON.stringify(body)));
+  return update(core, target, next, options, patchProblem(body));
 }
 
 /** An apply says what it is about, and nothing that the schema does not know. */
@@ -118,5 +118,5 @@ function apply(core: Core, target: Target, body: unknown, options: PatchOptions)
   // It says itself who manages what.
   const writing = { ...options, fieldManager: undefined };
   if (!live) return create(core, resource, namespace, next, writing);
-  return update(core, target, next, writing, patchProblem(JSON.stringify(body)));
+  return update(core, target, next, writing, patchProblem(body));
 }

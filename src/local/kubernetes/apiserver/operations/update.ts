@@ -39,12 +39,14 @@ export function update(
 ): Entry {
   const { resource } = target;
   const existing = read(core, target);
-  const sent = readObject(resource, body, options, strictly);
-  checkIdentity(target, sent, existing.object.metadata);
   const old = existing.in(resource);
+  // what a write of the status alone shares with the stored object stays as it is
+  const known = options.subresource === 'status' ? old : undefined;
+  const sent = readObject(resource, body, options, strictly, known);
+  checkIdentity(target, sent, existing.object.metadata);
   const next =
     resource.model === undefined ? customNext(resource, sent, old, options) : builtinNext(resource, sent, old, options);
-  const object = withDefaults(resource, next);
+  const object = withDefaults(resource, next, options.subresource);
   checkFinalizers(resource, object, old);
   validate(resource, object, old, options.subresource);
   // Of a scale policies see the Scale.
@@ -193,7 +195,7 @@ function customNext(resource: Resource, sent: ApiObject, old: ApiObject, options
 function builtinNext(resource: Resource, sent: ApiObject, old: ApiObject, options: WriteOptions): ApiObject {
   const metadata = nextMetadata(sent.metadata, old.metadata);
   if (options.subresource === 'status') {
-    return clone(withStatus({ ...old, metadata }, sent.status));
+    return withStatus({ ...old, metadata }, clone(sent.status));
   }
   const next = { ...sent, metadata };
   if (resource.storage === 'pods') keepPodFields(next, old);

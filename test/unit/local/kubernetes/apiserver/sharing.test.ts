@@ -1,0 +1,104 @@
+/** What writes share with the stored objects: they must never change them. */
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { realClock } from '../../../../../src/kube/clock.ts';
+import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
+import { type ApiObject, clone } from '../../../../../src/local/kubernetes/apiserver/json.ts';
+import type { Objects } from '../../../../../src/local/kubernetes/apiserver/objects.ts';
+
+const POD = { apiVersion: 'v1', kind: 'Pod' } as const;
+const REF = { ...POD, namespace: 'default', name: 'web' };
+const DEPLOYMENT = { apiVersion: 'apps/v1', kind: 'Deployment' } as const;
+const SPEC = {
+  hostNetwork: true,
+  containers: [{ name: 'main', image: 'x', ports: [{ containerPort: 80 }], resources: { limits: { cpu: 1 } } }],
+};
+
+let objects: Objects;
+
+function frozen(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  Object.freeze(value);
+  for (const field of Object.values(value)) frozen(field);
+}
+
+beforeEach(() => {
+  ({ objects } = openApi({ clock: realClock() }));
+  // a write that changes what is stored throws from here on
+  for (const kind of [POD, DEPLOYMENT]) objects.subscribe(kind, (_type, object) => frozen(object));
+});
+
+const create = (): ApiObject => objects.create({ ...POD, metadata: { name: 'web' }, spec: SPEC });
+const status = (change: object): ApiObject =>
+  objects.patch(REF, 'strategic', { status: change }, { subresource: 'status' });
+
+describe('a pod', () => {
+  it('keeps its spec as it is through binding, status and deletion', () => {
+    const { spec } = create();
+    const first = status({ phase: 'Pending', conditions: [{ type: 'Ready', status: 'False', reason: 'Starting' }] });
+    expect(first.spec).toBe(spec);
+    objects.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } });
+    objects.bind({ namespace: 'default', name: 'web' }, { target: { name: 'n' } });
+    const bound = objects.get(REF);
+    expect(bound.spec).toEqual({ ...(spec as object), nodeName: 'n' });
+    const state = { running: { startedAt: '2026-01-01T00:00:00Z' } };
+    const running = status({
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: 'True', reason: null }],
+      containerStatuses: [{ name: 'main', image: 'x', imageID: 'x', ready: true, restartCount: 0, state }],
+    });
+    expect(running.spec).toBe(bound.spec);
+    expect(running.status).toMatchObject({
+      phase: 'Running',
+      qosClass: 'Burstable',
+      conditions: [
+        { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null },
+        { type: 'PodScheduled', status: 'True' },
+      ],
+    });
+    const leaving = objects.delete(REF);
+    expect(leaving).toMatchObject({ spec: bound.spec, metadata: { deletionGracePeriodSeconds: 30 } });
+    expect(running.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  it('gets another version for a change of its status, and none for what changes nothing', () => {
+    create();
+    const before = status({ phase: 'Running' });
+    expect(status({ phase: 'Running' })).toBe(before);
+    const after = status({ phase: 'Failed' });
+    expect(after.metadata).toMatchObject({ generation: 1, uid: before.metadata.uid });
+    expect(after.metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
+  });
+
+  it('is held to the rules for what a write of its status changes', () => {
+    create();
+    const labelled = { metadata: { labels: { 'not a key': 'x' } } };
+    expect(() => objects.patch(REF, 'merge', labelled, { subresource: 'status' })).toThrow(/metadata\.labels/);
+    expect(() => status({ phase: 3 })).toThrow(/Pod\.status\.phase/);
+    const warnings: string[] = [];
+    objects.patch(REF, 'merge', { status: { fase: 'Running' } }, { subresource: 'status', warnings });
+    expect(warnings).toEqual(['unknown field "status.fase"']);
+  });
+});
+
+it('leaves the spec of a workload alone when its status is written', () => {
+  const { spec } = objects.create({
+    ...DEPLOYMENT,
+    metadata: { name: 'web' },
+    spec: {
+      selector: { matchLabels: { app: 'web' } },
+      template: { metadata: { labels: { app: 'web' } }, spec: SPEC },
+    },
+  });
+  const ref = { ...DEPLOYMENT, namespace: 'default', name: 'web' };
+  const written = objects.patch(ref, 'merge', { status: { replicas: 1 } }, { subresource: 'status' });
+  expect(written.spec).toBe(spec);
+  expect(written.status).toEqual({ replicas: 1 });
+});
+
+it('makes deep copies, without what is undefined', () => {
+  const inner = { b: [1, { c: undefined, d: null }] };
+  const copy = clone({ a: inner, e: undefined });
+  expect(JSON.stringify(copy)).toBe('{"a":{"b":[1,{"d":null}]}}');
+  expect(Object.keys(copy)).toEqual(['a']);
+  expect(copy.a).not.toBe(inner);
+});
