@@ -9,6 +9,7 @@ import { ApiError, type Ref } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import { keyOf } from '../kube/store.ts';
 import type { KubeApi } from './client.ts';
+import { type Filing, IndexedObjects } from './indexed-objects.ts';
 
 /** Called with the state after and before a change; one of them is missing when the object came or went. */
 export type Listener<T extends KubeObject> = (now: T | undefined, before: T | undefined) => void;
@@ -16,6 +17,11 @@ export type Listener<T extends KubeObject> = (now: T | undefined, before: T | un
 export interface Cache<T extends KubeObject> {
   get(ref: Ref): T | undefined;
   list(): readonly T[];
+  /**
+   * The objects of which `filing` answers this value, in the order of `list`. The function is the name of an index that
+   * is kept from its first use on: hand over the same one each time, and one that looks at the object alone.
+   */
+  by(filing: Filing<T>, value: string): readonly T[];
   /** Resolves after the first complete list. */
   readonly synced: Promise<void>;
   /** Calls the listener for what is there already, then for every change. */
@@ -69,7 +75,7 @@ class WatchedCache<T extends KubeObject> implements Cache<T> {
   readonly synced: Promise<void>;
   readonly #kind: Kind<T>;
   readonly #source: CacheSource;
-  readonly #objects = new Map<string, T>();
+  readonly #objects = new IndexedObjects<T>();
   /** Objects that an own request removed: late events must not bring them back. */
   readonly #buried = new Set<string>();
   readonly #listeners: Listener<T>[] = [];
@@ -86,16 +92,20 @@ class WatchedCache<T extends KubeObject> implements Cache<T> {
   }
 
   get(ref: Ref): T | undefined {
-    return this.#objects.get(keyOf(ref));
+    return this.#objects.get(ref);
   }
 
   list(): readonly T[] {
-    return [...this.#objects.values()];
+    return this.#objects.list();
+  }
+
+  by(filing: Filing<T>, value: string): readonly T[] {
+    return this.#objects.by(filing, value);
   }
 
   subscribe(listener: Listener<T>): void {
     this.#listeners.push(listener);
-    for (const object of this.#objects.values()) listener(object, undefined);
+    for (const object of this.#objects.list()) listener(object, undefined);
   }
 
   wrote(object: T): void {
@@ -160,16 +170,16 @@ class WatchedCache<T extends KubeObject> implements Cache<T> {
 
   #put(object: T): void {
     const key = keyOf(object.metadata);
-    const before = this.#objects.get(key);
+    const before = this.#objects.at(key);
     if (this.#buried.has(object.metadata.uid ?? '')) return;
     if (before && before.metadata.uid === object.metadata.uid && versionOf(before) >= versionOf(object)) return;
-    this.#objects.set(key, object);
+    this.#objects.put(key, object);
     this.#tell(object, before);
   }
 
   #remove(object: T): void {
     const key = keyOf(object.metadata);
-    const before = this.#objects.get(key);
+    const before = this.#objects.at(key);
     // A successor of the same name stays.
     if (!before || before.metadata.uid !== object.metadata.uid) return;
     this.#objects.delete(key);

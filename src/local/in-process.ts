@@ -8,6 +8,7 @@ import type { Ref } from '../kube/client.ts';
 import { keyOf } from '../kube/store.ts';
 import type { Cache, Caches, Listener } from './cache.ts';
 import { ApiError, type KubeApi } from './client.ts';
+import { type Filing, IndexedObjects } from './indexed-objects.ts';
 import type { Api } from './kubernetes/apiserver/api.ts';
 import type { KindName, ObjectRef } from './kubernetes/apiserver/objects.ts';
 import { StatusError } from './kubernetes/apiserver/status.ts';
@@ -92,34 +93,36 @@ export function cachesInProcess({ objects }: Api): Caches {
 
 class ServedCache<T extends KubeObject> implements Cache<T> {
   readonly synced = Promise.resolve();
-  readonly #objects = new Map<string, T>();
+  readonly #objects = new IndexedObjects<T>();
   readonly #listeners: Listener<T>[] = [];
 
   constructor(kind: Kind<T>, objects: Api['objects']) {
     for (const object of objects.list(nameOf(kind)) as unknown as readonly T[])
-      this.#objects.set(keyOf(object.metadata), object);
+      this.#objects.put(keyOf(object.metadata), object);
     objects.subscribe(nameOf(kind), (type, changed) => {
       const object = changed as unknown as T;
       const key = keyOf(object.metadata);
-      const before = this.#objects.get(key);
       const now = type === 'DELETED' ? undefined : object;
-      if (now === undefined) this.#objects.delete(key);
-      else this.#objects.set(key, now);
+      const before = now === undefined ? this.#objects.delete(key) : this.#objects.put(key, now);
       for (const listener of this.#listeners) listener(now, before ?? (now === undefined ? object : undefined));
     });
   }
 
   get(ref: Ref): T | undefined {
-    return this.#objects.get(keyOf(ref));
+    return this.#objects.get(ref);
   }
 
   list(): readonly T[] {
-    return [...this.#objects.values()];
+    return this.#objects.list();
+  }
+
+  by(filing: Filing<T>, value: string): readonly T[] {
+    return this.#objects.by(filing, value);
   }
 
   subscribe(listener: Listener<T>): void {
     this.#listeners.push(listener);
-    for (const object of this.#objects.values()) listener(object, undefined);
+    for (const object of this.#objects.list()) listener(object, undefined);
   }
 
   /** Everything that was written is here already. */

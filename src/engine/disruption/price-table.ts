@@ -55,6 +55,11 @@ export class PricedTypes {
     return priced;
   }
 
+  /** Undefined when there is none. */
+  type(name: string): InstanceType | undefined {
+    return this.#byName.get(name);
+  }
+
   named(names: readonly string[]): readonly InstanceType[] {
     return names.flatMap((name) => this.#byName.get(name) ?? []);
   }

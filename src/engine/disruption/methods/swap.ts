@@ -89,9 +89,15 @@ class Search {
     return this.best === undefined ? 0 : savingsOf(this.best.command);
   }
 
+  get #isLate(): boolean {
+    return this.#input.elapsedMs() >= TIMEOUT_MS;
+  }
+
   async look({ candidates, waste }: NodeSet): Promise<void> {
-    if (waste <= this.#saved) return;
+    const { tried, nowMs } = this.#input;
+    if (waste <= this.#saved || tried?.has(candidates, nowMs)) return;
     const found = await this.#trade(candidates);
+    if (found === undefined && !this.#isLate) tried?.add(candidates, nowMs);
     if (found !== undefined && savingsOf(found.command) > this.#saved) this.best = found;
   }
 
@@ -106,7 +112,7 @@ class Search {
   }
 
   async #trade(candidates: readonly Candidate[]): Promise<Found | undefined> {
-    if (this.#input.elapsedMs() >= TIMEOUT_MS) return undefined;
+    if (this.#isLate) return undefined;
     return trade(candidates, this.#input);
   }
 }

@@ -10,9 +10,10 @@ import type { Cache } from '../../cache.ts';
 import type { KubeApi } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
+import { sameJson } from '../../same-json.ts';
 import { tolerates } from '../scheduler/taints.ts';
 import { type Loop, startLoop } from './loop.ts';
-import { deletePod, isActive } from './workloads/pods.ts';
+import { deletePod, isActive, nodeNameOf } from './workloads/pods.ts';
 
 /** Without a sign of life for this long a node is Unknown. */
 const GRACE_MS = 40_000;
@@ -74,6 +75,8 @@ export function evictionTime(pod: Pod, taints: readonly Taint[], now: number): n
   }
   return earliest;
 }
+
+const statuses = ({ status }: Node): unknown => status?.conditions?.map((one) => one.status);
 
 export interface NodeLifecycleOptions {
   /** Whether kubelets give signs of life, so that a silent one is noticed. Default true. */
@@ -139,9 +142,8 @@ class NodeLifecycle {
       }
       if (!this.#lastSeen.has(now.metadata.name)) this.#sign(now.metadata.name);
       if (!before) this.#loop.add(now.metadata.name);
-      const face = (node: Node): string =>
-        JSON.stringify([node.spec, node.status?.conditions?.map((one) => one.status)]);
-      if (before && face(before) !== face(now)) this.#loop.add(now.metadata.name);
+      if (before && (!sameJson(before.spec, now.spec) || !sameJson(statuses(before), statuses(now))))
+        this.#loop.add(now.metadata.name);
     });
     this.#pods.subscribe((now, before) => {
       if (now?.spec.nodeName && now.spec.nodeName !== before?.spec.nodeName) this.#evictions.add(keyOf(now.metadata));
@@ -165,7 +167,7 @@ class NodeLifecycle {
       await this.#client.patch(NODE, node.metadata, patch, { subresource: 'status', type: 'strategic' }),
     );
     this.#report(node, 'Normal', 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`);
-    const ours = this.#pods.list().filter((pod) => pod.spec.nodeName === node.metadata.name && isActive(pod));
+    const ours = this.#pods.by(nodeNameOf, node.metadata.name).filter(isActive);
     await Promise.all(ours.map((pod) => this.#markPodUnready(pod, now)));
   }
 
@@ -207,8 +209,7 @@ class NodeLifecycle {
       this.#nodes.wrote(await this.#client.patch(NODE, latest.metadata, patch));
     }
     const isEvicting = latest.spec?.taints?.some(({ effect }) => effect === 'NoExecute') ?? false;
-    if (isEvicting)
-      for (const pod of this.#pods.list()) if (pod.spec.nodeName === name) this.#evictions.add(keyOf(pod.metadata));
+    if (isEvicting) for (const pod of this.#pods.by(nodeNameOf, name)) this.#evictions.add(keyOf(pod.metadata));
     return this.#heartbeats || isEvicting ? CHECK_MS : undefined;
   }
 

@@ -8,7 +8,7 @@ import { withConditions } from '../../conditions.ts';
 import type { Parts } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { startLoop } from './loop.ts';
-import { deletePod } from './workloads/pods.ts';
+import { deletePod, nodeNameOf } from './workloads/pods.ts';
 
 /** How long a node must be away, so that a late watch does not cost pods their life. */
 const QUARANTINE_MS = 5_000;
@@ -55,8 +55,7 @@ export async function startPodGc(parts: Parts): Promise<void> {
   });
   nodes.subscribe((now, before) => {
     if (now || !before) return;
-    for (const pod of pods.list())
-      if (pod.spec.nodeName === before.metadata.name) loop.add(keyOf(pod.metadata), QUARANTINE_MS);
+    for (const pod of pods.by(nodeNameOf, before.metadata.name)) loop.add(keyOf(pod.metadata), QUARANTINE_MS);
   });
   await Promise.all([pods.synced, nodes.synced]);
 }

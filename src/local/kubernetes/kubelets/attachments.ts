@@ -8,6 +8,7 @@ import type { Cache } from '../../cache.ts';
 import { isConflict, isGone, type KubeApi } from '../../client.ts';
 import type { Parts } from '../../parts.ts';
 import { type Loop, startLoop } from '../controllers/loop.ts';
+import { nodeNameOf } from '../controllers/workloads/pods.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { claimUses } from '../scheduler/volumes.ts';
 
@@ -71,13 +72,8 @@ class Attachments {
 
   #isUsed(volume: string, node: string): boolean {
     return this.#pods
-      .list()
-      .some(
-        (pod) =>
-          pod.spec.nodeName === node &&
-          !isOver(pod) &&
-          this.#volumesOf(pod).some(({ metadata }) => metadata.name === volume),
-      );
+      .by(nodeNameOf, node)
+      .some((pod) => !isOver(pod) && this.#volumesOf(pod).some(({ metadata }) => metadata.name === volume));
   }
 
   async #attach(volume: PersistentVolume, nodeName: string): Promise<void> {

@@ -65,6 +65,8 @@ class Machines {
   readonly #context: KubeletContext;
   /** By instance id, from power-on. */
   readonly #machines: Map<string, Kubelet | 'booting'>;
+  /** Those of them that run, by the name of their node: a machine may have the address of one that is on its way out. */
+  readonly #byNode = new Map<string, Set<Kubelet>>();
   /** Given addresses. */
   #podIps = 0;
 
@@ -96,8 +98,7 @@ class Machines {
     this.#caches.of(POD).subscribe((now, before) => {
       const nodeName = (now ?? before)?.spec.nodeName;
       if (nodeName === undefined) return;
-      for (const kubelet of this.#kubelets()) {
-        if (kubelet.nodeName !== nodeName) continue;
+      for (const kubelet of this.#byNode.get(nodeName) ?? []) {
         if (now) kubelet.pod(now);
         else if (before) kubelet.podGone(before);
       }
@@ -140,18 +141,27 @@ class Machines {
     if (!config) return;
     const kubelet = new Kubelet(instance, config, this.#context);
     this.#machines.set(instance.id, kubelet);
+    const ofNode = this.#byNode.get(kubelet.nodeName) ?? new Set();
+    this.#byNode.set(kubelet.nodeName, ofNode.add(kubelet));
     await kubelet.run();
   }
 
   async #powerOff(instance: LocalInstance): Promise<void> {
     const machine = this.#machines.get(instance.id);
     this.#machines.delete(instance.id);
+    if (machine instanceof Kubelet) this.#forget(machine);
     if (machine instanceof Kubelet) await machine.die();
     if (instance.state !== 'terminated') return;
     // The cloud's node controller removes the nodes of machines that are no more.
     const node = this.#caches.of(NODE).get({ name: instance.privateDnsName });
     if (node?.spec?.providerID !== providerIdOf(instance) || node.metadata.deletionTimestamp) return;
     await this.#client.delete(NODE, node.metadata, { uid: node.metadata.uid });
+  }
+
+  #forget(kubelet: Kubelet): void {
+    const ofNode = this.#byNode.get(kubelet.nodeName);
+    ofNode?.delete(kubelet);
+    if (ofNode?.size === 0) this.#byNode.delete(kubelet.nodeName);
   }
 
   #guard(what: string, work: Promise<void>): void {

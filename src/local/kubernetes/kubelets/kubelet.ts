@@ -8,6 +8,7 @@ import { ApiError, isConflict, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import type { Parts, Report } from '../../parts.ts';
 import { microTime } from '../apiserver/json.ts';
+import { nodeNameOf } from '../controllers/workloads/pods.ts';
 import { devices, resourcesOf } from './capacity.ts';
 import { preStopMs, readyTimesMs } from './container-timing.ts';
 import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './node-object.ts';
@@ -139,11 +140,7 @@ export class Kubelet {
   }
 
   #pods(): readonly Pod[] {
-    const { caches } = this.#context.parts;
-    return caches
-      .of(POD)
-      .list()
-      .filter((pod) => pod.spec.nodeName === this.nodeName);
+    return this.#context.parts.caches.of(POD).by(nodeNameOf, this.nodeName);
   }
 
   #syncPods(): void {

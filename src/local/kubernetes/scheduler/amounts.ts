@@ -1,5 +1,5 @@
 /** Resource amounts as whole numbers, so that sums stay exact: CPU in thousandths, everything else in base units. */
-import type { Container, Pod, QuantityList } from '../../../api/kubernetes.ts';
+import type { Container, Pod, PodSpec, QuantityList } from '../../../api/kubernetes.ts';
 import { own } from '../../../api/own.ts';
 import { milliValue, parseQuantity } from '../../../api/quantity.ts';
 
@@ -25,16 +25,24 @@ function raiseTo(sum: Sum, amounts: Amounts): void {
 const requestsOf = (container: Container): Amounts =>
   amountsOf({ ...container.resources?.limits, ...container.resources?.requests });
 
+const known = new WeakMap<PodSpec, Amounts>();
+
 /**
  * What a pod takes from a node: its containers and sidecars together, or its largest init container beside the
  * sidecars started before it, plus overhead; requests of the whole pod replace the sum. `pods: 1` is included.
  */
-export function podRequests(pod: Pod): Amounts {
+export function podRequests({ spec }: Pod): Amounts {
+  const found = known.get(spec) ?? requestsOfSpec(spec);
+  known.set(spec, found);
+  return found;
+}
+
+function requestsOfSpec(spec: PodSpec): Amounts {
   const total: Sum = {};
-  for (const container of pod.spec.containers) add(total, requestsOf(container));
+  for (const container of spec.containers) add(total, requestsOf(container));
   const sidecars: Sum = {};
   const starting: Sum = {};
-  for (const container of pod.spec.initContainers ?? []) {
+  for (const container of spec.initContainers ?? []) {
     const requests = requestsOf(container);
     if (container.restartPolicy === 'Always') {
       add(total, requests);
@@ -47,8 +55,8 @@ export function podRequests(pod: Pod): Amounts {
     }
   }
   raiseTo(total, starting);
-  Object.assign(total, amountsOf(pod.spec.resources?.requests));
-  add(total, amountsOf(pod.spec.overhead));
+  Object.assign(total, amountsOf(spec.resources?.requests));
+  add(total, amountsOf(spec.overhead));
   total.pods = 1;
   return total;
 }

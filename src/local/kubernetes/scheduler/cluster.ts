@@ -12,9 +12,12 @@ import type { Node, Pod } from '../../../api/kubernetes.ts';
 import { keyOf } from '../../../kube/store.ts';
 import type { Caches } from '../../cache.ts';
 import { type Amounts, add, amountsOf, podRequests } from './amounts.ts';
+import { antiTerms } from './pod-affinity.ts';
 import type { ClusterView, NodeView } from './view.ts';
 
 export const isOver = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+
+const repels = (pod: Pod): 0 | 1 => (antiTerms(pod).length > 0 ? 1 : 0);
 
 /** A node's view that counts its pods; pods may be known before their node. */
 class Place implements NodeView {
@@ -24,6 +27,7 @@ class Place implements NodeView {
   readonly requested: Record<string, number> = {};
   readonly #pods = new Map<string, { readonly pod: Pod; readonly requests: Amounts }>();
   #list: readonly Pod[] | undefined;
+  #repelling = 0;
 
   constructor(name: string) {
     this.node = { apiVersion: 'v1', kind: 'Node', metadata: { name } };
@@ -43,15 +47,20 @@ class Place implements NodeView {
   }
 
   setNode(node: Node): void {
+    const { allocatable } = node.status ?? {};
+    if (!this.known || allocatable !== this.node.status?.allocatable) this.allocatable = amountsOf(allocatable);
     this.node = node;
-    this.allocatable = amountsOf(node.status?.allocatable);
     this.known = true;
   }
 
   put(key: string, pod: Pod): void {
-    this.take(key);
     const requests = podRequests(pod);
-    add(this.requested, requests);
+    const before = this.#pods.get(key);
+    if (before?.requests !== requests) {
+      if (before) add(this.requested, before.requests, -1);
+      add(this.requested, requests);
+    }
+    this.#repelling += repels(pod) - (before ? repels(before.pod) : 0);
     this.#pods.set(key, { pod, requests });
     this.#list = undefined;
   }
@@ -60,8 +69,14 @@ class Place implements NodeView {
     const entry = this.#pods.get(key);
     if (!entry) return;
     add(this.requested, entry.requests, -1);
+    this.#repelling -= repels(entry.pod);
     this.#pods.delete(key);
     this.#list = undefined;
+  }
+
+  /** Whether any of its pods has required anti-affinity. */
+  get isRepelling(): boolean {
+    return this.#repelling > 0;
   }
 
   get isEmpty(): boolean {
@@ -74,17 +89,32 @@ export class Cluster implements ClusterView {
   readonly #places = new Map<string, Place>();
   /** Where each pod is counted. */
   readonly #whereabouts = new Map<string, string>();
+  readonly #repelling = new Set<Place>();
   #list: readonly NodeView[] | undefined;
+  #version = 0;
 
   constructor(caches: Caches) {
     this.#caches = caches;
     caches.of(NODE).subscribe((now, before) => this.#node(now, before));
     caches.of(POD).subscribe((now, before) => this.#pod(now, before));
+    // anti-affinity may be about the labels of namespaces
+    caches.of(NAMESPACE).subscribe(() => {
+      this.#version += 1;
+    });
   }
 
   get nodes(): readonly NodeView[] {
     this.#list ??= [...this.#places.values()].filter((place) => place.known);
     return this.#list;
+  }
+
+  get repelling(): readonly NodeView[] {
+    return this.#repelling.size === 0 ? [] : [...this.#repelling].filter((place) => place.known);
+  }
+
+  /** Another number after each change of the nodes, of what runs on them, and of namespaces. */
+  get version(): number {
+    return this.#version;
   }
 
   namespace = (name: string) => this.#caches.of(NAMESPACE).get({ name });
@@ -116,8 +146,10 @@ export class Cluster implements ClusterView {
   }
 
   #node(now: Node | undefined, before: Node | undefined): void {
-    this.#list = undefined;
-    if (now) this.#place(now.metadata.name).setNode(now);
+    this.#version += 1;
+    const place = now && this.#place(now.metadata.name);
+    if (!place?.known) this.#list = undefined;
+    if (now) place?.setNode(now);
     else if (before) {
       const place = this.#places.get(before.metadata.name);
       if (place?.isEmpty) this.#places.delete(before.metadata.name);
@@ -140,7 +172,15 @@ export class Cluster implements ClusterView {
     const name = pod.spec.nodeName ?? '';
     if (this.#whereabouts.get(key) !== name) this.#drop(key);
     this.#whereabouts.set(key, name);
-    this.#place(name).put(key, pod);
+    const place = this.#place(name);
+    place.put(key, pod);
+    this.#changed(place);
+  }
+
+  #changed(place: Place): void {
+    this.#version += 1;
+    if (place.isRepelling) this.#repelling.add(place);
+    else this.#repelling.delete(place);
   }
 
   #drop(key: string): void {
@@ -148,7 +188,9 @@ export class Cluster implements ClusterView {
     if (name === undefined) return;
     this.#whereabouts.delete(key);
     const place = this.#places.get(name);
-    place?.take(key);
-    if (place?.isEmpty && !place.known) this.#places.delete(name);
+    if (place === undefined) return;
+    place.take(key);
+    this.#changed(place);
+    if (place.isEmpty && !place.known) this.#places.delete(name);
   }
 }

@@ -29,12 +29,17 @@ export const nodeAffinity: Filter = (pod) => {
 
 /** Requests within what is left of the node, the number of pods included. Every shortage is reported. */
 export const resourcesFit: Filter = (pod) => {
-  const requests = Object.entries(podRequests(pod)).filter(([, amount]) => amount > 0);
+  const requests = Object.entries(podRequests(pod))
+    .filter(([, amount]) => amount > 0)
+    .map(([name, amount]) => ({ name, amount, shortage: name === 'pods' ? 'Too many pods' : `Insufficient ${name}` }));
   return ({ allocatable, requested }) => {
-    const short = requests
-      .filter(([name, amount]) => amount > (own(allocatable, name) ?? 0) - (own(requested, name) ?? 0))
-      .map(([name]) => (name === 'pods' ? 'Too many pods' : `Insufficient ${name}`));
-    return short.length > 0 ? short : undefined;
+    let short: string[] | undefined;
+    for (const { name, amount, shortage } of requests) {
+      if (amount <= (own(allocatable, name) ?? 0) - (own(requested, name) ?? 0)) continue;
+      short ??= [];
+      short.push(shortage);
+    }
+    return short;
   };
 };
 

@@ -17,10 +17,12 @@ import type { Caches } from '../../cache.ts';
 import { ApiError, isGone, type KubeApi } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
+import { sameJson } from '../../same-json.ts';
 import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
 import { feasibleNodes } from './filters.ts';
 import { SchedulingQueue } from './queue.ts';
+import { Refusals } from './refusals.ts';
 import { bestNode } from './scores.ts';
 
 const NAME = 'default-scheduler';
@@ -33,9 +35,13 @@ const isWaiting = (pod: Pod): boolean =>
 
 /** Whether a change of a node can make room for a pod. Heartbeats cannot. */
 function matters(now: Node, before: Node | undefined): boolean {
-  const face = (node: Node | undefined): string =>
-    JSON.stringify([node?.metadata.labels, node?.spec?.taints, node?.spec?.unschedulable, node?.status?.allocatable]);
-  return face(now) !== face(before);
+  const isSame = (of: (node: Node) => unknown): boolean => sameJson(of(now), before && of(before));
+  return !(
+    isSame(({ metadata }) => metadata.labels) &&
+    isSame(({ spec }) => spec?.taints) &&
+    isSame(({ spec }) => spec?.unschedulable) &&
+    isSame(({ status }) => status?.allocatable)
+  );
 }
 
 /** Starts the scheduler; it ends with `parts.signal`. */
@@ -52,6 +58,7 @@ class Scheduler {
   readonly #log: (message: string) => void;
   readonly #cluster: Cluster;
   readonly #queue: SchedulingQueue;
+  readonly #refusals: Refusals;
   readonly #report: Report;
   /** Pods whose binding is on the way. */
   readonly #binding: Set<string>;
@@ -67,6 +74,7 @@ class Scheduler {
     this.#log = parts.log;
     this.#cluster = new Cluster(this.#caches);
     this.#queue = new SchedulingQueue();
+    this.#refusals = new Refusals(this.#cluster);
     this.#report = eventReporter(NAME, parts);
     this.#binding = new Set<string>();
     this.#planned = false;
@@ -114,7 +122,7 @@ class Scheduler {
   }
 
   #attempt(pod: Pod): void {
-    const verdict = feasibleNodes(pod, this.#cluster);
+    const verdict = this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster);
     const chosen = 'fits' in verdict ? bestNode(pod, verdict.fits, this.#cluster) : undefined;
     if (chosen) {
       this.#queue.remove(pod);
@@ -125,6 +133,7 @@ class Scheduler {
     }
     this.#queue.refuse(pod, this.#clock.now());
     const message = 'message' in verdict ? verdict.message : '';
+    if ('message' in verdict) this.#refusals.put(pod, verdict);
     void this.#markUnschedulable(pod, 'Unschedulable', message);
     this.#report(pod, 'Warning', 'FailedScheduling', message);
   }

@@ -30,13 +30,14 @@ type Places = Set<string>;
 
 const placeOf = (key: string, value: string): string => `${key}=${value}`;
 
-const antiTerms = (pod: Pod): readonly PodAffinityTerm[] =>
+/** What a pod must not share a place with. */
+export const antiTerms = (pod: Pod): readonly PodAffinityTerm[] =>
   pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 
 /** Where pods live that refuse this one. */
 function forbiddenByOthers(pod: Pod, cluster: ClusterView): Places {
   const places: Places = new Set();
-  for (const { labels, pods } of cluster.nodes)
+  for (const { labels, pods } of cluster.repelling)
     for (const other of pods)
       for (const raw of antiTerms(other)) {
         const value = own(labels, raw.topologyKey);

@@ -18,24 +18,35 @@ interface Entry {
 
 export class SchedulingQueue {
   readonly #entries = new Map<string, Entry>();
+  /** Those that wait for something to change. */
+  readonly #aside = new Set<Entry>();
 
   /** Adds a pod or takes in its new state. */
   put(pod: Pod, now: number): void {
     const key = keyOf(pod.metadata);
     const entry = this.#entries.get(key);
     if (entry && entry.pod.metadata.uid === pod.metadata.uid) entry.pod = pod;
-    else this.#entries.set(key, { pod, since: now, attempts: 0, refusedAt: 0, dueAt: 0 });
+    else {
+      if (entry) this.#aside.delete(entry);
+      this.#entries.set(key, { pod, since: now, attempts: 0, refusedAt: 0, dueAt: 0 });
+    }
   }
 
   remove(pod: Pod): void {
     const key = keyOf(pod.metadata);
-    if (this.#entries.get(key)?.pod.metadata.uid === pod.metadata.uid) this.#entries.delete(key);
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.pod.metadata.uid !== pod.metadata.uid) return;
+    this.#entries.delete(key);
+    this.#aside.delete(entry);
   }
 
   /** Something changed that may help refused pods: they come back after their back-off. */
   retry(helps: (pod: Pod) => boolean = () => true): void {
-    for (const entry of this.#entries.values())
-      if (entry.attempts > 0 && helps(entry.pod)) entry.dueAt = Math.min(entry.dueAt, entry.refusedAt + backoff(entry));
+    for (const entry of this.#aside) {
+      if (!helps(entry.pod)) continue;
+      entry.dueAt = Math.min(entry.dueAt, entry.refusedAt + backoff(entry));
+      this.#aside.delete(entry);
+    }
   }
 
   /** Puts a pod aside that found no node. */
@@ -45,6 +56,7 @@ export class SchedulingQueue {
     entry.attempts += 1;
     entry.refusedAt = now;
     entry.dueAt = now + LONGEST_WAIT_MS;
+    this.#aside.add(entry);
   }
 
   /** The pods that are due, highest priority first, then those that wait longest. */

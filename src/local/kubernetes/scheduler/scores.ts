@@ -12,14 +12,12 @@ type Score = (pod: Pod, cluster: ClusterView) => ((node: NodeView) => number) | 
 
 /** Weight 1: the share of CPU and memory that stays free. */
 const leastAllocated: Score = (pod) => {
-  const requests = podRequests(pod);
-  return ({ allocatable, requested }) => {
-    const free = ['cpu', 'memory'].map((name) => {
-      const all = own(allocatable, name) ?? 0;
-      return all > 0 ? (all - (own(requested, name) ?? 0) - (own(requests, name) ?? 0)) / all : 0;
-    });
-    return (100 * free.reduce((sum, share) => sum + share, 0)) / free.length;
+  const { cpu = 0, memory = 0 } = podRequests(pod);
+  const free = ({ allocatable, requested }: NodeView, name: string, amount: number): number => {
+    const all = own(allocatable, name) ?? 0;
+    return all > 0 ? (all - (own(requested, name) ?? 0) - amount) / all : 0;
   };
+  return (node) => (100 * (free(node, 'cpu', cpu) + free(node, 'memory', memory))) / 2;
 };
 
 /** Weight 3: fewest untolerated PreferNoSchedule taints. */
@@ -92,14 +90,28 @@ export function bestNode(pod: Pod, feasible: readonly NodeView[], cluster: Clust
     const rate = score(pod, cluster);
     if (!rate) continue;
     const raw = feasible.map(rate);
-    const [low, high] = [Math.min(...raw), Math.max(...raw)];
     // Resources are shares already; the others are stretched over 0 to 100.
-    const scaled =
-      score === leastAllocated ? raw : raw.map((one) => (high > low ? (100 * (one - low)) / (high - low) : 0));
-    for (const [index, one] of scaled.entries()) totals[index] = (totals[index] ?? 0) + weight * one;
+    addTo(totals, weight, score === leastAllocated ? raw : stretched(raw));
   }
-  const ranked = feasible
-    .map((node, index) => ({ node, total: totals[index] ?? 0 }))
-    .sort((a, b) => b.total - a.total || (a.node.name < b.node.name ? -1 : 1));
-  return ranked[0]?.node;
+  let best = 0;
+  for (let index = 1; index < feasible.length; index += 1) {
+    const [lead, name] = [at(totals, index) - at(totals, best), feasible[index]?.name ?? ''];
+    if (lead > 0 || (lead === 0 && name < (feasible[best]?.name ?? ''))) best = index;
+  }
+  return feasible[best];
+}
+
+const at = (numbers: readonly number[], index: number): number => numbers[index] ?? 0;
+
+function addTo(totals: number[], weight: number, scores: readonly number[]): void {
+  for (let index = 0; index < totals.length; index += 1) totals[index] = at(totals, index) + weight * at(scores, index);
+}
+
+function stretched(raw: readonly number[]): readonly number[] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const one of raw) {
+    if (one < low) low = one;
+    if (one > high) high = one;
+  }
+  return raw.map((one) => (high > low ? (100 * (one - low)) / (high - low) : 0));
 }

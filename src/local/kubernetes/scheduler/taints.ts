@@ -19,14 +19,17 @@ export const untolerated = (
 ): Taint | undefined =>
   taints?.find((taint) => effects.includes(taint.effect) && !tolerations?.some((one) => tolerates(one, taint)));
 
+/** Those that keep pods off a node. */
+const HARD: readonly Taint['effect'][] = ['NoSchedule', 'NoExecute'];
+
 /** Whether the scheduler would put a pod with these tolerations on the node, as far as taints go. */
 export const toleratesNode = (tolerations: readonly Toleration[] | undefined, node: Node): boolean =>
-  untolerated(node.spec?.taints, tolerations, ['NoSchedule', 'NoExecute']) === undefined;
+  untolerated(node.spec?.taints, tolerations, HARD) === undefined;
 
 /** NoSchedule and NoExecute taints need a toleration. */
 export const taintToleration: Filter =
   (pod) =>
   ({ node }) => {
-    const taint = untolerated(node.spec?.taints, pod.spec.tolerations, ['NoSchedule', 'NoExecute']);
+    const taint = untolerated(node.spec?.taints, pod.spec.tolerations, HARD);
     return taint && [`node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`];
   };

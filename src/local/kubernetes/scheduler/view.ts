@@ -23,6 +23,8 @@ export interface NodeView {
 
 export interface ClusterView {
   readonly nodes: readonly NodeView[];
+  /** Those with pods that have required anti-affinity. */
+  readonly repelling: readonly NodeView[];
   namespace(name: string): Namespace | undefined;
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;

@@ -6,6 +6,7 @@ import type { Clock } from '../../../../kube/clock.ts';
 import { keyOf } from '../../../../kube/store.ts';
 import type { Cache } from '../../../cache.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
+import { sameJson } from '../../../same-json.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { matchesNodeSelection } from '../../scheduler/selectors.ts';
 import { untolerated } from '../../scheduler/taints.ts';
@@ -100,7 +101,7 @@ class DaemonSets {
 
   followNodes(loop: Loop): void {
     this.#nodes.subscribe((now, before) => {
-      if (face(now) !== face(before)) for (const set of this.#sets.list()) loop.add(keyOf(set.metadata));
+      if (matters(now, before)) for (const set of this.#sets.list()) loop.add(keyOf(set.metadata));
     });
   }
 
@@ -155,7 +156,6 @@ class DaemonSets {
   }
 }
 
-/** What of a node decides on daemon pods. */
-function face(node: Node | undefined): string {
-  return JSON.stringify([node?.metadata.labels, node?.spec]);
-}
+/** Whether what decides on daemon pods has changed of a node. */
+const matters = (now: Node | undefined, before: Node | undefined): boolean =>
+  !sameJson(now?.metadata.labels, before?.metadata.labels) || !sameJson(now?.spec, before?.spec);

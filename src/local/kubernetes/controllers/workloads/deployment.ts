@@ -9,7 +9,7 @@ import { withConditions } from '../../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { control } from './control.ts';
 import { DEPLOYMENTS, REPLICA_SETS, type Scaled } from './kinds.ts';
-import { hashOf, isOwnedBy, ownerReference } from './pods.ts';
+import { controllerUid, hashOf, isOwnedBy, ownerReference } from './pods.ts';
 import { writeStatus } from './status.ts';
 
 const HASH_LABEL = 'pod-template-hash';
@@ -211,7 +211,7 @@ class Deployments {
 
   async reconcile(deployment: Scaled): Promise<void> {
     const owned = (): Scaled[] =>
-      this.#sets.list().filter((set) => isOwnedBy(set, deployment) && !set.metadata.deletionTimestamp);
+      this.#sets.by(controllerUid, deployment.metadata.uid ?? '').filter((set) => !set.metadata.deletionTimestamp);
     const hash = hashOf(deployment.spec.template);
     await this.#rollOut(deployment, owned(), hash);
     const total = (pick: (set: Scaled) => number | undefined, of = owned()): number =>

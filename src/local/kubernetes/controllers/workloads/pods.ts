@@ -22,12 +22,18 @@ export const ownerReference = ({ apiVersion, kind, metadata }: KubeObject): Owne
   blockOwnerDeletion: true,
 });
 
+/** An index: by the uid of the controller. */
+export const controllerUid = (object: KubeObject): string | undefined => controllerOf(object)?.uid;
+
+/** An index of pods: by the name of their node. */
+export const nodeNameOf = (pod: Pod): string | undefined => pod.spec.nodeName;
+
 /** The pods of an owner, by namespace and controller reference. */
 export const podsOf = ({ caches }: Parts, owner: KubeObject): readonly Pod[] =>
   caches
     .of(POD)
-    .list()
-    .filter((pod) => pod.metadata.namespace === owner.metadata.namespace && isOwnedBy(pod, owner));
+    .by(controllerUid, owner.metadata.uid ?? '')
+    .filter((pod) => pod.metadata.namespace === owner.metadata.namespace);
 
 /** Neither at its end nor on its way there: only such pods count as replicas. */
 export const isActive = (pod: Pod): boolean => !isOver(pod) && pod.metadata.deletionTimestamp === undefined;

@@ -78,6 +78,7 @@ export function clusterOf(nodes: readonly NodeView[], shape: ClusterShape = {}):
   ): T | undefined => list?.find(({ metadata }) => metadata.name === name);
   return {
     nodes,
+    repelling: nodes,
     namespace: (name) => named(shape.namespaces, name),
     claim: (namespace, name) =>
       shape.claims?.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),

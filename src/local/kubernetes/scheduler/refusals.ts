@@ -1,0 +1,37 @@
+/** What kept pods off all nodes, so that their like need not be tried on the same nodes again. */
+import type { Pod } from '../../../api/kubernetes.ts';
+import type { Cluster } from './cluster.ts';
+import type { Verdict } from './filters.ts';
+
+type Refusal = Extract<Verdict, { readonly message: string }>;
+
+export class Refusals {
+  readonly #cluster: Pick<Cluster, 'version'>;
+  readonly #found = new Map<string, Refusal>();
+  #version = 0;
+
+  constructor(cluster: Pick<Cluster, 'version'>) {
+    this.#cluster = cluster;
+  }
+
+  /** Why a pod like this one found no node, if nothing has changed since. */
+  of(pod: Pod): Refusal | undefined {
+    if (this.#version !== this.#cluster.version || this.#found.size === 0) return undefined;
+    const face = faceOf(pod);
+    return face === undefined ? undefined : this.#found.get(face);
+  }
+
+  put(pod: Pod, refusal: Refusal): void {
+    const face = faceOf(pod);
+    if (face === undefined) return;
+    if (this.#version !== this.#cluster.version) this.#found.clear();
+    this.#version = this.#cluster.version;
+    this.#found.set(face, refusal);
+  }
+}
+
+/** All that the filters look at; undefined where they look at other objects than nodes and the pods on them. */
+function faceOf({ metadata, spec }: Pod): string | undefined {
+  if ((spec.volumes?.length ?? 0) > 0 || spec.affinity !== undefined) return undefined;
+  return JSON.stringify([metadata.namespace, metadata.labels, spec]);
+}

@@ -1,0 +1,52 @@
+import { expect, it } from '@jest/globals';
+import type { Pod } from '../../../src/api/kubernetes.ts';
+import { IndexedObjects } from '../../../src/local/indexed-objects.ts';
+
+const pod = (name: string, nodeName?: string): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name },
+  spec: { containers: [], ...(nodeName === undefined ? {} : { nodeName }) },
+});
+const nodeName = ({ spec }: Pod): string | undefined => spec.nodeName;
+const names = (pods: readonly Pod[]): string => pods.map(({ metadata }) => metadata.name).join(' ');
+
+it('files objects from before the first look and after it, in the order in which they came', () => {
+  const pods = new IndexedObjects<Pod>();
+  for (const name of ['a', 'b', 'c']) pods.put(name, pod(name));
+  pods.put('b', pod('b', 'n1'));
+  expect(names(pods.by(nodeName, 'n1'))).toBe('b');
+  pods.put('d', pod('d', 'n1'));
+  // it came before the others, and only its node was late
+  pods.put('a', pod('a', 'n1'));
+  expect(names(pods.by(nodeName, 'n1'))).toBe('a b d');
+  expect(names(pods.list())).toBe('a b c d');
+});
+
+it('moves objects between values, and forgets those that went', () => {
+  const pods = new IndexedObjects<Pod>();
+  pods.put('a', pod('a', 'n1'));
+  pods.put('b', pod('b', 'n1'));
+  expect(names(pods.by(nodeName, 'n1'))).toBe('a b');
+  expect(pods.put('a', pod('a', 'n2'))?.spec.nodeName).toBe('n1');
+  expect(names(pods.by(nodeName, 'n1'))).toBe('b');
+  expect(pods.delete('b')?.metadata.name).toBe('b');
+  expect(pods.delete('b')).toBeUndefined();
+  expect(pods.by(nodeName, 'n1')).toEqual([]);
+  expect(names(pods.by(nodeName, 'n2'))).toBe('a');
+  expect(names(pods.list())).toBe('a');
+});
+
+it('shows the newest state, and leaves lists that were handed out as they were', () => {
+  const pods = new IndexedObjects<Pod>();
+  pods.put('a', pod('a', 'n1'));
+  const listed = pods.list();
+  const onNode = pods.by(nodeName, 'n1');
+  const newer = pod('a', 'n1');
+  pods.put('a', newer);
+  pods.put('b', pod('b', 'n1'));
+  expect(names(listed)).toBe('a');
+  expect(names(onNode)).toBe('a');
+  expect(pods.by(nodeName, 'n1')[0]).toBe(newer);
+  expect(pods.get({ name: 'a' })).toBe(newer);
+});

@@ -1,0 +1,108 @@
+/** The scheduler's picture of the cluster: what it counts again, and what it need not. */
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { NAMESPACE, NODE, POD } from '../../../../../src/api/kinds.ts';
+import type { PodSpec } from '../../../../../src/api/kubernetes.ts';
+import { realClock } from '../../../../../src/kube/clock.ts';
+import type { KubeApi } from '../../../../../src/local/client.ts';
+import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
+import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
+import { Cluster } from '../../../../../src/local/kubernetes/scheduler/cluster.ts';
+import { Refusals } from '../../../../../src/local/kubernetes/scheduler/refusals.ts';
+import { podWith } from './fixtures.ts';
+
+let client: KubeApi;
+let cluster: Cluster;
+
+beforeEach(() => {
+  const api = openApi({ clock: realClock() });
+  client = connectInProcess(api);
+  cluster = new Cluster(cachesInProcess(api));
+});
+
+const addNode = (name: string) => client.create(NODE, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+const addPod = (name: string, spec: Partial<PodSpec>) =>
+  client.create(POD, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default' },
+    spec: { containers: [{ name: 'main', image: 'x', resources: { requests: { cpu: '500m' } } }], ...spec },
+  });
+const APART: Partial<PodSpec> = {
+  affinity: {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname', labelSelector: {} }],
+    },
+  },
+};
+
+describe('the cluster that the scheduler sees', () => {
+  it('knows on which nodes pods with anti-affinity are', async () => {
+    await addNode('a');
+    await addNode('b');
+    await addPod('other', { nodeName: 'a' });
+    expect(cluster.repelling).toEqual([]);
+    await addPod('apart', { nodeName: 'b', ...APART });
+    expect(cluster.repelling.map(({ name }) => name)).toEqual(['b']);
+    await client.patch(POD, { name: 'apart', namespace: 'default' }, { metadata: { labels: { x: 'y' } } });
+    await client.delete(POD, { name: 'apart', namespace: 'default' }, { gracePeriodSeconds: 0 });
+    expect(cluster.repelling).toEqual([]);
+  });
+
+  it('counts each pod once, whatever changes of it', async () => {
+    await addNode('a');
+    await addPod('one', { nodeName: 'a' });
+    await addPod('two', { nodeName: 'a' });
+    await client.patch(
+      POD,
+      { name: 'one', namespace: 'default' },
+      { status: { phase: 'Running' } },
+      { subresource: 'status' },
+    );
+    expect(cluster.nodes[0]?.requested).toEqual({ cpu: 1000, pods: 2 });
+    await client.patch(
+      POD,
+      { name: 'one', namespace: 'default' },
+      { status: { phase: 'Failed' } },
+      { subresource: 'status' },
+    );
+    expect(cluster.nodes[0]?.requested).toEqual({ cpu: 500, pods: 1 });
+  });
+
+  it.each([
+    ['a node', () => addNode('b')],
+    ['a pod on a node', () => addPod('one', { nodeName: 'a' })],
+    [
+      'the labels of a namespace',
+      () => client.patch(NAMESPACE, { name: 'default' }, { metadata: { labels: { x: 'y' } } }),
+    ],
+  ])('has another version after a change of %s', async (_, change) => {
+    await addNode('a');
+    const before = cluster.version;
+    await change();
+    expect(cluster.version).not.toBe(before);
+  });
+});
+
+describe('what is remembered of refused pods', () => {
+  const refusal = { message: '0/1 nodes are available: 1 Insufficient cpu.' };
+
+  it('holds for pods that are alike, until something changes', () => {
+    const view = { version: 1 };
+    const refusals = new Refusals(view);
+    refusals.put(podWith({ name: 'one', requests: { cpu: '9' } }), refusal);
+    expect(refusals.of(podWith({ name: 'two', requests: { cpu: '9' } }))).toBe(refusal);
+    expect(refusals.of(podWith({ name: 'less', requests: { cpu: '1' } }))).toBeUndefined();
+    expect(refusals.of(podWith({ labels: { a: 'b' }, requests: { cpu: '9' } }))).toBeUndefined();
+    expect(refusals.of(podWith({ namespace: 'x', requests: { cpu: '9' } }))).toBeUndefined();
+    view.version = 2;
+    expect(refusals.of(podWith({ requests: { cpu: '9' } }))).toBeUndefined();
+  });
+
+  it('is nothing of pods whose volumes or neighbours decide', () => {
+    const refusals = new Refusals({ version: 1 });
+    for (const pod of [podWith({ volumes: [{ name: 'data', ephemeral: {} }] }), podWith({ affinity: {} })]) {
+      refusals.put(pod, refusal);
+      expect(refusals.of(pod)).toBeUndefined();
+    }
+  });
+});
