@@ -72,5 +72,6 @@ const OPTIONS: BuildOptions = {
 
 rmSync(outdir, { recursive: true, force: true });
 for (const bundle of BUNDLES) await build({ ...OPTIONS, ...bundle });
-// Files of the live page are served as they are.
+// Files of pages go as they are: the live page's, and those of the page about a replay.
 cpSync('src/live/page', join(outdir, 'operator/page'), { recursive: true });
+cpSync('src/cli/replay/page/assets', join(outdir, 'cli/assets'), { recursive: true });

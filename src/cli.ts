@@ -64,9 +64,21 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'write the objects of a live cluster as one file for the verbs that take -f, without secrets',
     async () => (await import('./cli/snapshot.ts')).snapshotCommand(VERSION),
   ],
+  record: [
+    'watch a live cluster, and write what happened as a trace for replay, without secrets',
+    async () => (await import('./cli/record.ts')).recordCommand(VERSION),
+  ],
+  trace: [
+    'make traces of the life of a cluster, from a seed, audit logs or CSV, and look at them',
+    async () => (await import('./cli/trace.ts')).traceCommand(),
+  ],
   simulate: [
     'say which nodes would be bought for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
+  ],
+  replay: [
+    "play a cluster's life in virtual time, and say what it would have cost under other settings",
+    async () => (await import('./cli/replay.ts')).replayCommand(),
   ],
   convert: [
     'convert older manifests, values and policies to v1, and groups of other autoscalers to NodePools',
@@ -75,7 +87,7 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
 };
 
 /** Run until they are stopped, and say themselves what they are at. */
-const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'snapshot']);
+const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'record', 'replay', 'snapshot']);
 
 const named = (): Command =>
   new Command('karpenter')

@@ -123,7 +123,11 @@ export function clientsIn(
     requestHandler: requestLimits(answerMs),
     ...endpoints,
   });
-  const bounded = <C extends Bounded>(client: C): C => withDeadline(checked(client), answerMs);
+  const bounded = <C extends Bounded>(client: C): C => {
+    // It makes a copy of each input and output for a logger that nobody has given.
+    client.middlewareStack.remove('loggerMiddleware');
+    return withDeadline(checked(client), answerMs);
+  };
   return {
     ec2: bounded(new EC2Client(trying(ATTEMPTS))),
     ec2Once: bounded(new EC2Client(trying(1))),
@@ -144,6 +148,7 @@ const requestLimits = (answerMs = ANSWER_MS) => ({
 });
 
 interface Bounded extends Stacked {
+  readonly middlewareStack: Stacked['middlewareStack'] & { remove(name: string): boolean };
   readonly config: Pick<EC2Client['config'], 'requestHandler'>;
 }
 

@@ -12,6 +12,7 @@ import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
+import type { SearchPace } from './disruption/rest.ts';
 import { verdictEvents } from './disruption/verdict-events.ts';
 import { VerdictHistory } from './disruption/verdict-history.ts';
 import { metricsControllers } from './metrics/index.ts';
@@ -51,6 +52,8 @@ export interface Parts {
   readonly moves?: MoveHistory | undefined;
   /** Pods that no nodes are bought for. */
   readonly holds?: PodHolds | undefined;
+  /** Of disruption's searches; as often as the cluster changes when left out. */
+  readonly pace?: SearchPace | undefined;
   /** What was decided, and what the nodes cost. */
   readonly costHistory?: KeptHistory | undefined;
 }
@@ -92,7 +95,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    new DisruptionLoop(deps, { queue, methods, simulations, history, purchases }),
+    new DisruptionLoop(deps, { queue, methods, simulations, history, purchases, pace: parts.pace }),
     queue.worker,
     verdictEvents(deps, history),
     new MoveWatch(deps, moves),

@@ -4,6 +4,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
+import { type TriedOptions, TriedSets } from '../engine/disruption/tried-sets.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import type { Reports } from './supervision.ts';
 
@@ -35,8 +36,9 @@ export interface SimulationRunner {
 }
 
 /** Simulations in this thread, one turn of the event loop for each. */
-export function localSimulationRunner(): SimulationRunner {
+export function localSimulationRunner(options: TriedOptions = {}): SimulationRunner {
   const known = new WeakMap<SimulationInput, Simulator>();
+  const tried = new TriedSets(options);
 
   function simulatorOn(input: SimulationInput): Simulator {
     let simulator = known.get(input);
@@ -54,7 +56,7 @@ export function localSimulationRunner(): SimulationRunner {
       return simulatorOn(input).without(without, options);
     },
     async decide(_, method, methodInput, signal) {
-      const result = await method.decide(methodInput);
+      const result = await method.decide({ ...methodInput, tried });
       signal.throwIfAborted();
       return result;
     },

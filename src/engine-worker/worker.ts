@@ -5,6 +5,7 @@ import { committedUse } from '../engine/disruption/committed-use.ts';
 import type { MethodInput } from '../engine/disruption/method.ts';
 import { simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
+import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import { solve } from '../engine/solve.ts';
 import { countGc } from '../observe/gc-seconds.ts';
 import { boardWriter } from './progress-board.ts';
@@ -28,6 +29,7 @@ const { name, board: sharedBoard } = workerData as WorkerData;
 const board = boardWriter(sharedBoard);
 
 const state = new WorkerState(board.working);
+const tried = new TriedSets();
 
 function solved({ snapshot, options }: SolveRequest): Results['solve'] {
   const startedMs = performance.now();
@@ -58,6 +60,7 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
     pools,
     committed: committedUse(snapshot, pools, request.consolidation),
     simulate: simulateOn(simulator),
+    tried,
     elapsedMs: () => performance.now() - startedMs,
     refresh: async () => input,
   };

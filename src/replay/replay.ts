@@ -3,6 +3,7 @@ import { defined } from '../api/defined.ts';
 import type { Progress, ReplayOptions } from './options.ts';
 import type { ReplayResult, ReplayRun } from './result.ts';
 import { run } from './run.ts';
+import { worldSummary } from './world-model/world-summary.ts';
 
 export type { Progress, ReplayOptions, SettingsSet } from './options.ts';
 
@@ -20,7 +21,7 @@ export const replay: Replay = async ({ trace, world, sets, signal, onProgress })
   const { name, start, seconds, source } = trace.header;
   return {
     trace: { name, start, seconds, ...defined({ source }) },
-    world: { region: world.region, seed: world.seed, says: [] },
+    world: worldSummary(world),
     runs,
   };
 };

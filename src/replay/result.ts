@@ -60,6 +60,8 @@ export interface WaitingSummary {
   readonly longest: number;
   /** Pods that waited still when the replay ended. */
   readonly stillWaiting: number;
+  /** The distribution, by growing seconds, at most a few dozen: how many of all pods waited at most so long. */
+  readonly upTo?: readonly { readonly seconds: number; readonly pods: number }[];
 }
 
 export interface NodeSummary {

@@ -1,18 +1,13 @@
 /** One life of a cluster: a trace, a world, and an operator with its settings. */
-
-import { openAws } from '../local/aws/open-aws.ts';
-import { randomStream } from '../local/aws/random.ts';
 import type { KubeApi } from '../local/client.ts';
-import { inProcessClients } from './aws/in-process-clients.ts';
-import { openCluster } from './cluster.ts';
 import { fitted } from './fitted.ts';
-import { Measure } from './measure/measure.ts';
-import { type Operator, startOperator } from './operator/operator.ts';
+import { paidShare } from './measure/paid-share.ts';
 import type { Progress, ReplayOptions, SettingsSet } from './options.ts';
 import { play, Refused } from './player.ts';
 import type { ReplayRun } from './result.ts';
 import type { TraceEvent } from './trace/trace.ts';
 import { VirtualClock } from './virtual-clock.ts';
+import { CLUSTER, openWorld, type World } from './world.ts';
 
 export interface RunOptions extends Pick<ReplayOptions, 'trace' | 'world'> {
   readonly set: SettingsSet;
@@ -20,18 +15,15 @@ export interface RunOptions extends Pick<ReplayOptions, 'trace' | 'world'> {
   readonly onProgress: (progress: Omit<Progress, 'set' | 'index' | 'sets'>) => void;
 }
 
-const CLUSTER = 'replay';
-const ENDPOINT = 'https://replay.invalid';
-const KUBERNETES = '1.34';
 /** For NodeClasses and NodePools to become Ready before anything else happens. */
 const SETTLING_MS = 60_000;
 /** Rows of a series: as many as a plot can show. */
 const ROWS = 600;
 const SHORTEST_STEP_SECONDS = 60;
-const HOUR_MS = 3_600_000;
 /** Real time between two reports of how far it is. */
 const REPORT_MS = 200;
 
+/** @throws SettingsError on arguments that the operator does not take */
 export const run = (options: RunOptions): Promise<ReplayRun> => new Run(options).play();
 
 class Run {
@@ -39,11 +31,12 @@ class Run {
   readonly #clock: VirtualClock;
   readonly #startMs: number;
   readonly #endMs: number;
-  readonly #life = new AbortController();
-  readonly #stepMs: number;
+  readonly #stepSeconds: number;
   readonly #startedMs = performance.now();
   #reportedMs = 0;
-  #sampledMs: number;
+  #nextSampleMs: number;
+  /** What was paid of a dollar of list prices when it was last looked at. */
+  #paid = 1;
   #highestRss = 0;
 
   constructor(options: RunOptions) {
@@ -52,118 +45,90 @@ class Run {
     this.#startMs = Date.parse(start);
     this.#endMs = this.#startMs + seconds * 1000;
     this.#clock = new VirtualClock(this.#startMs - SETTLING_MS);
-    this.#stepMs = 1000 * Math.max(SHORTEST_STEP_SECONDS, Math.ceil(seconds / ROWS / 60) * 60);
-    this.#sampledMs = this.#startMs;
+    this.#stepSeconds = Math.max(SHORTEST_STEP_SECONDS, Math.ceil(seconds / ROWS / 60) * 60);
+    this.#nextSampleMs = this.#startMs;
   }
 
   async play(): Promise<ReplayRun> {
-    const { world, set, trace, signal } = this.#options;
-    const clock = this.#clock;
-    const random = randomStream(world.seed);
-    const aws = openAws({
-      clock,
-      clusterName: CLUSTER,
-      clusterEndpoint: ENDPOINT,
-      kubernetesVersion: KUBERNETES,
-      region: world.region,
-      randomSeed: world.seed,
-      terminatedVisibleMs: HOUR_MS / 4,
-    });
-    const cluster = await openCluster({
-      clock,
-      clusterName: CLUSTER,
-      endpoint: ENDPOINT,
-      aws,
-      kubelets: { podStartMs: [world.podStartSeconds * 1000, world.podStartSeconds * 1000], seed: world.seed },
-      random: { below: (limit) => Math.floor(random.next() * limit), uuid: () => random.uuid() },
-      kubernetesVersion: KUBERNETES,
-      signal: this.#life.signal,
-    });
-    const measure = new Measure({
-      clock,
-      startMs: this.#startMs,
-      stepSeconds: this.#stepMs / 1000,
-      caches: cluster.caches,
-      instances: aws.instances,
-      rateOf: (instance, atMs) => ({
-        instance:
-          instance.capacityType === 'spot'
-            ? (aws.catalogue.spotUsd(instance.type, instance.zone, atMs) ?? instance.usdPerHour)
-            : instance.usdPerHour,
-        extras: 0,
-      }),
-      signal: this.#life.signal,
-    });
-    const operator = await startOperator({
-      api: cluster.api,
-      clients: inProcessClients(aws, { clock }),
-      clock,
-      args: set.args,
-      clusterName: CLUSTER,
-      endpoint: ENDPOINT,
-      kubernetesVersion: KUBERNETES,
-      log: measure.complaints.logger,
-      decisions: measure.nodeLog.decisions,
-      signal: this.#life.signal,
-    });
-    for (const object of set.objects) await this.#apply(cluster.client, { at: 0, apply: object }, measure);
-    for await (const event of trace.events()) {
-      if (!(await this.#reach(this.#startMs + event.at * 1000, operator, measure))) break;
-      await this.#apply(cluster.client, event, measure);
+    const life = new AbortController();
+    try {
+      const { world: model, set } = this.#options;
+      const world = await openWorld({
+        ...{ clock: this.#clock, model, startMs: this.#startMs, stepSeconds: this.#stepSeconds },
+        args: set.args,
+        signal: life.signal,
+      });
+      await this.#events(world);
+      return this.#result(world);
+    } finally {
+      life.abort();
     }
-    await this.#reach(this.#endMs, operator, measure);
-    const playedSeconds = Math.max(0, (clock.now() - this.#startMs) / 1000);
-    const result = measure.result(playedSeconds, 1);
-    this.#life.abort();
-    aws.close();
-    return {
-      name: set.name,
-      settings: set.says,
-      playedSeconds,
-      isComplete: !(signal?.aborted ?? false),
-      ...result,
-      took: { seconds: (performance.now() - this.#startedMs) / 1000, rssBytes: this.#highestRss },
-    };
+  }
+
+  async #events(world: World): Promise<void> {
+    const { set, trace } = this.#options;
+    for (const object of set.objects) await this.#apply(world, { at: 0, apply: object });
+    for await (const event of trace.events())
+      if (await this.#reached(this.#startMs + event.at * 1000, world)) await this.#apply(world, event);
+      else return;
+    await this.#reached(this.#endMs, world);
   }
 
   /** Lets the time of the trace come, taking samples on the way. Answers false when the replay is to end. */
-  async #reach(untilMs: number, operator: Operator, measure: Measure): Promise<boolean> {
+  async #reached(untilMs: number, world: World): Promise<boolean> {
     const { signal } = this.#options;
     while (this.#clock.now() < untilMs && !signal?.aborted) {
-      const nextMs = Math.min(untilMs, this.#sampledMs);
-      await this.#clock.runUntil(nextMs, signal);
+      await this.#clock.runUntil(Math.min(untilMs, this.#nextSampleMs), signal);
       if (signal?.aborted) break;
-      if (this.#clock.now() >= this.#sampledMs) {
-        measure.sample(operator.deps.cluster, 1);
-        this.#sampledMs += this.#stepMs;
+      if (this.#clock.now() >= this.#nextSampleMs) {
+        world.measure.sample(world.operator.deps.cluster, this.#paid);
+        this.#paid = await paidShare(world.operator.deps);
+        this.#nextSampleMs += 1000 * this.#stepSeconds;
       }
-      this.#report(measure);
+      this.#report(world);
     }
     return !signal?.aborted;
   }
 
-  #report(measure: Measure): void {
+  #report({ measure }: World): void {
     const nowMs = performance.now();
     if (nowMs - this.#reportedMs < REPORT_MS) return;
     this.#reportedMs = nowMs;
     this.#highestRss = Math.max(this.#highestRss, process.memoryUsage.rss());
-    const share = (this.#clock.now() - this.#startMs) / (this.#endMs - this.#startMs);
     const { instancesUsd, extrasUsd } = measure.spending.totals;
     this.#options.onProgress({
-      share: Math.max(0, share),
+      share: Math.max(0, (this.#clock.now() - this.#startMs) / (this.#endMs - this.#startMs)),
       nodes: measure.spending.nodes,
       pods: measure.pods.running,
       usd: instancesUsd + extrasUsd,
     });
   }
 
-  async #apply(client: KubeApi, event: TraceEvent, measure: Measure): Promise<void> {
+  async #apply({ client, measure }: World, event: TraceEvent): Promise<void> {
     try {
-      const isObject = 'apply' in event;
-      await play(client, isObject ? { ...event, apply: fitted(event.apply, CLUSTER) } : event);
+      await played(client, event);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       measure.complaints.logger.error('the cluster refused what the trace did', { error });
     }
   }
+
+  #result({ measure }: World): ReplayRun {
+    const { set, signal } = this.#options;
+    const playedSeconds = Math.max(0, (this.#clock.now() - this.#startMs) / 1000);
+    return {
+      name: set.name,
+      settings: set.says,
+      playedSeconds,
+      isComplete: !(signal?.aborted ?? false),
+      ...measure.result(playedSeconds, this.#paid),
+      took: {
+        seconds: (performance.now() - this.#startedMs) / 1000,
+        rssBytes: Math.max(this.#highestRss, process.memoryUsage.rss()),
+      },
+    };
+  }
 }
+
+const played = (client: KubeApi, event: TraceEvent): Promise<void> =>
+  play(client, 'apply' in event ? { ...event, apply: fitted(event.apply, CLUSTER) } : event);

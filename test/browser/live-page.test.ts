@@ -1,15 +1,13 @@
 /** The live page as people meet it: seen, driven by keyboard, read by screen readers, and with a large cluster. */
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { type LivePage, openLive } from '../../src/live/index.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { LiveCluster } from '../unit/live/live-cluster.ts';
+import { axeViolations } from './axe.ts';
 import { startChromium } from './chromium.ts';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Bounds are those of an idle machine; a busy one takes three times as long. */
 const PATIENCE = 3;
 const FIRST_PAINT_MS = 1_000;
@@ -59,19 +57,6 @@ async function open(scheme: 'light' | 'dark' = 'light', path = ''): Promise<void
   );
   await page.goto(`${served.url}${path}`, { waitUntil: 'domcontentloaded' });
   await page.getByText('Live', { exact: true }).waitFor();
-}
-
-/** What axe finds wrong, in short. */
-async function violations(): Promise<readonly string[]> {
-  // injected as a debugger does, past the page's own policy
-  await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-    };
-    const { violations: found } = await axe.run();
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
-  });
 }
 
 /** Milliseconds; 0 when none took more than 50. */
@@ -131,10 +116,10 @@ describe('the live page', () => {
     live.claim(9, false);
     live.claim(9);
     await page.getByText('Bought').first().waitFor();
-    expect(await violations()).toEqual([]);
+    expect(await axeViolations(page)).toEqual([]);
     await page.goto(`${served.url}#/node/node-0.internal`);
     await page.getByRole('heading', { name: 'Node node-0.internal' }).waitFor();
-    expect(await violations()).toEqual([]);
+    expect(await axeViolations(page)).toEqual([]);
   });
 
   it('says that what it shows is old when the operator is gone', async () => {

@@ -23,12 +23,12 @@ import {
   POD,
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
+  PRIORITY_CLASS,
   STORAGE_CLASS,
 } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import { PRIORITY_CLASS } from '../../src/cli/snapshot/kinds.ts';
 import type { SimulationRunner } from '../../src/engine-worker/simulation-runner.ts';
 import type { Solver } from '../../src/engine-worker/solver.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';

@@ -1,10 +1,10 @@
 /** Reads a price book. An entry that cannot be used is left out and named; the others count. */
 import { parse } from 'yaml';
 import { messageOf } from '../error-message.ts';
-import { nearestName } from '../nearest-name.ts';
 import { quoted } from '../quoted.ts';
 import { checkSchema } from '../schema/check.ts';
-import { fieldOf, isObject, type JsonObject, type OpenApiSchema } from '../schema/openapi.ts';
+import { infinite, shown, unknownFields } from '../schema/file-faults.ts';
+import { isObject, type JsonObject, type OpenApiSchema } from '../schema/openapi.ts';
 import { timeOf } from '../times.ts';
 import {
   DISCOUNT,
@@ -53,7 +53,7 @@ export function readPriceBook(content: string, file: string): ReadBook {
   const report = (where: string, wrong: string): void => {
     problems.push(`${file}: ${where}: ${wrong}; correct the field, or remove the entry`);
   };
-  for (const name of unknownFields(root, schemaOf(PRICE_BOOK))) report('top level', name);
+  for (const name of unknownFields(withoutLists(root), schemaOf(PRICE_BOOK))) report('top level', name);
   const available = root.availableToThisCluster ?? 1;
   const isShare = typeof available === 'number' && available >= 0 && available <= 1;
   if (!isShare) report('availableToThisCluster', `must be a number from 0 to 1, not ${shown(available)}; 0 is used`);
@@ -94,6 +94,10 @@ function documentIn(content: string, file: string): JsonObject {
   return root;
 }
 
+/** Their entries are looked at one by one. */
+const withoutLists = (root: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(root).filter(([key]) => !LISTS.some((list) => list === key)));
+
 function itemsOf(root: JsonObject, list: ListName, report: (where: string, wrong: string) => void): readonly unknown[] {
   const items = root[list] ?? [];
   if (!Array.isArray(items)) {
@@ -114,29 +118,6 @@ function faultIn(entry: unknown, schema: OpenApiSchema): string | undefined {
   const [cause] = checkSchema(schema, entry);
   if (cause !== undefined) return `${cause.field}: ${cause.message}`;
   return unknownFields(entry, schema)[0] ?? infinite(entry);
-}
-
-/** Misspelt fields of an object and of those within it. */
-function unknownFields(value: unknown, schema: OpenApiSchema, at = ''): readonly string[] {
-  if (Array.isArray(value))
-    return value.flatMap((item, index) => unknownFields(item, schema.items ?? {}, `${at}[${index}].`));
-  if (!isObject(value)) return [];
-  const known = Object.keys(schema.properties ?? {});
-  return Object.entries(value).flatMap(([key, inner]) => {
-    if (!known.includes(key)) {
-      const near = nearestName(key, known);
-      return [`unknown field ${quoted(`${at}${key}`)}${near === undefined ? '' : `, is ${quoted(near)} meant?`}`];
-    }
-    return LISTS.some((list) => list === key) ? [] : unknownFields(inner, fieldOf(schema, key) ?? {}, `${at}${key}`);
-  });
-}
-
-/** YAML has numbers that JSON lacks. */
-function infinite(value: unknown, at = ''): string | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `${at} must be a finite number`;
-  if (typeof value !== 'object' || value === null) return undefined;
-  const inner = Object.entries(value).map(([key, each]) => infinite(each, at === '' ? key : `${at}.${key}`));
-  return inner.find((wrong) => wrong !== undefined);
 }
 
 interface Period {
@@ -195,8 +176,6 @@ function reservedFault({ instanceType, zone, sizeFlexible }: ReservedInstances):
     return 'sizeFlexible: zonal reserved instances cover one size alone; leave out zone or sizeFlexible';
   return selectionFault({ instanceType });
 }
-
-const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 80);
 
 function shortened(problems: readonly string[], file: string): readonly string[] {
   if (problems.length <= MOST_PROBLEMS) return problems;

@@ -20,8 +20,19 @@ function imageSetOf({ status }: EC2NodeClass): string {
 export const memoryKey = (instanceType: string, nodeClass: EC2NodeClass): string =>
   `${instanceType}:${imageSetOf(nodeClass)}`;
 
+/** By NodeClass, which is never changed in place: instance types are listed in every pass of many controllers. */
+const classKeys = new WeakMap<EC2NodeClass, string>();
+
 /** What of a NodeClass its instance types depend on. */
-export const classKey = ({ spec, status, ...nodeClass }: EC2NodeClass): string =>
+export function classKey(nodeClass: EC2NodeClass): string {
+  const known = classKeys.get(nodeClass);
+  if (known !== undefined) return known;
+  const made = newKey(nodeClass);
+  classKeys.set(nodeClass, made);
+  return made;
+}
+
+const newKey = ({ spec, status, ...nodeClass }: EC2NodeClass): string =>
   fingerprint([
     setFingerprint(status?.amis ?? []),
     setFingerprint(zonesOf({ spec, status: status ?? {}, ...nodeClass })),

@@ -4,6 +4,8 @@ import type { Declared } from '../../api/schema/declare.ts';
 import type { Finding } from '../../aws/doctor/doctor.ts';
 import type { PoolOfferings } from '../../aws/offerings/report.ts';
 import type { NodeBlockers } from '../../engine/blockers/blocker.ts';
+import type { ReplayResult } from '../../replay/result.ts';
+import type { TraceSummary } from '../../replay/trace/summary.ts';
 import type { BudgetCalendar } from '../budgets.ts';
 import type { CostHistory } from '../cost/history.ts';
 import type { CostNow } from '../cost/now.ts';
@@ -19,6 +21,8 @@ import { COST, COST_HISTORY, REPORT } from './cost.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
 import { DISRUPTION, FINDINGS, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
+import { REPLAY } from './replay.ts';
+import { TRACE_SUMMARY } from './trace.ts';
 
 export interface Output extends DescribedOutput {
   readonly schema: TSchema;
@@ -38,8 +42,10 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'migrate-status', verb: 'migrate status', schema: MIGRATE_STATUS },
   { name: 'migrate-plan', verb: 'migrate plan', schema: MIGRATE_PLAN },
   { name: 'snapshot', verb: 'snapshot', schema: SNAPSHOT },
+  { name: 'trace-check', verb: 'trace check', schema: TRACE_SUMMARY },
   { name: 'simulate', verb: 'simulate', schema: SIMULATION },
   { name: 'simulate-disruption', verb: 'simulate', when: 'with `--disruption`', schema: DISRUPTION },
+  { name: 'replay', verb: 'replay', schema: REPLAY },
 ];
 
 /** Does not compile where values of a type need not be as a schema says. */
@@ -58,8 +64,10 @@ export type Printed =
   | Fitting<typeof MIGRATE_STATUS, Status>
   | Fitting<typeof MIGRATE_PLAN, Plan>
   | Fitting<typeof FINDINGS, readonly Finding[]>
+  | Fitting<typeof TRACE_SUMMARY, TraceSummary>
   | Fitting<typeof SIMULATION, Simulation>
-  | Fitting<typeof DISRUPTION, Disruption>;
+  | Fitting<typeof DISRUPTION, Disruption>
+  | Fitting<typeof REPLAY, ReplayResult>;
 
 /** The text of a schema's file. */
 export const schemaText = ({ name, verb, schema }: Output): string =>

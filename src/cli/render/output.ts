@@ -15,7 +15,11 @@ export async function printAs<T>(
   process.stdout.write(await formatted(format, value, text));
 }
 
-async function formatted<T>(format: Format, value: T, text: (value: T) => string | Promise<string>): Promise<string> {
+export async function formatted<T>(
+  format: Format,
+  value: T,
+  text: (value: T) => string | Promise<string>,
+): Promise<string> {
   if (format === 'json') return `${JSON.stringify(value)}\n`;
   // people and tools that read it need not know anchors
   return format === 'yaml' ? (await import('yaml')).stringify(value, { aliasDuplicateObjects: false }) : text(value);

@@ -6,6 +6,7 @@ import {
   DEPLOYMENT,
   EC2_NODE_CLASS,
   EVENT,
+  JOB,
   type Kind,
   NAMESPACE,
   NODE,
@@ -17,6 +18,7 @@ import {
   POD,
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
+  PRIORITY_CLASS,
   REPLICA_SET,
   REPLICATION_CONTROLLER,
   SERVICE,
@@ -35,21 +37,18 @@ export interface ReadKind {
   readonly fieldSelector?: string;
 }
 
-const kind = (group: string, version: string, name: string, namespaced = false): Kind => ({
+const kind = (group: string, version: string, name: string): Kind => ({
   group,
   version,
   kind: name,
-  plural: `${name.toLowerCase()}${name.endsWith('ss') ? 'es' : 's'}`,
-  namespaced,
+  plural: `${name.toLowerCase()}s`,
+  namespaced: false,
 });
 
 /** Kinds of Karpenter's versions before v1. */
 export const PROVISIONER = kind('karpenter.sh', 'v1alpha5', 'Provisioner');
 export const MACHINE = kind('karpenter.sh', 'v1alpha5', 'Machine');
 export const AWS_NODE_TEMPLATE = kind('karpenter.k8s.aws', 'v1alpha1', 'AWSNodeTemplate');
-
-const JOB = kind('batch', 'v1', 'Job', true);
-export const PRIORITY_CLASS = { ...kind('scheduling.k8s.io', 'v1', 'PriorityClass'), plural: 'priorityclasses' };
 
 const beta = (of: Kind): Kind => ({ ...of, version: 'v1beta1' });
 

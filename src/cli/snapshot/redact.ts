@@ -94,7 +94,8 @@ function metadataOf(metadata: unknown): Fields {
 const withMetadata = (object: KubeObject, rest: Fields): KubeObject =>
   ({ apiVersion: object.apiVersion, kind: object.kind, metadata: metadataOf(object.metadata), ...rest }) as never;
 
-function kept(value: unknown, keep: Keep): unknown {
+/** What of a value is kept. */
+export function kept(value: unknown, keep: Keep): unknown {
   if (keep === true) return value;
   if (keep === false) return undefined;
   if (Array.isArray(value)) return value.map((item) => kept(item, keep));

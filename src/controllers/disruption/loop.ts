@@ -15,6 +15,7 @@ import { hasReason, isTainted, untaint, withdrawReason } from './marks.ts';
 import { forgetAllowances, initDisruptionCounters } from './measures.ts';
 import { MethodPreparer, managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
+import { Rest, type SearchPace } from './rest.ts';
 import { MethodRunner } from './run.ts';
 import { sessions } from './simulation-session.ts';
 import type { VerdictHistory } from './verdict-history.ts';
@@ -36,6 +37,8 @@ export interface DisruptionParts {
   /** Keeps what the methods say of every node. */
   readonly history: VerdictHistory;
   readonly purchases: Pick<Purchases, 'taking'>;
+  /** Of searches; as often as the cluster changes when left out. */
+  readonly pace?: SearchPace | undefined;
 }
 
 export class DisruptionLoop implements Singleton {
@@ -46,17 +49,19 @@ export class DisruptionLoop implements Singleton {
   readonly #queue: DisruptionQueue;
   readonly #methods: readonly Method[];
   readonly #runner: MethodRunner;
+  readonly #rest: Rest;
   /** By `monotonicMs`. */
   readonly #lastRunMs = new Map<string, number>();
   /** Names of the NodePools of the last run. */
   #known: ReadonlySet<string> = new Set();
 
-  constructor(deps: Deps, { queue, methods, simulations, history, purchases }: DisruptionParts) {
+  constructor(deps: Deps, { queue, methods, simulations, history, purchases, pace }: DisruptionParts) {
     this.#deps = deps;
     this.#queue = queue;
     this.#methods = methods;
     const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
     this.#runner = new MethodRunner(deps, queue, new MethodPreparer(deps, queue, open), history);
+    this.#rest = new Rest(deps, queue, pace);
     initDisruptionCounters(deps.metrics, methods);
   }
 
@@ -77,11 +82,23 @@ export class DisruptionLoop implements Singleton {
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
     if (!cluster.synced()) return after(UNSYNCED_MS);
+    const due = await this.#rest.due();
+    const methods = due === 'nothing' ? [] : this.#methods.filter(({ isSearch }) => due === 'everything' || !isSearch);
+    for (const { name } of this.#methods) this.#lastRunMs.set(name, monotonicMs(clock));
+    if (methods.length === 0) return after(POLL_MS);
     await this.#cleanStaleMarks();
-    for (const method of this.#methods) {
+    const before = await this.#rest.look();
+    let isOver = true;
+    for (const method of methods) {
       this.#lastRunMs.set(method.name, monotonicMs(clock));
-      if (await step('disrupting', () => this.#runner.run(method, context))) return settled;
+      const outcome = await step('disrupting', () => this.#runner.run(method, context));
+      if (outcome === 'started') {
+        this.#rest.passed(due, true, before);
+        return settled;
+      }
+      isOver &&= outcome === 'nothing';
     }
+    this.#rest.passed(due, !isOver, before);
     return after(POLL_MS);
   }
 

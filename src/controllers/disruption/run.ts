@@ -1,6 +1,6 @@
 /** Lets one disruption method decide, checks its commands again after a while, and starts them. */
 import type { Command } from '../../engine/disruption/command.ts';
-import type { Method, MethodResult, ValidationFailure } from '../../engine/disruption/method.ts';
+import type { Method, MethodInput, MethodResult, ValidationFailure } from '../../engine/disruption/method.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
@@ -23,13 +23,36 @@ import type { VerdictHistory } from './verdict-history.ts';
 const NONE: ReadonlySet<string> = new Set();
 const NOTHING: MethodResult = { commands: [], exhausted: false, events: [] };
 
+interface Memo {
+  /** Of the cluster. */
+  readonly state: number;
+  /** What there was to choose from, where something else may be found when that changes; see `choiceOf`. */
+  readonly choice?: string;
+}
+
+/**
+ * The candidates, how many of each NodePool may go, and which come first: with budgets in the way a search ends before it has
+ * seen all.
+ */
+const choiceOf = ({ candidates, budgets, unseenPools }: MethodInput): string =>
+  JSON.stringify([[...budgets], [...unseenPools], candidates.map(({ providerId }) => providerId)]);
+
+/** `more to see`: nothing was started, but a search did not come to its end, or not to the same end as the next one. */
+export type RunOutcome = 'started' | 'nothing' | 'more to see';
+
+interface Evaluated {
+  readonly commands: readonly Command[];
+  /** Whether the same cluster would be decided on in the same way again. */
+  readonly isOver: boolean;
+}
+
 export class MethodRunner {
   readonly #deps: Deps;
   readonly #queue: DisruptionQueue;
   readonly #preparer: Pick<MethodPreparer, 'prepare'>;
   readonly #history: VerdictHistory;
-  /** State of the cluster for which a consolidation method found nothing to do, by method. */
-  readonly #memos = new Map<string, number>();
+  /** What a consolidation method found nothing to do with, by method. */
+  readonly #memos = new Map<string, Memo>();
   readonly #unseenPools = new Map<string, ReadonlySet<string>>();
 
   constructor(deps: Deps, queue: DisruptionQueue, preparer: Pick<MethodPreparer, 'prepare'>, history: VerdictHistory) {
@@ -39,33 +62,34 @@ export class MethodRunner {
     this.#history = history;
   }
 
-  /** Answers whether a command was started. */
-  async run(method: Method, context: ReconcileContext): Promise<boolean> {
-    const valid = await this.#evaluated(method, context);
+  async run(method: Method, context: ReconcileContext): Promise<RunOutcome> {
+    const { commands, isOver } = await this.#evaluated(method, context);
     context.signal.throwIfAborted();
-    if (valid.length > 0) await this.#start(method, valid, context);
-    return valid.length > 0;
+    if (commands.length === 0) return isOver ? 'nothing' : 'more to see';
+    await this.#start(method, commands, context);
+    return 'started';
   }
 
-  async #evaluated(method: Method, context: ReconcileContext): Promise<readonly Command[]> {
+  async #evaluated(method: Method, context: ReconcileContext): Promise<Evaluated> {
     const { clock, metrics } = this.#deps;
     const startedMs = monotonicMs(clock);
     try {
-      const commands = await this.#decide(method, context);
+      const { commands, isOver } = await this.#decide(method, context);
       const held = await Promise.all(commands.map((command) => this.#confirmed(method, command, context)));
-      return held.filter((command) => command !== undefined);
+      // one that no longer holds leaves room for others
+      return { commands: held.filter((command) => command !== undefined), isOver: isOver && commands.length === 0 };
     } finally {
       observeEvaluation(metrics, method, (monotonicMs(clock) - startedMs) / 1000);
     }
   }
 
-  async #decide(method: Method, { log, signal }: ReconcileContext): Promise<readonly Command[]> {
+  async #decide(method: Method, { log, signal }: ReconcileContext): Promise<Evaluated> {
     const unseenPools = this.#unseenPools.get(method.name) ?? NONE;
-    const { input: _, decide, ...preparation } = await this.#preparer.prepare({ method, log, unseenPools });
+    const { input, decide, ...preparation } = await this.#preparer.prepare({ method, log, unseenPools });
     const count = preparation.candidates.length;
     this.#history.record(count === 0 ? { ...preparation, result: NOTHING } : preparation);
     setEligible(this.#deps.metrics, method, count);
-    if (count === 0 || this.#remembers(method)) return [];
+    if (count === 0 || this.#remembers(method, choiceOf(input))) return { commands: [], isOver: true };
     if (unseenPools.size > 0) {
       log.debug('prioritizing nodepools that have not yet been considered due to timeouts in previous runs', {
         nodepools: [...unseenPools],
@@ -74,18 +98,25 @@ export class MethodRunner {
     const result = await decide(signal);
     this.#history.record({ ...preparation, result });
     this.#report(method, result, log);
-    this.#remember(method, result);
-    return result.commands;
+    this.#remember(method, result, choiceOf(input));
+    const { commands, timeout, failures = [] } = result;
+    return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
   }
 
-  #remembers({ name, consolidationType }: Method): boolean {
-    return consolidationType !== '' && this.#memos.get(name) === this.#deps.cluster.consolidationState();
+  #remembers({ name, consolidationType }: Method, choice: string): boolean {
+    const memo = this.#memos.get(name);
+    if (consolidationType === '' || memo?.state !== this.#deps.cluster.consolidationState()) return false;
+    return memo.choice === undefined || memo.choice === choice;
   }
 
-  #remember({ name }: Method, { commands, exhausted, timeout, unseenPools = NONE }: MethodResult): void {
+  #remember({ name }: Method, result: MethodResult, choice: string): void {
+    const { commands, exhausted, timeout, failures = [], unseenPools = NONE } = result;
     // a search that ends with a command says nothing of the NodePools that it has not reached
     if (timeout || commands.length === 0) this.#unseenPools.set(name, timeout ? unseenPools : NONE);
-    if (exhausted) this.#memos.set(name, this.#deps.cluster.consolidationState());
+    const state = this.#deps.cluster.consolidationState();
+    if (exhausted) this.#memos.set(name, { state });
+    else if (commands.length === 0 && !timeout && failures.length === 0) this.#memos.set(name, { state, choice });
+    else this.#memos.delete(name);
   }
 
   #report(method: Method, result: MethodResult, log: Logger): void {

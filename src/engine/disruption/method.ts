@@ -8,6 +8,7 @@ import type { Command } from './command.ts';
 import type { Evaluation, PoolTotals } from './pricing/balance.ts';
 import type { DeclineCode, DisruptionClass, DisruptionReason, Reason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
+import type { TriedSets } from './tried-sets.ts';
 
 /** An event about a candidate, or about a NodePool. */
 export interface DisruptionEvent {
@@ -123,6 +124,8 @@ export interface MethodInput {
   readonly committed?: CommittedUse | undefined;
   /** Claims of the NodePools that have any, by name. */
   readonly claims: ReadonlyMap<string, ClaimCounts>;
+  /** What earlier searches weighed in vain; nothing is remembered when absent. */
+  readonly tried?: TriedSets;
   /** The same, of the cluster as it is by then. */
   readonly refresh: () => Promise<MethodInput>;
 }

@@ -1,9 +1,8 @@
 /** What all solves of one snapshot have in common. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { spreading } from '../default-spread.ts';
-import { isReserved } from '../instance-types.ts';
 import { LeftOuts } from '../left-out.ts';
-import type { IdlePool, Offering, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
+import type { IdlePool, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import { podRequests } from '../resources.ts';
@@ -52,12 +51,11 @@ export class CompiledSnapshot {
       ...snapshot.nodes.map(({ allocatable }) => allocatable),
       ...snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ capacity }) => capacity)),
     ]);
-    const isSold = (offering: Offering): boolean => options.reservedMode !== 'off' || !isReserved(offering);
     const { templates, emptyPools, idle } = compileTemplates(snapshot, {
       dimensions: this.dimensions,
       daemons: this.daemons,
       strictMinValues: options.minValuesPolicy === 'Strict',
-      isSold,
+      sellsReserved: options.reservedMode !== 'off',
       leftOuts,
     });
     this.templates = templates;

@@ -5,12 +5,12 @@ import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/l
 import type { NodePool } from '../../api/nodepool.ts';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
-import type { IdlePool, InstanceType, Misfit, Offering, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
+import type { IdlePool, InstanceType, Misfit, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { extrasUsdPerHour } from '../node-extras.ts';
 import { Requirements } from '../requirements.ts';
 import { Choices } from './choice.ts';
 import type { CompiledPool } from './compiled-pool.ts';
-import { CompiledTypes } from './compiled-types.ts';
+import { compiledTypesOf } from './compiled-types-cache.ts';
 import { type Daemon, daemonGroups } from './daemons.ts';
 import type { Dimensions } from './dimensions.ts';
 import { PoolLimits } from './limits.ts';
@@ -60,7 +60,8 @@ export interface TemplateOptions {
   readonly dimensions: Dimensions;
   readonly daemons: readonly Daemon[];
   readonly strictMinValues: boolean;
-  readonly isSold: (offering: Offering) => boolean;
+  /** Whether offerings that draw on a capacity reservation can be bought. */
+  readonly sellsReserved: boolean;
   readonly leftOuts: LeftOuts;
 }
 
@@ -75,7 +76,7 @@ interface Templates {
 /** The templates, and the pools that have no instance type left or cannot be read. */
 export function compileTemplates(
   snapshot: Snapshot,
-  { dimensions, daemons, strictMinValues, isSold, leftOuts }: TemplateOptions,
+  { dimensions, daemons, strictMinValues, sellsReserved, leftOuts }: TemplateOptions,
 ): Templates {
   const shapes = new Map<readonly InstanceType[], Shapes>();
   let shapeCount = 0;
@@ -83,7 +84,8 @@ export function compileTemplates(
   const idle: IdlePool[] = [];
   const compiled = ({ nodePool: pool, instanceTypes, extras }: PoolInput): readonly CompiledPool[] => {
     const known =
-      shapes.get(instanceTypes) ?? new Shapes(new CompiledTypes(instanceTypes, dimensions, isSold), () => shapeCount++);
+      shapes.get(instanceTypes) ??
+      new Shapes(compiledTypesOf(instanceTypes, dimensions, sellsReserved), () => shapeCount++);
     shapes.set(instanceTypes, known);
     const { catalogue } = known;
     const root = known.of(templateRequirements(pool));

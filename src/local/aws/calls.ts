@@ -2,28 +2,29 @@
 import type { CallLog, RecordedCall } from './types.ts';
 
 /** The latest calls are kept; long runs must not grow without end. */
-const KEPT = 2_000;
+const KEPT_CALLS = 2_000;
 
 export interface CallBook extends CallLog {
   /** Answers the function that notes how the call failed. */
   record(service: string, action: string, input: object, atMs: number): (errorCode: string) => void;
 }
 
-export function callBook(): CallBook {
+export function callBook(kept = KEPT_CALLS): CallBook {
   const counts = new Map<string, number>();
   let calls: { -readonly [K in keyof RecordedCall]: RecordedCall[K] }[] = [];
   return {
     record(service, action, input, atMs) {
       counts.set(action, (counts.get(action) ?? 0) + 1);
+      if (kept === 0) return () => undefined;
       const call: (typeof calls)[number] = { service, action, input: input as Readonly<Record<string, unknown>>, atMs };
       calls.push(call);
-      if (calls.length > 2 * KEPT) calls = calls.slice(-KEPT);
+      if (calls.length > 2 * kept) calls = calls.slice(-kept);
       return (errorCode) => {
         call.errorCode = errorCode;
       };
     },
     counts: () => Object.fromEntries(counts),
-    recorded: (action) => calls.slice(-KEPT).filter((call) => action === undefined || call.action === action),
+    recorded: (action) => calls.slice(-kept).filter((call) => action === undefined || call.action === action),
     clear() {
       counts.clear();
       calls = [];

@@ -2,14 +2,8 @@
 import { own } from '../../api/own.ts';
 import { wildcard } from './filters.ts';
 import type { Random } from './random.ts';
-import type { CapacityType, FaultRule, PoolMatch } from './types.ts';
+import type { FaultRule, Pool, PoolMatch } from './types.ts';
 import { AwsError } from './wire/error.ts';
-
-export interface Pool {
-  readonly instanceType: string;
-  readonly zone: string;
-  readonly capacityType: CapacityType;
-}
 
 /** What becomes of a call. */
 export interface Disturbance {
@@ -206,7 +200,7 @@ export const matchesPool = (match: PoolMatch, pool: Pool): boolean =>
   wildcard(match.zone ?? '*')(pool.zone) &&
   (match.capacityType === undefined || match.capacityType === pool.capacityType);
 
-function shortageError({ instanceType, zone, capacityType }: Pool, code: string | undefined): AwsError {
+export function shortageError({ instanceType, zone, capacityType }: Pool, code?: string): AwsError {
   if (code && code !== 'InsufficientInstanceCapacity') {
     return new AwsError(code, `No ${capacityType} capacity for ${instanceType} in ${zone}`);
   }

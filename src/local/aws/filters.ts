@@ -7,6 +7,7 @@ import { AwsError } from './wire/error.ts';
 /** What a filter name compares with; undefined means that the object has no such value and never matches. */
 export type FilterFields<T> = Readonly<Record<string, (item: T) => string | readonly string[] | undefined>>;
 
+const WILD = /[*?\\]/;
 /** EC2 refuses more values than this in one request. */
 const MAX_FILTER_VALUES = 200;
 
@@ -40,13 +41,22 @@ function filterTest<T>(
   if (!values) throw new AwsError('InvalidParameterValue', `The filter '${name}' has no values`);
   const read = own(fields, name) ?? (tagsOf && tagField(name, tagsOf));
   if (!read) throw new AwsError('InvalidParameterValue', `The filter '${name}' is invalid`);
-  const patterns = values.map(wildcard);
+  const matches = anyOf(values);
   return (item) => {
     const found = read(item);
     if (found === undefined) return false;
-    const candidates = typeof found === 'string' ? [found] : found;
-    return patterns.some((matches) => candidates.some(matches));
+    return typeof found === 'string' ? matches(found) : found.some(matches);
   };
+}
+
+/** Most values are no patterns. */
+function anyOf(values: readonly string[]): (text: string) => boolean {
+  if (!values.some((value) => WILD.test(value))) {
+    const [only] = values;
+    return values.length === 1 ? (text) => text === only : (text) => values.includes(text);
+  }
+  const patterns = values.map(wildcard);
+  return (text) => patterns.some((fits) => fits(text));
 }
 
 function tagField<T>(
@@ -61,7 +71,7 @@ function tagField<T>(
 
 /** A test for a pattern in which `*` stands for any text and `?` for one character. Case matters. */
 export function wildcard(pattern: string): (text: string) => boolean {
-  if (!/[*?\\]/.test(pattern)) return (text) => text === pattern;
+  if (!WILD.test(pattern)) return (text) => text === pattern;
   const tokens = [...pattern.matchAll(/\\[*?\\]|./gs)].map(([token]) => token);
   return (text) => isMatch(tokens, text);
 }

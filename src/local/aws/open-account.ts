@@ -66,8 +66,10 @@ export function openAccount(options: AwsOptions): Account {
     queues,
     events,
     faults: faultBook(random),
-    calls: callBook(),
+    calls: callBook(options.keptCalls),
     answers: new Map(),
+    imageReleases: 0,
+    launches: 0,
     preferred: [],
   };
   const seed = seeder(account);

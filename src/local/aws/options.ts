@@ -2,7 +2,7 @@
 import type { _InstanceType, CapacityReservation, Image, InstanceTypeInfo, PlacementGroup } from '@aws-sdk/client-ec2';
 import type { Clock } from '../../kube/clock.ts';
 import type { RateLimits } from './rate-limits.ts';
-import type { CallLog, Faults, InterruptionQueue, LocalInstances, PoolMatch, Spending, Tags } from './types.ts';
+import type { CallLog, Faults, InterruptionQueue, LocalInstances, Pool, PoolMatch, Spending, Tags } from './types.ts';
 
 /** Instance types, where they are offered, and what they cost. */
 export interface Catalogue {
@@ -13,6 +13,8 @@ export interface Catalogue {
   readonly onDemandUsd: (type: string) => number | undefined;
   /** Dollars an hour on the spot market of a zone at a time; undefined when there is no market. */
   readonly spotUsd: (type: string, zone: string, atMs: number) => number | undefined;
+  /** Spot prices change at multiples of this time since the epoch, if at all; default six hours. */
+  readonly spotStepMs?: number;
 }
 
 export interface Zone {
@@ -56,10 +58,16 @@ export interface AwsOptions {
   readonly stopDelayMs?: number;
   /** How long a terminated instance stays visible; default one hour. */
   readonly terminatedVisibleMs?: number;
+  /** Milliseconds between `running` and the kubelet's first sign of life, by the order of launches from 0; default 0. */
+  readonly bootDelayMs?: (launch: number) => number;
+  /** Whether a pool has no capacity now, beside what faults say; default: none is sold out. */
+  readonly isSoldOut?: (pool: Pool, atMs: number) => boolean;
   /** vCPU quotas of the account; absent means none. */
   readonly quotas?: { readonly onDemandVcpus?: number; readonly spotVcpus?: number };
   /** Whether EventBridge forwards state changes to the queue; default true. */
   readonly stateChangeEvents?: boolean;
+  /** How many calls the log keeps in full; default 2000. All are counted. */
+  readonly keptCalls?: number;
   /** Seed of prices, ids and random faults; default 1. */
   readonly randomSeed?: number;
 }
@@ -97,6 +105,10 @@ export interface Seed {
   queue(name: string): string;
   capacityReservation(reservation: ReservationSeed): string;
   placementGroup(group: PlacementGroupSeed): string;
+  /**
+   * Publishes a new image of every family for the cluster's version, as of now. Parameters that name the latest one follow.
+   */
+  newImages(): void;
 }
 
 export interface ImageSeed {

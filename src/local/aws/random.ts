@@ -19,6 +19,8 @@ export interface Random {
   uuid(): string;
 }
 
+const HEX = '0123456789abcdef';
+
 /** A stream of numbers from a seed (mulberry32). */
 export function randomStream(seed: number): Random {
   let state = seed >>> 0;
@@ -28,8 +30,11 @@ export function randomStream(seed: number): Random {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  const hex = (digits: number): string =>
-    Array.from({ length: digits }, () => Math.floor(next() * 16).toString(16)).join('');
+  const hex = (digits: number): string => {
+    let text = '';
+    for (let digit = 0; digit < digits; digit++) text += HEX[Math.floor(next() * 16)];
+    return text;
+  };
   return {
     next,
     id: (prefix) => `${prefix}-0${hex(16)}`,

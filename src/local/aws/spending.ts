@@ -7,22 +7,34 @@ const HOUR_MS = 3_600_000;
 const MINIMUM_MS = 60_000;
 
 export function spending(machines: Machines, clock: Clock): Spending {
+  const running = new Map<string, Machine>();
   // machines fade from the account after a while, their bills do not
-  const seen = new Map<string, Machine>();
-  machines.subscribe((instance) => {
-    const machine = machines.machine(instance.id);
-    if (machine) seen.set(machine.id, machine);
-  });
+  const bills = new Map<string, number>();
+  let billedUsd = 0;
   const bill = (machine: Machine): number => {
     if (machine.runningAt === undefined) return 0;
     const until = machine.endedAt ?? clock.now();
     return (Math.max(MINIMUM_MS, until - machine.runningAt) / HOUR_MS) * machine.usdPerHour;
   };
+  machines.subscribe((instance) => {
+    const machine = machines.machine(instance.id);
+    if (!machine || bills.has(machine.id)) return;
+    // nothing is added to the bill of a machine that has ended, whether it is stopped or terminated
+    if (machine.endedAt === undefined) {
+      running.set(machine.id, machine);
+      return;
+    }
+    const usd = bill(machine);
+    running.delete(machine.id);
+    bills.set(machine.id, usd);
+    billedUsd += usd;
+  });
   return {
     usd(instanceId) {
-      if (instanceId === undefined) return [...seen.values()].reduce((sum, machine) => sum + bill(machine), 0);
-      const machine = seen.get(instanceId);
-      return machine ? bill(machine) : 0;
+      if (instanceId === undefined)
+        return [...running.values()].reduce((sum, machine) => sum + bill(machine), billedUsd);
+      const machine = running.get(instanceId);
+      return machine ? bill(machine) : (bills.get(instanceId) ?? 0);
     },
     usdPerHour: () =>
       machines

@@ -68,6 +68,13 @@ export interface LocalInstances {
   subscribe(listener: InstanceListener): () => void;
 }
 
+/** Capacity of one kind in one place. */
+export interface Pool {
+  readonly instanceType: string;
+  readonly zone: string;
+  readonly capacityType: CapacityType;
+}
+
 /** Which capacity pools a rule touches. Each value may hold `*` and `?`; absent means every one. */
 export interface PoolMatch {
   readonly instanceType?: string;

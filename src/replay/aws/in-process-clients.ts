@@ -1,8 +1,9 @@
 /**
  * The operator's SDK clients, answered by an AWS in the same process: nothing is signed, encoded, sent or parsed. What
- * the SDK and the operator do around each attempt stays: retries, checks of answers, names of calls in errors.
+ * the SDK and the operator do around each attempt stays: retries, names of calls in errors.
  */
-import { UnusableAnswer } from '../../aws/answers/unusable.ts';
+import { NEEDS } from '../../aws/answers/needs.ts';
+import { type Call, UnusableAnswer } from '../../aws/answers/unusable.ts';
 import { type ClientOptions, type Clients, clientsIn, type Endpoints } from '../../aws/clients.ts';
 import type { CallAnswer, OpenAws } from '../../local/aws/options.ts';
 import { serviceError } from './service-errors.ts';
@@ -27,6 +28,8 @@ const OF_THE_WIRE = [
   'httpSigningMiddleware',
   'deserializerMiddleware',
   'wholeAndFormed',
+  // Answers of the local AWS need no check but where a fault empties them, and then it is done here.
+  'usable',
 ] as const;
 
 /** What is needed of any SDK client. */
@@ -90,12 +93,16 @@ const answering =
     };
   };
 
-/** @throws what the SDK would throw */
-function received(call: { readonly service: string; readonly operation: string }, answer: CallAnswer): Answered {
+const problemOf = ({ service, operation }: Call, output: unknown): string | undefined =>
+  NEEDS[service]?.[operation]?.(output, '');
+
+/** @throws what the SDK or a check would throw */
+function received(call: Call, answer: CallAnswer): Answered {
   const { requestId, output, error, broken } = answer;
   if (error !== undefined) throw serviceError(call.service, error, requestId);
   if (broken === 'unheard' || broken === 'unanswered') throw reset();
-  if (broken === 'cut') throw new UnusableAnswer(call, 'it ends in the middle');
+  const problem = broken === 'cut' ? 'it ends in the middle' : broken === 'empty' ? problemOf(call, output) : undefined;
+  if (problem !== undefined) throw new UnusableAnswer(call, problem);
   return { output: { ...output, $metadata: { httpStatusCode: 200, requestId } }, response: {} };
 }
 

@@ -3,6 +3,7 @@ import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet } from '../../engine/pods.ts';
 import type { WaitingSummary } from '../result.ts';
+import { distribution } from './distribution.ts';
 
 interface Life {
   readonly createdMs: number;
@@ -75,6 +76,7 @@ export class PodLives {
       p99: quantile(0.99),
       longest: quantile(1),
       stillWaiting: this.waiting,
+      upTo: distribution(sorted),
     };
   }
 }

@@ -8,7 +8,9 @@ import type { AwsProvider } from '../../aws/options.ts';
 import { openClusterState } from '../../controllers/cluster-state.ts';
 import type { Deps } from '../../controllers/deps.ts';
 import { recordInterrupted } from '../../controllers/disrupted.ts';
+import type { SearchPace } from '../../controllers/disruption/rest.ts';
 import { controllers } from '../../controllers/index.ts';
+import { localSimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { runControllers } from '../../kube/runtime.ts';
@@ -49,6 +51,20 @@ const SETTINGS = [
   '--log-level=error',
 ];
 
+/** A node whose pods have not changed is looked at again after this. */
+const KNOWN_FOR_MS = 30 * 60_000;
+/** Searches that found nothing are made again the later the more nodes there are to look at. */
+const pace: SearchPace = (nodes) => Math.max(10_000, nodes * 600);
+
+/** Controllers that only tell: they decide nothing, and nobody listens. */
+const UNHEARD: ReadonlySet<string> = new Set([
+  'cloudprovider.metrics',
+  'disruption.verdicts',
+  'nodeclaim.consistency',
+  'nodeclaim.hydration',
+  'node.hydration',
+]);
+
 const NO_EVENTS: EventRecorder = { publish: () => {} };
 
 /** @throws SettingsError on arguments that the operator does not take */
@@ -88,7 +104,10 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
   const deps: Deps = { ...common, cluster, cloud: aws.provider, decisions };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
-  const all = [...controllers(deps), ...aws.controllers()];
+  const simulations = localSimulationRunner({ knownForMs: KNOWN_FOR_MS, singles: true });
+  const all = [...controllers(deps, { simulations, pace }), ...aws.controllers()].filter(
+    ({ name }) => !UNHEARD.has(name),
+  );
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, signal });
   return { deps, done };
 }

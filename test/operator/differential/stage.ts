@@ -16,10 +16,10 @@ import {
   POD,
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
+  PRIORITY_CLASS,
   STORAGE_CLASS,
 } from '../../../src/api/kinds.ts';
 import { reading } from '../../../src/cli/cluster.ts';
-import { PRIORITY_CLASS } from '../../../src/cli/snapshot/kinds.ts';
 import { takeSnapshot } from '../../../src/cli/snapshot/take.ts';
 import type { Solver } from '../../../src/engine-worker/solver.ts';
 import { ruleBuiltCatalogue } from '../../../src/local/aws/catalogue/catalogue.ts';

@@ -41,6 +41,14 @@ describe('a client of an AWS that begins to answer and does not end', () => {
   });
 });
 
+describe('a client', () => {
+  it('copies neither inputs nor outputs for a logger that nobody has given', async () => {
+    const { region: _, shifts: __, ...clients } = await createClients();
+    for (const { middlewareStack } of Object.values(clients))
+      expect(middlewareStack.identify().filter((step) => step.includes('logger'))).toEqual([]);
+  });
+});
+
 describe('the region', () => {
   const withoutRegion = async (
     answer: RequestListener,

@@ -162,3 +162,54 @@ describe('of an operator', () => {
     expect(JSON.parse(json)).toEqual(BLOCKERS.toReversed());
   });
 });
+
+describe('traces', () => {
+  const TINY = join(EXAMPLES, 'replay/tiny.jsonl');
+  const CSV = join(import.meta.dirname, 'fixtures/tasks.csv');
+  const AUDIT = join(import.meta.dirname, 'fixtures/audit.jsonl');
+  const COLUMNS = ['--submit', 'submitted', '--runs', 'seconds', '--cpu', 'cores', '--memory', 'bytes'];
+
+  it('are checked, and summed up for people', async () => {
+    const { output, errors, code } = await run('trace', 'check', TINY);
+    expect({ output, errors, code }).toMatchSnapshot();
+  });
+
+  it('are summed up as the schema says', async () => {
+    const schema = OUTPUTS.find((each) => each.name === 'trace-check')?.schema;
+    const { output } = await run('trace', 'check', TINY, '-o', 'json');
+    expect(strictly(schema, JSON.parse(output))).toEqual([]);
+  });
+
+  it('are generated on standard output', async () => {
+    const args = ['trace', 'generate', 'batch', '--seed', '3', '--pods', '5', '--duration', '2h'];
+    const [first, again] = await Promise.all([run(...args), run(...args)]);
+    expect(first).toMatchObject({ code: 0, errors: '' });
+    expect(again.output).toBe(first.output);
+    expect(JSON.parse(first.output.split('\n', 1)[0] ?? '')).toMatchObject({ name: 'batch', seconds: 7_200 });
+  });
+
+  it.each([
+    ['a CSV', ['from-csv', CSV, ...COLUMNS]],
+    ['an audit log', ['from-audit', AUDIT]],
+  ])('are made of %s', async (_, args) => {
+    const { output, errors, code } = await run('trace', ...args);
+    expect({ output, errors, code }).toMatchSnapshot();
+  });
+
+  it.each([
+    [['check', 'nowhere.jsonl'], 1, 'karpenter trace: nowhere.jsonl: no such file\n'],
+    [['check', CSV], 1, /line 1: this looks like CSV; make a trace of it with `karpenter trace from-csv`/],
+    [['check', AUDIT], 1, /line 1: this is a Kubernetes audit log/],
+    [['generate', 'nonsense'], 2, /Allowed choices are web-service, batch/],
+    [['generate', 'mix', '--pods', '0'], 2, /It must be a whole number from 1 to 50000/],
+    [['generate', 'mix', '--duration', 'long'], 2, /Expected a duration such as 7d or 36h/],
+    [['from-csv', CSV], 2, /required option '--submit <column>' not specified/],
+    [['from-csv', CSV, ...COLUMNS, '--sample', '2'], 2, /It must be a number from/],
+    [['from-audit', AUDIT, '--limit', 'much'], 2, /It must be a size from 64Ki to 4Gi/],
+  ])('with %j end with %d', async (args, code, message) => {
+    const found = await run('trace', ...args);
+    expect(found.code).toBe(code);
+    if (typeof message === 'string') expect(found.errors).toBe(message);
+    else expect(found.errors).toMatch(message);
+  });
+});

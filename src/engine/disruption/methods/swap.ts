@@ -6,7 +6,7 @@ import type { PlannedClaim, PoolInput } from '../../model.ts';
 import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
 import type { Ledger } from '../../price-book/ledger.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
-import { type Command, savingsOf } from '../command.ts';
+import { addedRiskOf, type Command, savingsOf } from '../command.ts';
 import {
   type Method,
   type MethodInput,
@@ -89,9 +89,15 @@ class Search {
     return this.best === undefined ? 0 : savingsOf(this.best.command);
   }
 
+  get #isLate(): boolean {
+    return this.#input.elapsedMs() >= TIMEOUT_MS;
+  }
+
   async look({ candidates, waste }: NodeSet): Promise<void> {
-    if (waste <= this.#saved) return;
+    const { tried, nowMs } = this.#input;
+    if (waste <= this.#saved || tried?.has(candidates, nowMs)) return;
     const found = await this.#trade(candidates);
+    if (found === undefined && !this.#isLate) tried?.add(candidates, nowMs);
     if (found !== undefined && savingsOf(found.command) > this.#saved) this.best = found;
   }
 
@@ -106,7 +112,7 @@ class Search {
   }
 
   async #trade(candidates: readonly Candidate[]): Promise<Found | undefined> {
-    if (this.#input.elapsedMs() >= TIMEOUT_MS) return undefined;
+    if (this.#isLate) return undefined;
     return trade(candidates, this.#input);
   }
 }
@@ -157,7 +163,7 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
     ...{ reason: 'Underutilized', candidates, plan, replacements },
     ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
   };
-  if (savingsOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
+  if (savingsOf(command) - addedRiskOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
   const views = evaluate(command, input.totals);
   return isApproved(views) ? { command, views } : undefined;
 }

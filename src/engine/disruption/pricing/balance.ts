@@ -6,6 +6,7 @@ import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import { nodePrice, rescheduleCost } from '../candidates/disruption-cost.ts';
 import { type Command, savingsOf } from '../command.ts';
+import { PricedTypes } from '../price-table.ts';
 
 /** How much disturbance a unit of savings may cost. */
 const K = 2;
@@ -27,11 +28,11 @@ export function poolTotals(
   return new Map(
     [...names].map((name) => {
       const { instanceTypes = [], extras } = pools.get(name) ?? {};
-      const types = new Map(instanceTypes.map((type) => [type.name, type]));
+      const types = PricedTypes.of(instanceTypes);
       const own = nodes.filter(({ labels }) => labels[NODEPOOL_LABEL] === name);
       const claimed = own.filter(({ nodeClaim }) => nodeClaim !== undefined);
       const usdPerHour = sum(
-        claimed.map((node) => nodePrice(node, types.get(node.labels[INSTANCE_TYPE_LABEL] ?? ''), extras)),
+        claimed.map((node) => nodePrice(node, types.type(node.labels[INSTANCE_TYPE_LABEL] ?? ''), extras)),
       );
       const disruption = sum(own.map((node) => known.get(node.providerId)?.rescheduleCost ?? costOfOther(node)));
       return [name, { usdPerHour, disruption }] as const;

@@ -2,8 +2,9 @@
  * What the room that pods take is worth at the best prices that new nodes are sold for. The difference to what their node
  * costs is the most that can be saved by housing them anew.
  */
+import type { NodePool } from '../../../api/nodepool.ts';
 import { allocatable, requirementsOf } from '../../instance-types.ts';
-import type { PoolInput, Resources } from '../../model.ts';
+import type { InstanceType, PoolInput, Resources } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
@@ -26,8 +27,26 @@ interface Row {
   readonly usdPerHour: number;
 }
 
+interface KnownRows {
+  readonly nodePool: NodePool;
+  readonly extrasUsdPerHour: number;
+  readonly rows: readonly Row[];
+}
+
+/** By the list of instance types, of the NodePool that asked last: lists stay the same for minutes. */
+const known = new WeakMap<readonly InstanceType[], KnownRows>();
+
 /** What a NodePool can buy, at the best price of each. */
-function rowsOf({ nodePool, instanceTypes, extras }: PoolInput): readonly Row[] {
+function rowsOf(pool: PoolInput): readonly Row[] {
+  const { nodePool, instanceTypes, extras } = pool;
+  const last = known.get(instanceTypes);
+  if (last?.nodePool === nodePool && last.extrasUsdPerHour === extrasUsdPerHour(extras)) return last.rows;
+  const rows = computedRows(pool);
+  known.set(instanceTypes, { nodePool, extrasUsdPerHour: extrasUsdPerHour(extras), rows });
+  return rows;
+}
+
+function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly Row[] {
   const requirements = templateRequirements(nodePool);
   const prices = PricedTypes.of(instanceTypes).under(requirements);
   return instanceTypes.flatMap((type) => {

@@ -85,16 +85,7 @@ export function describeSpotPriceHistory(
   const products = LINUX.filter(
     (name) => !input.ProductDescriptions?.length || input.ProductDescriptions.includes(name),
   );
-  const types = input.InstanceTypes?.length ? new Set<string>(input.InstanceTypes) : undefined;
-  const rows: SpotPrice[] = [];
-  const { catalogue } = account;
-  for (const { InstanceType: type } of catalogue.types) {
-    if (!type || (types && !types.has(type))) continue;
-    for (const zone of catalogue.zonesOf(type)) {
-      if (input.AvailabilityZone && input.AvailabilityZone !== zone) continue;
-      rows.push(...pricesOf(account, type, zone, start, end, products.at(-1)));
-    }
-  }
+  const rows = pricesIn(account, input, { start, end, product: products.at(-1) });
   const found = applyFilters(rows, input.Filters, {
     'availability-zone': (row) => row.AvailabilityZone,
     'instance-type': (row) => row.InstanceType,
@@ -107,18 +98,49 @@ export function describeSpotPriceHistory(
   return { SpotPriceHistory: items, NextToken: next ?? '' };
 }
 
+/** Times count as steps in which prices may change. */
+interface Window {
+  readonly from: number;
+  readonly to: number;
+  readonly stepMs: number;
+  readonly product: SpotPrice['ProductDescription'];
+}
+
+/** The rows of the latest query, which is read page by page. */
+const latest = new WeakMap<Account, { readonly query: string; readonly rows: readonly SpotPrice[] }>();
+
+function pricesIn(
+  account: Account,
+  { InstanceTypes: named, AvailabilityZone: only }: DescribeSpotPriceHistoryRequest,
+  { start, end, product }: { readonly start: number; readonly end: number; readonly product: Window['product'] },
+): readonly SpotPrice[] {
+  const { catalogue } = account;
+  const { spotStepMs: stepMs = SPOT_STEP_MS } = catalogue;
+  const window: Window = { from: Math.floor(start / stepMs), to: Math.floor(end / stepMs), stepMs, product };
+  const query = JSON.stringify([window, named, only]);
+  const known = latest.get(account);
+  if (known?.query === query) return known.rows;
+  const types = named?.length ? new Set<string>(named) : undefined;
+  const rows: SpotPrice[] = [];
+  for (const { InstanceType: type } of catalogue.types) {
+    if (!type || (types && !types.has(type))) continue;
+    for (const zone of catalogue.zonesOf(type))
+      if (!only || only === zone) rows.push(...pricesOf(account, type, zone, window));
+  }
+  latest.set(account, { query, rows });
+  return rows;
+}
+
 function pricesOf(
   { catalogue, zones }: Account,
   type: _InstanceType,
   zone: string,
-  start: number,
-  end: number,
-  product: SpotPrice['ProductDescription'],
+  { from, to, stepMs, product }: Window,
 ): SpotPrice[] {
   const rows: SpotPrice[] = [];
   if (!product) return rows;
-  for (let step = Math.floor(end / SPOT_STEP_MS); step >= Math.floor(start / SPOT_STEP_MS); step -= 1) {
-    const since = step * SPOT_STEP_MS;
+  for (let step = to; step >= from; step -= 1) {
+    const since = step * stepMs;
     const usd = catalogue.spotUsd(type, zone, since);
     if (usd === undefined) break;
     rows.push({

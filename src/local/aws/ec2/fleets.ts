@@ -8,8 +8,8 @@ import type {
   FleetLaunchTemplateOverridesRequest,
   LaunchTemplateAndOverridesResponse,
 } from '@aws-sdk/client-ec2';
+import { poolDepth } from '../catalogue/pool-depth.ts';
 import { matchesPool } from '../faults.ts';
-import { chance } from '../random.ts';
 import type { Account } from '../state/account.ts';
 import type { StoredTemplate } from '../state/stored.ts';
 import type { Tags } from '../types.ts';
@@ -125,7 +125,7 @@ function arrange(
     try {
       const plan = planLaunch(account, launchRequest(candidate, input, market, fleetId));
       const usdPerUnit = plan.usdPerHour / (candidate.override.WeightedCapacity ?? 1);
-      return [{ ...candidate, plan, usdPerUnit, depth: chance(seed, 'depth', plan.instanceType, plan.subnet.zone) }];
+      return [{ ...candidate, plan, usdPerUnit, depth: poolDepth(seed, plan.instanceType, plan.subnet.zone) }];
     } catch (error) {
       errors.push(fleetError(candidate, market, error));
       return [];

@@ -1,4 +1,5 @@
 /** The EC2 actions. */
+import { hash } from 'node:crypto';
 import type { CreateFleetRequest, RunInstancesRequest } from '@aws-sdk/client-ec2';
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
@@ -92,7 +93,8 @@ function once<I extends Tokened>(
   const { ClientToken: token, ...rest } = input;
   if (!token || input.DryRun) return run(account, input);
   const key = `${action}:${token}`;
-  const fingerprint = JSON.stringify(rest);
+  // requests of many overrides are long, and thousands are remembered
+  const fingerprint = hash('sha1', JSON.stringify(rest));
   const remembered = account.answers.get(key);
   if (!remembered) {
     const answer = run(account, input);

@@ -16,7 +16,34 @@ const CODES: Readonly<Record<InstanceState, number>> = {
 
 export const stateCode = (state: InstanceState): number => CODES[state];
 
+interface Shown {
+  /** All of a machine that changes and is shown. */
+  readonly of: readonly unknown[];
+  readonly view: Instance;
+}
+
+const shown = new WeakMap<Machine, Shown>();
+
+/** The same object as long as nothing changes: who lists hundreds of machines again and again pays for changes alone. */
 export function instanceView(account: Account, machine: Machine, launchIndex: number): Instance {
+  const of = [
+    launchIndex,
+    machine.state,
+    machine.stateReason,
+    tagsAt(machine, account.clock.now()),
+    machine.capacityType,
+    machine.capacityReservationId,
+    machine.lifecycle,
+    account.profiles.get(machine.instanceProfile),
+  ];
+  const known = shown.get(machine);
+  if (known?.of.every((value, at) => value === of[at])) return known.view;
+  const view = viewOf(account, machine, launchIndex);
+  shown.set(machine, { of, view });
+  return view;
+}
+
+function viewOf(account: Account, machine: Machine, launchIndex: number): Instance {
   const isGone = machine.state === 'terminated';
   return {
     ...identity(account, machine, launchIndex),

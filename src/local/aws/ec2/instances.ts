@@ -26,7 +26,7 @@ import { type Machine, tagsAt } from '../state/machines.ts';
 import type { InstanceState } from '../types.ts';
 import { AwsError, invalidCombination, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { byIds, notFound } from './ids.ts';
+import { notFound } from './ids.ts';
 import { instanceView, stateCode } from './instance-view.ts';
 import { launch } from './launch.ts';
 import { planLaunch } from './plan.ts';
@@ -34,8 +34,21 @@ import { specifiedTags, tagList } from './tags.ts';
 import { findTemplate } from './templates.ts';
 
 /** Machines that reads show at this moment. */
-export const visibleMachines = (account: Account): readonly Machine[] =>
-  account.machines.all().filter((machine) => machine.visibleAt <= account.clock.now());
+export function visibleMachines(account: Account): readonly Machine[] {
+  const now = account.clock.now();
+  return account.machines.all().filter((machine) => machine.visibleAt <= now);
+}
+
+/** Those of the ids, in their order, or all. @throws AwsError `InvalidInstanceID.NotFound` */
+function machinesBy(account: Account, ids: readonly string[] | undefined): readonly Machine[] {
+  if (!ids?.length) return visibleMachines(account);
+  const now = account.clock.now();
+  return [...new Set(ids)].map((id) => {
+    const machine = account.machines.machine(id);
+    if (!machine || machine.visibleAt > now) throw notFound(id, 'i');
+    return machine;
+  });
+}
 
 const FIELDS: FilterFields<Machine> = {
   'instance-id': (machine) => machine.id,
@@ -64,7 +77,7 @@ export function describeInstances(account: Account, input: DescribeInstancesRequ
   if (input.InstanceIds?.length && input.MaxResults !== undefined) {
     throw invalidCombination('The parameter instancesSet cannot be used with the parameter maxResults');
   }
-  const machines = byIds(visibleMachines(account), input.InstanceIds, 'i', (machine) => machine.id);
+  const machines = machinesBy(account, input.InstanceIds);
   const now = account.clock.now();
   const found = applyFilters(machines, input.Filters, FIELDS, (machine) => tagsAt(machine, now));
   const { items, next } = page(found, input, { min: 5, max: 1000 });
@@ -88,7 +101,7 @@ export function describeInstanceStatus(
   if (input.InstanceIds?.length && input.MaxResults !== undefined) {
     throw invalidCombination('The parameter instancesSet cannot be used with the parameter maxResults');
   }
-  const machines = byIds(visibleMachines(account), input.InstanceIds, 'i', (machine) => machine.id);
+  const machines = machinesBy(account, input.InstanceIds);
   const now = account.clock.now();
   const shown = machines.filter(
     (machine) => input.IncludeAllInstances || machine.state === 'running' || failedLately(machine, now),
@@ -247,7 +260,7 @@ export function stopInstances(account: Account, input: StopInstancesRequest): St
 
 function machinesOf(account: Account, ids: readonly string[] | undefined): readonly Machine[] {
   if (!ids?.length) throw missingParameter('InstanceId');
-  return byIds(visibleMachines(account), ids, 'i', (machine) => machine.id);
+  return machinesBy(account, ids);
 }
 
 /** Does something to machines, and tells each one's state before and after. */

@@ -1,8 +1,9 @@
 /** From a plan to a machine: what EC2 takes from the account and fills in. */
+import { shortageError } from '../faults.ts';
 import type { Account } from '../state/account.ts';
 import type { Machine, MachineInterface } from '../state/machines.ts';
 import type { StoredReservation } from '../state/stored.ts';
-import type { Tags, Volume } from '../types.ts';
+import type { Pool, Tags, Volume } from '../types.ts';
 import type { LaunchPlan, LaunchRequest } from './plan.ts';
 import { checkQuota, checkSpotRole, checkSpread, choosePartition, reservationFor } from './room.ts';
 
@@ -17,6 +18,7 @@ export function launch(account: Account, plan: LaunchPlan, reservationId: string
   checkSpread(account, plan);
   const shortage = account.faults.shortage(pool);
   if (shortage) throw shortage;
+  if (account.options.isSoldOut?.(pool, account.clock.now())) throw shortageError(pool);
 
   const reservation = reservationFor(account, plan);
   const interfaces = attachInterfaces(account, plan);
@@ -66,7 +68,7 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     ...(reservation ? { capacityReservationId: reservation.id } : {}),
     ...choosePartition(account, plan),
     usdPerHour: plan.usdPerHour,
-    ...account.faults.boot({ instanceType: plan.instanceType, zone: subnet.zone, capacityType }),
+    ...bootOf(account, { instanceType: plan.instanceType, zone: subnet.zone, capacityType }),
     reservationId,
     data,
     interfaces,
@@ -87,6 +89,12 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     impairedSince: {},
     scheduledEvents: [],
   };
+}
+
+function bootOf(account: Account, pool: Pool): Pick<Machine, 'joins' | 'bootDelayMs'> {
+  const { joins, bootDelayMs } = account.faults.boot(pool);
+  const order = account.launches++;
+  return { joins, bootDelayMs: bootDelayMs + (account.options.bootDelayMs?.(order) ?? 0) };
 }
 
 function addressesOf({ region }: Account, { request, subnet }: LaunchPlan, interfaces: readonly MachineInterface[]) {

@@ -8,13 +8,28 @@ const BOTTLEROCKET_OWNER = '092701018921';
 const WINDOWS_OWNER = '801119661308';
 const CANONICAL_OWNER = '099720109477';
 
-/** Newest first; the first of each is what `recommended` and `latest` name. */
-const EKS_RELEASES = ['20260801', '20260701'];
-const BOTTLEROCKET_RELEASES = [
-  { version: '1.52.0', date: '20260805', build: '7a8ba6bb' },
-  { version: '1.44.0', date: '20260610', build: 'f0bd1e2c' },
-];
-const WINDOWS_RELEASE = '2026.08.12';
+/** Newest first; the first of each is what `recommended` and `latest` name. Dates are written `20260801`. */
+interface Releases {
+  readonly eks: readonly string[];
+  readonly bottlerocket: readonly { readonly version: string; readonly date: string; readonly build: string }[];
+  readonly windows: string;
+  readonly ubuntu: string;
+}
+
+const FIRST_RELEASES: Releases = {
+  eks: ['20260801', '20260701'],
+  bottlerocket: [
+    { version: '1.52.0', date: '20260805', build: '7a8ba6bb' },
+    { version: '1.44.0', date: '20260610', build: 'f0bd1e2c' },
+  ],
+  windows: '20260812',
+  ubuntu: '20260728',
+};
+/** The day of the newest among them. */
+const NEWEST_FIRST_MS = Date.UTC(2026, 7, 12);
+/** Minor version of the newest Bottlerocket among them. */
+const BOTTLEROCKET_MINOR = 52;
+const DEFAULT_VERSION = '1.34';
 const VERSIONS = ['1.29', '1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'];
 /** The last version with Amazon Linux 2 images, and the first with Windows Server 2025. */
 const LAST_AL2 = '1.32';
@@ -36,13 +51,33 @@ const AL2_VARIANTS: readonly (readonly [Architecture, path: string, name: string
 /** Adds the images of EKS, Bottlerocket, Windows and Ubuntu for the Kubernetes versions that EKS sells. */
 export function seedPublicImages(seed: Seed, extraVersion?: string): void {
   const versions = extraVersion && !VERSIONS.includes(extraVersion) ? [...VERSIONS, extraVersion] : VERSIONS;
-  for (const version of versions) {
-    seedAl2023(seed, version);
-    if (version <= LAST_AL2) seedAl2(seed, version);
-    seedBottlerocket(seed, version);
-    seedWindows(seed, version);
-  }
-  seedUbuntu(seed);
+  for (const version of versions) publish(seed, version, FIRST_RELEASES);
+  seedUbuntu(seed, FIRST_RELEASES);
+}
+
+/**
+ * Adds the next release of each of them for one version.
+ * @param round  how many such releases there were before
+ */
+export function publishNewImages(seed: Seed, atMs: number, round: number, version = DEFAULT_VERSION): void {
+  // whatever the clock says, no image is older than those before it
+  const dayMs = Math.max(atMs, NEWEST_FIRST_MS + (round + 1) * 86_400_000);
+  const date = new Date(dayMs).toISOString().slice(0, 10).replaceAll('-', '');
+  const releases: Releases = {
+    eks: [date],
+    bottlerocket: [{ version: `1.${BOTTLEROCKET_MINOR + 1 + round}.0`, date, build: `b${date.slice(1)}` }],
+    windows: date,
+    ubuntu: date,
+  };
+  publish(seed, version, releases);
+  seedUbuntu(seed, releases);
+}
+
+function publish(seed: Seed, version: string, releases: Releases): void {
+  seedAl2023(seed, version, releases);
+  if (version <= LAST_AL2) seedAl2(seed, version, releases);
+  seedBottlerocket(seed, version, releases);
+  seedWindows(seed, version, releases);
 }
 
 const isoDate = (compact: string): string =>
@@ -75,10 +110,10 @@ function publicImage(
   });
 }
 
-function seedAl2023(seed: Seed, version: string): void {
+function seedAl2023(seed: Seed, version: string, { eks }: Releases): void {
   const base = `/aws/service/eks/optimized-ami/${version}/amazon-linux-2023`;
   for (const [architecture, variant] of AL2023_VARIANTS) {
-    for (const [index, release] of EKS_RELEASES.entries()) {
+    for (const [index, release] of eks.entries()) {
       const name = `amazon-eks-node-al2023-${architecture}-${variant}-${version}-v${release}`;
       const id = publicImage(seed, name, architecture, EKS_OWNER, release, { ownerAlias: 'amazon', rootSizeGiB: 20 });
       seed.parameter(`${base}/${architecture}/${variant}/${name}/image_id`, id);
@@ -89,10 +124,10 @@ function seedAl2023(seed: Seed, version: string): void {
   }
 }
 
-function seedAl2(seed: Seed, version: string): void {
+function seedAl2(seed: Seed, version: string, { eks }: Releases): void {
   for (const [architecture, path, prefix] of AL2_VARIANTS) {
     const base = `/aws/service/eks/optimized-ami/${version}/${path}`;
-    for (const [index, release] of EKS_RELEASES.entries()) {
+    for (const [index, release] of eks.entries()) {
       const name = `${prefix}-${version}-v${release}`;
       const id = publicImage(seed, name, architecture, EKS_OWNER, release, { ownerAlias: 'amazon', rootSizeGiB: 20 });
       seed.parameter(`${base}/${name}/image_id`, id);
@@ -101,10 +136,10 @@ function seedAl2(seed: Seed, version: string): void {
   }
 }
 
-function seedBottlerocket(seed: Seed, version: string): void {
+function seedBottlerocket(seed: Seed, version: string, { bottlerocket }: Releases): void {
   for (const variant of [`aws-k8s-${version}`, `aws-k8s-${version}-nvidia`]) {
     for (const architecture of ['x86_64', 'arm64'] as const) {
-      for (const [index, release] of BOTTLEROCKET_RELEASES.entries()) {
+      for (const [index, release] of bottlerocket.entries()) {
         const name = `bottlerocket-${variant}-${architecture}-v${release.version}-${release.build}`;
         const rest = { ownerAlias: 'amazon', rootSizeGiB: 2 };
         const id = publicImage(seed, name, architecture, BOTTLEROCKET_OWNER, release.date, rest);
@@ -118,24 +153,24 @@ function seedBottlerocket(seed: Seed, version: string): void {
   }
 }
 
-function seedWindows(seed: Seed, version: string): void {
+function seedWindows(seed: Seed, version: string, { windows: date }: Releases): void {
+  const release = `${date.slice(0, 4)}.${date.slice(4, 6)}.${date.slice(6)}`;
   for (const year of ['2019', '2022', '2025']) {
     if (year === '2025' && version < FIRST_WINDOWS_2025) continue;
     const title = `Windows_Server-${year}-English-Core-EKS_Optimized-${version}`;
-    const date = WINDOWS_RELEASE.replaceAll('.', '');
     const rest = { platform: 'windows', ownerAlias: 'amazon' } as const;
-    const id = publicImage(seed, `${title}-${WINDOWS_RELEASE}`, 'x86_64', WINDOWS_OWNER, date, rest);
+    const id = publicImage(seed, `${title}-${release}`, 'x86_64', WINDOWS_OWNER, date, rest);
     seed.parameter(`/aws/service/ami-windows-latest/${title}/image_id`, id);
   }
 }
 
-function seedUbuntu(seed: Seed): void {
+function seedUbuntu(seed: Seed, { ubuntu: date }: Releases): void {
   for (const [architecture, short] of [
     ['x86_64', 'amd64'],
     ['arm64', 'arm64'],
   ] as const) {
-    const name = `ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-${short}-server-20260728`;
-    const id = publicImage(seed, name, architecture, CANONICAL_OWNER, '20260728', { rootDeviceName: '/dev/sda1' });
+    const name = `ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-${short}-server-${date}`;
+    const id = publicImage(seed, name, architecture, CANONICAL_OWNER, date, { rootDeviceName: '/dev/sda1' });
     seed.parameter(`/aws/service/canonical/ubuntu/server/24.04/stable/current/${short}/hvm/ebs-gp3/ami-id`, id);
   }
 }

@@ -5,6 +5,7 @@ import { addProfile, addRole } from '../services/iam.ts';
 import { type Account, zoneId } from '../state/account.ts';
 import { addImage, addPlacementGroup, addReservation } from '../state/additions.ts';
 import { addressPool } from '../state/network.ts';
+import { publishNewImages } from './images.ts';
 
 /** EventBridge messages are worthless after five minutes; Karpenter's own template sets the same retention. */
 const QUEUE_RETENTION_SECONDS = '300';
@@ -64,6 +65,8 @@ export function seeder(account: Account): Seed {
     queue: (name) => account.queues.create(name, { MessageRetentionPeriod: QUEUE_RETENTION_SECONDS }).name,
     capacityReservation: (reservation) => addReservation(account, reservation),
     placementGroup: (group) => addPlacementGroup(account, group),
+    newImages: () =>
+      publishNewImages(seed, account.clock.now(), account.imageReleases++, account.options.kubernetesVersion),
   };
   return seed;
 }

@@ -20,24 +20,33 @@ const SYSTEMS = [
   { operatingSystem: 'Linux', preInstalledSw: 'SQL Std', factor: 2.4 },
   { operatingSystem: 'Windows', preInstalledSw: 'NA', factor: 1.6 },
 ] as const;
+const KEPT_ANSWERS = 10;
 const STATUSES = ['Used', 'UnusedCapacityReservation'] as const;
 
 export function pricingHandlers(account: Account): Handlers {
   let products: readonly Product[] | undefined;
+  // list prices never change, and are asked for page by page
+  const answers = new Map<string, readonly string[]>();
+  const matching = (filters: readonly Filter[]): readonly string[] => {
+    const key = JSON.stringify(filters);
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    products ??= account.catalogue.types.flatMap((info) => productsOf(account, info));
+    const tests = filters.map(filterTest);
+    const found = products
+      .filter((product) => tests.every((test) => test(product)))
+      .map((product) => priceList(account, product));
+    if (answers.size >= KEPT_ANSWERS) answers.clear();
+    answers.set(key, found);
+    return found;
+  };
   return {
     GetProducts: (input: GetProductsRequest): GetProductsResponse => {
       if (input.ServiceCode !== 'AmazonEC2') {
         throw new AwsError('NotFoundException', `The local price list knows AmazonEC2 only, not ${input.ServiceCode}`);
       }
-      products ??= account.catalogue.types.flatMap((info) => productsOf(account, info));
-      const tests = (input.Filters ?? []).map(filterTest);
-      const found = products.filter((product) => tests.every((test) => test(product)));
-      const { items, next } = page(found, input, { max: 100, fallback: 100 });
-      return {
-        FormatVersion: 'aws_v1',
-        PriceList: items.map((product) => priceList(account, product)),
-        NextToken: next,
-      };
+      const { items, next } = page(matching(input.Filters ?? []), input, { max: 100, fallback: 100 });
+      return { FormatVersion: 'aws_v1', PriceList: items, NextToken: next };
     },
   };
 }

@@ -54,6 +54,10 @@ export interface Account {
   readonly faults: FaultBook;
   readonly calls: CallBook;
   readonly answers: Map<string, RememberedAnswer>;
+  /** Releases of public images since the account was opened. */
+  imageReleases: number;
+  /** Machines that were launched so far. */
+  launches: number;
   /** Pools that fleets try before all others. */
   preferred: readonly PoolMatch[];
 }

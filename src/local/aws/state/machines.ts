@@ -81,7 +81,9 @@ export interface MachinesOptions {
 }
 
 /** The tags that reads show at a time. */
-export const tagsAt = ({ taggedAt, tags }: Machine, nowMs: number): Tags => (taggedAt <= nowMs ? tags : {});
+export const tagsAt = ({ taggedAt, tags }: Machine, nowMs: number): Tags => (taggedAt <= nowMs ? tags : NO_TAGS);
+
+const NO_TAGS: Tags = {};
 
 /** States in which a machine holds capacity, quota and money. */
 export const isAlive = ({ state }: { readonly state: InstanceState }): boolean =>

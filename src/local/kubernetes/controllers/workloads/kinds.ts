@@ -1,6 +1,6 @@
 /** The workload objects with the fields that their controllers read and write. */
 import type { Kind } from '../../../../api/kinds.ts';
-import { DEPLOYMENT, REPLICA_SET, STATEFUL_SET } from '../../../../api/kinds.ts';
+import { DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET } from '../../../../api/kinds.ts';
 import type { Condition, KubeObject, PersistentVolumeClaim, Workload } from '../../../../api/kubernetes.ts';
 
 /** A workload of which so many pods run at a time. */
@@ -46,4 +46,4 @@ export interface Job extends KubeObject {
 export const DEPLOYMENTS: Kind<Scaled> = DEPLOYMENT as Kind<Scaled>;
 export const REPLICA_SETS: Kind<Scaled> = REPLICA_SET as Kind<Scaled>;
 export const STATEFUL_SETS: Kind<Scaled> = STATEFUL_SET as Kind<Scaled>;
-export const JOBS: Kind<Job> = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true };
+export const JOBS: Kind<Job> = JOB as Kind<Job>;

@@ -1,0 +1,29 @@
+/** What people write wrong in files, beside what a schema alone finds. */
+import { nearestName } from '../nearest-name.ts';
+import { quoted } from '../quoted.ts';
+import { fieldOf, isObject, type OpenApiSchema } from './openapi.ts';
+
+/** Misspelt fields of an object and of those within it, each with the name that may be meant. */
+export function unknownFields(value: unknown, schema: OpenApiSchema, at = ''): readonly string[] {
+  if (Array.isArray(value))
+    return value.flatMap((item, index) => unknownFields(item, schema.items ?? {}, `${at}[${index}].`));
+  if (!isObject(value)) return [];
+  const known = Object.keys(schema.properties ?? {});
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const within = Array.isArray(inner) ? `${at}${key}` : `${at}${key}.`;
+    if (known.includes(key)) return unknownFields(inner, fieldOf(schema, key) ?? {}, within);
+    const near = nearestName(key, known);
+    return [`unknown field ${quoted(`${at}${key}`)}${near === undefined ? '' : `, is ${quoted(near)} meant?`}`];
+  });
+}
+
+/** YAML has numbers that JSON lacks. */
+export function infinite(value: unknown, at = ''): string | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `${at} must be a finite number`;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const inner = Object.entries(value).map(([key, each]) => infinite(each, at === '' ? key : `${at}.${key}`));
+  return inner.find((wrong) => wrong !== undefined);
+}
+
+/** A value in a message. */
+export const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 80);

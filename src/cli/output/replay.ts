@@ -1,0 +1,116 @@
+/** Schema of what came of a replay. */
+import { Type } from 'typebox';
+import { count, text, texts, time, usd } from './parts.ts';
+
+const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description });
+const amount = (description: string) => Type.Number({ minimum: 0, description });
+const column = (description: string) => Type.Array(Type.Number(), { description });
+const usdBy = (description: string) => Type.Record(Type.String(), Type.Number(), { description });
+
+const COST = Type.Object({
+  instancesUsd: usd('Instances, at the prices of list and spot market'),
+  extrasUsd: usd('Volumes and public addresses'),
+  effectiveUsd: usd("What is paid, after the price book's discounts and commitments"),
+  byCapacityType: usdBy('USD by capacity type'),
+  byNodePool: usdBy('USD by NodePool'),
+});
+
+const WAITING = Type.Object(
+  {
+    pods: count('Pods that were bound'),
+    p50: amount('Seconds that half of them waited at most'),
+    p95: amount('Seconds'),
+    p99: amount('Seconds'),
+    longest: amount('Seconds'),
+    stillWaiting: count('Pods that waited still when the replay ended'),
+    upTo: Type.Optional(
+      Type.Array(Type.Object({ seconds: Type.Number(), pods: count('Pods that waited at most so long') }), {
+        description: 'The distribution, by growing seconds',
+      }),
+    ),
+  },
+  { description: "From pods' creation until they were bound to a node" },
+);
+
+const NODES = Type.Object({
+  bought: count('Nodes'),
+  givenBack: count('Nodes'),
+  most: count('Nodes that ran at the same time, at most'),
+  average: amount('Nodes that ran at the same time, on average'),
+  byReason: Type.Record(Type.String(), Type.Integer(), { description: 'Nodes given back, by reason' }),
+  hoursByType: Type.Record(Type.String(), Type.Number(), { description: 'Hours of nodes, by instance type' }),
+});
+
+const SERIES = Type.Object(
+  {
+    stepSeconds: Type.Number({ exclusiveMinimum: 0, description: 'Between two rows; the first is at the start' }),
+    usdPerHour: column('What the nodes cost by the hour'),
+    nodes: column('Nodes'),
+    spotNodes: column('Nodes that are spot'),
+    runningPods: column('Pods that run'),
+    waitingPods: column('Pods that wait for a node'),
+    cpuRequested: column('Cores'),
+    cpuAllocatable: column('Cores'),
+    memoryRequested: column('GiB'),
+    memoryAllocatable: column('GiB'),
+  },
+  { description: 'Columns of equal length' },
+);
+
+const NODE_EVENT = Type.Object({
+  at: amount('Seconds since the start of the trace'),
+  what: Type.Enum(['bought', 'given back', 'interrupted', 'launch failed']),
+  nodePool: Type.String(),
+  name: text('Of the NodeClaim'),
+  instanceType: Type.String(),
+  zone: Type.String(),
+  capacityType: Type.String(),
+  usdPerHour: usd('USD per hour'),
+  reason: Type.Optional(text('Why it was given back')),
+});
+
+const RUN = Type.Object({
+  name: text('Of the set of settings'),
+  settings: texts('What sets it apart'),
+  playedSeconds: amount('Seconds of the trace that were played'),
+  isComplete: Type.Boolean({
+    description: 'False: the replay was stopped, and all figures are of the time until then',
+  }),
+  cost: COST,
+  waiting: WAITING,
+  evictions: count('Pods that lost their node before they were done'),
+  nodes: NODES,
+  interruptions: Type.Object({
+    count: count('Spot instances that were taken back'),
+    survived: count('Of these, nodes whose pods were all on their way before the instance was gone'),
+    capacityErrors: count('Launches that failed for want of capacity'),
+  }),
+  idle: Type.Object(
+    { cpu: share('Of CPU'), memory: share('Of memory') },
+    { description: 'Share of what the nodes offered over time that no pod had requested' },
+  ),
+  series: SERIES,
+  log: Type.Array(NODE_EVENT, { description: 'Every node that was bought or given back, in order' }),
+  complaints: Type.Array(Type.Object({ message: Type.String(), count: count('How often'), example: Type.String() }), {
+    description: 'Errors and warnings that the operator logged, the most frequent first',
+  }),
+  took: Type.Object({ seconds: amount('Real seconds'), rssBytes: amount('Highest resident memory of the process') }),
+});
+
+export const REPLAY = Type.Object(
+  {
+    trace: Type.Object({
+      name: Type.String(),
+      start: time('When it begins'),
+      seconds: amount('How long it lasts'),
+      source: Type.Optional(text('Where it comes from')),
+    }),
+    world: Type.Object({
+      region: Type.String(),
+      seed: Type.Number(),
+      says: texts('What departs from the default'),
+    }),
+    runs: Type.Array(RUN, { description: 'In the order of the sets; those that were not begun are missing' }),
+  },
+  { description: 'What a trace led to under one or several sets of settings' },
+);

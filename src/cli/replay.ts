@@ -1,0 +1,105 @@
+/** `karpenter replay`: a cluster's life in virtual time, under one or several sets of settings. */
+import { Command, Option } from 'commander';
+import type { ReplayResult } from '../replay/result.ts';
+import { period } from './budgets.ts';
+import { type Example, withExamples } from './describe/tree.ts';
+import { unfinished } from './replay/compare.ts';
+import { INTERRUPTED, stoppable } from './replay/interruption.ts';
+import { checkWritable, type Destination, destinationsOption, withSummary } from './replay/outputs.ts';
+import { PARTS, type ReplayParts } from './replay/parts.ts';
+import { type PlayOptions, type Prepared, prepare } from './replay/play.ts';
+import { progressLine } from './replay/progress.ts';
+import { writeResult } from './replay/write.ts';
+import { collect, filenameOption, priceBookOption, writeNotes } from './scenario.ts';
+
+interface Flags extends PlayOptions {
+  readonly output?: readonly Destination[];
+}
+
+const EXAMPLES: readonly Example[] = [
+  {
+    what: 'what a week would have cost, and how long pods would have waited',
+    command: 'karpenter replay -f examples/ --trace week.jsonl',
+  },
+  {
+    what: "Karpenter's way against this operator's, with a page of plots",
+    command:
+      "karpenter replay -f examples/ --trace week.jsonl --compare compatible='--packing=compatible --consolidation=compatible --node-hourly-fee=0' --compare ours= -o html=replay.html",
+  },
+  {
+    what: 'without a trace of your own: a week of services that follow day and night',
+    command: 'karpenter replay -f examples/ --trace "generate:web-service?pods=500&duration=7d&seed=7"',
+  },
+  {
+    what: 'sets that differ in their NodePools as well, of docs/replay-sets.md',
+    command: 'karpenter replay -f examples/ --trace week.jsonl --sets sets.yaml',
+  },
+  {
+    what: 'the first three days, in a world of dearer spot, for a script',
+    command:
+      "karpenter replay -f examples/ --trace week.jsonl --world world.yaml --until 3d -o json | jq '.runs[].cost'",
+  },
+];
+
+const HELP = `
+Nothing is bought: the operator's own controllers run against a cluster and an AWS in this process, in virtual time. Runs are
+compared with the first. Ctrl-C stops, prints what was played until then, and ends with 130; a second one leaves at once.`;
+
+export const replayCommand = (parts: ReplayParts = PARTS): Command =>
+  withExamples(new Command('replay'), EXAMPLES)
+    .description("Play a cluster's life in virtual time, and say what it would have cost under other settings")
+    .addOption(filenameOption())
+    .addOption(
+      new Option(
+        '--trace <source>',
+        'what happened to the workloads: a file of JSON lines, plain or gzip, - for standard input, or generate:KIND?pods=500&duration=7d&seed=1',
+      ).makeOptionMandatory(),
+    )
+    .addOption(new Option('--world <file>', 'how machines, prices and shortages behave, in place of the default'))
+    .addOption(
+      new Option(
+        '--compare <set>',
+        "NAME=ARGS: a run with these arguments of the operator, such as compatible='--packing=compatible'; repeatable, and one alone is compared with the defaults",
+      ).argParser(collect),
+    )
+    .addOption(new Option('--sets <file>', 'YAML with sets of settings, which may differ in their objects as well'))
+    .addOption(priceBookOption())
+    .addOption(new Option('--until <duration>', 'how much of the trace to play, such as 3d or 36h').argParser(period))
+    .addOption(destinationsOption())
+    .addHelpText('after', HELP)
+    .action(async (flags: Flags) => {
+      const destinations = withSummary(flags.output);
+      checkWritable(destinations);
+      const prepared = await prepare(flags, parts);
+      writeNotes(prepared.notes);
+      const { result, isStopped } = await played(prepared);
+      await writeResult(result, destinations);
+      writeNotes(leftText(prepared, result));
+      if (isStopped) process.exitCode = INTERRUPTED;
+    });
+
+/** Plays with a line of progress, until it is over or stopped. */
+async function played(prepared: Prepared): Promise<{ readonly result: ReplayResult; readonly isStopped: boolean }> {
+  const progress = progressLine(prepared);
+  let isStopped = false;
+  try {
+    const result = await stoppable(
+      (signal) => prepared.play(signal, (at) => progress.at(at)),
+      () => {
+        isStopped = true;
+        progress.done();
+        process.stderr.write('stopping; Ctrl-C again leaves at once\n');
+      },
+    );
+    return { result, isStopped };
+  } finally {
+    progress.done();
+  }
+}
+
+/** What of it was not played, on standard error: forms for machines say it in their data. */
+function leftText({ sets }: Prepared, result: ReplayResult): readonly string[] {
+  const played = new Set(result.runs.map(({ name }) => name));
+  const missing = sets.filter(({ name }) => !played.has(name)).map(({ name }) => name);
+  return [...unfinished(result), ...(missing.length === 0 ? [] : [`not played at all: ${missing.join(', ')}`])];
+}

@@ -1,0 +1,66 @@
+/** What runs of a replay say about each other, in numbers and in plain sentences. */
+import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
+import { spanText } from './units.ts';
+
+/** Costs that differ by less are called the same. */
+const SAME_SHARE = 0.0005;
+
+/** Runs of different lengths say nothing about each other. */
+export const isComparable = (first: ReplayRun, other: ReplayRun): boolean =>
+  first.playedSeconds === other.playedSeconds;
+
+/** What a run costs more than the first, as a fraction; undefined where that cannot be told. */
+export function costDifference(first: ReplayRun, other: ReplayRun): number | undefined {
+  const base = first.cost.effectiveUsd;
+  return isComparable(first, other) && base > 0 ? other.cost.effectiveUsd / base - 1 : undefined;
+}
+
+/** A sentence on each run after the first, and on each that is not finished. */
+export const sentences = (result: ReplayResult): readonly string[] => {
+  const [first, ...others] = result.runs;
+  if (first === undefined) return ['Nothing was played.'];
+  return [...others.map((other) => comparison(first, other)), ...unfinished(result)];
+};
+
+/** `ours was stopped after 3 h of 7 d: its figures are of that time alone.` */
+export const unfinished = ({ runs, trace }: ReplayResult): readonly string[] =>
+  runs
+    .filter(({ isComplete }) => !isComplete)
+    .map(
+      ({ name, playedSeconds }) =>
+        `${name} is unfinished: it was stopped after ${spanText(playedSeconds)} of ${spanText(trace.seconds)}, and its figures are of that time alone.`,
+    );
+
+function comparison(first: ReplayRun, other: ReplayRun): string {
+  if (!isComparable(first, other))
+    return `${other.name} and ${first.name} cannot be compared: they played ${spanText(other.playedSeconds)} and ${spanText(first.playedSeconds)} of the trace.`;
+  const clauses = [`${other.name} ${costClause(first, other)}`, evictionClause(first.evictions, other.evictions)];
+  const waiting = waitingClause(first, other);
+  return `${clauses.join(waiting === undefined ? ' and ' : ', ')}${waiting === undefined ? '' : ` and ${waiting}`}.`;
+}
+
+function costClause(first: ReplayRun, other: ReplayRun): string {
+  const difference = costDifference(first, other);
+  if (difference === undefined)
+    return other.cost.effectiveUsd > 0 ? `costs money, unlike ${first.name}` : `costs nothing, like ${first.name}`;
+  if (Math.abs(difference) < SAME_SHARE) return `costs the same as ${first.name}`;
+  return `costs ${Math.abs(difference * 100).toFixed(1)} % ${difference < 0 ? 'less' : 'more'} than ${first.name}`;
+}
+
+function evictionClause(first: number, other: number): string {
+  if (first === other) return first === 0 ? 'evicts no pods, like it' : 'evicts as many pods';
+  if (first === 0) return `evicts ${other} ${other === 1 ? 'pod' : 'pods'}, where it evicts none`;
+  if (other === 0) return 'evicts no pods';
+  const ratio = other / first;
+  const times = ratio >= 10 ? Math.round(ratio) : Number(ratio.toFixed(ratio < 0.1 ? 2 : 1));
+  return times === 1 ? 'evicts about as many pods' : `evicts ${times} times as many pods`;
+}
+
+/** Pods that wait half as long or twice as long are worth a word. */
+const NOTABLE = 2;
+
+function waitingClause(first: ReplayRun, other: ReplayRun): string | undefined {
+  const [before, after] = [first.waiting.p95, other.waiting.p95];
+  const isNotable = Math.max(before, after) >= 1 && (after > before * NOTABLE || before > after * NOTABLE);
+  return isNotable ? `95 % of its pods wait at most ${spanText(after)} instead of ${spanText(before)}` : undefined;
+}

@@ -1,0 +1,60 @@
+/** What sets one cluster's objects apart from another's, in words. */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { own } from '../../api/own.ts';
+import { identityOf } from '../objects/read.ts';
+
+/** Longer values are cut. */
+const LONGEST = 60;
+/** More changes of one object are counted. */
+const MOST = 8;
+
+/** A line for each object that is there in one alone, and for each field that differs: `NodePool web: spec.weight 1 → 5`. */
+export function differences(before: readonly KubeObject[], after: readonly KubeObject[]): readonly string[] {
+  const known = new Map(before.map((object) => [identityOf(object), object]));
+  const lines = after.flatMap((object) => {
+    const was = known.get(identityOf(object));
+    known.delete(identityOf(object));
+    if (was === undefined) return [`${named(object)}: added`];
+    const changed = changesOf(was, object);
+    const more = changed.length - MOST;
+    return [...changed.slice(0, MOST), ...(more > 0 ? [`and ${more} more fields`] : [])].map(
+      (line) => `${named(object)}: ${line}`,
+    );
+  });
+  return [...lines, ...[...known.values()].map((object) => `${named(object)}: removed`)];
+}
+
+const named = ({ kind, metadata: { namespace, name } }: KubeObject): string =>
+  `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+
+type Json = Readonly<Record<string, unknown>>;
+
+const isRecord = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function changesOf(before: unknown, after: unknown, path = ''): readonly string[] {
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  const [from, to] = [fieldsOf(before), fieldsOf(after)];
+  if (from === undefined || to === undefined) return [`${path} ${shown(before)} → ${shown(after)}`];
+  const isList = Array.isArray(after);
+  return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
+    changesOf(own(from, key), own(to, key), isList ? `${path}[${key}]` : `${path}${path === '' ? '' : '.'}${key}`),
+  );
+}
+
+/** Fields of an object, or of a list whose items have keys or names of their own, as requirements have. */
+function fieldsOf(value: unknown): Json | undefined {
+  if (!Array.isArray(value)) return isRecord(value) ? value : undefined;
+  const named = value.flatMap((item): readonly (readonly [string, unknown])[] => {
+    const name = isRecord(item) ? (item.key ?? item.name) : undefined;
+    return typeof name === 'string' ? [[name, item]] : [];
+  });
+  const fields = Object.fromEntries(named);
+  return Object.keys(fields).length === value.length ? fields : undefined;
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'unset';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}

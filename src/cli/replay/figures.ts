@@ -1,0 +1,73 @@
+/** The figures of a run that the summary and the page show, in their order, as text. */
+import type { ReplayRun } from '../../replay/result.ts';
+import { costDifference } from './compare.ts';
+import { amount, dollars, percent, signedPercent, spanText } from './units.ts';
+
+export interface Figure {
+  readonly label: string;
+  /** Of a run; `first` is the one that others are compared with. */
+  readonly of: (run: ReplayRun, first: ReplayRun) => string;
+}
+
+export interface FigureGroup {
+  readonly title: string;
+  readonly figures: readonly Figure[];
+}
+
+/** Stands where there is nothing to say. */
+export const NONE = '–';
+
+const difference = (run: ReplayRun, first: ReplayRun): string => {
+  if (run === first) return NONE;
+  const fraction = costDifference(first, run);
+  return fraction === undefined ? NONE : signedPercent(fraction);
+};
+
+/** Seconds of pods that were bound; nothing is known of the waiting of none. */
+const waited =
+  (name: 'p50' | 'p95' | 'p99' | 'longest') =>
+  ({ waiting }: ReplayRun): string =>
+    waiting.pods === 0 ? NONE : spanText(waiting[name]);
+
+export const FIGURES: readonly FigureGroup[] = [
+  {
+    title: 'Cost',
+    figures: [
+      { label: 'effective', of: ({ cost }) => dollars(cost.effectiveUsd) },
+      { label: 'difference', of: difference },
+      { label: 'instances', of: ({ cost }) => dollars(cost.instancesUsd) },
+      { label: 'extras', of: ({ cost }) => dollars(cost.extrasUsd) },
+    ],
+  },
+  {
+    title: 'Pods waiting',
+    figures: [
+      { label: 'p50', of: waited('p50') },
+      { label: 'p95', of: waited('p95') },
+      { label: 'p99', of: waited('p99') },
+      { label: 'longest', of: waited('longest') },
+      { label: 'pods bound', of: ({ waiting }) => amount(waiting.pods) },
+      { label: 'still waiting', of: ({ waiting }) => amount(waiting.stillWaiting) },
+      { label: 'evictions', of: ({ evictions }) => amount(evictions) },
+    ],
+  },
+  {
+    title: 'Nodes',
+    figures: [
+      { label: 'bought', of: ({ nodes }) => amount(nodes.bought) },
+      { label: 'given back', of: ({ nodes }) => amount(nodes.givenBack) },
+      { label: 'most at a time', of: ({ nodes }) => amount(nodes.most) },
+      { label: 'average', of: ({ nodes }) => nodes.average.toFixed(1) },
+      { label: 'idle CPU', of: ({ idle }) => percent(idle.cpu) },
+      { label: 'idle memory', of: ({ idle }) => percent(idle.memory) },
+    ],
+  },
+  {
+    title: 'Shortage',
+    figures: [
+      { label: 'interruptions', of: ({ interruptions }) => amount(interruptions.count) },
+      { label: 'survived', of: ({ interruptions }) => amount(interruptions.survived) },
+      { label: 'capacity errors', of: ({ interruptions }) => amount(interruptions.capacityErrors) },
+    ],
+  },
+];

@@ -1,0 +1,38 @@
+/** Ctrl-C: once to stop and see what there is, twice to leave at once. */
+
+/** As shells count: 128 and the number of SIGINT. */
+export const INTERRUPTED = 130;
+
+type Signal = 'SIGINT' | 'SIGTERM';
+const SIGNALS: readonly Signal[] = ['SIGINT', 'SIGTERM'];
+
+export interface Signals {
+  on(signal: Signal, handler: () => void): unknown;
+  off(signal: Signal, handler: () => void): unknown;
+  exit(code: number): void;
+}
+
+/**
+ * Runs something that can be stopped.
+ * @param stopped says what to tell at the first signal
+ */
+export async function stoppable<T>(
+  run: (signal: AbortSignal) => Promise<T>,
+  stopped: () => void,
+  signals: Signals = process,
+): Promise<T> {
+  const stop = new AbortController();
+  const interrupt = (): void => {
+    if (stop.signal.aborted) signals.exit(INTERRUPTED);
+    else {
+      stop.abort();
+      stopped();
+    }
+  };
+  for (const signal of SIGNALS) signals.on(signal, interrupt);
+  try {
+    return await run(stop.signal);
+  } finally {
+    for (const signal of SIGNALS) signals.off(signal, interrupt);
+  }
+}

@@ -1,0 +1,93 @@
+/** The objects that are in the cluster before a trace begins, of manifests. */
+import type { KubeObject, ObjectMeta, Pod } from '../../api/kubernetes.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { InputError } from '../objects/errors.ts';
+import type { Manifest } from '../objects/read.ts';
+import { stored } from '../objects/stored.ts';
+import { counted, inShort } from '../render/table.ts';
+
+/** What the operator and the cluster make themselves: the trace says which pods there are, and nodes come of them. */
+const MADE: ReadonlySet<string> = new Set([
+  'CSINode',
+  'ControllerRevision',
+  'Endpoints',
+  'EndpointSlice',
+  'Event',
+  'Lease',
+  'Node',
+  'NodeClaim',
+  'VolumeAttachment',
+]);
+
+function isMade(object: KubeObject): boolean {
+  const { kind, metadata } = object;
+  if (MADE.has(kind)) return true;
+  if (kind === 'Pod' && (object as Pod).spec.nodeName !== undefined) return true;
+  return (kind === 'Pod' || kind === 'ReplicaSet') && (metadata.ownerReferences ?? []).length > 0;
+}
+
+export interface Given {
+  readonly objects: readonly KubeObject[];
+  /** What is left out, for the user to know. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Objects as `kubectl create` would send them: what an API server wrote into those of a dump is taken out, and custom
+ * resources have their defaults.
+ * @throws InputError that names the document and everything that the API server would reject
+ */
+export function givenObjects(manifests: readonly Manifest[]): Given {
+  const made = manifests.filter(({ object }) => isMade(object));
+  const kinds = [...new Set(made.map(({ object }) => object.kind))].sort();
+  return {
+    objects: manifests.filter(({ object }) => !isMade(object)).map((manifest) => fresh(stored(manifest))),
+    notes:
+      made.length === 0
+        ? []
+        : [`${counted(made.length, 'object')} of kinds that come of the replay itself are left out: ${inShort(kinds)}`],
+  };
+}
+
+/** Of metadata, what is the API server's, or another object's that may not be there. */
+const WRITTEN: ReadonlySet<string> = new Set([
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'finalizers',
+  'managedFields',
+  'ownerReferences',
+  'selfLink',
+] satisfies readonly (keyof ObjectMeta | 'managedFields' | 'selfLink')[]);
+
+function fresh(object: KubeObject): KubeObject {
+  const { status: _, ...rest } = object as KubeObject & { readonly status?: unknown };
+  const metadata = Object.fromEntries(Object.entries(object.metadata).filter(([field]) => !WRITTEN.has(field)));
+  return { ...rest, metadata: metadata as unknown as ObjectMeta };
+}
+
+/** Names of NodePools and NodeClasses that a trace begins with. */
+export interface Beginning {
+  readonly nodePools: ReadonlySet<string>;
+  readonly nodeClasses: ReadonlySet<string>;
+}
+
+/** @throws InputError when there is no NodePool, or one whose NodeClass is not there */
+export function checkNodePools(manifests: readonly Manifest[], beginning: Beginning, sources: string): void {
+  const of = (kind: string): readonly Manifest[] => manifests.filter(({ object }) => object.kind === kind);
+  const pools = of('NodePool');
+  if (pools.length === 0 && beginning.nodePools.size === 0)
+    throw new InputError(sources, 'there is no NodePool, so that no node could be bought; add one with -f');
+  const classes = new Set([...of('EC2NodeClass').map(({ object }) => object.metadata.name), ...beginning.nodeClasses]);
+  for (const { object, where } of pools) {
+    const name = (object as Partial<NodePool>).spec?.template?.spec?.nodeClassRef?.name;
+    if (name !== undefined && !classes.has(name))
+      throw new InputError(
+        where,
+        `spec.template.spec.nodeClassRef.name: EC2NodeClass ${JSON.stringify(name)} is not there; add its manifest with -f`,
+      );
+  }
+}

@@ -1,0 +1,59 @@
+/** `-o`: what of a replay is printed and written, and where to. */
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { InvalidArgumentError, Option } from 'commander';
+import { InputError, messageOf } from '../objects/errors.ts';
+
+const FORMS = ['summary', 'json', 'yaml', 'html'] as const;
+export type Form = (typeof FORMS)[number];
+
+export interface Destination {
+  readonly form: Form;
+  /** Absent: standard output. */
+  readonly file?: string;
+}
+
+/** Forms for people alone, which standard output would not do for. */
+const needsFile = (form: Form): boolean => form === 'html';
+
+/** @throws InvalidArgumentError */
+export function destination(text: string, before: readonly Destination[] = []): readonly Destination[] {
+  const [, name, file] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? [];
+  const form = FORMS.find((each) => each === name);
+  if (form === undefined || file === '')
+    throw new InvalidArgumentError(
+      `Expected ${FORMS.join(', ')}, or one of them with a file such as html=replay.html.`,
+    );
+  if (file === undefined && needsFile(form)) throw new InvalidArgumentError(`Name its file: ${form}=replay.${form}.`);
+  const given = { form, ...(file !== undefined && { file }) };
+  const clash = before.find((each) => each.file === file);
+  if (clash !== undefined)
+    throw new InvalidArgumentError(
+      `${clash.form} goes to ${file === undefined ? 'standard output' : file} already; name another file.`,
+    );
+  return [...before, given];
+}
+
+export const destinationsOption = (): Option =>
+  new Option(
+    '-o, --output <form>',
+    'summary, json or yaml, each to a file with =FILE, or html=FILE for a page with plots; repeatable; the summary is printed unless another form is',
+  ).argParser(destination);
+
+/** With the summary, where nothing else goes to standard output. */
+export const withSummary = (given: readonly Destination[] = []): readonly Destination[] =>
+  given.some(({ file, form }) => file === undefined || form === 'summary') ? given : [{ form: 'summary' }, ...given];
+
+/** Before hours are played: @throws InputError when a file could not be written afterwards */
+export function checkWritable(destinations: readonly Destination[]): void {
+  for (const { file } of destinations) {
+    if (file === undefined) continue;
+    try {
+      accessSync(dirname(file), constants.W_OK);
+    } catch (error) {
+      throw new InputError(file, `cannot be written: ${messageOf(error)}`, { cause: error });
+    }
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+      throw new InputError(file, 'is a folder; name a file');
+  }
+}

@@ -1,0 +1,141 @@
+/** The plots of a replay's page. */
+import type { ReplayResult, Series, WaitingSummary } from '../../../replay/result.ts';
+import { downsample, type Keep, rowsPerPoint } from '../downsample.ts';
+import type { Line, Plot, Unit } from './plot.ts';
+import { timeTicks, waitTicks } from './scale.ts';
+
+/** Of a line; fewer where many runs share a page. */
+const MOST_POINTS = 600;
+const ALL_POINTS = 3600;
+
+interface Shown {
+  readonly label?: string;
+  readonly isDashed?: boolean;
+  readonly keep?: Keep;
+  readonly of: (series: Series) => readonly number[];
+}
+
+interface Declared {
+  readonly id: string;
+  readonly title: string;
+  readonly unit: Unit;
+  readonly note?: string;
+  readonly shown: readonly Shown[];
+}
+
+const difference = (all: readonly number[], part: readonly number[]): readonly number[] =>
+  all.map((value, index) => value - (part[index] ?? 0));
+
+function cumulated({ usdPerHour, stepSeconds }: Series): readonly number[] {
+  let sum = 0;
+  return usdPerHour.map((usd) => {
+    const before = sum;
+    sum += (usd * stepSeconds) / 3600;
+    return before;
+  });
+}
+
+const PLOTS: readonly Declared[] = [
+  { id: 'rate', title: 'USD per hour', unit: 'usd', shown: [{ of: ({ usdPerHour }) => usdPerHour }] },
+  { id: 'spent', title: 'USD spent', unit: 'usd', shown: [{ keep: 'most', of: cumulated }] },
+  {
+    id: 'nodes',
+    title: 'Nodes',
+    unit: 'count',
+    shown: [
+      { label: 'on-demand', of: ({ nodes, spotNodes }) => difference(nodes, spotNodes) },
+      { label: 'spot', isDashed: true, of: ({ spotNodes }) => spotNodes },
+    ],
+  },
+  { id: 'running', title: 'Pods running', unit: 'count', shown: [{ of: ({ runningPods }) => runningPods }] },
+  {
+    id: 'waiting',
+    title: 'Pods waiting for a node',
+    unit: 'count',
+    note: 'the most at any time that a point stands for',
+    shown: [{ keep: 'most', of: ({ waitingPods }) => waitingPods }],
+  },
+  {
+    id: 'cpu',
+    title: 'CPU, cores',
+    unit: 'cores',
+    shown: [
+      { label: 'allocatable', of: ({ cpuAllocatable }) => cpuAllocatable },
+      { label: 'requested', isDashed: true, of: ({ cpuRequested }) => cpuRequested },
+    ],
+  },
+  {
+    id: 'memory',
+    title: 'Memory, GiB',
+    unit: 'gib',
+    shown: [
+      { label: 'allocatable', of: ({ memoryAllocatable }) => memoryAllocatable },
+      { label: 'requested', isDashed: true, of: ({ memoryRequested }) => memoryRequested },
+    ],
+  },
+];
+
+export interface Drawn {
+  readonly plots: readonly Plot[];
+  /** Seconds that a point of the series stands for. */
+  readonly stepSeconds: number;
+}
+
+export function timePlots({ runs, trace }: ReplayResult): Drawn {
+  const rows = Math.max(0, ...runs.map(({ series }) => series.nodes.length));
+  const each = rowsPerPoint(rows, Math.min(MOST_POINTS, Math.floor(ALL_POINTS / Math.max(1, runs.length))));
+  const stepSeconds = each * (runs[0]?.series.stepSeconds ?? 1);
+  const placeOf = (seconds: number): number => Math.min(1, seconds / Math.max(1, trace.seconds));
+  const axis = {
+    places: Array.from({ length: Math.ceil(rows / each) }, (_, index) => placeOf(index * stepSeconds)),
+    ticks: timeTicks(Date.parse(trace.start), trace.seconds).map(({ at, label }) => ({ at: placeOf(at), label })),
+  };
+  const plots = PLOTS.map(({ shown, ...plot }) => ({
+    ...plot,
+    ...axis,
+    lines: shown.flatMap(({ of, keep, ...line }) =>
+      runs.map(({ series }, run): Line => ({ ...line, run, values: downsample(of(series), each, keep) })),
+    ),
+  }));
+  return { plots, stepSeconds };
+}
+
+/** Of one run: which share of its pods waited at most so long. Of a replay without a distribution, four points are known. */
+function sharesOf({ upTo, pods, p50, p95, p99, longest }: WaitingSummary): readonly (readonly [number, number])[] {
+  if (pods === 0) return [];
+  if (upTo !== undefined) return upTo.map(({ seconds, pods: count }) => [seconds, count / pods]);
+  return [
+    [p50, 0.5],
+    [p95, 0.95],
+    [p99, 0.99],
+    [longest, 1],
+  ];
+}
+
+/** Shares of pods by how long they waited, on a logarithmic axis. Undefined where no pod was bound. */
+export function waitPlot({
+  runs,
+}: ReplayResult): { readonly plot: Plot; readonly seconds: readonly number[] } | undefined {
+  const shares = runs.map(({ waiting }) => sharesOf(waiting));
+  const seconds = [...new Set(shares.flat().map(([at]) => at))].sort((a, b) => a - b);
+  const longest = seconds.at(-1);
+  if (longest === undefined) return undefined;
+  const ticks = waitTicks(longest);
+  const [first, last] = [ticks[0]?.at ?? 1, ticks.at(-1)?.at ?? 10];
+  const placeOf = (at: number): number =>
+    Math.min(1, Math.max(0, Math.log(Math.max(at, first) / first) / Math.log(last / first)));
+  const plot: Plot = {
+    id: 'waits',
+    title: 'Pods by how long they waited',
+    unit: 'share',
+    note: 'share of pods that waited at most so long',
+    isStepped: true,
+    places: seconds.map(placeOf),
+    ticks: ticks.map(({ at, label }) => ({ at: placeOf(at), label })),
+    lines: shares.map((own, run) => ({ run, values: own.length === 0 ? [] : seconds.map((at) => shareAt(own, at)) })),
+  };
+  return { plot, seconds };
+}
+
+const shareAt = (shares: readonly (readonly [number, number])[], seconds: number): number =>
+  shares.findLast(([at]) => at <= seconds)?.[1] ?? 0;

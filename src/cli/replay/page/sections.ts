@@ -1,0 +1,195 @@
+/** The sections of a replay's page. */
+import type { ReplayResult, ReplayRun } from '../../../replay/result.ts';
+import { costDifference, sentences, unfinished } from '../compare.ts';
+import { FIGURES } from '../figures.ts';
+import { amount, dateTime, dollars, signedPercent, spanText } from '../units.ts';
+import { type Html, html } from './html.ts';
+import { type Plot, svgOf } from './plot.ts';
+import { shareTable } from './shares.ts';
+
+export function headerOf(result: ReplayResult): Html {
+  const { trace, world, runs } = result;
+  const startMs = Date.parse(trace.start);
+  return html`<header><p class="kind">Karpenter replay</p><h1>${trace.name}</h1><p class="soft">${dateTime(startMs)} to ${dateTime(startMs + trace.seconds * 1000)} UTC, ${spanText(trace.seconds)} · ${world.region} · ${runs.length === 1 ? '1 run' : `${runs.length} runs`}${trace.source === undefined ? '' : ` · ${trace.source}`}</p></header>`;
+}
+
+/** What it comes to, in words and in large figures. */
+export function verdictOf(result: ReplayResult): Html {
+  const stopped = unfinished(result);
+  const told = sentences(result).filter((sentence) => !stopped.includes(sentence));
+  const [first] = result.runs;
+  return html`<section class="verdict" aria-label="In short">${stopped.map(
+    (sentence) => html`<p class="warning" role="note">${sentence}</p>`,
+  )}${told.map((sentence) => html`<p class="lead">${sentence}</p>`)}<div class="cards">${result.runs.map((run, index) =>
+    card(run, { index, first: first ?? run }),
+  )}</div></section>`;
+}
+
+interface Place {
+  readonly index: number;
+  readonly first: ReplayRun;
+}
+
+function card(run: ReplayRun, { index, first }: Place): Html {
+  const difference = run === first ? undefined : costDifference(first, run);
+  const tone = difference === undefined || Math.abs(difference) < 0.0005 ? 'same' : difference < 0 ? 'less' : 'more';
+  return html`<article class="card run-${index}"><h2><span class="swatch"></span>${run.name}${marked(run)}</h2><p class="large">${dollars(run.cost.effectiveUsd)}${
+    difference === undefined ? '' : html` <span class="badge ${tone}">${signedPercent(difference)}</span>`
+  }</p><dl><div><dt>p95 wait</dt><dd>${run.waiting.pods === 0 ? '–' : spanText(run.waiting.p95)}</dd></div><div><dt>Evictions</dt><dd>${amount(run.evictions)}</dd></div><div><dt>Nodes, average</dt><dd>${run.nodes.average.toFixed(1)}</dd></div></dl></article>`;
+}
+
+const marked = ({ isComplete }: ReplayRun): Html => (isComplete ? html`` : html` <span class="mark">unfinished</span>`);
+
+/** Choices of the runs that plots show; without a script as well. */
+export const legendOf = (runs: readonly ReplayRun[]): Html =>
+  html`<fieldset class="legend"><legend>Runs shown</legend>${runs.map(
+    (run, index) =>
+      html`<label class="choice-${index}"><input type="checkbox" id="show-${index}" checked><span class="swatch"></span>${run.name}${marked(run)}</label>`,
+  )}</fieldset>`;
+
+export function summaryTable(runs: readonly ReplayRun[]): Html {
+  const [first] = runs;
+  return html`<section aria-labelledby="summary-title"><h2 id="summary-title">Figures</h2><div class="scroll" tabindex="0" role="group" aria-label="Figures of all runs"><table class="figures"><thead><tr><td></td>${runs.map(
+    (run, index) =>
+      html`<th scope="col" class="run-${index}"><span class="swatch"></span>${run.name}${marked(run)}</th>`,
+  )}</tr></thead>${FIGURES.map(
+    ({ title, figures }) =>
+      html`<tbody><tr class="group"><th scope="rowgroup" colspan="${runs.length + 1}">${title}</th></tr>${figures.map(
+        ({ label, of }) =>
+          html`<tr><th scope="row">${label}</th>${runs.map((run, index) => html`<td class="run-${index}">${of(run, first ?? run)}</td>`)}</tr>`,
+      )}</tbody>`,
+  )}</table></div></section>`;
+}
+
+/** A plot with a legend of its lines, and the same in figures for who cannot see it. */
+export function figureOf(plot: Plot, runs: readonly ReplayRun[]): Html {
+  const labels = [...new Map(plot.lines.map(({ label, isDashed }) => [label, isDashed])).entries()];
+  const keys = labels.flatMap(([label, isDashed]) =>
+    label === undefined
+      ? []
+      : [
+          html`<span class="key"><svg viewBox="0 0 24 4" aria-hidden="true"><path class="line${isDashed ? ' dashed' : ''}" d="M0 2h24"/></svg>${label}</span>`,
+        ],
+  );
+  return html`<figure id="${plot.id}" class="plot"><figcaption><span class="title">${plot.title}</span>${plot.note === undefined ? '' : html` <span class="soft">${plot.note}</span>`}<span class="keys">${keys}</span></figcaption><div class="box" tabindex="0" role="group" aria-label="${plot.title}: the arrow keys move through the plot">${svgOf(plot, altOf(plot, runs))}<output class="tip" hidden></output></div>${plot.unit === 'share' ? waitFigures(plot, runs) : valueFigures(plot, runs)}</figure>`;
+}
+
+const nameOf = ({ run, label }: Plot['lines'][number], runs: readonly ReplayRun[]): string =>
+  `${runs[run]?.name ?? ''}${label === undefined ? '' : `, ${label}`}`;
+
+function altOf(plot: Plot, runs: readonly ReplayRun[]): string {
+  if (plot.unit === 'share') return `${plot.title}; the table below has the figures`;
+  const parts = plot.lines.map((line) => {
+    const { least, most } = extremes(line.values);
+    return `${nameOf(line, runs)}: ${valueText(least, plot)} to ${valueText(most, plot)}`;
+  });
+  return `${plot.title} over time. ${parts.join('; ')}`;
+}
+
+interface Extremes {
+  readonly least: number;
+  readonly mean: number;
+  readonly most: number;
+  readonly last: number;
+}
+
+function extremes(values: readonly number[]): Extremes {
+  if (values.length === 0) return { least: 0, mean: 0, most: 0, last: 0 };
+  const sum = values.reduce((before, value) => before + value, 0);
+  return {
+    least: Math.min(...values),
+    mean: sum / values.length,
+    most: Math.max(...values),
+    last: values.at(-1) ?? 0,
+  };
+}
+
+const valueText = (value: number, { unit }: Plot): string => (unit === 'usd' ? dollars(value) : amount(value));
+
+const valueFigures = (plot: Plot, runs: readonly ReplayRun[]): Html =>
+  figuresOf(
+    ['', 'Least', 'Mean', 'Most', 'At the end'],
+    plot.lines.map((line) => {
+      const { least, mean, most, last } = extremes(line.values);
+      return {
+        run: line.run,
+        cells: [nameOf(line, runs), ...[least, mean, most, last].map((value) => valueText(value, plot))],
+      };
+    }),
+  );
+
+const waitFigures = (_: Plot, runs: readonly ReplayRun[]): Html =>
+  figuresOf(
+    ['', 'Half of the pods', '95 %', '99 %', 'All'],
+    runs.map(({ name, waiting: { pods, p50, p95, p99, longest } }, run) => ({
+      run,
+      cells: [name, ...(pods === 0 ? [] : [p50, p95, p99, longest].map(spanText))],
+    })),
+  );
+
+interface FigureRow {
+  readonly run: number;
+  readonly cells: readonly string[];
+}
+
+const figuresOf = ([corner = '', ...headings]: readonly string[], rows: readonly FigureRow[]): Html =>
+  html`<details><summary>In figures</summary><div class="scroll" tabindex="0" role="group" aria-label="The plot in figures"><table><thead><tr><td>${corner}</td>${headings.map((heading) => html`<th scope="col">${heading}</th>`)}</tr></thead><tbody>${rows.map(
+    ({ run, cells: [name = '', ...cells] }) =>
+      html`<tr class="run-${run}"><th scope="row">${name}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`,
+  )}</tbody></table></div></details>`;
+
+/** Where money and hours went. */
+export const breakdowns = (runs: readonly ReplayRun[]): Html => {
+  const hours = (value: number): string => `${amount(value)} h`;
+  const tables = [
+    {
+      id: 'reasons',
+      title: 'Nodes given back, by reason',
+      noun: 'Reason',
+      of: ({ nodes }: ReplayRun) => nodes.byReason,
+      text: amount,
+    },
+    {
+      id: 'types',
+      title: 'Hours by instance type',
+      noun: 'Instance type',
+      of: ({ nodes }: ReplayRun) => nodes.hoursByType,
+      text: hours,
+    },
+    {
+      id: 'capacity',
+      title: 'Cost by capacity type',
+      noun: 'Capacity type',
+      of: ({ cost }: ReplayRun) => cost.byCapacityType,
+      text: dollars,
+    },
+    {
+      id: 'pools',
+      title: 'Cost by NodePool',
+      noun: 'NodePool',
+      of: ({ cost }: ReplayRun) => cost.byNodePool,
+      text: dollars,
+    },
+  ].flatMap((each) => shareTable(each, runs) ?? []);
+  return html`<div>${tables}</div>`;
+};
+
+/** What was played: settings of each run, the world, and what the operator complained of. */
+export const settingsOf = ({ runs, world }: ReplayResult): Html =>
+  html`<h2>What was played</h2><div class="grid"><section aria-labelledby="settings-title"><h3 id="settings-title">Settings</h3>${runs.map(
+    (run, index) =>
+      html`<div class="setting run-${index}"><h4><span class="swatch"></span>${run.name}${marked(run)}</h4>${
+        run.settings.length === 0
+          ? html`<p class="soft">defaults</p>`
+          : html`<ul>${run.settings.map((each) => html`<li><code>${each}</code></li>`)}</ul>`
+      }<p class="soft">played ${spanText(run.playedSeconds)} in ${spanText(run.took.seconds)}, with ${amount(Math.round(run.took.rssBytes / 2 ** 20))} MiB</p></div>`,
+  )}</section><section aria-labelledby="world-title"><h3 id="world-title">World</h3><ul><li>region ${world.region}, seed ${world.seed}</li>${world.says.map((each) => html`<li>${each}</li>`)}</ul>${complaintsOf(runs)}</section></div>`;
+
+function complaintsOf(runs: readonly ReplayRun[]): Html {
+  const all = runs.flatMap(({ name, complaints }) => complaints.map((each) => ({ name, ...each })));
+  if (all.length === 0) return html`<p class="soft">The operator logged no error.</p>`;
+  return html`<h3>The operator complained</h3><ul class="complaints">${all.map(
+    ({ name, message, count, example }) =>
+      html`<li><b>${name}</b>, ${count} ×: ${message}<br><code>${example}</code></li>`,
+  )}</ul>`;
+}

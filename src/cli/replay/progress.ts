@@ -1,0 +1,83 @@
+/** How far a replay has come: one line in a terminal, in a pipe a plain line for every tenth. */
+import type { Progress } from '../../replay/replay.ts';
+import { usd } from '../render/cost.ts';
+import { counted } from '../render/table.ts';
+import { dateTime, spanText } from './units.ts';
+
+interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+const CLEAR_LINE = '\r\u001b[2K';
+const BETWEEN_MS = 100;
+const BAR = 16;
+const STEPS = 10;
+/** Sooner, nobody can tell how long it takes. */
+const SURE_SHARE = 0.02;
+
+export interface ProgressLine {
+  at(progress: Progress): void;
+  /** Takes the line away. */
+  done(): void;
+}
+
+export interface ProgressOptions {
+  /** When the trace begins, milliseconds since the epoch, and how long it lasts. */
+  readonly startMs: number;
+  readonly seconds: number;
+  readonly output?: Output;
+  /** Real time. */
+  readonly nowMs?: () => number;
+}
+
+export function progressLine(options: ProgressOptions): ProgressLine {
+  const { output = process.stderr, nowMs = () => performance.now() } = options;
+  const startedMs = nowMs();
+  let shownMs: number | undefined;
+  let told = '';
+  return {
+    at(progress) {
+      const now = nowMs();
+      const left = leftText(progress, now - startedMs);
+      if (output.isTTY === true) {
+        if (shownMs !== undefined && now - shownMs < BETWEEN_MS) return;
+        shownMs = now;
+        output.write(
+          CLEAR_LINE +
+            `${bar(progress.share)} ${lineText(progress, options, left)}`.slice(0, (output.columns ?? 80) - 1),
+        );
+        return;
+      }
+      const step = `${progress.index} ${Math.floor(progress.share * STEPS)}`;
+      if (step === told) return;
+      told = step;
+      output.write(`${lineText(progress, options, left)}\n`);
+    },
+    done() {
+      if (shownMs !== undefined) output.write(CLEAR_LINE);
+      shownMs = undefined;
+    },
+  };
+}
+
+/** `[#####-----------]`: of ASCII, which every terminal shows one column wide. */
+function bar(share: number): string {
+  const filled = Math.round(Math.min(1, Math.max(0, share)) * BAR);
+  return `[${'#'.repeat(filled)}${'-'.repeat(BAR - filled)}]`;
+}
+
+function lineText(progress: Progress, { startMs, seconds }: ProgressOptions, left: string): string {
+  const { set, index, sets, share, nodes, pods, usd: spent } = progress;
+  const name = sets > 1 ? `${set} (${index + 1}/${sets})` : set;
+  const at = dateTime(startMs + share * seconds * 1000);
+  return `${name} ${Math.floor(share * 100)} % ${at} ${counted(nodes, 'node')} ${counted(pods, 'pod')} ${usd(spent)}${left}`;
+}
+
+/** Of all sets together: they take about as long as each other. */
+function leftText({ index, sets, share }: Progress, elapsedMs: number): string {
+  const done = (index + share) / Math.max(1, sets);
+  if (done < SURE_SHARE || done >= 1) return '';
+  return `, ${spanText((elapsedMs / 1000) * (1 / done - 1))} left`;
+}

@@ -1,0 +1,101 @@
+/** The file of `--sets`: a list of sets of settings; docs/replay-sets.md is its reference. */
+import { isAbsolute, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { nearestName } from '../../api/nearest-name.ts';
+import { quoted } from '../../api/quoted.ts';
+import { Field } from '../objects/check.ts';
+import { InputError, messageOf } from '../objects/errors.ts';
+
+/** A merge patch (RFC 7386) of one object, or of all of a kind. */
+export interface Patch {
+  readonly kind: string;
+  /** `*` for every object of the kind. */
+  readonly name: string;
+  readonly namespace?: string;
+  readonly patch: Readonly<Record<string, unknown>>;
+}
+
+export interface DeclaredSet {
+  readonly name: string;
+  readonly args: readonly string[];
+  /** Files and folders with manifests that join those of all sets, or take their places. */
+  readonly objects: readonly string[];
+  readonly patch: readonly Patch[];
+  /** Where it was read, for messages. */
+  readonly where: string;
+}
+
+const FIELDS = ['name', 'args', 'objects', 'patch'];
+const PATCH_FIELDS = ['kind', 'name', 'namespace', 'patch'];
+
+/**
+ * @param file its path; what it names is looked for from its folder
+ * @throws InputError that names the file, the set and the field
+ */
+export function readSets(text: string, file: string): readonly DeclaredSet[] {
+  const root = new Field(file, parsed(text, file), 'sets');
+  if (!Array.isArray(root.value)) return root.fail('must be a list of sets, each with a name');
+  if (root.value.length === 0) return root.fail('is empty; name at least one set');
+  const folder = resolve(file, '..');
+  return root.items().map((item) => setOf(item, file, folder));
+}
+
+function parsed(text: string, file: string): unknown {
+  try {
+    return parse(text, { maxAliasCount: 100 });
+  } catch (error) {
+    throw new InputError(file, `not valid YAML: ${messageOf(error).split('\n', 1)[0]}`, { cause: error });
+  }
+}
+
+function setOf(item: Field, file: string, folder: string): DeclaredSet {
+  onlyKnown(item, FIELDS);
+  const name = nameOf(item.at('name'));
+  return {
+    name,
+    args: item.at('args').items().map(textOf),
+    objects: item
+      .at('objects')
+      .items()
+      .map(textOf)
+      .map((path) => (isAbsolute(path) ? path : resolve(folder, path))),
+    patch: item.at('patch').items().map(patchOf),
+    where: `${file}, set ${quoted(name)}`,
+  };
+}
+
+function patchOf(item: Field): Patch {
+  onlyKnown(item, PATCH_FIELDS);
+  const patch = item.at('patch').required().object().value as Patch['patch'];
+  const namespace = item.at('namespace').text();
+  return {
+    kind: nameOf(item.at('kind')),
+    name: nameOf(item.at('name')),
+    ...(namespace.isMissing ? {} : { namespace: String(namespace.value) }),
+    patch,
+  };
+}
+
+/** Numbers and switches may stand without quotes: `args: [--packing=compatible, 5]` is text all the same. */
+function textOf(item: Field): string {
+  const { value } = item.required();
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return item.fail(`must be text, not ${JSON.stringify(value)}`);
+}
+
+function nameOf(field: Field): string {
+  const { value } = field.required().text();
+  return value === '' ? field.fail('must not be empty') : String(value);
+}
+
+function onlyKnown(item: Field, known: readonly string[]): void {
+  const { value } = item.object();
+  if (value === null || value === undefined) return void item.required();
+  for (const key of Object.keys(value)) {
+    if (known.includes(key)) continue;
+    const near = nearestName(key, known);
+    item
+      .at(key)
+      .fail(`unknown field${near === undefined ? `; there are ${known.join(', ')}` : `, is ${quoted(near)} meant?`}`);
+  }
+}

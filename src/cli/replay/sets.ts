@@ -1,0 +1,124 @@
+/** The sets of settings that a trace is played with: of `--sets` and `--compare`, over the manifests of `-f`. */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { quoted } from '../../api/quoted.ts';
+import { mergePatch } from '../../local/kubernetes/apiserver/patch/merge.ts';
+import type { SettingsSet } from '../../replay/replay.ts';
+import { InputError } from '../objects/errors.ts';
+import { applied, type Manifest, readManifests, readText } from '../objects/read.ts';
+import { notAmong } from '../render/known.ts';
+import { checkArguments } from './arguments.ts';
+import { differences } from './differences.ts';
+import { type Beginning, checkNodePools, givenObjects } from './objects.ts';
+import { type DeclaredSet, type Patch, readSets } from './sets-file.ts';
+import { wordsOf } from './words.ts';
+
+/** What a set is called that nobody named. */
+export const DEFAULT_SET = 'default';
+
+export interface SetsOptions {
+  /** File of `--sets`. */
+  readonly sets?: string;
+  /** Each `NAME=ARGS`. */
+  readonly compare?: readonly string[];
+  /** File of `--price-book`, for sets that do not name one. */
+  readonly priceBook?: string;
+  /** Of `-f`. */
+  readonly manifests: readonly Manifest[];
+  /** Where they come from, for messages. */
+  readonly source: string;
+  /** What the trace begins with. */
+  readonly beginning: Beginning;
+}
+
+export interface ReadSets {
+  readonly sets: readonly SettingsSet[];
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError that names the file or option, the set and the field */
+export function setsOf(options: SetsOptions): ReadSets {
+  const notes = new Set<string>();
+  const declared = distinct(declaredBy(options));
+  const before = givenObjects(options.manifests);
+  for (const note of before.notes) notes.add(note);
+  const sets = declared.map((set): SettingsSet => {
+    const args = withBook(set.args, options.priceBook);
+    for (const note of checkArguments(args, set.where)) notes.add(note);
+    const manifests = manifestsOf(set, options.manifests);
+    checkNodePools(manifests, options.beginning, options.source);
+    const { objects, notes: ofObjects } =
+      set.objects.length + set.patch.length === 0 ? before : givenObjects(manifests);
+    for (const note of ofObjects) notes.add(note);
+    return { name: set.name, says: saysOf(args, before.objects, objects), args, objects };
+  });
+  return { sets, notes: [...notes] };
+}
+
+const saysOf = (
+  args: readonly string[],
+  before: readonly KubeObject[],
+  after: readonly KubeObject[],
+): readonly string[] => [...args, ...differences(before, after)];
+
+/** One set of `--compare` is compared with the default, several are with each other. */
+function declaredBy({ sets, compare = [] }: SetsOptions): readonly DeclaredSet[] {
+  const compared = compare.map(comparedSet);
+  const ofFile = sets === undefined ? [] : readSets(readText(sets), sets);
+  const all = [...ofFile, ...compared];
+  const isAlone = sets === undefined && all.length < 2 && all[0]?.name !== DEFAULT_SET;
+  return isAlone ? [{ name: DEFAULT_SET, args: [], objects: [], patch: [], where: DEFAULT_SET }, ...all] : all;
+}
+
+function comparedSet(text: string): DeclaredSet {
+  const at = text.indexOf('=');
+  const name = text.slice(0, Math.max(0, at)).trim();
+  const where = `--compare ${quoted(text)}`;
+  if (name === '' || name.startsWith('-'))
+    throw new InputError(
+      where,
+      "expected NAME=ARGS, such as compatible='--packing=compatible --consolidation=compatible'",
+    );
+  return { name, args: wordsOf(text.slice(at + 1), where), objects: [], patch: [], where };
+}
+
+function distinct(sets: readonly DeclaredSet[]): readonly DeclaredSet[] {
+  const names = new Set<string>();
+  for (const { name, where } of sets) {
+    if (names.has(name))
+      throw new InputError(where, `there is another set named ${quoted(name)}; give it a name of its own`);
+    names.add(name);
+  }
+  return sets;
+}
+
+const BOOK = /^--?price-book(?:=|$)/;
+
+const withBook = (args: readonly string[], book: string | undefined): readonly string[] =>
+  book === undefined || args.some((each) => BOOK.test(each)) ? args : [...args, `--price-book=${book}`];
+
+function manifestsOf({ objects, patch, where }: DeclaredSet, common: readonly Manifest[]): readonly Manifest[] {
+  return patch.reduce(
+    (manifests, each, index) => patched(manifests, each, `${where}, patch[${index}]`),
+    objects.length === 0 ? common : applied(common, readManifests(objects)),
+  );
+}
+
+function patched(manifests: readonly Manifest[], change: Patch, where: string): readonly Manifest[] {
+  const { kind, name, namespace } = change;
+  const isMeant = ({ object }: Manifest): boolean =>
+    object.kind === kind &&
+    (name === '*' || object.metadata.name === name) &&
+    (namespace === undefined || (object.metadata.namespace ?? 'default') === namespace);
+  if (!manifests.some(isMeant)) {
+    const known = manifests.flatMap(({ object }) => (object.kind === kind ? [object.metadata.name] : []));
+    throw new InputError(where, notAmong(kind, name, { known, where: 'among the manifests' }));
+  }
+  return manifests.map((manifest) => {
+    if (!isMeant(manifest)) return manifest;
+    const { object } = manifest;
+    const after = mergePatch(object, change.patch) as KubeObject;
+    if (after.kind !== kind || after.apiVersion !== object.apiVersion || after.metadata?.name !== object.metadata.name)
+      throw new InputError(where, 'patch: must not change apiVersion, kind or metadata.name');
+    return { ...manifest, object: after, where: `${where}, ${kind} ${object.metadata.name}` };
+  });
+}

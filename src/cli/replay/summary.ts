@@ -1,0 +1,164 @@
+/** The summary of a replay for a terminal: sentences, figures side by side, and how cost and nodes went over time. */
+import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
+import { indented } from '../render/wrap.ts';
+import { sentences } from './compare.ts';
+import { downsample, type Keep, rowsPerPoint } from './downsample.ts';
+import { FIGURES } from './figures.ts';
+import { amount, dateTime, dollars, spanText } from './units.ts';
+
+export interface SummaryStyle {
+  /** Columns that it may take. */
+  readonly width: number;
+  /** Whether what is shown can be bold. */
+  readonly isStyled: boolean;
+}
+
+/** In a pipe, and at most: wider lines are hard to read. */
+export const SUMMARY_WIDTH = 80;
+
+const LABEL = 17;
+const GAP = 2;
+const NARROWEST = 12;
+const WIDEST = 20;
+const BARS = '▁▂▃▄▅▆▇█';
+
+/** A text that ends with a line break. */
+export function summaryText(result: ReplayResult, { width, isStyled }: SummaryStyle): string {
+  const bold = (text: string): string => (isStyled ? `\u001b[1m${text}\u001b[22m` : text);
+  const { runs } = result;
+  const parts = [
+    headText(result, width),
+    sentences(result)
+      .map((sentence) => bold(indented(sentence, '', width)))
+      .join('\n'),
+    ...blocks(runs, width).map((block) => figuresText(block, runs[0], { width, bold })),
+    ...(runs.some(({ series }) => series.nodes.length > 1) ? sparkTexts(result, width) : []),
+    settingsText(runs, width),
+    complaintsText(runs, width),
+  ];
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+function headText({ trace, world }: ReplayResult, width: number): string {
+  const source = trace.source === undefined ? '' : ` (${trace.source})`;
+  return [
+    `Trace ${trace.name}: ${spanText(trace.seconds)} from ${dateTime(Date.parse(trace.start))} UTC${source}`,
+    `World ${world.region}, seed ${world.seed}${world.says.length === 0 ? '' : `: ${world.says.join('; ')}`}`,
+  ]
+    .map((line) => indented(line, '  ', width))
+    .join('\n');
+}
+
+/** As many runs as fit beside each other. */
+function blocks(runs: readonly ReplayRun[], width: number): readonly (readonly ReplayRun[])[] {
+  const most = Math.max(1, Math.floor((width - LABEL) / (NARROWEST + GAP)));
+  return Array.from({ length: Math.ceil(runs.length / most) }, (_, index) =>
+    runs.slice(index * most, (index + 1) * most),
+  );
+}
+
+interface Layout {
+  readonly width: number;
+  readonly bold: (text: string) => string;
+}
+
+function figuresText(runs: readonly ReplayRun[], first: ReplayRun | undefined, { width, bold }: Layout): string {
+  const column = Math.min(WIDEST, Math.floor((width - LABEL) / runs.length) - GAP);
+  const row = (label: string, cells: readonly string[]): string =>
+    `${label.padEnd(LABEL)}${cells.map((cell) => ' '.repeat(GAP) + cell.padStart(column)).join('')}`.trimEnd();
+  const head = row(
+    '',
+    runs.map(({ name }) => shortened(name, column)),
+  );
+  const marks = runs.some(({ isComplete }) => !isComplete)
+    ? [
+        row(
+          '',
+          runs.map(({ isComplete }) => (isComplete ? '' : 'UNFINISHED')),
+        ),
+      ]
+    : [];
+  const groups = FIGURES.flatMap(({ title, figures }) => [
+    title.toUpperCase(),
+    ...figures.map(({ label, of }) =>
+      row(
+        `  ${label}`,
+        runs.map((run) => of(run, first ?? run)),
+      ),
+    ),
+  ]);
+  return [bold(head), ...marks, ...groups].join('\n');
+}
+
+const shortened = (name: string, width: number): string =>
+  name.length > width ? `${name.slice(0, width - 1)}…` : name;
+
+const SPARKS: readonly {
+  readonly title: string;
+  readonly of: (run: ReplayRun) => readonly number[];
+  readonly text: (most: number) => string;
+  readonly keep?: Keep;
+}[] = [
+  { title: 'USD PER HOUR', of: ({ series }) => series.usdPerHour, text: dollars },
+  { title: 'NODES', of: ({ series }) => series.nodes, text: amount, keep: 'most' },
+];
+
+function sparkTexts({ runs, trace }: ReplayResult, width: number): readonly string[] {
+  const label = Math.min(LABEL, Math.max(4, ...runs.map(({ name }) => name.length + 2)));
+  const room = Math.max(10, width - label - GAP);
+  const rows = Math.max(...runs.map(({ series }) => series.nodes.length));
+  const each = rowsPerPoint(rows, room);
+  const startMs = Date.parse(trace.start);
+  const endMs = startMs + Math.min(trace.seconds, rows * (runs[0]?.series.stepSeconds ?? 0)) * 1000;
+  return SPARKS.map(({ title, of, text, keep }) => {
+    // of one step, so that the same column is the same time
+    const lines = runs.map((run) => downsample(of(run), each, keep));
+    const most = Math.max(0, ...lines.flat());
+    const drawn = runs.map(({ name }, index) =>
+      `  ${shortened(name, label - 2).padEnd(label)}${sparkline(lines[index] ?? [], most)}`.trimEnd(),
+    );
+    const times = axis(startMs, endMs, { label, width: Math.ceil(rows / each) });
+    return [`${title}, 0 to ${text(most)}`, ...drawn, times].join('\n');
+  });
+}
+
+/** One character for each value, from nothing to `most`. */
+export function sparkline(values: readonly number[], most: number): string {
+  return values
+    .map((value) => {
+      const level = most > 0 ? Math.round((value / most) * (BARS.length - 1)) : 0;
+      return BARS[Math.min(BARS.length - 1, Math.max(0, level))];
+    })
+    .join('');
+}
+
+function axis(
+  startMs: number,
+  endMs: number,
+  { label, width }: { readonly label: number; readonly width: number },
+): string {
+  const [from, to] = [dateTime(startMs), dateTime(endMs)];
+  const indent = ' '.repeat(label + GAP);
+  return width > from.length + to.length ? indent + from + to.padStart(width - from.length) : indent + from;
+}
+
+function settingsText(runs: readonly ReplayRun[], width: number): string {
+  const lines = runs.flatMap(({ name, settings }) =>
+    settings.length === 0 ? [] : [`  ${indented(`${name}: ${settings.join('; ')}`, '    ', width - 2)}`],
+  );
+  return lines.length === 0 ? '' : ['SETTINGS', ...lines].join('\n');
+}
+
+const MOST_COMPLAINTS = 5;
+
+function complaintsText(runs: readonly ReplayRun[], width: number): string {
+  const lines = runs.flatMap(({ name, complaints }) => [
+    ...complaints
+      .slice(0, MOST_COMPLAINTS)
+      .map(({ message, count }) => `  ${indented(`${name}: ${count} × ${message}`, '    ', width - 2)}`),
+    ...(complaints.length > MOST_COMPLAINTS
+      ? [`  ${name}: and ${complaints.length - MOST_COMPLAINTS} more messages`]
+      : []),
+  ]);
+  return lines.length === 0 ? '' : ['THE OPERATOR COMPLAINED', ...lines].join('\n');
+}

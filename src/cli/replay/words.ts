@@ -1,0 +1,50 @@
+/** A line of arguments as a POSIX shell would take it apart: blanks between words, quotes, backslashes; nothing is expanded. */
+import { InputError } from '../objects/errors.ts';
+
+/** In double quotes, a backslash stands for itself before other characters. */
+const ESCAPABLE = new Set(['"', '\\', '$', '`']);
+
+/**
+ * The words of a line.
+ * @param where the line belongs, for messages
+ * @throws InputError when a quote is not closed
+ */
+export function wordsOf(line: string, where: string): readonly string[] {
+  const words: string[] = [];
+  for (let at = afterBlanks(line, 0); at < line.length; ) {
+    const { word, end } = wordAt(line, at, where);
+    words.push(word);
+    at = afterBlanks(line, end);
+  }
+  return words;
+}
+
+const isBlank = (character: string | undefined): boolean => character !== undefined && /\s/.test(character);
+
+function afterBlanks(line: string, from: number): number {
+  let at = from;
+  while (isBlank(line[at])) at += 1;
+  return at;
+}
+
+function wordAt(line: string, from: number, where: string): { readonly word: string; readonly end: number } {
+  let word = '';
+  let quote = '';
+  let at = from;
+  for (; at < line.length && (quote !== '' || !isBlank(line[at])); at += 1) {
+    const character = line[at] ?? '';
+    if (character === quote) quote = '';
+    else if (quote === '' && (character === '"' || character === "'")) quote = character;
+    else if (character === '\\' && isEscape(quote, line[at + 1])) {
+      at += 1;
+      word += line[at] ?? '';
+    } else word += character;
+  }
+  if (quote !== '') throw new InputError(where, `a quote ${quote} is not closed`);
+  return { word, end: at };
+}
+
+function isEscape(quote: string, next: string | undefined): boolean {
+  if (next === undefined || quote === "'") return false;
+  return quote === '' || ESCAPABLE.has(next);
+}

@@ -1,0 +1,237 @@
+/** `karpenter trace`: makes traces for `karpenter replay`, and looks at them. */
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { timestamp } from '../api/times.ts';
+import { DEFAULT_START, GENERATORS, type GeneratorKind, generateTrace } from '../replay/trace/generators/generate.ts';
+import { readTrace } from '../replay/trace/read.ts';
+import { summaryOf } from '../replay/trace/summary.ts';
+import type { Trace } from '../replay/trace/trace.ts';
+import { writeTrace } from '../replay/trace/write.ts';
+import { period } from './budgets.ts';
+import { type Example, withExamples } from './describe/tree.ts';
+import { type Format, outputOption, printAs } from './render/output.ts';
+import { counted } from './render/table.ts';
+import { collect, time, writeNotes } from './scenario.ts';
+import { fromAudit } from './trace/audit.ts';
+import { fromCsv } from './trace/csv.ts';
+import { limitOption } from './trace/limit.ts';
+import { historyNotes } from './trace/notes.ts';
+import { summaryText } from './trace/summary-text.ts';
+
+const MOST_PODS = 50_000;
+
+function numberFrom(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = text.trim() === '' ? Number.NaN : Number(text);
+    if (!(value >= least && value <= most))
+      throw new InvalidArgumentError(`It must be a number from ${least} to ${most}.`);
+    return value;
+  };
+}
+
+const wholeFrom =
+  (least: number, most: number): ((text: string) => number) =>
+  (text) => {
+    const value = text.trim() === '' ? Number.NaN : Number(text);
+    if (!Number.isInteger(value) || value < least || value > most)
+      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    return value;
+  };
+
+const toOption = (): Option =>
+  new Option('-o, --output <file>', 'where to write; compressed when it ends in .gz').default('-', 'standard output');
+
+const startOption = (): Option => new Option('--start <time>', 'when the trace begins, RFC 3339').argParser(time);
+
+const write = ({ header, events }: Trace, path: string): Promise<void> => writeTrace(header, events(), path);
+
+const startMsOf = (start: number | undefined): number => start ?? Date.parse(DEFAULT_START);
+
+interface GenerateFlags {
+  readonly seed: number;
+  readonly duration: number;
+  readonly pods: number;
+  readonly start?: number;
+  readonly output: string;
+}
+
+const generateNotes = `
+Kinds:
+${Object.entries(GENERATORS)
+  .map(([kind, [, says]]) => `  ${kind.padEnd(18)}${says}`)
+  .join('\n')}
+
+The same kind, seed and options make the same trace, byte for byte. Load follows the hours of UTC from --start on, and is
+lower on weekends.`;
+
+const generateCommand = (): Command =>
+  withExamples(
+    new Command('generate')
+      .description('Write a trace that a seed makes')
+      .addArgument(new Argument('<kind>', 'kind of work').choices(Object.keys(GENERATORS))),
+    [
+      { what: 'a week of web services', command: 'karpenter trace generate web-service --pods 300 -o week.jsonl' },
+      {
+        what: 'a month of everything, another one for each seed',
+        command: 'karpenter trace generate mix --seed 2 --duration 30d -o month.jsonl.gz',
+      },
+    ],
+  )
+    .addOption(new Option('--seed <number>', 'which of many').argParser(wholeFrom(0, 2 ** 32 - 1)).default(1))
+    .addOption(
+      new Option('--duration <duration>', 'how long it is, such as 7d or 36h')
+        .argParser(period)
+        .default(7 * 86_400_000, '7d'),
+    )
+    .addOption(
+      new Option('--pods <count>', 'pods that run at the same time, on average')
+        .argParser(wholeFrom(1, MOST_PODS))
+        .default(100),
+    )
+    .addOption(startOption().default(undefined, DEFAULT_START))
+    .addOption(toOption())
+    .addHelpText('after', generateNotes)
+    .action(async (kind: GeneratorKind, { seed, duration, pods, start, output }: GenerateFlags) => {
+      const options = { seed, pods, startMs: startMsOf(start), seconds: Math.max(1, Math.round(duration / 1000)) };
+      await write(generateTrace(kind, options), output);
+    });
+
+const checkCommand = (): Command =>
+  withExamples(
+    new Command('check')
+      .description('Read a trace to its end, and say what it holds')
+      .argument('<file>', 'trace, or - for standard input'),
+    [
+      { what: 'what a trace holds', command: 'karpenter trace check week.jsonl' },
+      { what: 'one that was compressed, for scripts', command: 'karpenter trace check week.jsonl.gz -o json' },
+    ],
+  )
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      '\nThe numbers are those of the trace: as if each pod started at once. A line that cannot be read ends it with 1.',
+    )
+    .action(async (file: string, { output }: { readonly output: Format }) => {
+      await printAs(output, await summaryOf(await readTrace(file)), summaryText);
+    });
+
+interface AuditFlags {
+  readonly namespace?: readonly string[];
+  readonly name: string;
+  readonly limit: number;
+  readonly output: string;
+}
+
+const AUDIT_NOTES = `
+The log must be JSON lines of audit.k8s.io/v1, earlier files first. Best is the level RequestResponse for the workloads and
+pods, and for pods/status: the whole objects are in it then. At the level Request patches are missing, but for those of replicas;
+at Metadata only deletions and times are known. What is missing is said, counted by reason. Objects that are never written
+while the log lasts are not in it: take a trace with \`karpenter record\` where that matters. What \`karpenter record\` leaves out
+is left out here too.`;
+
+const fromAuditCommand = (): Command =>
+  withExamples(
+    new Command('from-audit')
+      .description('Make a trace of Kubernetes audit logs')
+      .argument('<file...>', 'logs of JSON lines, plain or .gz; - for standard input'),
+    [{ what: 'of a day', command: 'karpenter trace from-audit audit-*.log.gz -o day.jsonl' }],
+  )
+    .addOption(new Option('-n, --namespace <name>', 'objects of this namespace alone; repeatable').argParser(collect))
+    .addOption(new Option('--name <name>', 'what the trace is called').default('audit'))
+    .addOption(limitOption())
+    .addOption(toOption())
+    .addHelpText('after', AUDIT_NOTES)
+    .action(async (files: readonly string[], { namespace, name, limit, output }: AuditFlags) => {
+      const { history, startMs, endMs, lines, changes } = await fromAudit(files, {
+        limitBytes: limit,
+        namespaces: namespace,
+      });
+      const header = {
+        trace: 'karpenter/v1' as const,
+        name,
+        start: new Date(startMs).toISOString(),
+        seconds: Math.max(1, Math.ceil((endMs - startMs) / 1000)),
+        source: `audit log of ${lines} events`,
+      };
+      writeNotes([`${changes} of ${lines} events changed what a trace holds`, ...historyNotes(history)]);
+      await writeTrace(header, history.until(endMs), output);
+    });
+
+interface CsvFlags {
+  readonly submit: string;
+  readonly runs: string;
+  readonly cpu: string;
+  readonly memory: string;
+  readonly count?: string;
+  readonly header: boolean;
+  readonly timeUnit: number;
+  readonly cpuUnit: number;
+  readonly memoryUnit: number;
+  readonly sample: number;
+  readonly start?: number;
+  readonly name: string;
+  readonly output: string;
+}
+
+const unit = (flag: string, says: string, fallback: number): Option =>
+  new Option(flag, says).argParser(numberFrom(Number.MIN_VALUE, 1e18)).default(fallback);
+
+const CSV_EXAMPLES: readonly Example[] = [
+  {
+    what: 'columns of one’s own: seconds, cores and bytes',
+    command:
+      'karpenter trace from-csv tasks.csv --submit submitted --runs seconds --cpu cores --memory bytes -o tasks.jsonl',
+  },
+  {
+    what: 'Alibaba’s batch_task of 2018, which has no header: hundredths of a core, and hundredths of 64 GiB',
+    command:
+      "awk -F, -v OFS=, '$6>0 {print $6,$7-$6,$8,$9,$2}' batch_task.csv | karpenter trace from-csv - --no-header --submit 1 --runs 2 --cpu 3 --memory 4 --count 5 --cpu-unit 0.01 --memory-unit 687194767 --sample 0.01 -o alibaba.jsonl",
+  },
+];
+
+const fromCsvCommand = (): Command =>
+  withExamples(
+    new Command('from-csv')
+      .description('Make a trace of a CSV of tasks, such as public traces of clusters have')
+      .argument('<file>', 'CSV, plain or .gz; - for standard input'),
+    CSV_EXAMPLES,
+  )
+    .requiredOption('--submit <column>', 'when a task came: name of the header, or number from 1')
+    .requiredOption('--runs <column>', 'for how long it ran')
+    .requiredOption('--cpu <column>', 'CPU that it asked for')
+    .requiredOption('--memory <column>', 'memory that it asked for')
+    .option('--count <column>', 'how many equal ones there were')
+    .option('--no-header', 'the first line is a task already')
+    .addOption(unit('--time-unit <seconds>', 'seconds in one unit of the times', 1))
+    .addOption(unit('--cpu-unit <cores>', 'cores in one unit of CPU', 1))
+    .addOption(unit('--memory-unit <bytes>', 'bytes in one unit of memory', 1))
+    .addOption(
+      new Option('--sample <share>', 'share of the tasks that are taken, evenly')
+        .argParser(numberFrom(1e-9, 1))
+        .default(1),
+    )
+    .addOption(startOption().default(undefined, DEFAULT_START))
+    .addOption(new Option('--name <name>', 'what the trace is called').default('csv'))
+    .addOption(toOption())
+    .action(async (file: string, { runs, header, start, output, ...flags }: CsvFlags) => {
+      const options = {
+        ...flags,
+        count: flags.count,
+        duration: runs,
+        hasHeader: header,
+        start: timestamp(startMsOf(start)),
+      };
+      const { trace, rows, incomplete } = await fromCsv(file, options);
+      writeNotes([
+        counted(rows, 'task'),
+        ...(incomplete === 0 ? [] : [`left out for want of a time or a duration: ${counted(incomplete, 'line')}`]),
+      ]);
+      await write(trace, output);
+    });
+
+export const traceCommand = (): Command =>
+  new Command('trace')
+    .description('Make traces of the life of a cluster for `karpenter replay`, and look at them')
+    .addCommand(generateCommand())
+    .addCommand(checkCommand())
+    .addCommand(fromAuditCommand())
+    .addCommand(fromCsvCommand());

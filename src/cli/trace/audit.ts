@@ -1,0 +1,198 @@
+/**
+ * Makes a trace of a Kubernetes audit log: JSON lines of audit.k8s.io/v1. At the level RequestResponse the log holds every
+ * object that was written; at Request what was sent of it; at Metadata only that something was written. What is missing so
+ * is counted by reason.
+ */
+import { apiVersionOf, type Kind } from '../../api/kinds.ts';
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { parseJson } from '../../api/parse-json.ts';
+import { timeOf } from '../../api/times.ts';
+import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
+import { openLines } from '../../replay/trace/source.ts';
+import { TraceError } from '../../replay/trace/trace-error.ts';
+import { History } from './history.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const fieldsAt = (fields: Fields, name: string): Fields => (isFields(fields[name]) ? (fields[name] as Fields) : {});
+const textAt = (fields: Fields, name: string): string => (typeof fields[name] === 'string' ? fields[name] : '');
+
+export interface FromAudit {
+  readonly history: History;
+  /** Of the first and the last event, milliseconds since the epoch. */
+  readonly startMs: number;
+  readonly endMs: number;
+  /** Lines of the logs, and those that changed something which a trace holds. */
+  readonly lines: number;
+  readonly changes: number;
+}
+
+export interface AuditOptions {
+  readonly limitBytes: number;
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+const BY_RESOURCE = new Map(TRACE_KINDS.map((kind) => [`${kind.group}/${kind.plural}`, kind]));
+/** Subresources that change what a trace holds. */
+const SUBRESOURCES: ReadonlySet<string> = new Set(['', 'scale', 'status', 'eviction']);
+
+/**
+ * @param paths of logs, each in the order of time, earlier ones first
+ * @throws TraceError that names file and line of what is no audit event; or when nothing was found
+ */
+export async function fromAudit(paths: readonly string[], options: AuditOptions): Promise<FromAudit> {
+  let reading: Reading | undefined;
+  let lines = 0;
+  for (const path of paths) {
+    const source = await openLines(path);
+    for await (const { text, number } of source.lines()) {
+      if (text.trim() === '') continue;
+      lines += 1;
+      const event = eventIn(text, `${source.name}, line ${number}`);
+      const ms = timeOf(textAt(event, 'stageTimestamp') || textAt(event, 'requestReceivedTimestamp'));
+      if (Number.isNaN(ms))
+        throw new TraceError(`${source.name}, line ${number}`, 'stageTimestamp is missing or no time');
+      reading ??= new Reading(ms, options);
+      reading.take(event, ms);
+    }
+  }
+  if (reading === undefined) throw new TraceError(paths.join(', '), 'no audit event in it');
+  return { ...reading.result(), lines };
+}
+
+function eventIn(text: string, where: string): Fields {
+  let event: unknown;
+  try {
+    event = parseJson(text);
+  } catch (error) {
+    throw new TraceError(where, `${(error as Error).message}; a log of JSON lines has one event a line`, {
+      cause: error,
+    });
+  }
+  if (!isFields(event) || event.kind !== 'Event' || !textAt(event, 'apiVersion').startsWith('audit.k8s.io/'))
+    throw new TraceError(where, 'is no audit event: kind must be Event and apiVersion audit.k8s.io/v1');
+  return event;
+}
+
+class Reading {
+  readonly #history: History;
+  readonly #startMs: number;
+  #endMs: number;
+  #changes = 0;
+
+  constructor(startMs: number, options: AuditOptions) {
+    this.#startMs = startMs;
+    this.#endMs = startMs;
+    this.#history = new History({ startMs, ...options });
+  }
+
+  result(): Omit<FromAudit, 'lines'> {
+    return { history: this.#history, startMs: this.#startMs, endMs: this.#endMs, changes: this.#changes };
+  }
+
+  take(event: Fields, ms: number): void {
+    this.#endMs = Math.max(this.#endMs, ms);
+    const ref = fieldsAt(event, 'objectRef');
+    const kind = BY_RESOURCE.get(`${textAt(ref, 'apiGroup')}/${textAt(ref, 'resource')}`);
+    if (kind === undefined || !WRITES.has(textAt(event, 'verb')) || textAt(event, 'stage') !== 'ResponseComplete')
+      return;
+    const { code = 200 } = fieldsAt(event, 'responseStatus') as { readonly code?: number };
+    if (code >= 300 || !SUBRESOURCES.has(textAt(ref, 'subresource'))) return;
+    this.#changes += 1;
+    this.#change({ event, kind, ref, ms });
+  }
+
+  #change(change: Change): void {
+    const { event, ref, ms } = change;
+    const [verb, subresource] = [textAt(event, 'verb'), textAt(ref, 'subresource')];
+    if (verb === 'deletecollection') this.#history.miss('deletecollection does not say which objects it deleted');
+    else if (subresource === 'scale') this.#scale(change);
+    else if (verb === 'delete') this.#history.remove(nameOf(change), ms);
+    // pods that are evicted are made again by their workload, and others end
+    else if (subresource !== 'eviction') this.#write(change);
+  }
+
+  #write(change: Change): void {
+    const { event, kind, ref, ms } = change;
+    const object = writtenObject(change);
+    if (object !== undefined) {
+      this.#history.put(object, ms);
+      return;
+    }
+    if (textAt(ref, 'subresource') === 'status') return;
+    const level = textAt(event, 'level');
+    // what is patched may be the number of replicas alone
+    if (textAt(event, 'verb') === 'patch' && this.#patchedReplicas(change)) return;
+    this.#history.miss(
+      level === 'Metadata'
+        ? `${kind.kind} was written, and the log says no more at the level Metadata`
+        : `${kind.kind} was written, and the log does not hold it at the level ${level}`,
+    );
+  }
+
+  #scale(change: Change): void {
+    const { event, kind, ms } = change;
+    const replicas = replicasIn(fieldsAt(event, 'responseObject')) ?? replicasIn(fieldsAt(event, 'requestObject'));
+    if (replicas === undefined) {
+      this.#history.miss(`${kind.kind} was scaled, and the log does not say to how many: use the level Request`);
+      return;
+    }
+    if (!this.#history.scale(nameOf(change), replicas, ms))
+      this.#history.miss(`${kind.kind} was scaled that the log does not describe: it was made before the log begins`);
+  }
+
+  #patchedReplicas(change: Change): boolean {
+    const replicas = replicasIn(fieldsAt(change.event, 'requestObject'));
+    return replicas !== undefined && this.#history.scale(nameOf(change), replicas, change.ms);
+  }
+}
+
+interface Change {
+  readonly event: Fields;
+  readonly kind: Kind;
+  readonly ref: Fields;
+  readonly ms: number;
+}
+
+const namesOf = (ref: Fields): { readonly name: string; readonly namespace?: string } => {
+  const namespace = textAt(ref, 'namespace');
+  // Namespaces have themselves as namespace
+  return { name: textAt(ref, 'name'), ...(namespace === '' || ref.resource === 'namespaces' ? {} : { namespace }) };
+};
+
+const nameOf = ({ kind, ref }: Change): Pick<KubeObject, 'kind' | 'metadata'> => ({
+  kind: kind.kind,
+  metadata: namesOf(ref),
+});
+
+function replicasIn(object: Fields): number | undefined {
+  const { replicas } = fieldsAt(object, 'spec');
+  return typeof replicas === 'number' ? replicas : undefined;
+}
+
+/** The whole object that was written: the answer, or what was sent to create or replace it. */
+function writtenObject({ event, kind, ref, ms }: Change): KubeObject | undefined {
+  const response = fieldsAt(event, 'responseObject');
+  const request = fieldsAt(event, 'requestObject');
+  const isWhole = (object: Fields): boolean =>
+    object.kind === kind.kind && textAt(fieldsAt(object, 'metadata'), 'name') !== '';
+  const isReplaced = ['create', 'update'].includes(textAt(event, 'verb'));
+  const object = [response, ...(isReplaced ? [request] : [])].find(isWhole);
+  if (object === undefined) return undefined;
+  const metadata = fieldsAt(object, 'metadata');
+  const { namespace } = namesOf(ref);
+  return {
+    ...object,
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    metadata: {
+      ...metadata,
+      ...(namespace === undefined ? {} : { namespace }),
+      // what was sent has none yet
+      creationTimestamp: textAt(metadata, 'creationTimestamp') || new Date(ms).toISOString(),
+    },
+  } as unknown as KubeObject;
+}

@@ -1,0 +1,63 @@
+/** When a pod was created, ran and ended, by what its status says, in milliseconds since the epoch. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { timeOf } from '../../api/times.ts';
+import { isTerminal } from '../../engine/pods.ts';
+
+export interface PodLife {
+  readonly createdMs: number;
+  readonly startedMs?: number;
+  readonly endedMs?: number;
+}
+
+/** What a status says of containers when it came whole, as in an audit log. */
+interface ContainerTimes {
+  readonly state?: {
+    readonly running?: { readonly startedAt?: string };
+    readonly terminated?: { readonly startedAt?: string; readonly finishedAt?: string };
+  };
+}
+
+/**
+ * @param before what was known of it
+ * @param seenMs when this was seen: the end of a pod that does not say when it ended
+ */
+export function lifeOf(pod: Pod, before: PodLife | undefined, seenMs: number): PodLife {
+  const createdMs = before?.createdMs ?? orElse(timeOf(pod.metadata.creationTimestamp), seenMs);
+  const startedMs = before?.startedMs ?? startOf(pod);
+  const endedMs = isTerminal(pod) ? orElse(endOf(pod), seenMs) : undefined;
+  return {
+    createdMs,
+    ...(startedMs === undefined ? {} : { startedMs }),
+    ...(endedMs === undefined ? {} : { endedMs }),
+  };
+}
+
+const orElse = (ms: number, other: number): number => (Number.isNaN(ms) ? other : ms);
+
+const containersOf = ({ status }: Pod): readonly ContainerTimes[] =>
+  (status?.containerStatuses ?? []) as readonly ContainerTimes[];
+
+const readyOf = ({ status }: Pod) => status?.conditions?.find(({ type }) => type === 'Ready');
+
+/** When the first container ran, or the pod was Ready, or the kubelet took it. */
+function startOf(pod: Pod): number | undefined {
+  const running = containersOf(pod)
+    .map(({ state }) => timeOf(state?.terminated?.startedAt ?? state?.running?.startedAt))
+    .filter((ms) => !Number.isNaN(ms));
+  if (running.length > 0) return Math.min(...running);
+  const ready = readyOf(pod);
+  if (ready?.status === 'True') return orUndefined(timeOf(ready.lastTransitionTime));
+  return isTerminal(pod) ? orUndefined(timeOf(pod.status?.startTime)) : undefined;
+}
+
+const orUndefined = (ms: number): number | undefined => (Number.isNaN(ms) ? undefined : ms);
+
+/** When the last container ended; by the condition Ready, which becomes false then, where nothing is said of containers. */
+function endOf(pod: Pod): number {
+  const ended = containersOf(pod)
+    .map(({ state }) => timeOf(state?.terminated?.finishedAt))
+    .filter((ms) => !Number.isNaN(ms));
+  if (ended.length > 0) return Math.max(...ended);
+  const ready = readyOf(pod);
+  return ready?.status === 'False' && ready.reason === 'PodCompleted' ? timeOf(ready.lastTransitionTime) : Number.NaN;
+}

@@ -1,0 +1,134 @@
+/**
+ * A live object as a trace has it: what `karpenter snapshot` leaves out is left out here too, and besides what only a
+ * cluster gives an object, and what its pods need but scheduling does not: images, schedulers, gates, devices.
+ */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, NODE_HOURLY_FEE_ANNOTATION } from '../../api/labels.ts';
+import { put } from '../../api/own.ts';
+import { DELETION_COST_ANNOTATION } from '../../engine/pods.ts';
+import type { Keep } from '../snapshot/kept.ts';
+import { kept, Redactor } from '../snapshot/redact.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** No image is pulled in a replay. */
+const IMAGE = 'pause';
+
+/** Annotations that decide what happens to an object. */
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  DO_NOT_DISRUPT_ANNOTATION,
+  NODE_HOURLY_FEE_ANNOTATION,
+  DELETION_COST_ANNOTATION,
+  'cluster-autoscaler.kubernetes.io/safe-to-evict',
+  'storageclass.kubernetes.io/is-default-class',
+]);
+
+/** Kinds whose own labels select something. */
+const LABELLED: ReadonlySet<string> = new Set(['Pod', 'Namespace']);
+
+const ROLLING: Keep = { type: true, rollingUpdate: { maxSurge: true, maxUnavailable: true, partition: true } };
+
+/** What the controllers of a replay read besides what a snapshot keeps. */
+const MORE: Readonly<Record<string, Keep>> = {
+  Deployment: { spec: { strategy: ROLLING, minReadySeconds: true } },
+  StatefulSet: {
+    spec: {
+      serviceName: true,
+      podManagementPolicy: true,
+      updateStrategy: ROLLING,
+      volumeClaimTemplates: {
+        metadata: { name: true },
+        spec: { accessModes: true, storageClassName: true, resources: true },
+      },
+    },
+  },
+  StorageClass: { reclaimPolicy: true },
+};
+
+/** Fields of a pod's spec that are another cluster's, or decided anew. */
+const NOT_IN_PODS: ReadonlySet<string> = new Set([
+  'nodeName',
+  'priority',
+  'schedulerName',
+  'schedulingGates',
+  'resourceClaims',
+]);
+
+const redactor = new Redactor();
+
+export function traceObject(object: KubeObject): KubeObject {
+  const safe = redactor.redacted(object) as KubeObject & Fields;
+  const { apiVersion, kind, metadata: _, status: __, spec, template, ...rest } = safe;
+  const more = MORE[kind] === undefined ? {} : (kept(object, MORE[kind]) as Fields);
+  const { spec: moreSpec, ...moreRest } = more;
+  return {
+    apiVersion,
+    kind,
+    metadata: metadataOf(object),
+    ...rest,
+    ...moreRest,
+    ...(isFields(spec) ? { spec: specOf(kind, { ...spec, ...(isFields(moreSpec) ? moreSpec : {}) }) } : {}),
+    ...(isFields(template) ? { template: templateOf(template) } : {}),
+  } as KubeObject;
+}
+
+function metadataOf({ kind, metadata }: KubeObject): KubeObject['metadata'] {
+  const { name, namespace, labels } = metadata;
+  const annotations = annotationsOf(metadata.annotations);
+  return {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(labels === undefined || !LABELLED.has(kind) ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+  };
+}
+
+function annotationsOf(annotations: unknown): Record<string, string> | undefined {
+  if (!isFields(annotations)) return undefined;
+  const found = Object.entries(annotations).filter(([key, value]) => ANNOTATIONS.has(key) && typeof value === 'string');
+  return found.length === 0 ? undefined : (Object.fromEntries(found) as Record<string, string>);
+}
+
+function specOf(kind: string, spec: Fields): Fields {
+  if (kind === 'Pod') return podSpec(spec);
+  if (kind === 'PersistentVolumeClaim') return without(spec, ['volumeName']);
+  // made for the account and the images of the cluster; what it does to a node, nobody sees in a replay
+  if (kind === 'EC2NodeClass') return without(spec, ['userData']);
+  if (kind === 'NodePool' || !isFields(spec.template)) return spec;
+  return { ...spec, template: templateOf(spec.template) };
+}
+
+const without = (fields: Fields, names: readonly string[]): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
+
+function templateOf(template: Fields): Fields {
+  const { metadata, spec } = template;
+  const { labels, annotations } = isFields(metadata) ? metadata : {};
+  const decisive = annotationsOf(annotations);
+  return {
+    metadata: {
+      ...(isFields(labels) ? { labels } : {}),
+      ...(decisive === undefined ? {} : { annotations: decisive }),
+    },
+    ...(isFields(spec) ? { spec: podSpec(spec) } : {}),
+  };
+}
+
+function podSpec(spec: Fields): Fields {
+  const found: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(spec)) {
+    if (NOT_IN_PODS.has(name)) continue;
+    if (name === 'containers' || name === 'initContainers') found[name] = list(value).map(withImage);
+    else if (name === 'volumes') found[name] = list(value).filter(isClaim);
+    else put(found, name, value);
+  }
+  return found;
+}
+
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const withImage = (container: unknown): unknown => (isFields(container) ? { ...container, image: IMAGE } : container);
+const isClaim = (volume: unknown): boolean =>
+  isFields(volume) && (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined);

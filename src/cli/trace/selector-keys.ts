@@ -1,0 +1,54 @@
+/** Labels that something selects by. Others are left out of a trace: they may say more than it should. */
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { own } from '../../api/own.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export class SelectorKeys {
+  readonly #keys = new Set<string>();
+
+  /** Remembers the keys of all label selectors in an object. */
+  add(value: unknown): void {
+    if (Array.isArray(value)) {
+      for (const item of value) this.add(item);
+      return;
+    }
+    if (!isFields(value)) return;
+    for (const [field, inner] of Object.entries(value)) {
+      if (field === 'matchLabels' && isFields(inner)) this.#addAll(Object.keys(inner));
+      else if (field === 'matchExpressions' && Array.isArray(inner))
+        this.#addAll(inner.map((each) => (isFields(each) ? each.key : undefined)));
+      else if (/^(?:mis)?matchLabelKeys$/.test(field) && Array.isArray(inner)) this.#addAll(inner);
+      else this.add(inner);
+    }
+  }
+
+  #addAll(keys: readonly unknown[]): void {
+    for (const key of keys) if (typeof key === 'string') this.#keys.add(key);
+  }
+
+  /** The object with these labels alone, on itself and on its pods. */
+  kept(object: KubeObject): KubeObject {
+    const { metadata, ...rest } = object as KubeObject & Fields;
+    const spec = rest.spec;
+    const isTemplate = isFields(spec) && isFields(spec.template) && object.kind !== 'NodePool';
+    return {
+      ...rest,
+      metadata: this.#metadata(metadata),
+      ...(isTemplate ? { spec: { ...spec, template: this.#template(spec.template as Fields) } } : {}),
+    } as KubeObject;
+  }
+
+  #template(template: Fields): Fields {
+    return isFields(template.metadata) ? { ...template, metadata: this.#metadata(template.metadata) } : template;
+  }
+
+  #metadata<T extends object>(metadata: T): T {
+    const labels = own(metadata as Fields, 'labels');
+    if (!isFields(labels)) return metadata;
+    return { ...metadata, labels: Object.fromEntries(Object.entries(labels).filter(([key]) => this.#keys.has(key))) };
+  }
+}

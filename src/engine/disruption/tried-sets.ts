@@ -1,0 +1,51 @@
+/** Sets of nodes that a search has weighed lately and found not worth it, so that it does not weigh them every ten seconds. */
+import type { Candidate } from './candidates/candidates.ts';
+
+/** Prices and the rest of the cluster change: after this a set may be worth it though its own nodes are as they were. */
+const KNOWN_FOR_MS = 5 * 60_000;
+
+export interface TriedOptions {
+  /** How long a set counts as tried. Default five minutes. */
+  readonly knownForMs?: number;
+  /** Whether single nodes are remembered too, which Karpenter looks at again whenever something has changed. Default false. */
+  readonly singles?: boolean;
+}
+const MOST_SETS = 10_000;
+
+interface Tried {
+  /** What ran on the nodes. */
+  readonly pods: string;
+  readonly untilMs: number;
+}
+
+export class TriedSets {
+  readonly singles: boolean;
+  readonly #knownForMs: number;
+  readonly #sets = new Map<string, Tried>();
+
+  constructor({ knownForMs = KNOWN_FOR_MS, singles = false }: TriedOptions = {}) {
+    this.#knownForMs = knownForMs;
+    this.singles = singles;
+  }
+
+  /** Whether the set was in vain lately, with the pods that it has now. */
+  has(candidates: readonly Candidate[], nowMs: number): boolean {
+    const tried = this.#sets.get(nameOf(candidates));
+    return tried !== undefined && nowMs < tried.untilMs && tried.pods === podsOf(candidates);
+  }
+
+  add(candidates: readonly Candidate[], nowMs: number): void {
+    if (this.#sets.size >= MOST_SETS) this.#forget(nowMs);
+    this.#sets.set(nameOf(candidates), { pods: podsOf(candidates), untilMs: nowMs + this.#knownForMs });
+  }
+
+  #forget(nowMs: number): void {
+    for (const [name, { untilMs }] of this.#sets) if (untilMs <= nowMs) this.#sets.delete(name);
+    if (this.#sets.size >= MOST_SETS) this.#sets.clear();
+  }
+}
+
+const nameOf = (candidates: readonly Candidate[]): string => candidates.map(({ providerId }) => providerId).join(' ');
+
+const podsOf = (candidates: readonly Candidate[]): string =>
+  candidates.map(({ reschedulablePods }) => reschedulablePods.map(({ metadata }) => metadata.uid).join()).join(' ');

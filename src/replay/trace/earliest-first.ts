@@ -1,0 +1,48 @@
+/** A binary heap: hands out what comes first. */
+export class EarliestFirst<T> {
+  readonly #items: T[] = [];
+  readonly #isBefore: (a: T, b: T) => boolean;
+
+  constructor(isBefore: (a: T, b: T) => boolean) {
+    this.#isBefore = isBefore;
+  }
+
+  /** What would be handed out next. */
+  get first(): T | undefined {
+    return this.#items[0];
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+    let at = this.#items.length - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (!this.#swapIf(at, above)) return;
+      at = above;
+    }
+  }
+
+  pop(): T | undefined {
+    const [first] = this.#items;
+    const last = this.#items.pop();
+    if (last === undefined || this.#items.length === 0) return first;
+    this.#items[0] = last;
+    for (let at = 0; ; ) {
+      const left = 2 * at + 1;
+      const [a, b] = [this.#items[left], this.#items[left + 1]];
+      if (a === undefined) return first;
+      const child = b !== undefined && this.#isBefore(b, a) ? left + 1 : left;
+      if (!this.#swapIf(child, at)) return first;
+      at = child;
+    }
+  }
+
+  /** Swaps two items if the lower one comes first; answers whether it did. */
+  #swapIf(lower: number, upper: number): boolean {
+    const [low, high] = [this.#items[lower], this.#items[upper]];
+    if (low === undefined || high === undefined || !this.#isBefore(low, high)) return false;
+    this.#items[lower] = high;
+    this.#items[upper] = low;
+    return true;
+  }
+}

@@ -1,0 +1,91 @@
+/** Generates traces from a seed: pure, so that the same options make the same trace wherever and whenever. */
+import { formatDuration } from '../../../api/duration.ts';
+import { timestamp } from '../../../api/times.ts';
+import type { Trace } from '../trace.ts';
+import { batch } from './batch.ts';
+import { DAY } from './calendar.ts';
+import { machineLearning } from './machine-learning.ts';
+import { merged } from './merge.ts';
+import { daemonSet } from './objects.ts';
+import type { GeneratorOptions, Streams } from './options.ts';
+import { pipeline } from './pipeline.ts';
+import { type WebTuning, webService } from './web-service.ts';
+
+export type { GeneratorOptions } from './options.ts';
+
+const share = (options: GeneratorOptions, part: number): GeneratorOptions => ({
+  ...options,
+  pods: options.pods * part,
+});
+
+const mix = (options: GeneratorOptions): Streams => [
+  ...webService(share(options, 0.84)),
+  ...batch(share(options, 0.08)),
+  ...pipeline(share(options, 0.04)),
+  ...machineLearning(share(options, 0.04)),
+];
+
+/** Each kind of trace, with a line for the help. */
+export const GENERATORS = {
+  'web-service': [webService, 'services with autoscaling that follow day and week, and stores behind them'],
+  batch: [batch, 'bursts of continuous integration in working hours, and Jobs around the clock'],
+  pipeline: [pipeline, 'nightly stages that follow one another, with much memory'],
+  'machine-learning': [machineLearning, 'inference and training with GPUs, and notebooks'],
+  mix: [mix, 'all of these in one cluster'],
+} as const satisfies Record<string, readonly [make: (options: GeneratorOptions) => Streams, says: string]>;
+
+export type GeneratorKind = keyof typeof GENERATORS;
+
+/** Monday. */
+export const DEFAULT_START = '2026-01-05T00:00:00Z';
+
+/** Agents that run on each node of any cluster. */
+const AGENTS: Streams = [
+  [
+    {
+      at: 0,
+      apply: daemonSet({ namespace: 'kube-system', name: 'node-agent', size: { cpuMilli: 50, memoryMi: 128 } }),
+    },
+    {
+      at: 0,
+      apply: daemonSet({ namespace: 'kube-system', name: 'log-shipper', size: { cpuMilli: 100, memoryMi: 192 } }),
+    },
+  ],
+];
+
+function traceOf(name: string, { seed, pods, startMs, seconds }: GeneratorOptions, streams: Streams): Trace {
+  return {
+    header: {
+      trace: 'karpenter/v1',
+      name,
+      start: timestamp(startMs),
+      seconds,
+      source: `generated: ${name}, seed ${seed}, ${pods} pods, ${formatDuration(seconds * 1000)}`,
+    },
+    events: () => merged([...AGENTS, ...streams]),
+  };
+}
+
+export const generateTrace = (kind: GeneratorKind, options: GeneratorOptions): Trace =>
+  traceOf(kind, options, GENERATORS[kind][0](options));
+
+/** Services of the benchmarks change less often: ten pods start in a week for each that runs. */
+const STEADY_WEB: WebTuning = { noise: 0.03, burstsPerDay: 0.05, rolloutsPerWeek: 1.5 };
+
+const steady = (options: GeneratorOptions, ends: number): Streams => [
+  ...webService(share(options, 1 - 2 * ends), STEADY_WEB),
+  ...batch(share(options, ends)),
+  ...pipeline(share(options, ends)),
+];
+
+/** A week of a cluster of about 500 nodes: about 5,000 pods run, and about 50,000 start. */
+export function benchmarkWeek(seed: number): Trace {
+  const options = { seed, pods: 5_000, startMs: Date.parse(DEFAULT_START), seconds: 7 * DAY };
+  return traceOf('benchmark-week', options, steady(options, 0.0015));
+}
+
+/** A month of a cluster of about 50 nodes: about 450 pods run, and about 25,000 start. */
+export function month50(seed: number): Trace {
+  const options = { seed, pods: 450, startMs: Date.parse(DEFAULT_START), seconds: 30 * DAY };
+  return traceOf('month-50', options, steady(options, 0.005));
+}

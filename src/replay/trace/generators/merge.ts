@@ -1,0 +1,27 @@
+/** Merges streams of events that are each in the order of time. */
+import { EarliestFirst } from '../earliest-first.ts';
+import type { TraceEvent } from '../trace.ts';
+
+interface Head {
+  readonly event: TraceEvent;
+  readonly stream: Iterator<TraceEvent>;
+  /** Of two events of the same time, that of the earlier stream comes first. */
+  readonly index: number;
+}
+
+const isBefore = (a: Head, b: Head): boolean =>
+  a.event.at < b.event.at || (a.event.at === b.event.at && a.index < b.index);
+
+/** All events in the order of time. Of each stream, one event is held at a time. */
+export function* merged(streams: readonly Iterable<TraceEvent>[]): Generator<TraceEvent> {
+  const heads = new EarliestFirst<Head>(isBefore);
+  const pull = (stream: Iterator<TraceEvent>, index: number): void => {
+    const { done, value } = stream.next();
+    if (done !== true) heads.push({ event: value, stream, index });
+  };
+  for (const [index, stream] of streams.entries()) pull(stream[Symbol.iterator](), index);
+  for (let head = heads.pop(); head !== undefined; head = heads.pop()) {
+    yield head.event;
+    pull(head.stream, head.index);
+  }
+}

@@ -1,0 +1,73 @@
+/** Random numbers of a generator: the same for the same seed and name, whatever other parts of the trace draw. */
+import { hashText } from '../../../api/fnv.ts';
+import { pseudoRandom } from '../../../engine/pseudo-random.ts';
+
+/** A distribution of positive numbers whose logarithm is normal, by its median and 95th percentile. */
+export interface LogNormal {
+  readonly p50: number;
+  readonly p95: number;
+}
+
+/** The 95th percentile of the standard normal distribution. */
+const Z95 = 1.6448536;
+/** Draws beyond this many standard deviations are cut off: one run of a month would be a third of a small trace. */
+const MOST_DEVIATIONS = 3;
+
+const sigmaOf = ({ p50, p95 }: LogNormal): number => Math.log(p95 / p50) / Z95;
+
+/** Mean of a log-normal distribution. */
+export const meanOf = (distribution: LogNormal): number => distribution.p50 * Math.exp(sigmaOf(distribution) ** 2 / 2);
+
+export class Random {
+  readonly #next: () => number;
+
+  constructor(seed: number, name: string) {
+    this.#next = pseudoRandom(Number(hashText(`${seed}/${name}`) & 0xffffffffn));
+  }
+
+  /** In [0, 1). */
+  next(): number {
+    return this.#next();
+  }
+
+  between(from: number, to: number): number {
+    return from + this.#next() * (to - from);
+  }
+
+  /** A whole number, both ends included. */
+  whole(from: number, to: number): number {
+    return from + Math.floor(this.#next() * (to - from + 1));
+  }
+
+  chance(share: number): boolean {
+    return this.#next() < share;
+  }
+
+  /** One of some items, by their weights. */
+  weighted<T>(items: readonly (readonly [item: T, weight: number])[]): T {
+    let left = this.#next() * items.reduce((sum, [, weight]) => sum + weight, 0);
+    for (const [item, weight] of items) {
+      left -= weight;
+      if (left < 0) return item;
+    }
+    const last = items.at(-1);
+    if (last === undefined) throw new RangeError('Cannot pick an item: there is none');
+    return last[0];
+  }
+
+  /** Of the standard normal distribution. */
+  normal(): number {
+    // 1 - x: the logarithm of 0 is infinite
+    return Math.sqrt(-2 * Math.log(1 - this.#next())) * Math.cos(2 * Math.PI * this.#next());
+  }
+
+  logNormal(distribution: LogNormal): number {
+    const deviations = Math.max(-MOST_DEVIATIONS, Math.min(MOST_DEVIATIONS, this.normal()));
+    return distribution.p50 * Math.exp(sigmaOf(distribution) * deviations);
+  }
+
+  /** Time until the next of independent events that come so often on average. */
+  exponential(mean: number): number {
+    return -mean * Math.log(1 - this.#next());
+  }
+}

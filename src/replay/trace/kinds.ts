@@ -1,0 +1,93 @@
+/** The kinds that a trace may hold: those that a replay's cluster acts on. */
+import {
+  apiVersionOf,
+  CAPACITY_BUFFER,
+  DAEMON_SET,
+  DEPLOYMENT,
+  EC2_NODE_CLASS,
+  JOB,
+  type Kind,
+  NAMESPACE,
+  NODE_OVERLAY,
+  NODE_POOL,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  POD,
+  POD_DISRUPTION_BUDGET,
+  POD_TEMPLATE,
+  PRIORITY_CLASS,
+  REPLICA_SET,
+  SERVICE,
+  STATEFUL_SET,
+  STORAGE_CLASS,
+} from '../../api/kinds.ts';
+import { nearestName } from '../../api/nearest-name.ts';
+import { own } from '../../api/own.ts';
+import { quoted } from '../../api/quoted.ts';
+import { FieldFault } from './trace-error.ts';
+
+/** In the order in which they are applied: what others refer to comes first. */
+export const TRACE_KINDS: readonly Kind[] = [
+  NAMESPACE,
+  PRIORITY_CLASS,
+  STORAGE_CLASS,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  EC2_NODE_CLASS,
+  NODE_POOL,
+  NODE_OVERLAY,
+  POD_TEMPLATE,
+  CAPACITY_BUFFER,
+  POD_DISRUPTION_BUDGET,
+  SERVICE,
+  DAEMON_SET,
+  STATEFUL_SET,
+  DEPLOYMENT,
+  REPLICA_SET,
+  JOB,
+  POD,
+];
+
+/** Kinds whose pods a `scale` event changes in number. */
+export const SCALED_KINDS: ReadonlySet<string> = new Set(
+  [DEPLOYMENT, REPLICA_SET, STATEFUL_SET].map(({ kind }) => kind),
+);
+
+/** Kinds whose objects hold a pod template at `spec.template`. */
+export const TEMPLATE_KINDS: ReadonlySet<string> = new Set(
+  [DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB].map(({ kind }) => kind),
+);
+
+/** Kinds whose pods end by themselves. */
+export const ENDING_KINDS: ReadonlySet<string> = new Set([POD, JOB].map(({ kind }) => kind));
+
+/** Why other kinds are not played, and what to write in their place. */
+const NOT_PLAYED: Readonly<Record<string, string>> = {
+  CronJob: 'write the Jobs that it made, each at its time',
+  HorizontalPodAutoscaler: 'write what it did, as scale events',
+  VerticalPodAutoscaler: 'apply the workload again with the requests that it set',
+  ScaledObject: 'write what it did, as scale events',
+  ReplicationController: 'write a ReplicaSet or a Deployment',
+  Node: 'the replay buys the nodes itself',
+  NodeClaim: 'the replay buys the nodes itself',
+};
+
+const BY_NAME = new Map(TRACE_KINDS.map((kind) => [kind.kind, kind]));
+
+/** @throws FieldFault when objects of the kind cannot be in a trace */
+export function traceKind(apiVersion: string, name: string, field: string): Kind {
+  const kind = BY_NAME.get(name);
+  if (kind === undefined) {
+    const remedy = own(NOT_PLAYED, name);
+    if (remedy !== undefined) throw new FieldFault(`${field}.kind`, `${name} is not played: ${remedy}`);
+    const near = nearestName(name, [...BY_NAME.keys()]);
+    throw new FieldFault(
+      `${field}.kind`,
+      `${quoted(name)} is no kind that a replay plays; ${near === undefined ? `use one of ${[...BY_NAME.keys()].join(', ')}` : `did you mean ${near}?`}`,
+    );
+  }
+  const expected = apiVersionOf(kind);
+  if (apiVersion !== expected)
+    throw new FieldFault(`${field}.apiVersion`, `of a ${name} is ${quoted(apiVersion)}; use ${expected}`);
+  return kind;
+}

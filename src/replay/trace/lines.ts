@@ -1,0 +1,69 @@
+/** The lines of a text file, one after the other, however large it is. */
+import { messageOf } from '../../api/error-message.ts';
+import { TraceError } from './trace-error.ts';
+
+export interface Line {
+  readonly text: string;
+  /** From 1. */
+  readonly number: number;
+  /** Whether it ends with a line break; one that does not is the last. */
+  readonly isWhole: boolean;
+}
+
+/** Bytes of one line: an object of Kubernetes has at most 1.5 MiB. */
+const MOST_BYTES = 4 * 2 ** 20;
+/** Bounds what a small compressed file can expand to. */
+const MOST_LINES = 50_000_000;
+const BREAK = 0x0a;
+
+/**
+ * @param source for messages
+ * @throws TraceError that names the line when it is too long, is not UTF-8, or cannot be read
+ */
+export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>, source: string): AsyncGenerator<Line> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let number = 0;
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  const add = (part: Buffer): void => {
+    bytes += part.length;
+    if (bytes > MOST_BYTES)
+      throw new TraceError(
+        `${source}, line ${number + 1}`,
+        `is longer than ${MOST_BYTES / 2 ** 20} MiB; split what it holds into several lines`,
+      );
+    parts.push(part);
+  };
+  const take = (isWhole: boolean): Line => {
+    number += 1;
+    if (number > MOST_LINES) throw new TraceError(source, `has more than ${MOST_LINES} lines; split it`);
+    const [first] = parts;
+    const whole = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
+    parts = [];
+    bytes = 0;
+    return { text: decoded(decoder, whole, `${source}, line ${number}`), number, isWhole };
+  };
+  try {
+    for await (const chunk of chunks) {
+      let from = 0;
+      for (let to = chunk.indexOf(BREAK); to >= 0; to = chunk.indexOf(BREAK, from)) {
+        add(chunk.subarray(from, to));
+        from = to + 1;
+        yield take(true);
+      }
+      if (from < chunk.length) add(chunk.subarray(from));
+    }
+  } catch (error) {
+    if (error instanceof TraceError) throw error;
+    throw new TraceError(`${source}, after line ${number}`, `cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+  if (bytes > 0) yield take(false);
+}
+
+function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Buffer, where: string): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (error) {
+    throw new TraceError(where, 'is not UTF-8; save the file as UTF-8', { cause: error });
+  }
+}

@@ -1,0 +1,68 @@
+/** Reads traces: JSON lines, checked line by line while they are read. */
+
+import { messageOf } from '../../api/error-message.ts';
+import { parseJson } from '../../api/parse-json.ts';
+import { readEvent, readHeader } from './events.ts';
+import type { Line } from './lines.ts';
+import { type LineSource, openLines } from './source.ts';
+import type { Trace, TraceEvent, TraceHeader } from './trace.ts';
+import { FieldFault, TraceError } from './trace-error.ts';
+
+/**
+ * Opens a trace. Its header is read at once, its events each time that they are iterated.
+ *
+ * @param path a file, plain or compressed with gzip, or `-` for standard input
+ * @throws TraceError that names file, line, field and remedy; iterating the events throws it as well
+ */
+export async function readTrace(path: string): Promise<Trace> {
+  const source = await openLines(path);
+  for await (const { text, number, isWhole } of source.lines()) {
+    const line = { text: number === 1 ? text.replace(/^\uFEFF/, '') : text, number, isWhole };
+    if (isBlank(line)) continue;
+    const header = parsed(source, line, readHeader, foreignRemedy(line.text));
+    return { header, events: () => eventsOf(source, header, number) };
+  }
+  throw new TraceError(source.name, 'is empty; a trace begins with its header, {"trace":"karpenter/v1",…}');
+}
+
+const isBlank = ({ text }: Line): boolean => text.trim() === '';
+
+async function* eventsOf(source: LineSource, header: TraceHeader, headerLine: number): AsyncGenerator<TraceEvent> {
+  let at = 0;
+  for await (const line of source.lines()) {
+    if (line.number <= headerLine || isBlank(line)) continue;
+    const event = parsed(source, line, (value) => readEvent(value, header, at));
+    at = event.at;
+    yield event;
+  }
+}
+
+/** @param remedy what to do when the line is no JSON */
+function parsed<T>(
+  { name }: LineSource,
+  { text, number, isWhole }: Line,
+  read: (value: unknown) => T,
+  remedy?: string,
+): T {
+  const where = `${name}, line ${number}`;
+  try {
+    return read(parseJson(text));
+  } catch (error) {
+    if (error instanceof FieldFault) throw new TraceError(where, remedy ?? error.message, { cause: error });
+    const breaksOff = isWhole
+      ? 'write one JSON object a line'
+      : 'the file breaks off in it: delete the line, or write the trace again';
+    throw new TraceError(where, remedy ?? `${messageOf(error)}; ${breaksOff}`, { cause: error });
+  }
+}
+
+/** What to do with a file that is no trace, by its first line. */
+function foreignRemedy(text: string): string | undefined {
+  if (/"apiVersion"\s*:\s*"audit\.k8s\.io\//.test(text))
+    return 'this is a Kubernetes audit log; make a trace of it with `karpenter trace from-audit`';
+  if (/"apiVersion"\s*:/.test(text) && !/"trace"\s*:/.test(text))
+    return 'this is an object of Kubernetes, and no trace; a trace begins with its header, {"trace":"karpenter/v1",…}';
+  if (/^[\w ."-]+,[\w ,."-]+$/.test(text.trim()))
+    return 'this looks like CSV; make a trace of it with `karpenter trace from-csv`';
+  return undefined;
+}

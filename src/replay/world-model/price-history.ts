@@ -1,0 +1,96 @@
+/** Spot prices of the past: what `aws ec2 describe-spot-price-history` answers, as JSON or as CSV with a header. */
+import { messageOf } from '../../api/error-message.ts';
+import { isObject } from '../../api/schema/openapi.ts';
+import { timestamp } from '../../api/times.ts';
+import { standardZones } from '../../local/aws/open-account.ts';
+import { WorldError } from './world-file.ts';
+import type { SpotPrice } from './world-model.ts';
+
+export interface HistoryFile {
+  /** What errors name: the file of the world, and that of the prices as it is written there. */
+  readonly world: string;
+  readonly file: string;
+  readonly region: string;
+  /** The moment of the history at which the trace starts. */
+  readonly startMs: number;
+  /** How long the trace is. */
+  readonly seconds: number;
+}
+
+const FIELDS = ['AvailabilityZone', 'InstanceType', 'ProductDescription', 'SpotPrice', 'Timestamp'] as const;
+type Row = Readonly<Partial<Record<(typeof FIELDS)[number], unknown>>>;
+/** Prices of other operating systems are left out. */
+const LINUX = /^Linux\/UNIX/;
+
+/**
+ * Prices in the order of time. Of those before the trace the last of each pool stays.
+ * @throws WorldError when it cannot be read, or says nothing of the region or of the time of the trace
+ */
+export function readPriceHistory(text: string, history: HistoryFile): readonly SpotPrice[] {
+  const wrong = (detail: string): WorldError =>
+    new WorldError(history.world, `spot.pricesFrom: ${history.file}: ${detail}`);
+  const zones = new Set(standardZones(history.region).map(({ name }) => name));
+  const rows =
+    text.trimStart().startsWith('{') || text.trimStart().startsWith('[') ? jsonRows(text, wrong) : csvRows(text, wrong);
+  const linux = rows.filter(({ ProductDescription: product }) => product === undefined || LINUX.test(String(product)));
+  const prices = linux.map((row, at) => priceOf(row, at, history.startMs, wrong)).filter(({ zone }) => zones.has(zone));
+  if (prices.length === 0)
+    throw wrong(`has no Linux price in ${[...zones].join(', ')}; set region to that of the prices`);
+  prices.sort((a, b) => a.at - b.at);
+  checkTime(prices, history, wrong);
+  return current(prices);
+}
+
+type Wrong = (detail: string) => WorldError;
+
+function jsonRows(text: string, wrong: Wrong): readonly Row[] {
+  let root: unknown;
+  try {
+    root = JSON.parse(text);
+  } catch (error) {
+    throw wrong(`is no JSON: ${messageOf(error)}; write it with aws ec2 describe-spot-price-history --output json`);
+  }
+  const list = isObject(root) ? root.SpotPriceHistory : root;
+  if (!Array.isArray(list) || !list.every(isObject))
+    throw wrong('has no list SpotPriceHistory; write it with aws ec2 describe-spot-price-history --output json');
+  return list;
+}
+
+function csvRows(text: string, wrong: Wrong): readonly Row[] {
+  const cells = (line: string): string[] => line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'));
+  const [head = '', ...lines] = text.split('\n').filter((line) => line.trim() !== '');
+  const names = cells(head);
+  const missing = FIELDS.find((field) => field !== 'ProductDescription' && !names.includes(field));
+  if (missing !== undefined) throw wrong(`has no column ${missing}; its first line must name ${FIELDS.join(', ')}`);
+  return lines.map((line) => Object.fromEntries(cells(line).map((cell, at) => [names[at] ?? '', cell])));
+}
+
+function priceOf(row: Row, at: number, startMs: number, wrong: Wrong): SpotPrice {
+  const { InstanceType: instanceType, AvailabilityZone: zone, SpotPrice: price, Timestamp: time } = row;
+  const [usdPerHour, atMs] = [Number(price), Date.parse(String(time))];
+  const bad = (field: string, wanted: string): WorldError =>
+    wrong(`price ${at + 1}: ${field} is ${wanted}; correct it, or remove the price`);
+  if (typeof instanceType !== 'string' || instanceType === '') throw bad('InstanceType', 'missing');
+  if (typeof zone !== 'string' || zone === '') throw bad('AvailabilityZone', 'missing');
+  if (!(usdPerHour > 0 && usdPerHour < Number.POSITIVE_INFINITY)) throw bad('SpotPrice', 'no number of USD above 0');
+  if (Number.isNaN(atMs)) throw bad('Timestamp', 'no time');
+  return { at: (atMs - startMs) / 1000, instanceType, zone, usdPerHour };
+}
+
+/** A history of another time would make the prices of the replay stand still. */
+function checkTime(prices: readonly SpotPrice[], { startMs, seconds }: HistoryFile, wrong: Wrong): void {
+  const [first, last] = [prices[0]?.at ?? 0, prices.at(-1)?.at ?? 0];
+  if (first < seconds && last > 0) return;
+  const when = (at: number): string => timestamp(startMs + 1000 * at);
+  throw wrong(
+    `has prices from ${when(first)} to ${when(last)}, none while the trace runs from ${when(0)} to ${when(seconds)}; ` +
+      'set spot.pricesFrom.start to the moment of the prices at which the trace is to start',
+  );
+}
+
+/** What held at the start counts as of then. */
+function current(prices: readonly SpotPrice[]): readonly SpotPrice[] {
+  const before = new Map<string, SpotPrice>();
+  for (const price of prices) if (price.at <= 0) before.set(`${price.instanceType}/${price.zone}`, { ...price, at: 0 });
+  return [...before.values(), ...prices.filter(({ at }) => at > 0)];
+}

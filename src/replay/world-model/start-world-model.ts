@@ -1,0 +1,66 @@
+/** Makes an AWS in process, and what runs in it, behave as a model of the world says. */
+import type { Clock } from '../../kube/clock.ts';
+import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
+import { standardZones } from '../../local/aws/open-account.ts';
+import type { AwsAccount, AwsOptions } from '../../local/aws/options.ts';
+import type { LocalInstance } from '../../local/aws/types.ts';
+import { bootOfInstances } from './boot-times.ts';
+import { startInterruptions } from './interruptions.ts';
+import { shortages } from './shortages.ts';
+import { spotMarket } from './spot-market.ts';
+import type { WorldModel } from './world-model.ts';
+
+const DAY_MS = 86_400_000;
+
+export type WorldAws = Pick<
+  AwsOptions,
+  'region' | 'randomSeed' | 'zones' | 'catalogue' | 'startDelayMs' | 'bootDelayMs' | 'isSoldOut'
+>;
+
+/**
+ * What the account is opened with. A model whose parts are all zero gives the account that the local AWS has anyhow.
+ * @param startMs  when the trace begins, on the world's clock
+ */
+export function awsOf(model: WorldModel, startMs: number): WorldAws {
+  const { region, seed } = model;
+  const zones = standardZones(region);
+  const isSoldOut = shortages(model, startMs);
+  return {
+    region,
+    randomSeed: seed,
+    zones,
+    catalogue: spotMarket(ruleBuiltCatalogue(zones, seed), model, startMs),
+    ...bootOfInstances(model),
+    ...(isSoldOut === undefined ? {} : { isSoldOut }),
+  };
+}
+
+export interface RunningModel {
+  readonly model: WorldModel;
+  /** An account that was opened with `awsOf`. */
+  readonly aws: AwsAccount;
+  readonly clock: Clock;
+  /** Called when an instance's warning is sent. */
+  readonly onInterrupted?: (instance: LocalInstance) => void;
+}
+
+/** Starts interruptions and the rotation of images; answers the function that ends both. */
+export function startWorldModel({ model, aws, clock, onInterrupted }: RunningModel): () => void {
+  const ends = [startInterruptions({ model, aws, clock, onInterrupted }), startRotation(model, aws, clock)];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+function startRotation({ imageRotationDays: days }: WorldModel, { seed }: AwsAccount, clock: Clock): () => void {
+  if (days === 0) return () => undefined;
+  let cancel: () => void;
+  const wait = (): void => {
+    cancel = clock.after(days * DAY_MS, () => {
+      seed.newImages();
+      wait();
+    });
+  };
+  wait();
+  return () => cancel();
+}

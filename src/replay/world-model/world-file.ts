@@ -1,0 +1,60 @@
+/** The form of a file that describes the world of a replay. Every field may be left out. */
+import { Type } from 'typebox';
+import { type Declared, integer, list, object, optional, text, time } from '../../api/schema/declare.ts';
+
+/** Larger files of prices belong into one of their own, which is read faster. */
+const MOST_PRICES = 100_000;
+const LONGEST_SECONDS = 86_400;
+const DEAREST_USD = 10_000;
+
+const seconds = (description: string) => Type.Number({ description, minimum: 0, maximum: LONGEST_SECONDS });
+const share = (description: string) => Type.Number({ description, minimum: 0, maximum: 1 });
+/** Of what would never end otherwise. */
+const shareBelowOne = (description: string) => Type.Number({ description, minimum: 0, maximum: 0.99 });
+
+const PRICE = object({
+  at: Type.Number({ description: 'Seconds since the start of the trace.', minimum: 0, maximum: 1e9 }),
+  instanceType: text({ minLength: 1, maxLength: 64 }),
+  zone: text({ minLength: 1, maxLength: 64 }),
+  usdPerHour: Type.Number({ minimum: 0.000_001, maximum: DEAREST_USD }),
+});
+
+const SPOT = object({
+  prices: optional(list(PRICE, { description: 'Prices by the hour.', maxItems: MOST_PRICES })),
+  pricesFrom: optional(
+    object({
+      file: text({ description: 'What aws ec2 describe-spot-price-history answered.', minLength: 1 }),
+      start: optional(time({ description: 'The moment of that history at which the trace starts.' })),
+    }),
+  ),
+  volatility: optional(Type.Number({ description: 'Of the daily change of a price.', minimum: 0, maximum: 2 })),
+  interruptionsPerDay: optional(shareBelowOne('Share of running spot instances that are taken back in a day.')),
+  unevenness: optional(Type.Number({ description: 'Of pools.', minimum: 1, maximum: 1_000 })),
+});
+
+export const WORLD_FILE = object({
+  region: optional(text({ pattern: '^[a-z]{2}(-[a-z]+)+-[0-9]+$' })),
+  seed: optional(integer({ minimum: 0, maximum: 2 ** 31 })),
+  bootSeconds: optional(object({ p50: optional(seconds('Median.')), p95: optional(seconds('95th percentile.')) })),
+  podStartSeconds: optional(seconds('From a pod bound to its containers running.')),
+  spot: optional(SPOT),
+  soldOut: optional(
+    object({
+      spot: optional(share('Of spot pools.')),
+      onDemand: optional(share('Of on-demand pools.')),
+      hours: optional(Type.Number({ minimum: 0.01, maximum: 10_000 })),
+    }),
+  ),
+  imageRotationDays: optional(Type.Number({ minimum: 0, maximum: 10_000 })),
+});
+
+export type WorldFile = Declared<typeof WORLD_FILE>;
+
+/** A file that describes no world, or one that cannot be. The message names the file, the field and the remedy. */
+export class WorldError extends Error {
+  override readonly name = 'WorldError';
+
+  constructor(file: string, detail: string, options?: ErrorOptions) {
+    super(`${file}: ${detail}`, options);
+  }
+}

@@ -1,0 +1,115 @@
+/** A cluster with its AWS and its operator, all in this process and in virtual time. */
+import { NODEPOOL_LABEL } from '../api/labels.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import type { CloudProvider } from '../cloud/provider.ts';
+import { NO_CHARGES } from '../engine/node-extras.ts';
+import { openAws } from '../local/aws/open-aws.ts';
+import type { OpenAws } from '../local/aws/options.ts';
+import { randomStream } from '../local/aws/random.ts';
+import type { LocalInstance } from '../local/aws/types.ts';
+import type { KubeApi } from '../local/client.ts';
+import { inProcessClients } from './aws/in-process-clients.ts';
+import { openCluster } from './cluster.ts';
+import { Measure } from './measure/measure.ts';
+import type { Rate } from './measure/spending.ts';
+import { type Operator, startOperator } from './operator/operator.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+import { kubeletsOf } from './world-model/boot-times.ts';
+import { awsOf, startWorldModel } from './world-model/start-world-model.ts';
+import type { WorldModel } from './world-model/world-model.ts';
+
+/** Name of the cluster that is played. */
+export const CLUSTER = 'replay';
+const ENDPOINT = 'https://replay.invalid';
+const KUBERNETES = '1.34';
+/** Instances that are gone stay visible for this long: garbage collection is to meet some. */
+const VISIBLE_MS = 15 * 60_000;
+
+export interface WorldOptions {
+  readonly clock: VirtualClock;
+  readonly model: WorldModel;
+  /** When the trace begins. */
+  readonly startMs: number;
+  /** Between two rows of the series. */
+  readonly stepSeconds: number;
+  /** Of the operator. */
+  readonly args: readonly string[];
+  /** Ends everything. */
+  readonly signal: AbortSignal;
+}
+
+export interface World {
+  readonly client: KubeApi;
+  readonly operator: Operator;
+  readonly measure: Measure;
+}
+
+export async function openWorld({ clock, model, startMs, stepSeconds, args, signal }: WorldOptions): Promise<World> {
+  const names = randomStream(model.seed);
+  const aws = openAws({
+    clock,
+    clusterName: CLUSTER,
+    clusterEndpoint: ENDPOINT,
+    kubernetesVersion: KUBERNETES,
+    terminatedVisibleMs: VISIBLE_MS,
+    ...awsOf(model, startMs),
+  });
+  signal.addEventListener('abort', () => aws.close(), { once: true });
+  const common = { clock, clusterName: CLUSTER, endpoint: ENDPOINT, kubernetesVersion: KUBERNETES, signal };
+  const { api, client, caches } = await openCluster({
+    ...common,
+    aws,
+    kubelets: kubeletsOf(model),
+    random: { below: (limit) => Math.floor(names.next() * limit), uuid: () => names.uuid() },
+  });
+  const prices = new InstancePrices(aws);
+  const measure = new Measure({
+    ...{ clock, startMs, stepSeconds, caches, signal },
+    instances: aws.instances,
+    rateOf: (instance, atMs) => prices.of(instance, atMs),
+  });
+  const operator = await startOperator({
+    ...common,
+    ...{ api, args },
+    clients: inProcessClients(aws, { clock, random: () => names.next() }),
+    log: measure.complaints.logger,
+    decisions: measure.nodeLog.decisions,
+  });
+  prices.operator = operator;
+  const onInterrupted = ({ id }: LocalInstance): void => measure.warned(id);
+  signal.addEventListener('abort', startWorldModel({ model, aws, clock, onInterrupted }), { once: true });
+  return { client, operator, measure };
+}
+
+/** What instances cost at a moment: spot prices move, and volumes and addresses are those of their NodePool. */
+class InstancePrices {
+  operator: Operator | undefined;
+  readonly #aws: OpenAws;
+
+  constructor(aws: OpenAws) {
+    this.#aws = aws;
+  }
+
+  of(instance: LocalInstance, atMs: number): Rate {
+    const { type, zone, capacityType, usdPerHour, tags } = instance;
+    const market = capacityType === 'spot' ? this.#aws.catalogue.spotUsd(type, zone, atMs) : undefined;
+    return { instance: market ?? usdPerHour, extras: this.#extrasOf(tags[NODEPOOL_LABEL] ?? '') };
+  }
+
+  #extrasOf(name: string): number {
+    if (this.operator === undefined) return 0;
+    const { cloud, cluster } = this.operator.deps;
+    const pool = cluster.stores.nodePools.get({ name });
+    const { volumesUsdPerHour, publicIpv4UsdPerHour } = pool === undefined ? NO_CHARGES : chargesOf(cloud, pool);
+    return volumesUsdPerHour + publicIpv4UsdPerHour;
+  }
+}
+
+/** Of a NodePool whose NodeClass cannot be read nothing is known, and nothing is bought. */
+function chargesOf(cloud: CloudProvider, pool: NodePool) {
+  try {
+    return cloud.charges?.(pool) ?? NO_CHARGES;
+  } catch {
+    return NO_CHARGES;
+  }
+}

@@ -1,0 +1,168 @@
+/** `karpenter record` on a cluster that lives: over real HTTP, and what it wrote is read again. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEPLOYMENT, JOB, type Kind, POD } from '../../src/api/kinds.ts';
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { record } from '../../src/cli/record/record.ts';
+import { connect } from '../../src/kube/http.ts';
+import { readTrace } from '../../src/replay/trace/read.ts';
+import { summaryOf } from '../../src/replay/trace/summary.ts';
+import type { TraceEvent } from '../../src/replay/trace/trace.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+
+const BIN = join(import.meta.dirname, '../../bin/karpenter.js');
+
+let scenario: Scenario;
+let folder: string;
+let kubeconfig: string;
+beforeAll(async () => {
+  scenario = await startScenario({ operator: false, systemNodes: 2, timeScale: 20 });
+  folder = await mkdtemp(join(tmpdir(), 'record-'));
+  kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, scenario.world.kube.kubeconfig());
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...scenario.example('nodepool.yaml'));
+});
+afterAll(async () => {
+  await scenario.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const SECRET = 'hunter2-hunter2';
+
+/** A Deployment with what must not get into a trace. */
+const secretive = (name: string, replicas: number): KubeObject =>
+  deployment(name, replicas, {
+    containers: [
+      {
+        name: 'main',
+        image: `registry.example/${SECRET}`,
+        command: [SECRET],
+        args: [SECRET],
+        env: [{ name: 'PASSWORD', value: SECRET }],
+        resources: { requests: { cpu: '100m' } },
+      },
+    ],
+  });
+
+const inDefault = (name: string) => ({ name, namespace: 'default' });
+const create = (kind: Kind, object: object): Promise<unknown> => scenario.kube.create(kind, object as never);
+const container = { name: 'main', image: SECRET, resources: { requests: { cpu: '50m', memory: '64Mi' } } };
+/** Kubelets of the local world let containers that are not started again end after ten seconds. */
+const pod = (name: string, restartPolicy: 'Never' | 'Always' = 'Never') => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { ...inDefault(name), annotations: { note: SECRET } },
+  spec: { restartPolicy, containers: [container] },
+});
+
+const eventsOf = async (path: string): Promise<readonly TraceEvent[]> =>
+  Array.fromAsync((await readTrace(path)).events());
+const applied = (events: readonly TraceEvent[], kind: string) =>
+  events.flatMap((event) => ('apply' in event && event.apply.kind === kind ? [event] : []));
+
+describe('karpenter record', () => {
+  it('writes what was there, what changed, and for how long pods ran', async () => {
+    await scenario.apply(secretive('web', 2));
+    await create(POD, pod('before', 'Always'));
+    await scenario.until('2 pods of web', async () => (await scenario.running('web')).length === 2);
+    const path = join(folder, 'life.jsonl');
+    const client = connect({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
+    const [stop, started] = [new AbortController(), Promise.withResolvers<void>()];
+    const options = { forMs: 3_600_000, limitBytes: 2 ** 24, name: 'life', path, clock: scenario.world.clock };
+    const recording = record(client, { ...options, signal: stop.signal, onStarted: started.resolve });
+    await started.promise;
+
+    await scenario.scale('web', 5);
+    await scenario.apply(secretive('late', 1));
+    await create(POD, pod('single'));
+    await create(JOB, {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: inDefault('report'),
+      spec: { parallelism: 2, completions: 2, template: { spec: { restartPolicy: 'Never', containers: [container] } } },
+    });
+    const isRunning = async (prefix: string, count: number): Promise<boolean> =>
+      (await scenario.running()).filter(({ metadata }) => metadata.name.startsWith(prefix)).length === count;
+    await scenario.until(
+      'pods that run',
+      async () => (await isRunning('single', 1)) && (await isRunning('report-', 2)),
+    );
+    await scenario.pass(60_000);
+    await scenario.kube.delete(DEPLOYMENT, inDefault('late'));
+    await scenario.kube.delete(POD, inDefault('before'));
+    await scenario.until('late to be gone', async () => (await scenario.pods('late')).length === 0);
+    // half a real second: what is watched comes over the network
+    await scenario.pass(30_000);
+    stop.abort();
+    const notes = await recording;
+    client.close();
+
+    const events = await eventsOf(path);
+    expect(notes.filter((note) => note.includes('left out') || note.includes('not in the trace'))).toEqual([]);
+    expect(applied(events, 'NodePool').map(({ at, apply }) => [at, apply.metadata.name])).toEqual([[0, 'default']]);
+    expect(applied(events, 'EC2NodeClass')).toHaveLength(1);
+    expect(applied(events, 'Deployment').map(({ apply }) => apply.metadata.name)).toEqual(['web', 'late']);
+    expect(applied(events, 'ReplicaSet')).toEqual([]);
+    const [scaled] = events.filter((event) => 'scale' in event);
+    expect(scaled).toMatchObject({ scale: { kind: 'Deployment', name: 'web' }, replicas: 5 });
+    const deleted = events.flatMap((event) => ('delete' in event ? [event.delete.name] : []));
+    expect(deleted.sort()).toEqual(['before', 'late']);
+    const pods = new Map(
+      applied(events, 'Pod').map((event) => [event.apply.metadata.name.replace(/-\w+$/, ''), event]),
+    );
+    expect([...pods.keys()].sort()).toEqual(['before', 'report', 'single']);
+    expect(pods.get('before')).toMatchObject({ at: 0, apply: { spec: { restartPolicy: 'Always' } } });
+    expect(pods.get('before')?.runsFor).toBeUndefined();
+    for (const name of ['single', 'report']) {
+      expect(pods.get(name)?.runsFor).toBeGreaterThanOrEqual(9);
+      expect(pods.get(name)?.runsFor).toBeLessThan(15);
+    }
+    const written = await readFile(path, 'utf8');
+    expect(written).not.toContain(SECRET);
+    expect((await summaryOf(await readTrace(path))).warnings).toEqual([]);
+  });
+
+  it('ends at its limit, and says so', async () => {
+    const client = connect({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
+    const path = join(folder, 'small.jsonl');
+    const options = { forMs: 3_600_000, limitBytes: 1_500, name: 'small', path, clock: scenario.world.clock };
+    const notes = await record(client, { ...options, signal: new AbortController().signal });
+    client.close();
+    expect(notes).toContainEqual(expect.stringContaining('the limit is reached'));
+    expect((await eventsOf(path)).length).toBeGreaterThan(0);
+    expect((await stat(path)).size).toBeLessThan(1_500 + 300);
+  });
+
+  it('writes a complete trace on Ctrl-C, as a user runs it', async () => {
+    const path = join(folder, 'interrupted.jsonl.gz');
+    const args = ['record', '--for', '1h', '-n', 'default', '--kubeconfig', kubeconfig, '-o', path];
+    const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let errors = '';
+    const started = Promise.withResolvers<void>();
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      errors += chunk;
+      if (errors.includes('recording to')) started.resolve();
+    });
+    const ended = once(child, 'close').then(([code]) => ({ code, errors }));
+    await Promise.race([started.promise, ended]);
+    child.kill('SIGINT');
+    expect(await ended).toEqual({ code: 0, errors: expect.stringMatching(/the trace is\s+in\s/) });
+    const names = applied(await eventsOf(path), 'Deployment').map(({ apply }) => apply.metadata.name);
+    expect(names).toEqual(['web']);
+  });
+
+  it('says what it may not read', async () => {
+    const missing = join(folder, 'nowhere');
+    const child = spawn(process.execPath, [BIN, 'record', '--kubeconfig', missing], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [errors, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect(code).toBe(1);
+    expect(errors).toContain(missing);
+  });
+});

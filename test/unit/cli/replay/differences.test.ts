@@ -1,0 +1,38 @@
+import { expect, it } from '@jest/globals';
+import { differences } from '../../../../src/cli/replay/differences.ts';
+
+const pool = (spec: unknown) => ({ apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'web' }, spec });
+
+it.each([
+  ['nothing', { weight: 1 }, { weight: 1 }, []],
+  ['a field', { weight: 1 }, { weight: 5 }, ['spec.weight 1 → 5']],
+  ['a field that is new', {}, { weight: 5 }, ['spec.weight unset → 5']],
+  ['a field that is gone', { a: { b: 'x' } }, { a: {} }, ['spec.a.b x → unset']],
+  [
+    'items of a list with names',
+    { r: [{ key: 'k', v: 1 }] },
+    { r: [{ key: 'k', v: 2 }, { key: 'l' }] },
+    ['spec.r[k].v 1 → 2', 'spec.r[l] unset → {"key":"l"}'],
+  ],
+  ['other lists', { r: [1, 2] }, { r: [1] }, ['spec.r [1,2] → [1]']],
+  [
+    'lists whose names repeat',
+    { r: [{ key: 'k' }] },
+    { r: [{ key: 'k' }, { key: 'k' }] },
+    ['spec.r [{"key":"k"}] → [{"key":"k"},{"key":"k"}]'],
+  ],
+  ['long values', { a: '' }, { a: 'x'.repeat(99) }, [`spec.a  → ${'x'.repeat(60)}…`]],
+  [
+    'many fields',
+    {},
+    Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`f${index}`, index])),
+    [...Array.from({ length: 8 }, (_, index) => `spec.f${index} unset → ${index}`), 'and 2 more fields'],
+  ],
+])('tells %s', (_, before, after, lines) => {
+  expect(differences([pool(before)], [pool(after)])).toEqual(lines.map((line) => `NodePool web: ${line}`));
+});
+
+it('tells objects that one side lacks', () => {
+  const other = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };
+  expect(differences([pool({})], [other])).toEqual(['ConfigMap shop/a: added', 'NodePool web: removed']);
+});

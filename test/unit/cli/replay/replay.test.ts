@@ -1,0 +1,235 @@
+/** The verb as it is typed, with something else than a replay behind it. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { parse } from 'yaml';
+import { OUTPUTS } from '../../../../src/cli/output/catalogue.ts';
+import { generated } from '../../../../src/cli/replay/generated.ts';
+import { stoppable } from '../../../../src/cli/replay/interruption.ts';
+import { destination, withSummary } from '../../../../src/cli/replay/outputs.ts';
+import type { ReplayParts } from '../../../../src/cli/replay/parts.ts';
+import { replayCommand } from '../../../../src/cli/replay.ts';
+import type { ReplayOptions } from '../../../../src/replay/replay.ts';
+import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
+import { DEFAULT_WORLD } from '../../../../src/replay/world-model/world-model.ts';
+import { strictly } from '../output/strictly.ts';
+import { sampleResult, stoppedResult } from './results.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../../../examples');
+const MANIFESTS = ['-f', join(EXAMPLES, 'nodepool.yaml'), '-f', join(EXAMPLES, 'ec2nodeclass.yaml')];
+const SCHEMA = OUTPUTS.find(({ name }) => name === 'replay')?.schema;
+
+const EVENTS: readonly TraceEvent[] = [0, 60, 3_600, 7_200].map((at) => ({
+  at,
+  scale: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', namespace: 'default' },
+  replicas: at,
+}));
+
+let folder: string;
+let stdout: string;
+let stderr: string;
+let played: ReplayOptions | undefined;
+let opened: (string | undefined)[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'replay-'));
+  stdout = '';
+  stderr = '';
+  played = undefined;
+  opened = [];
+  jest.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    stdout += String(text);
+    return true;
+  });
+  jest.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    stderr += String(text);
+    return true;
+  });
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+  process.exitCode = undefined;
+  rmSync(folder, { recursive: true });
+});
+
+const parts = (replay: ReplayParts['replay'] = async () => sampleResult()): ReplayParts => ({
+  openTrace: async (source) => {
+    opened.push(source);
+    return {
+      header: { trace: 'karpenter/v1', name: 'web', start: '2026-03-02T00:00:00Z', seconds: 86_400 },
+      events: () => EVENTS,
+    };
+  },
+  openWorld: async (file) => {
+    opened.push(file);
+    return DEFAULT_WORLD;
+  },
+  replay: (options) => {
+    played = options;
+    return replay(options);
+  },
+});
+
+const run = (args: readonly string[], given = parts()) =>
+  replayCommand(given)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .parseAsync(['--trace', 'week.jsonl', ...args], { from: 'user' });
+
+describe('karpenter replay', () => {
+  it('plays one set with the defaults, and prints a summary', async () => {
+    await run(MANIFESTS);
+    expect(opened).toEqual(['week.jsonl', undefined]);
+    expect(played?.sets.map(({ name, args }) => ({ name, args }))).toEqual([{ name: 'default', args: [] }]);
+    expect(played?.sets[0]?.objects.map(({ kind }) => kind)).toEqual(['NodePool', 'EC2NodeClass']);
+    expect(stdout).toMatch(/^ours costs 11\.8 % less than compatible/m);
+    expect(process.exitCode).toBeUndefined();
+  });
+
+  it('plays the sets that are compared, in the world of a file', async () => {
+    const compare = ['--compare', 'a=--packing=compatible', '--compare', 'b='];
+    await run([...MANIFESTS, ...compare, '--world', 'world.yaml']);
+    expect(opened).toEqual(['week.jsonl', 'world.yaml']);
+    expect(played?.sets.map(({ name, args }) => [name, args])).toEqual([
+      ['a', ['--packing=compatible']],
+      ['b', []],
+    ]);
+  });
+
+  it('plays as much of the trace as --until says', async () => {
+    await run([...MANIFESTS, '--until', '1h']);
+    const events: number[] = [];
+    for await (const { at } of played?.trace.events() ?? []) events.push(at);
+    expect(events).toEqual([0, 60]);
+    expect(played?.trace.header.seconds).toBe(3_600);
+    await run([...MANIFESTS, '--until', '3d']);
+    expect(played?.trace.header.seconds).toBe(86_400);
+  });
+
+  it('prints JSON as its schema says, and the same as YAML', async () => {
+    await run([...MANIFESTS, '-o', 'json', '-o', `yaml=${join(folder, 'a.yaml')}`]);
+    expect(strictly(SCHEMA, JSON.parse(stdout))).toEqual([]);
+    expect(parse(readFileSync(join(folder, 'a.yaml'), 'utf8'))).toEqual(JSON.parse(stdout));
+    expect(strictly(SCHEMA, { ...sampleResult(), extra: 1 })).not.toEqual([]);
+  });
+
+  it('writes a page beside the summary', async () => {
+    const file = join(folder, 'replay.html');
+    await run([...MANIFESTS, '-o', `html=${file}`]);
+    expect(readFileSync(file, 'utf8')).toMatch(/^<!doctype html>/);
+    expect(stdout).toMatch(/^COST$/m);
+  });
+
+  it('tells how far it is', async () => {
+    const progress = { set: 'default', index: 0, sets: 1, nodes: 3, pods: 4, usd: 1.5 };
+    await run(
+      MANIFESTS,
+      parts(async ({ onProgress }) => {
+        for (const share of [0, 0.04, 0.5]) onProgress?.({ ...progress, share });
+        return sampleResult();
+      }),
+    );
+    expect(stderr).toMatch(/^default 0 % .*\ndefault 50 % 2026-03-02 12:00 3 nodes 4 pods \$1\.50, \d.* left\n/);
+  });
+
+  it.each([
+    ['an unknown argument', ['--compare', 'a=--packng=x'], /is "--packing" meant/],
+    ['a price book that is not there', ['--price-book', 'none.yaml'], /none\.yaml: cannot be read/],
+    ['a folder that is not there', ['-o', 'html=/nowhere/at/all.html'], /^\/nowhere\/at\/all\.html: cannot be written/],
+    ['a folder in place of a file', ['-o', `html=${EXAMPLES}`], /is a folder; name a file/],
+    ['a form that there is not', ['-o', 'pdf=x'], /Expected summary, json, yaml, html/],
+    ['a page without a file', ['-o', 'html'], /Name its file: html=replay\.html/],
+    ['sets that are not there', ['--sets', 'none.yaml'], /none\.yaml: cannot be read/],
+    ['a time that is none', ['--until', 'soon'], /Expected a duration such as 7d/],
+  ])('says of %s before it plays', async (_, args, message) => {
+    await expect(run([...MANIFESTS, ...args])).rejects.toThrow(message);
+    expect(played).toBeUndefined();
+  });
+
+  it('asks for NodePools', async () => {
+    await expect(run([])).rejects.toThrow('--trace week.jsonl: there is no NodePool');
+  });
+
+  it('prints what was played when it is stopped, and ends with 130', async () => {
+    const stopping: ReplayParts['replay'] = async ({ signal }) => {
+      await new Promise((resolve) => {
+        signal?.addEventListener('abort', resolve);
+        process.emit('SIGINT');
+      });
+      return { ...stoppedResult(), runs: stoppedResult().runs.slice(1) };
+    };
+    await run([...MANIFESTS, '--compare', 'compatible=', '--compare', 'ours='], parts(stopping));
+    expect(process.exitCode).toBe(130);
+    expect(stdout).toMatch(/UNFINISHED/);
+    expect(stderr).toMatch(/^stopping; Ctrl-C again leaves at once\nnote: ours is unfinished/);
+    expect(stderr).toMatch(/note: not played at all: compatible\n$/);
+    expect(process.listenerCount('SIGINT')).toBe(0);
+  });
+});
+
+it('leaves at once when it is stopped twice', async () => {
+  const handlers: (() => void)[] = [];
+  const codes: number[] = [];
+  const stops: boolean[] = [];
+  await stoppable(
+    async (signal) => {
+      handlers[0]?.();
+      expect(signal.aborted).toBe(true);
+      handlers[0]?.();
+    },
+    () => stops.push(true),
+    { on: (_, handler) => handlers.push(handler), off: () => undefined, exit: (code) => codes.push(code) },
+  );
+  expect({ codes, stops }).toEqual({ codes: [130], stops: [true] });
+});
+
+describe('-o', () => {
+  const read = (...given: readonly string[]) =>
+    given.reduce<ReturnType<typeof destination>>((before, each) => destination(each, before), []);
+
+  it('names forms and files', () => {
+    expect(read('json', 'html=a=b.html')).toEqual([{ form: 'json' }, { form: 'html', file: 'a=b.html' }]);
+  });
+
+  it('has the summary unless something else is printed', () => {
+    expect(withSummary()).toEqual([{ form: 'summary' }]);
+    expect(withSummary(read('html=a'))).toEqual([{ form: 'summary' }, { form: 'html', file: 'a' }]);
+    expect(withSummary(read('json'))).toEqual([{ form: 'json' }]);
+    expect(withSummary(read('summary=a'))).toEqual([{ form: 'summary', file: 'a' }]);
+  });
+
+  it.each([
+    [['json', 'yaml'], 'json goes to standard output already'],
+    [['json=a', 'html=a'], 'json goes to a already'],
+    [['json='], 'Expected summary'],
+  ])('refuses %j', (given, message) => {
+    expect(() => read(...given)).toThrow(message);
+  });
+});
+
+describe('generated traces', () => {
+  it('are of a kind, as long and as large as is asked for', () => {
+    expect(generated('generate:batch').header).toMatchObject({ name: 'batch', seconds: 604_800 });
+    expect(
+      generated('generate:web-service?pods=5&duration=36h&seed=7&start=2026-03-02T00:00:00Z').header,
+    ).toMatchObject({
+      seconds: 129_600,
+      start: '2026-03-02T00:00:00Z',
+      source: expect.stringMatching(/seed 7, 5 pods/),
+    });
+  });
+
+  it.each([
+    ['generate:web-servic', '--trace generate:web-servic: there is no generator "web-servic", is "web-service" meant?'],
+    ['generate:toString', 'there is no generator "toString"; there are web-service, batch'],
+    ['generate:mix?pod=5', 'there is no option "pod", is "pods" meant?'],
+    ['generate:mix?pods=0', 'pods must be a whole number up to 100000, not "0"'],
+    ['generate:mix?seed=-1', 'seed must be a whole number'],
+    ['generate:mix?duration=long', 'duration must be such as 7d or 36h, and at most 366d, not "long"'],
+    ['generate:mix?duration=999d', 'duration must be such as 7d'],
+    ['generate:mix?start=now', 'start must be a time such as'],
+  ])('refuse %s', (source, message) => {
+    expect(() => generated(source)).toThrow(message);
+  });
+});

@@ -1,0 +1,188 @@
+/** What a terminal shows of a replay: sentences, figures, lines of progress. */
+import { describe, expect, it } from '@jest/globals';
+import { sentences } from '../../../../src/cli/replay/compare.ts';
+import { downsample, rowsPerPoint } from '../../../../src/cli/replay/downsample.ts';
+import { progressLine } from '../../../../src/cli/replay/progress.ts';
+import { sparkline, summaryText } from '../../../../src/cli/replay/summary.ts';
+import { amount, dollars, signedPercent, spanText } from '../../../../src/cli/replay/units.ts';
+import type { ReplayResult, ReplayRun } from '../../../../src/replay/result.ts';
+import { sampleResult, sampleRun, stoppedResult } from './results.ts';
+
+const PLAIN = { width: 80, isStyled: false };
+
+const withRuns = (...changes: readonly (Partial<ReplayRun> & { readonly usd?: number })[]): ReplayResult => ({
+  ...sampleResult(),
+  runs: changes.map(({ usd = 100, ...change }, index) => {
+    const run = sampleRun(`run-${index}`, 1, { days: 1 });
+    return { ...run, cost: { ...run.cost, effectiveUsd: usd }, evictions: 10, ...change };
+  }),
+});
+const waiting = (p95: number) => ({ waiting: { ...sampleRun('a', 1, { days: 1 }).waiting, p95 } });
+
+describe('sentences', () => {
+  it.each([
+    [{ usd: 87.7, evictions: 14 }, 'run-1 costs 12.3 % less than run-0 and evicts 1.4 times as many pods.'],
+    [{ usd: 104, evictions: 10 }, 'run-1 costs 4.0 % more than run-0 and evicts as many pods.'],
+    [{ usd: 100.01, evictions: 0 }, 'run-1 costs the same as run-0 and evicts no pods.'],
+    [{ usd: 50, evictions: 120 }, 'run-1 costs 50.0 % less than run-0 and evicts 12 times as many pods.'],
+    [
+      { usd: 50, evictions: 10, ...waiting(150) },
+      'run-1 costs 50.0 % less than run-0, evicts as many pods and 95 % of its pods wait at most 2 min 30 s instead of 1 min 11 s.',
+    ],
+  ])('compare %j', (change, sentence) => {
+    expect(sentences(withRuns(waiting(71), { ...waiting(71), ...change }))).toEqual([sentence]);
+  });
+
+  it('are about evictions that there are none of', () => {
+    expect(sentences(withRuns({ evictions: 0 }, { evictions: 1 }))[0]).toMatch(/evicts 1 pod, where it evicts none\.$/);
+    expect(sentences(withRuns({ evictions: 0 }, { evictions: 0 }))[0]).toMatch(/evicts no pods, like it\.$/);
+    expect(sentences(withRuns({ evictions: 100 }, { evictions: 102 }))[0]).toMatch(/evicts about as many pods\.$/);
+  });
+
+  it('do not compare with what costs nothing', () => {
+    expect(sentences(withRuns({ usd: 0 }, { usd: 1 }))[0]).toMatch(/^run-1 costs money, unlike run-0/);
+    expect(sentences(withRuns({ usd: 0 }, { usd: 0 }))[0]).toMatch(/^run-1 costs nothing, like run-0/);
+  });
+
+  it('do not compare runs of different lengths', () => {
+    expect(sentences(stoppedResult())).toEqual([
+      'ours and compatible cannot be compared: they played 2 d 8 h and 7 d of the trace.',
+      'ours is unfinished: it was stopped after 2 d 8 h of 7 d, and its figures are of that time alone.',
+    ]);
+  });
+
+  it('say when nothing was played', () => {
+    expect(sentences({ ...sampleResult(), runs: [] })).toEqual(['Nothing was played.']);
+  });
+});
+
+describe('the summary', () => {
+  it('has figures side by side, and what went on over time', () => {
+    expect(summaryText(sampleResult(), PLAIN)).toMatchSnapshot();
+  });
+
+  it('says of a run that it is unfinished', () => {
+    const text = summaryText(stoppedResult(), PLAIN);
+    expect(text).toMatch(/^ +UNFINISHED$/m);
+    expect(text).toMatch(/^ {2}difference +– +–$/m);
+  });
+
+  it.each([40, 80, 120])('fits %i columns, however many runs there are', (width) => {
+    const names = ['a', 'the-second-run-with-a-long-name', 'c', 'd', 'e', 'f'];
+    const text = summaryText(sampleResult({ names, days: 2 }), { width, isStyled: false });
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(width);
+    for (const name of names) expect(text).toContain(name.slice(0, 8));
+  });
+
+  it('indents what goes on over several lines', () => {
+    const settings = [
+      '--packing=compatible',
+      '--consolidation=compatible',
+      '--node-hourly-fee=0',
+      '--batch-idle-duration=5s',
+    ];
+    expect(summaryText(withRuns({ settings }), PLAIN)).toContain(
+      '\n  run-0: --packing=compatible; --consolidation=compatible;\n    --node-hourly-fee=0; --batch-idle-duration=5s\n',
+    );
+  });
+
+  it('is styled in a terminal alone', () => {
+    expect(summaryText(sampleResult(), PLAIN)).not.toContain('\u001b');
+    expect(summaryText(sampleResult(), { ...PLAIN, isStyled: true })).toContain('\u001b[1m');
+  });
+
+  it('does without series and runs', () => {
+    expect(summaryText({ ...sampleResult(), runs: [] }, PLAIN)).toMatch(/Nothing was played\.\n$/);
+  });
+});
+
+describe('series', () => {
+  it('are drawn from nothing to the most', () => {
+    expect(sparkline([0, 1, 2, 3.5, 7, 9], 7)).toBe('▁▂▃▅██');
+    expect(sparkline([0, 0], 0)).toBe('▁▁');
+  });
+
+  it('are of fewer points, by their mean or their most', () => {
+    expect(rowsPerPoint(5, 2)).toBe(3);
+    expect(rowsPerPoint(5, 10)).toBe(1);
+    expect(downsample([1, 2, 3, 10, 20], 3)).toEqual([2, 15]);
+    expect(downsample([1, 2, 3, 10, 20], 3, 'most')).toEqual([3, 20]);
+    expect(downsample([1, 2], 1)).toEqual([1, 2]);
+  });
+});
+
+describe('texts', () => {
+  it.each([
+    [0, '0 s'],
+    [0.44, '0.4 s'],
+    [42.4, '42 s'],
+    [60, '1 min'],
+    [200, '3 min 20 s'],
+    [3_599.9, '1 h'],
+    [3_900, '1 h 5 min'],
+    [86_399, '1 d'],
+    [183_600, '2 d 3 h'],
+  ])('have %p s as %j', (seconds, text) => {
+    expect(spanText(seconds)).toBe(text);
+  });
+
+  it('have amounts with as many figures as count', () => {
+    expect([0, 1_234, 12.345, 0.4567].map(amount)).toEqual(['0', '1,234', '12.3', '0.46']);
+    expect([0, 0.0034, 1_234.5, -3].map(dollars)).toEqual(['$0.00', '$0.0034', '$1,234.50', '−$3.00']);
+    expect([0.123, -0.04, 0.0001].map(signedPercent)).toEqual(['+12.3 %', '−4.0 %', '±0.0 %']);
+  });
+});
+
+describe('the line of progress', () => {
+  const START = Date.parse('2026-03-02T00:00:00Z');
+  const progress = (share: number, index = 0) => ({
+    ...{ set: index === 0 ? 'compatible' : 'ours', index, sets: 2, share, nodes: 12, pods: 345, usd: 67.891 },
+  });
+  function shown(isTTY: boolean, at: readonly (readonly [ms: number, share: number, index?: number])[]) {
+    const written: string[] = [];
+    let nowMs = 0;
+    const line = progressLine({
+      startMs: START,
+      seconds: 86_400,
+      output: { isTTY, columns: 100, write: (text) => written.push(text) },
+      nowMs: () => nowMs,
+    });
+    for (const [ms, share, index] of at) {
+      nowMs = ms;
+      line.at(progress(share, index));
+    }
+    line.done();
+    return written;
+  }
+
+  it('is written over in a terminal, and taken away', () => {
+    expect(
+      shown(true, [
+        [0, 0],
+        [50, 0.1],
+        [10_000, 0.5],
+      ]),
+    ).toEqual([
+      '\r\u001b[2K[----------------] compatible (1/2) 0 % 2026-03-02 00:00 12 nodes 345 pods $67.89',
+      '\r\u001b[2K[########--------] compatible (1/2) 50 % 2026-03-02 12:00 12 nodes 345 pods $67.89, 30 s left',
+      '\r\u001b[2K',
+    ]);
+  });
+
+  it('is a plain line for every tenth elsewhere', () => {
+    const steps = [0, 0.05, 0.11, 0.19, 0.2].map((share) => [0, share] as const);
+    expect(shown(false, [...steps, [0, 0.2, 1]])).toEqual([
+      'compatible (1/2) 0 % 2026-03-02 00:00 12 nodes 345 pods $67.89\n',
+      expect.stringMatching(/^compatible \(1\/2\) 11 %/),
+      expect.stringMatching(/^compatible \(1\/2\) 20 %/),
+      expect.stringMatching(/^ours \(2\/2\) 20 %/),
+    ]);
+  });
+
+  it('fits the terminal', () => {
+    const written: string[] = [];
+    const output = { isTTY: true, columns: 40, write: (text: string) => written.push(text) };
+    progressLine({ startMs: START, seconds: 60, output, nowMs: () => 0 }).at(progress(0.5));
+    expect(written[0]?.replace('\r\u001b[2K', '')).toHaveLength(39);
+  });
+});

@@ -1,0 +1,207 @@
+/** Traces of audit logs: what each level holds, and what is said to be missing. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { fromAudit } from '../../../../src/cli/trace/audit.ts';
+import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'audit-'));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const START = Date.parse('2026-01-05T10:00:00Z');
+const at = (seconds: number): string => new Date(START + seconds * 1000).toISOString();
+const container = { name: 'main', image: 'registry/secret', env: [{ name: 'A', value: 'secret' }] };
+const web = (replicas: number, more: object = {}) => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web', namespace: 'shop', uid: 'd1', ...more },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: 'web' } },
+    template: { metadata: { labels: { app: 'web', team: 'secret' } }, spec: { containers: [container] } },
+  },
+});
+const job = (phase: string, status: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: 'job-1',
+    namespace: 'shop',
+    uid: 'p1',
+    creationTimestamp: at(20).replace('.000', ''),
+    ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'job', uid: 'j', controller: true }],
+  },
+  spec: { nodeName: 'n1', restartPolicy: 'Never', containers: [container] },
+  status: { phase, ...status },
+});
+
+interface Given {
+  readonly seconds: number;
+  readonly verb: string;
+  readonly resource: string;
+  readonly name?: string;
+  readonly subresource?: string;
+  readonly group?: string;
+  readonly level?: string;
+  readonly code?: number;
+  readonly stage?: string;
+  readonly request?: object;
+  readonly response?: object;
+}
+const event = ({ seconds, verb, resource, name, subresource, group = 'apps', ...rest }: Given) => ({
+  kind: 'Event',
+  apiVersion: 'audit.k8s.io/v1',
+  level: rest.level ?? 'RequestResponse',
+  stage: rest.stage ?? 'ResponseComplete',
+  verb,
+  objectRef: { resource, namespace: 'shop', name, apiGroup: group, apiVersion: 'v1', subresource },
+  responseStatus: { code: rest.code ?? 200 },
+  requestObject: rest.request,
+  responseObject: rest.response,
+  requestReceivedTimestamp: at(seconds),
+  stageTimestamp: at(seconds),
+});
+
+async function converted(events: readonly unknown[], namespaces?: readonly string[]) {
+  const path = join(folder, 'audit.log');
+  writeFileSync(path, events.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  const found = await fromAudit([path], { limitBytes: 2 ** 20, namespaces });
+  return {
+    ...found,
+    events: [...found.history.until(found.endMs)],
+    leftOut: Object.fromEntries(found.history.leftOut),
+  };
+}
+const inShort = (events: readonly TraceEvent[]): readonly unknown[] =>
+  events.map((each) => {
+    if ('apply' in each) return [each.at, 'apply', each.apply.metadata.name, each.runsFor];
+    return 'scale' in each ? [each.at, 'scale', each.scale.name, each.replicas] : [each.at, 'delete', each.delete.name];
+  });
+
+const READ = event({ seconds: 0, verb: 'get', resource: 'deployments', name: 'web' });
+const created = (level: string) =>
+  event({
+    seconds: 10,
+    verb: 'create',
+    resource: 'deployments',
+    name: 'web',
+    level,
+    ...(level === 'Metadata' ? {} : { request: web(2) }),
+    ...(level === 'RequestResponse' ? { response: web(2) } : {}),
+  });
+const scaled = (seconds: number, replicas: number | undefined) =>
+  event({
+    seconds,
+    verb: 'patch',
+    resource: 'deployments',
+    name: 'web',
+    subresource: 'scale',
+    ...(replicas === undefined ? { level: 'Metadata' } : { request: { spec: { replicas } } }),
+  });
+
+describe('an audit log', () => {
+  it('of the level RequestResponse holds workloads, and pods with the time for which they ran', async () => {
+    const ended = {
+      conditions: [{ type: 'Ready', status: 'False', reason: 'PodCompleted', lastTransitionTime: at(95) }],
+    };
+    const ready = { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: at(35) }] };
+    const status = (seconds: number, response: object) =>
+      event({ seconds, verb: 'patch', group: '', resource: 'pods', subresource: 'status', name: 'job-1', response });
+    const { events, leftOut, changes, lines } = await converted([
+      READ,
+      created('RequestResponse'),
+      { ...created('RequestResponse'), stage: 'RequestReceived' },
+      event({ seconds: 20, verb: 'create', group: '', resource: 'pods', name: 'job-1', response: job('Pending') }),
+      status(36, job('Running', ready)),
+      scaled(40, 5),
+      event({
+        seconds: 50,
+        verb: 'patch',
+        resource: 'deployments',
+        name: 'web',
+        response: web(5, { labels: { a: 'b' } }),
+      }),
+      status(96, job('Succeeded', ended)),
+      status(97, job('Succeeded', ended)),
+      event({ seconds: 98, verb: 'delete', group: '', resource: 'pods', name: 'job-1' }),
+      event({ seconds: 99, verb: 'delete', resource: 'deployments', name: 'other', code: 404 }),
+      event({ seconds: 100, verb: 'delete', resource: 'deployments', name: 'web' }),
+    ]);
+    expect(inShort(events)).toEqual([
+      [10, 'apply', 'web', undefined],
+      [20, 'apply', 'job-1', 60],
+      [40, 'scale', 'web', 5],
+      [100, 'delete', 'web'],
+    ]);
+    expect(leftOut).toEqual({});
+    expect([lines, changes]).toEqual([12, 9]);
+    expect(JSON.stringify(events)).not.toContain('secret');
+    expect(events[0]).toMatchObject({ apply: { spec: { template: { metadata: { labels: { app: 'web' } } } } } });
+  });
+
+  it('of the level Request holds what was sent', async () => {
+    const { events, leftOut } = await converted([
+      READ,
+      created('Request'),
+      event({
+        seconds: 20,
+        verb: 'patch',
+        resource: 'deployments',
+        name: 'web',
+        level: 'Request',
+        request: { spec: { replicas: 4 } },
+      }),
+      event({
+        seconds: 30,
+        verb: 'patch',
+        resource: 'deployments',
+        name: 'web',
+        level: 'Request',
+        request: { spec: { paused: true } },
+      }),
+    ]);
+    expect(inShort(events)).toEqual([
+      [10, 'apply', 'web', undefined],
+      [20, 'scale', 'web', 4],
+    ]);
+    expect(leftOut).toEqual({ 'Deployment was written, and the log does not hold it at the level Request': 1 });
+  });
+
+  it('of the level Metadata holds nothing that can be played, and it is said why', async () => {
+    const { events, leftOut } = await converted([
+      READ,
+      created('Metadata'),
+      scaled(20, undefined),
+      scaled(30, 3),
+      event({ seconds: 40, verb: 'deletecollection', group: '', resource: 'pods', level: 'Metadata' }),
+    ]);
+    expect(events).toEqual([]);
+    expect(leftOut).toEqual({
+      'Deployment was written, and the log says no more at the level Metadata': 1,
+      'Deployment was scaled, and the log does not say to how many: use the level Request': 1,
+      'Deployment was scaled that the log does not describe: it was made before the log begins': 1,
+      'deletecollection does not say which objects it deleted': 1,
+    });
+  });
+
+  it('may be confined to namespaces', async () => {
+    expect((await converted([READ, created('RequestResponse')], ['other'])).events).toEqual([]);
+  });
+
+  it.each([
+    ['', 'audit.log: no audit event in it'],
+    ['nonsense\n', 'audit.log, line 1: 8 characters that are not valid JSON; a log of JSON lines has one event a line'],
+    ['{"kind":"Pod"}\n', 'audit.log, line 1: is no audit event: kind must be Event and apiVersion audit.k8s.io/v1'],
+    ['{"kind":"Event","apiVersion":"audit.k8s.io/v1"}\n', 'audit.log, line 1: stageTimestamp is missing or no time'],
+  ])('that is none is refused: %j', async (text, message) => {
+    const path = join(folder, 'audit.log');
+    writeFileSync(path, text);
+    await expect(fromAudit([path], { limitBytes: 2 ** 20 })).rejects.toThrow(message);
+  });
+});

@@ -1,0 +1,234 @@
+/** What a recording keeps of objects, and what becomes of it. */
+import { describe, expect, it } from '@jest/globals';
+import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import { History } from '../../../../src/cli/trace/history.ts';
+import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
+
+const START = Date.parse('2026-01-05T10:00:00Z');
+const ms = (seconds: number): number => START + seconds * 1000;
+const history = (options: Partial<ConstructorParameters<typeof History>[0]> = {}): History =>
+  new History({ startMs: START, limitBytes: 2 ** 20, ...options });
+const events = (of: History, until = 1_000): readonly TraceEvent[] => [...of.until(ms(until))];
+const applied = (of: History): readonly KubeObject[] =>
+  events(of).flatMap((event) => ('apply' in event ? [event.apply] : []));
+
+const owner = (kind: string) => ({ apiVersion: 'x/v1', kind, name: 'o', uid: 'u', controller: true });
+const object = (kind: string, metadata: object, spec: object = {}, apiVersion = 'apps/v1'): KubeObject =>
+  ({ apiVersion, kind, metadata: { namespace: 'shop', uid: 'x', ...metadata }, spec }) as never;
+const template = (labels: object = { app: 'web' }, spec: object = {}) => ({
+  metadata: { labels, annotations: { 'karpenter.sh/do-not-disrupt': 'true', 'kubectl.kubernetes.io/note': 'secret' } },
+  spec: { containers: [{ name: 'main', image: 'secret', env: [], resources: { requests: { cpu: '1' } } }], ...spec },
+});
+const deployment = (replicas: number, spec: object = {}) =>
+  object(
+    'Deployment',
+    { name: 'web' },
+    { replicas, selector: { matchLabels: { app: 'web' } }, template: template(), ...spec },
+  );
+const pod = (metadata: object = {}, spec: object = {}, status: object = {}): KubeObject =>
+  ({ ...object('Pod', { name: 'one', ...metadata }, { ...template().spec, ...spec }, 'v1'), status }) as never;
+
+describe('objects', () => {
+  it('lose what may be secret and decides nothing', () => {
+    const kept = history();
+    kept.put(
+      object(
+        'Deployment',
+        { name: 'web', labels: { team: 'secret' }, annotations: { note: 'secret' }, managedFields: ['secret'] },
+        {
+          replicas: 2,
+          selector: { matchLabels: { app: 'web' } },
+          strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1 } },
+          template: template(
+            { app: 'web', team: 'secret' },
+            {
+              volumes: [{ name: 'a', configMap: { name: 'secret' } }],
+              nodeSelector: { disk: 'fast' },
+              schedulerName: 'mine',
+              serviceAccountName: 'secret',
+            },
+          ),
+        },
+      ),
+      START,
+    );
+    expect(applied(kept)).toEqual([
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'web', namespace: 'shop' },
+        spec: {
+          replicas: 2,
+          selector: { matchLabels: { app: 'web' } },
+          strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1 } },
+          template: {
+            metadata: { labels: { app: 'web' }, annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+            spec: {
+              containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '1' } } }],
+              volumes: [],
+              nodeSelector: { disk: 'fast' },
+            },
+          },
+        },
+      },
+    ]);
+  });
+
+  it('keep labels that anything selects by, seen before or after', () => {
+    const kept = history();
+    kept.put(pod({ labels: { app: 'a', tier: 'b', zone: 'c', other: 'd' } }), START);
+    const spread = {
+      topologySpreadConstraints: [
+        { matchLabelKeys: ['zone'], labelSelector: { matchExpressions: [{ key: 'tier', operator: 'Exists' }] } },
+      ],
+    };
+    kept.put(deployment(1, { template: template({ app: 'web' }, spread) }), ms(1));
+    const [found] = applied(kept);
+    expect(found?.metadata.labels).toEqual({ app: 'a', tier: 'b', zone: 'c' });
+  });
+
+  it('of StatefulSets keep their volumes, and NodeClasses lose their user data', () => {
+    const kept = history();
+    const claim = {
+      metadata: { name: 'data', labels: { a: 'secret' } },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+      status: {},
+    };
+    kept.put(
+      object(
+        'StatefulSet',
+        { name: 'db' },
+        { selector: {}, serviceName: 'db', template: template(), volumeClaimTemplates: [claim] },
+      ),
+      START,
+    );
+    const nodeClass = object(
+      'EC2NodeClass',
+      { name: 'default' },
+      { userData: 'secret', role: 'r' },
+      'karpenter.k8s.aws/v1',
+    );
+    kept.put({ ...nodeClass, metadata: { name: 'default' } }, START);
+    const [set, node] = applied(kept) as unknown as readonly { readonly spec: Record<string, unknown> }[];
+    expect(set?.spec.volumeClaimTemplates).toEqual([
+      {
+        metadata: { name: 'data' },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+      },
+    ]);
+    expect(node?.spec).toEqual({ role: 'r' });
+  });
+
+  it('are written again when they change, and scaled when that is all', () => {
+    const kept = history();
+    kept.put(deployment(2), START);
+    kept.put({ ...deployment(2), status: { replicas: 2 } } as never, ms(1));
+    kept.put(deployment(3), ms(2));
+    kept.put(deployment(3, { template: template({ app: 'web' }, { hostNetwork: true }) }), ms(3));
+    kept.remove(deployment(3), ms(4));
+    kept.remove(deployment(3), ms(5));
+    expect(events(kept).map((event) => [event.at, Object.keys(event)[1]])).toEqual([
+      [0, 'apply'],
+      [2, 'scale'],
+      [3, 'apply'],
+      [4, 'delete'],
+    ]);
+  });
+
+  it('that their workload makes are not written', () => {
+    const kept = history();
+    kept.put(
+      { ...object('ReplicaSet', { name: 'web-1', ownerReferences: [owner('Deployment')] }, deployment(1) as never) },
+      START,
+    );
+    for (const kind of ['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Node'])
+      kept.put(pod({ name: kind.toLowerCase(), ownerReferences: [owner(kind)] }), START);
+    kept.put(pod({ name: 'spark', ownerReferences: [owner('SparkApplication')] }), START);
+    expect(applied(kept).map(({ metadata }) => metadata.name)).toEqual(['spark']);
+  });
+
+  it('that the reader would refuse are left out, and counted', () => {
+    const kept = history();
+    kept.put(object('Deployment', { name: 'web' }, { replicas: 1, selector: {} }), START);
+    expect(Object.fromEntries(kept.leftOut)).toEqual({
+      'Deployment.spec.template is missing; it must be an object': 1,
+    });
+  });
+});
+
+describe('pods', () => {
+  const times = (seconds: readonly [number, number]) => ({
+    containerStatuses: [
+      {
+        name: 'main',
+        state: {
+          terminated: {
+            startedAt: new Date(ms(seconds[0])).toISOString(),
+            finishedAt: new Date(ms(seconds[1])).toISOString(),
+          },
+        },
+      },
+    ],
+  });
+
+  it('that ended have the time for which they ran, from the start of the recording on', () => {
+    const kept = history();
+    kept.put(pod({ name: 'old', creationTimestamp: '2026-01-05T09:00:00Z' }), START);
+    kept.put(pod({ name: 'new', creationTimestamp: '2026-01-05T10:00:10Z', uid: 'y' }), ms(10));
+    kept.put(pod({ name: 'old' }, {}, { phase: 'Succeeded', ...times([-3_000, 40]) }), ms(41));
+    kept.put(pod({ name: 'new', uid: 'y' }, {}, { phase: 'Failed', ...times([15, 60]) }), ms(61));
+    kept.put(pod({ name: 'new', uid: 'y' }, {}, { phase: 'Failed', ...times([15, 60]) }), ms(62));
+    kept.remove(pod({ name: 'new', uid: 'y' }), ms(70));
+    expect(events(kept).map((event) => [event.at, 'runsFor' in event ? event.runsFor : event])).toEqual([
+      [0, 40],
+      [10, 45],
+    ]);
+  });
+
+  it('that are deleted before they end are deleted', () => {
+    const kept = history();
+    kept.put(pod(), START);
+    kept.put(pod({ deletionTimestamp: '2026-01-05T10:01:00Z' }), ms(30));
+    kept.put(pod({ deletionTimestamp: '2026-01-05T10:01:00Z' }, {}, { phase: 'Failed' }), ms(50));
+    kept.remove(pod(), ms(60));
+    expect(events(kept)).toMatchObject([
+      { at: 0 },
+      { at: 30, delete: { kind: 'Pod', namespace: 'shop', name: 'one' } },
+    ]);
+  });
+
+  it('that were over before the recording are not there', () => {
+    const kept = history();
+    kept.put(pod({ creationTimestamp: '2026-01-05T09:00:00Z' }, {}, { phase: 'Succeeded' }), START);
+    expect(events(kept)).toEqual([]);
+  });
+
+  it('of the same name follow one another', () => {
+    const kept = history();
+    kept.put(pod({ uid: 'a' }), START);
+    kept.put(pod({ uid: 'b', creationTimestamp: '2026-01-05T10:00:20Z' }), ms(20));
+    expect(events(kept).map((event) => [event.at, Object.keys(event)[1]])).toEqual([
+      [0, 'apply'],
+      [20, 'delete'],
+      [20, 'apply'],
+    ]);
+  });
+});
+
+describe('a recording', () => {
+  it('ends at its limit', () => {
+    const kept = history({ limitBytes: 900 });
+    for (let index = 0; index < 10; index++) kept.put(deployment(index), ms(index));
+    expect(kept.isFull).toBe(true);
+    expect(events(kept).length).toBeGreaterThan(0);
+    expect(events(kept).length).toBeLessThan(9);
+  });
+
+  it('may be confined to namespaces', () => {
+    const kept = history({ namespaces: ['web'] });
+    kept.put(deployment(1), START);
+    kept.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }, START);
+    kept.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } }, START);
+    expect(applied(kept).map(({ metadata }) => metadata.name)).toEqual(['web']);
+  });
+});

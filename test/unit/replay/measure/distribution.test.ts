@@ -1,0 +1,39 @@
+import { describe, expect, it } from '@jest/globals';
+import { distribution } from '../../../../src/replay/measure/distribution.ts';
+
+describe('the distribution of waits', () => {
+  it('counts how many are at most so long, up to the longest', () => {
+    expect(distribution([0, 900, 1_400, 4_500, 61_000])).toEqual([
+      { seconds: 1, pods: 2 },
+      { seconds: 1.5, pods: 3 },
+      { seconds: 2, pods: 3 },
+      { seconds: 3, pods: 3 },
+      { seconds: 4, pods: 3 },
+      { seconds: 5, pods: 4 },
+      { seconds: 6, pods: 4 },
+      { seconds: 7, pods: 4 },
+      { seconds: 8, pods: 4 },
+      { seconds: 10, pods: 4 },
+      { seconds: 15, pods: 4 },
+      { seconds: 20, pods: 4 },
+      { seconds: 30, pods: 4 },
+      { seconds: 40, pods: 4 },
+      { seconds: 50, pods: 4 },
+      { seconds: 60, pods: 4 },
+      { seconds: 70, pods: 5 },
+    ]);
+  });
+
+  it('begins with the shortest wait', () => {
+    expect(distribution([45_000, 45_000])).toEqual([{ seconds: 50, pods: 2 }]);
+  });
+
+  it('is of a few dozen figures, however many waits there are', () => {
+    const waits = Array.from({ length: 50_000 }, (_, index) => index * 13);
+    expect(distribution(waits).length).toBeLessThan(60);
+  });
+
+  it('is nothing of nothing', () => {
+    expect(distribution([])).toEqual([]);
+  });
+});

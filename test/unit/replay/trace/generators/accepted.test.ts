@@ -1,0 +1,54 @@
+/** What generators make is accepted by an API server: that of a replay. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { KubeObject } from '../../../../../src/api/kubernetes.ts';
+import { steadyClock } from '../../../../../src/kube/clock.ts';
+import { connect, isConflict, type KubeApi } from '../../../../../src/local/client.ts';
+import { type LocalApiServer, startApiServer } from '../../../../../src/local/kubernetes/apiserver/server.ts';
+import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';
+import { traceKind } from '../../../../../src/replay/trace/kinds.ts';
+import type { TraceEvent } from '../../../../../src/replay/trace/trace.ts';
+
+const START = Date.parse('2026-01-05T00:00:00Z');
+/** Later ones are like earlier ones. */
+const MOST = 250;
+
+let server: LocalApiServer;
+let client: KubeApi;
+beforeAll(async () => {
+  server = await startApiServer({ clock: steadyClock() });
+  client = connect(server.url);
+});
+afterAll(() => server.close());
+
+/** What the API server says of objects that it does not take. */
+async function refusals(objects: readonly KubeObject[]): Promise<readonly string[]> {
+  const refused: string[] = [];
+  for (const object of objects) {
+    try {
+      await client.create(traceKind(object.apiVersion, object.kind, 'apply'), object);
+    } catch (error) {
+      if (!isConflict(error)) refused.push(`${object.kind} ${object.metadata.name}: ${(error as Error).message}`);
+    }
+  }
+  return refused;
+}
+
+const appliedIn = (events: Iterable<TraceEvent>): readonly KubeObject[] =>
+  [...events].flatMap((event) => ('apply' in event ? [event.apply] : [])).slice(0, MOST);
+
+describe('an API server', () => {
+  it.each(Object.keys(GENERATORS) as readonly GeneratorKind[])('takes the objects of a trace of %s', async (kind) => {
+    const { events } = generateTrace(kind, { seed: 5, pods: 60, startMs: START, seconds: 86_400 });
+    const objects = appliedIn(events() as Iterable<TraceEvent>);
+    expect(objects.length).toBeGreaterThan(10);
+    expect(await refusals(objects)).toEqual([]);
+  });
+
+  it('takes the objects of the example', async () => {
+    const text = readFileSync(join(import.meta.dirname, '../../../../../examples/replay/tiny.jsonl'), 'utf8');
+    const [, ...lines] = text.trim().split('\n');
+    expect(await refusals(appliedIn(lines.map((line) => JSON.parse(line) as TraceEvent)))).toEqual([]);
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { DEFAULT_WORLD, type WorldModel } from '../../../../src/replay/world-model/world-model.ts';
+import { worldSummary } from '../../../../src/replay/world-model/world-summary.ts';
+
+const says = (change: Partial<WorldModel>) => worldSummary({ ...DEFAULT_WORLD, ...change }).says;
+const price = (instanceType: string, at: number) => ({ at, instanceType, zone: 'us-west-2a', usdPerHour: 0.1 });
+
+describe('the summary of a world', () => {
+  it('says nothing of the default but where and by which seed it is', () => {
+    expect(worldSummary(DEFAULT_WORLD)).toEqual({ region: 'us-west-2', seed: 1, says: [] });
+  });
+
+  it('has a line for each part that is another', () => {
+    const { spot, soldOut } = DEFAULT_WORLD;
+    expect(
+      says({
+        bootSeconds: { p50: 20, p95: 30 },
+        podStartSeconds: 5,
+        spot: { ...spot, volatility: 0.125, interruptionsPerDay: 0.05 },
+        soldOut: { ...soldOut, spot: 0.1 },
+        imageRotationDays: 14,
+      }),
+    ).toEqual([
+      'boot: 20 s, 95 of 100 within 30 s',
+      'start of pods: 5 s',
+      'spot prices: change by 12.5 % a day',
+      'interruptions: 5 % of spot nodes a day',
+      'sold out: 10 % of spot pools, 0.2 % of on-demand pools, for 2 h',
+      'new images: every 14 days',
+    ]);
+    expect(
+      says({
+        bootSeconds: { p50: 0, p95: 0 },
+        spot: {
+          prices: [price('a', 0), price('a', 5), price('b', 0)],
+          volatility: 0,
+          interruptionsPerDay: 0.02,
+          unevenness: 2,
+        },
+        soldOut: { spot: 0, onDemand: 0, hours: 2 },
+        imageRotationDays: 1,
+      }),
+    ).toEqual([
+      'boot: as in the local world',
+      'spot prices: 3 given for 2 pools, others constant',
+      'interruptions: 2 % of spot nodes a day, 2 times as many in the smallest pools',
+      'sold out: never',
+      'new images: every day',
+    ]);
+    expect(says({ spot: { ...spot, interruptionsPerDay: 0 } })).toEqual(['interruptions: none']);
+  });
+});
