@@ -1,0 +1,69 @@
+/** Replays as long and as large as they are required to be fast: a week of 500 nodes, and a month of 50. */
+import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { replay } from '../../src/replay/replay.ts';
+import { benchmarkWeek, month50 } from '../../src/replay/trace/generators/generate.ts';
+import type { Trace } from '../../src/replay/trace/trace.ts';
+import { DEFAULT_WORLD } from '../../src/replay/world-model/world-model.ts';
+import { nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
+
+const SEED = 7;
+const DAY_SECONDS = 86_400;
+
+/** Nodes of 16 CPUs at most: as many of them as the benchmark wants for its pods. */
+const OBJECTS: readonly KubeObject[] = [
+  nodeClassOf('replay'),
+  nodePoolOf(
+    { key: 'karpenter.k8s.aws/instance-category', operator: 'In', values: ['c', 'm', 'r'] },
+    { key: 'karpenter.k8s.aws/instance-cpu', operator: 'Lt', values: ['17'] },
+    { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spot', 'on-demand'] },
+  ),
+];
+
+const WORKLOADS: readonly { readonly name: string; readonly trace: () => Trace }[] = [
+  { name: 'replay-month', trace: () => month50(SEED) },
+  { name: 'replay-week', trace: () => benchmarkWeek(SEED) },
+];
+
+/** @param isWanted  by the name of a workload. @param days  at most so many days of each trace */
+export async function* replayLines(isWanted: (workload: string) => boolean, days = Number.POSITIVE_INFINITY) {
+  for (const { name, trace: made } of WORKLOADS) {
+    if (!isWanted(name)) continue;
+    const trace = shortened(made(), days * DAY_SECONDS);
+    const before = process.cpuUsage();
+    const { runs } = await replay({
+      trace,
+      world: DEFAULT_WORLD,
+      sets: [{ name, says: [], args: [], objects: OBJECTS }],
+    });
+    const [run] = runs;
+    if (run === undefined) throw new Error(`${name} was not played`);
+    const { user, system } = process.cpuUsage(before);
+    yield {
+      workload: name,
+      days: rounded(run.playedSeconds / DAY_SECONDS),
+      podsBound: run.waiting.pods,
+      nodesAverage: rounded(run.nodes.average),
+      nodesMost: run.nodes.most,
+      nodesBought: run.nodes.bought,
+      realSeconds: rounded(run.took.seconds),
+      cpuSeconds: rounded((user + system) / 1e6),
+      rssMb: Math.round(run.took.rssBytes / 1e6),
+      usd: rounded(run.cost.effectiveUsd),
+    };
+  }
+}
+
+function shortened(trace: Trace, seconds: number): Trace {
+  if (seconds >= trace.header.seconds) return trace;
+  return {
+    header: { ...trace.header, seconds },
+    async *events() {
+      for await (const event of trace.events()) {
+        if (event.at > seconds) return;
+        yield event;
+      }
+    },
+  };
+}
+
+const rounded = (value: number): number => Number(value.toFixed(1));
