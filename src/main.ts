@@ -10,7 +10,7 @@ import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
 import { openClusterState } from './controllers/cluster-state.ts';
 import { readCost } from './controllers/cost/cost-reader.ts';
-import { type KeptHistory, leaveHistory, openHistory } from './controllers/cost/index.ts';
+import { type KeptHistory, openHistory } from './controllers/cost/index.ts';
 import type { Deps } from './controllers/deps.ts';
 import { recordInterrupted } from './controllers/disrupted.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
@@ -28,6 +28,7 @@ import { Suspects } from './engine-worker/supervision.ts';
 import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from './engine-worker/worker-solver.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
+import { writeLast } from './kube/document-keeper.ts';
 import { type EventTap, eventTap } from './kube/event-tap.ts';
 import type { EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
@@ -197,7 +198,7 @@ async function run(parts: Parts): Promise<Operator> {
     return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
   };
 
-  const leaving = (): Promise<void> => leaveHistory(costHistory, parts);
+  const leaving = (): Promise<void> => writeLast([costHistory?.keeper, viewed.aws.keeper], parts);
   const life = settings.disableLeaderElection
     ? work()
         .then(leaving)
@@ -243,13 +244,11 @@ async function wireControllers(
   wiring: Wiring,
 ): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
-  const costHistory = openHistory(
-    parts,
-    settings.systemNamespace || client.namespace || settings.leaderElectionNamespace,
-  );
+  const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace;
+  const costHistory = openHistory(parts, namespace);
   const hearing: Hearing = { interrupted: () => {} };
   const { events, traces } = wiring;
-  const aws = await startProvider(parts, { ...wiring, hearing });
+  const aws = await startProvider(parts, { ...wiring, hearing, namespace });
   const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
   const kept = { decisions: costHistory?.decisions };
   const deps = {
@@ -282,7 +281,13 @@ interface Hearing {
 
 function startProvider(
   parts: Parts,
-  { events, traces, signal, hearing }: Wiring & { readonly hearing: Hearing },
+  {
+    events,
+    traces,
+    signal,
+    hearing,
+    namespace,
+  }: Wiring & { readonly hearing: Hearing; readonly namespace: string | undefined },
 ): Promise<AwsProvider> {
   const { settings, clock, log, metrics, client, informers } = parts;
   return awsProvider({
@@ -295,6 +300,7 @@ function startProvider(
     metrics,
     traces,
     ...defined({ apiServerCa: client.caBundle }),
+    namespace,
     kubernetesVersion: () => serverVersion(client),
     interrupted: (claim, kind) => hearing.interrupted(claim, kind),
     signal,

@@ -43,6 +43,9 @@ import { reservedCapacityType } from './reservations/capacitytype.ts';
 import { reservationExpiration } from './reservations/expiration.ts';
 import { Reservations } from './reservations/reservations.ts';
 import { SecurityGroups } from './securitygroups/securitygroups.ts';
+import { spotRiskKeeper } from './spot-risk/keeper.ts';
+import { SpotRisk } from './spot-risk/spot-risk.ts';
+import { spotRiskWatch } from './spot-risk/watch.ts';
 import { Parameters } from './ssm/ssm.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version/version.ts';
@@ -88,7 +91,8 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const provider = wireProvider(context, parts, cluster);
   const verdicts = new ValidationCache(clock);
   const steps = nodeClassSteps(context, parts, { cluster, verdicts });
-  const report: AwsProvider['offerings'] = () => offeringsReport(options.informers, types);
+  const report: AwsProvider['offerings'] = () => offeringsReport(options.informers, types, offers.spotRisk);
+  const keeper = spotRiskKeeper(options, offers.spotRisk);
   const controllers = (): readonly Controller[] => [
     nodeClasses(context, parts, { steps, verdicts }),
     nodeClassHash(options.client, options.informers, cluster.caBundle ?? ''),
@@ -96,8 +100,10 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     ...offeringControllers(context, parts, { provider, report }),
     ...refreshControllers(parts),
     ...noticeControllers(context, parts),
+    ...(offers.spotRisk.isOn ? [spotRiskWatch(offers.spotRisk, options.informers, clock)] : []),
+    ...(keeper === undefined ? [] : [keeper]),
   ];
-  return { provider: measured(provider, context.metrics), controllers, offerings: report };
+  return { provider: measured(provider, context.metrics), controllers, keeper, offerings: report };
 }
 
 const clusterVersion = ({ settings, clients, kubernetesVersion, log }: Context): ClusterVersion =>
@@ -122,6 +128,7 @@ const findCluster = ({ settings, clients, client, apiServerCa, log }: Context): 
 /** What is known of the offerings of instance types: prices, shortages, reservations. */
 interface Offers {
   readonly unavailable: UnavailableOfferings;
+  readonly spotRisk: SpotRisk;
   readonly pricing: Pricing;
   readonly priceBook: PriceBookFile;
   readonly reservations: Reservations;
@@ -132,6 +139,8 @@ function wireOffers({ settings, clients, clock, log }: Context): Offers {
   const { ec2, region } = clients;
   return {
     unavailable: new UnavailableOfferings(clock, log),
+    // who wants nodes filled as Karpenter does wants them launched so as well
+    spotRisk: new SpotRisk(settings.packing === 'compatible' ? 0 : settings.spotRisk, clock),
     pricing: new Pricing({ ec2, pricing: clients.pricing, region, isolatedVpc: settings.isolatedVpc, clock, log }),
     priceBook: new PriceBookFile({ path: settings.priceBook, region, clock, log }),
     reservations: new Reservations(ec2, clock, log),
@@ -169,7 +178,7 @@ function wireSelections({ settings, clients, clock, log }: Context, version: Clu
 
 function wireInstanceTypes(
   { settings, clients, informers, metrics, clock, log }: Context,
-  { pricing, priceBook, unavailable, reservations, placementGroups }: Offers,
+  { pricing, priceBook, unavailable, spotRisk, reservations, placementGroups }: Offers,
   shifts: ZonalShifts | undefined,
 ): InstanceTypes {
   return new InstanceTypes({
@@ -182,6 +191,7 @@ function wireInstanceTypes(
     pricing,
     priceBook,
     unavailable,
+    spotRisk,
     reservations,
     placementGroups,
     shifts: shifts ?? noShifts,
@@ -226,6 +236,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     placementGroups,
     reservations,
     unavailable: parts.unavailable,
+    spotRisk: parts.spotRisk,
     events,
     metrics,
     clock,
@@ -357,8 +368,8 @@ const refreshControllers = ({
 /** They act on what AWS says of instances that run. */
 function noticeControllers(context: Context, parts: Parts): readonly Controller[] {
   const { settings, clients, client, informers, events, clock, metrics, interrupted } = context;
-  const { unavailable, reservations, instances } = parts;
-  const acting = { client, informers, events, clock, metrics, unavailable, reservations, interrupted };
+  const { unavailable, spotRisk, reservations, instances } = parts;
+  const acting = { client, informers, events, clock, metrics, unavailable, spotRisk, reservations, interrupted };
   return [
     ...(settings.featureGates.reservedCapacity
       ? [reservationExpiration(client, informers), reservedCapacityType(client, informers, instances)]

@@ -3,6 +3,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
+import type { DocumentKeeper } from '../kube/document-keeper.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Logger } from '../observe/logger.ts';
@@ -32,6 +33,9 @@ export interface AwsSettings {
   readonly enableZonalShift: boolean;
   /** Path of the price book. Empty: there is none. */
   readonly priceBook: string;
+  /** Weight of the expected cost of spot interruptions. 0: none is remembered. */
+  readonly spotRisk: number;
+  readonly packing: 'cheapest' | 'compatible';
   readonly featureGates: { readonly reservedCapacity: boolean; readonly nodeOverlay: boolean };
   readonly awsFeatureGates: { readonly nodeClassCel: boolean };
 }
@@ -48,6 +52,8 @@ export interface AwsOptions {
   readonly traces?: StepTraces | undefined;
   /** Base64 CA certificates of the operator's API connection, used when no setting gives the bundle. */
   readonly apiServerCa?: string;
+  /** Namespace of the operator. Undefined: nothing survives restarts. */
+  readonly namespace?: string | undefined;
   /** `major.minor` as the API server's /version reports it. */
   readonly kubernetesVersion: () => Promise<string>;
   /** Called for each NodeClaim that is deleted because AWS takes its instance, with the kind of message. */
@@ -59,6 +65,8 @@ export interface AwsOptions {
 export interface AwsProvider {
   readonly provider: CloudProvider;
   readonly controllers: () => readonly Controller[];
+  /** Keeps what is remembered of spot pools over restarts. */
+  readonly keeper?: DocumentKeeper | undefined;
   /** Which offerings of each NodePool are out, why, and until when. */
   readonly offerings: () => Promise<readonly PoolOfferings[]>;
 }

@@ -20,6 +20,7 @@ import { type Format, printAs } from './render/output.ts';
 import {
   CHANGES_EXIT_CODE,
   countedFee,
+  countedTypes,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -92,7 +93,7 @@ export async function sceneOf(
 ): Promise<{ readonly scene: ClusterSnapshot } & Pick<World, 'notes' | 'unknown'>> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = manifestsOf(options);
-  const instanceTypes = await options.instanceTypes(manifests, nowMs);
+  const instanceTypes = countedTypes(consolidation, await options.instanceTypes(manifests, nowMs));
   const { defaultConstraints, priceBook } = options;
   const held = await holdsFor(options.operator);
   const world = worldOf(manifests, {

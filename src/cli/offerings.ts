@@ -1,6 +1,7 @@
 /** `karpenter offerings`: which offerings the NodePools allow and cannot buy now, why, and until when. */
 import { Command } from 'commander';
 import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
+import type { SpotPoolView } from '../aws/spot-risk/spot-risk.ts';
 import { withExamples } from './describe/tree.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
@@ -26,14 +27,26 @@ function rows(out: readonly OutOffering[]): readonly (readonly string[])[] {
   });
 }
 
+const RISK_HEADINGS = ['SPOT POOL', 'ZONE', 'INTERRUPTIONS', 'NO CAPACITY', 'INSTANCE HOURS', 'COUNTS AS DEARER BY'];
+
+const riskRow = (pool: SpotPoolView): readonly string[] => [
+  pool.instanceType,
+  pool.zone,
+  String(pool.interruptions),
+  String(pool.capacityErrors),
+  String(pool.instanceHours),
+  `${Math.round(pool.addedPart * 100)} %`,
+];
+
 function poolText(offerings: PoolOfferings): string {
-  const { nodePool, nodeClass, available, out, minValuesMissed = [], problem, notReady } = offerings;
+  const { nodePool, nodeClass, available, out, minValuesMissed = [], spotRisk = [], problem, notReady } = offerings;
   const title = `NodePool ${nodePool} (EC2NodeClass ${nodeClass})`;
   if (notReady !== undefined) return `${title}: not Ready, nothing is bought: ${notReady}`;
   if (problem !== undefined) return `${title}: not known, ${problem}`;
   const missed = minValuesMissed.length === 0 ? '' : `, too few for its minValues of ${minValuesMissed.join(', ')}`;
   const summary = `${title}: ${available} of ${counted(available + out.length, 'offering')} can be bought${missed}`;
-  return out.length === 0 ? summary : `${summary}\n${table(HEADINGS, rows(out))}`;
+  const tables = [table(HEADINGS, rows(out)), table(RISK_HEADINGS, spotRisk.map(riskRow))];
+  return [summary, ...tables.filter((text) => text !== '')].join('\n');
 }
 
 export const offeringsText = (pools: readonly PoolOfferings[]): string =>
@@ -50,7 +63,7 @@ export const offeringsCommand = (): Command =>
     { what: 'of one, at an operator elsewhere', command: 'karpenter offerings default --server http://127.0.0.1:9090' },
   ])
     .description(
-      'Say which offerings (instance type, zone, capacity type) the NodePools allow and cannot buy now, why, and until when',
+      'Say which offerings (instance type, zone, capacity type) the NodePools allow and cannot buy now, why, and until when; and which spot pools were interrupted of late',
     )
     .argument('[nodepool]', 'name of the NodePool; all of them when left out')
     .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)

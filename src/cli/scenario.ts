@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
+import { withoutSpotRisk } from '../engine/spot-risk.ts';
 import { parseSchedulerConfig } from '../observe/scheduler-config.ts';
 import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
@@ -32,12 +33,15 @@ export interface ScenarioOptions {
   readonly nodeHourlyFee?: number;
 }
 
+type Mode = 'cheapest' | 'thorough' | 'compatible' | undefined;
+
 /** The fee that counts: none where something is decided as Karpenter does. */
-export const countedFee = (
-  mode: 'cheapest' | 'thorough' | 'compatible' | undefined,
-  fee: number | undefined,
-): Pick<WorldOptions, 'nodeHourlyFee'> =>
+export const countedFee = (mode: Mode, fee: number | undefined): Pick<WorldOptions, 'nodeHourlyFee'> =>
   mode === 'compatible' ? {} : { nodeHourlyFee: fee ?? DEFAULT_NODE_HOURLY_FEE };
+
+/** Instance types with the spot risks that an operator reported of them: without them where something is decided as Karpenter does. */
+export const countedTypes = (mode: Mode, types: WorldOptions['instanceTypes']): WorldOptions['instanceTypes'] =>
+  mode === 'compatible' ? (nodePool) => withoutSpotRisk(types(nodePool)) : types;
 
 function usdPerHour(text: string): number {
   const fee = text.trim() === '' ? Number.NaN : Number(text);
@@ -127,7 +131,7 @@ export async function typesFor(
 /** What the built-in catalogue leaves open about a cluster that manifests were read from. */
 const SALES =
   "what AWS sells now, and at which price: the built-in catalogue stands in for it; the operator's own knowledge, " +
-  'sold-out offerings and pods that it holds back included, comes with --instance-types http://… (its metrics port)';
+  'sold-out offerings, spot pools that were interrupted and pods that it holds back included, comes with --instance-types http://… (its metrics port)';
 
 interface NotedTypes {
   readonly types: TypesFor;

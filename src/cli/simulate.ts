@@ -13,6 +13,7 @@ import { type Simulation, simulationOf } from './render/plan.ts';
 import {
   CHANGES_EXIT_CODE,
   countedFee,
+  countedTypes,
   defaultConstraintsOf,
   manifestsOf,
   noneOf,
@@ -53,7 +54,7 @@ export async function simulateManifests(
   const nowMs = options.nowMs ?? Date.now();
   const defaultConstraints = defaultConstraintsOf(options);
   const { types, notes: ofTypes, unknown } = typesNoting(options);
-  const instanceTypes = await types(manifests, nowMs);
+  const instanceTypes = countedTypes(options.packing, await types(manifests, nowMs));
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
   const held = await holdsFor(options.instanceTypes);

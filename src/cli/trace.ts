@@ -102,10 +102,7 @@ const checkCommand = (): Command =>
       .argument('<file>', 'trace, or - for standard input'),
     [
       { what: 'what a trace holds', command: 'karpenter trace check week.jsonl' },
-      {
-        what: 'another seed, without a file',
-        command: 'karpenter trace generate batch --seed 7 | karpenter trace check -',
-      },
+      { what: 'one that was compressed, for scripts', command: 'karpenter trace check week.jsonl.gz -o json' },
     ],
   )
     .addOption(outputOption())

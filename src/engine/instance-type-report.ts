@@ -10,6 +10,8 @@ export interface ReportedOffering {
   readonly price: number;
   /** AWS's list price, where the price book makes it another. */
   readonly listPrice?: number;
+  /** USD per hour that interruptions are expected to cost, where the operator counts them. */
+  readonly spotRisk?: number;
   readonly available: boolean;
   readonly reservationCapacity?: number;
 }
@@ -44,10 +46,11 @@ const reportedType = ({ name, requirements, capacity, overhead, offerings }: Ins
     evictionThreshold: quantityList(overhead.evictionThreshold),
   },
   offerings: offerings.map(
-    ({ requirements: own, usdPerHour: price, listUsdPerHour, available, reservationCapacity }) => ({
+    ({ requirements: own, usdPerHour: price, listUsdPerHour, spotRiskUsdPerHour, available, reservationCapacity }) => ({
       requirements: own,
       price,
       ...(listUsdPerHour === undefined ? {} : { listPrice: listUsdPerHour }),
+      ...(spotRiskUsdPerHour === undefined ? {} : { spotRisk: spotRiskUsdPerHour }),
       available,
       ...(reservationCapacity === undefined ? {} : { reservationCapacity }),
     }),

@@ -67,6 +67,18 @@ export function cheapestOffering(type: InstanceType, requirements: Requirements)
   return cheapest;
 }
 
+/** USD per hour by which an offering is chosen: its price, and its spot risk on top. */
+export const weighedUsdPerHour = ({ usdPerHour, spotRiskUsdPerHour = 0 }: Offering): number =>
+  usdPerHour + spotRiskUsdPerHour;
+
+/** The offering that is to be launched: the cheapest with its spot risk on top; the first of equals. */
+export function preferredOffering(type: InstanceType, requirements: Requirements): Offering | undefined {
+  let preferred: Offering | undefined;
+  for (const offering of compatibleOfferings(type, requirements))
+    if (preferred === undefined || weighedUsdPerHour(offering) < weighedUsdPerHour(preferred)) preferred = offering;
+  return preferred;
+}
+
 /** USD per hour of the cheapest offering; infinite when there is none. */
 export function cheapestPrice(type: InstanceType, requirements: Requirements): number {
   return cheapestOffering(type, requirements)?.usdPerHour ?? Number.POSITIVE_INFINITY;

@@ -41,6 +41,11 @@ export interface Offering {
   readonly usdPerHour: number;
   /** AWS's list price, only where a discount of the price book makes it another. */
   readonly listUsdPerHour?: number;
+  /**
+   * What interruptions are expected to cost beyond those of a pool without history, only on spot offerings that were
+   * interrupted of late. It counts where offerings are chosen between; nobody pays it.
+   */
+  readonly spotRiskUsdPerHour?: number;
   /** False while the offering is known to be out of capacity. */
   readonly available: boolean;
   /** Instances left in the reservation; only on reserved offerings. */
@@ -187,10 +192,12 @@ export interface PlannedClaim {
   readonly labels: StringMap;
   readonly annotations: StringMap;
   readonly cheapest: string;
-  /** Price of the cheapest available offering that the requirements allow: of the instance alone. */
+  /** Price of the cheapest available offering that the requirements allow, its spot risk counted in choosing it: of the instance alone. */
   readonly usdPerHour: number;
   /** AWS's list price of that offering, where it differs. */
   readonly listUsdPerHour?: number;
+  /** The spot risk of that offering; absent when it has none. */
+  readonly spotRiskUsdPerHour?: number;
   /** The part of it that commitments cover; absent when they cover nothing. */
   readonly coveredUsdPerHour?: number;
   /** What the node costs besides its instance; nothing when left out. */

@@ -119,6 +119,7 @@ const sameOffering = (a: Offering, b: Offering | undefined): boolean =>
   a.requirements === b.requirements &&
   a.usdPerHour === b.usdPerHour &&
   a.listUsdPerHour === b.listUsdPerHour &&
+  a.spotRiskUsdPerHour === b.spotRiskUsdPerHour &&
   a.available === b.available &&
   a.reservationCapacity === b.reservationCapacity &&
   a.priceOverlaid === b.priceOverlaid &&

@@ -63,7 +63,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
     'allow create, get and update of the ConfigMap in the Role of the namespace, as the chart does; it is tried again',
   'failed reading what was kept, starting afresh': 'nothing to do: what was kept before is lost',
   'leaving alone a ConfigMap that somebody else made':
-    'delete the ConfigMap, or nothing is kept over restarts; COST_HISTORY=false keeps nothing of costs',
+    'delete the ConfigMap, or nothing is kept over restarts; COST_HISTORY=false and SPOT_RISK=0 keep nothing',
   'the API server serves no requests, retrying': API_SERVER,
   'failed handling event': TELL_US,
   'informer ended': TELL_US,

@@ -3,6 +3,7 @@ import { formatDuration } from '../api/duration.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
 import { quoted } from '../api/quoted.ts';
+import { DEFAULT_SPOT_RISK, spotRiskError } from '../api/spot-risk.ts';
 import { type Address, parseAddress } from './address.ts';
 import { AWS_GATES, CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
 import { readOptions, type Values } from './flags.ts';
@@ -27,7 +28,11 @@ export const OPTIONS = {
   debugEndpoints: text('debug-endpoints', 'loopback', 'Who may read /debug on the metrics port: loopback, all or off'),
   livePage: text('live-page', '', 'Address to serve the live page at, such as 127.0.0.1:8090; empty for no page'),
   metrics: text('metrics', 'budget', 'What /metrics serves: budget, or karpenter for every series that Karpenter has'),
-  disableControllerWarmup: toggle('disable-controller-warmup', true, 'Start watches only after winning the lease'),
+  disableControllerWarmup: toggle(
+    'disable-controller-warmup',
+    true,
+    'For compatibility with Karpenter; without effect: replicas that stand by always watch, so that they can take over at once',
+  ),
   disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
   disableClusterStateObservability: toggle(
     'disable-cluster-state-observability',
@@ -53,6 +58,11 @@ export const OPTIONS = {
     'node-hourly-fee',
     DEFAULT_NODE_HOURLY_FEE,
     'USD per hour that a node costs besides what AWS charges for it; 0 to compare prices of instances alone',
+  ),
+  spotRisk: decimal(
+    'spot-risk',
+    DEFAULT_SPOT_RISK,
+    'Weight of the expected cost of spot interruptions where prices are compared; 0 to remember and count none',
   ),
   ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
@@ -237,7 +247,8 @@ function awsErrors(settings: Settings): readonly string[] {
 
 /** Values that Karpenter takes although nothing works with them. */
 function rangeErrors(settings: Settings): readonly string[] {
-  const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent, nodeHourlyFee } = settings;
+  const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent } = settings;
+  const { nodeHourlyFee, spotRisk } = settings;
   const wrong: string[] = [];
   for (const [flag, port] of Object.entries({ 'metrics-port': metricsPort, 'health-probe-port': healthProbePort }))
     if (port < 0 || port > 65_535) wrong.push(`${flag} must be from 0 to 65535 (${is(flag, port)})`);
@@ -249,6 +260,8 @@ function rangeErrors(settings: Settings): readonly string[] {
   }
   const feeError = nodeHourlyFeeError(nodeHourlyFee);
   if (feeError !== undefined) wrong.push(`node-hourly-fee ${feeError} (${is('node-hourly-fee', nodeHourlyFee)})`);
+  const riskError = spotRiskError(spotRisk);
+  if (riskError !== undefined) wrong.push(`spot-risk ${riskError} (${is('spot-risk', spotRisk)})`);
   return wrong;
 }
 

@@ -37,7 +37,7 @@ function kindOf(object: { readonly apiVersion: string; readonly kind: string }):
 
 async function apply(client: KubeApi, { apply: object, runsFor, count }: Apply): Promise<void> {
   const kind = kindOf(object);
-  const running = runsFor === undefined ? object : ending(object, runsFor);
+  const running = runsFor === undefined && !mayEnd(object) ? object : ending(object, runsFor ?? FOR_EVER_SECONDS);
   if (count === undefined) return put(client, kind, running);
   const { name, ...metadata } = running.metadata;
   for (let index = 0; index < count; index += 1)
@@ -72,6 +72,21 @@ async function ensureNamespace(client: KubeApi, name: string): Promise<void> {
     if (!isConflict(error)) throw error;
   }
 }
+
+/** Longer than any trace. */
+const FOR_EVER_SECONDS = 100 * 365 * 86_400;
+
+const podSpecOf = (object: KubeObject): PodSpec | undefined =>
+  object.kind === 'Pod'
+    ? (object as Pod).spec
+    : (object as KubeObject & { readonly spec?: { readonly template?: { readonly spec?: PodSpec } } }).spec?.template
+        ?.spec;
+
+/** Whether its pods may come to an end, which a trace leaves to whoever deletes them where it says nothing. */
+const mayEnd = (object: KubeObject): boolean => {
+  const policy = podSpecOf(object)?.restartPolicy;
+  return policy === 'Never' || policy === 'OnFailure';
+};
 
 /** The workload, or the pod, whose pods end by themselves: the local kubelets run what a container's `sleep` says. */
 function ending(object: KubeObject, seconds: number): KubeObject {

@@ -53,6 +53,7 @@ export async function openWorld({ clock, model, startMs, stepSeconds, args, sign
     clusterEndpoint: ENDPOINT,
     kubernetesVersion: KUBERNETES,
     terminatedVisibleMs: VISIBLE_MS,
+    keptCalls: 0,
     ...awsOf(model, startMs),
   });
   signal.addEventListener('abort', () => aws.close(), { once: true });

@@ -65,6 +65,8 @@ export class ClusterState {
   /** Provider ids whose pods changed since their state node was built. */
   readonly #stale = new Set<string>();
   #list: readonly StateNode[] | undefined;
+  /** What was summed up of a list of nodes. */
+  #totals: { readonly nodes: readonly StateNode[]; readonly byPool: Map<string, Resources> } | undefined;
   /** Claims that this process created and the store has not shown yet, by name. */
   readonly #inFlight = new Map<string, { readonly claim: NodeClaim; readonly sinceMs: number }>();
   readonly #marks = new Set<string>();
@@ -243,8 +245,15 @@ export class ClusterState {
 
   /** Capacity of a NodePool's nodes that stay, `nodes` being their number. */
   poolTotals(nodePool: string): Resources {
-    const own = this.nodes().filter((node) => node.labels[NODEPOOL_LABEL] === nodePool && !node.markedForDeletion);
-    return addResources(...own.map(({ capacity }) => capacity));
+    const nodes = this.nodes();
+    if (this.#totals?.nodes !== nodes) this.#totals = { nodes, byPool: new Map() };
+    const { byPool } = this.#totals;
+    const known = byPool.get(nodePool);
+    if (known !== undefined) return known;
+    const own = nodes.filter((node) => node.labels[NODEPOOL_LABEL] === nodePool && !node.markedForDeletion);
+    const totals = addResources(...own.map(({ capacity }) => capacity));
+    byPool.set(nodePool, totals);
+    return totals;
   }
 
   #nodeChanged(node: Node): void {

@@ -208,7 +208,24 @@ describe('the charts', () => {
       await cluster.valuesFile(values),
     );
 
+  it.each([
+    [{}, ['karpenter-history', 'karpenter-spot-risk'], '1'],
+    [{ spotRisk: 0.5 }, ['karpenter-history', 'karpenter-spot-risk'], '0.5'],
+    [{ spotRisk: null }, ['karpenter-history', 'karpenter-spot-risk'], undefined],
+    [{ spotRisk: 0 }, ['karpenter-history'], '0'],
+    [{ spotRisk: '0.0' }, ['karpenter-history'], '0.0'],
+    [{ packing: 'compatible' }, ['karpenter-history'], '1'],
+    [{ costHistory: false }, ['karpenter-spot-risk'], '1'],
+    [{ costHistory: false, spotRisk: '0' }, [], '0'],
+  ])('with settings %j allow the documents %j, and set a spot risk of %s', async (settings, names, weight) => {
+    const yaml = await rendered({ settings });
+    expect(/resourceNames: (\["karpenter-(?:history|spot).*)/.exec(yaml)?.[1] ?? '[]').toBe(JSON.stringify(names));
+    expect(yaml.includes('resources: ["configmaps"]')).toBe(names.length > 0);
+    expect(/name: SPOT_RISK\n +value: "(.*)"/.exec(yaml)?.[1]).toBe(weight);
+  });
+
   it('name the value that cannot be meant, and what it may be', async () => {
+    await expect(rendered({ settings: { spotRisk: 'much' } })).rejects.toThrow("at '/settings/spotRisk'");
     await expect(rendered({ settings: { preferencePolicy: 'Sometimes' } })).rejects.toThrow(
       "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'",
     );

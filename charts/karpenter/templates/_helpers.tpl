@@ -152,10 +152,11 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "CONSOLIDATION" "consolidation" false)
   (list "METRICS" "metrics" false)
   (list "NODE_HOURLY_FEE" "nodeHourlyFee" false)
+  (list "SPOT_RISK" "spotRisk" false)
 }}
 {{- $value := get $settings (index . 1) }}
-{{- /* a fee of 0 is not the same as none */}}
-{{- if or $value (and (eq (index . 0) "NODE_HOURLY_FEE") (eq (toString $value) "0")) }}
+{{- /* a fee or a weight of 0 is not the same as none */}}
+{{- if or $value (and (has (index . 0) (list "NODE_HOURLY_FEE" "SPOT_RISK")) (eq (toString $value) "0")) }}
 - name: {{ index . 0 }}
   value: {{ ternary (tpl (toString $value) $root) (toString $value) (index . 2) | quote }}
 {{- end }}
@@ -165,6 +166,13 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 - name: COST_HISTORY
   value: "false"
 {{- end }}
+{{- end }}
+
+{{/* Not empty if interruptions of spot instances are remembered: the weight is not 0, and nodes are not filled as Karpenter does. */}}
+{{- define "karpenter.remembersSpotRisk" -}}
+{{- $weight := toString (default "" .Values.settings.spotRisk) }}
+{{- if eq (toString .Values.settings.spotRisk) "0" }}{{ $weight = "0" }}{{ end }}
+{{- if and (or (eq $weight "") (gt (float64 $weight) 0.0)) (ne .Values.settings.packing "compatible") }}true{{ end }}
 {{- end }}
 
 {{/* Name of the ConfigMap that holds the price book; nothing without one. */}}

@@ -4,8 +4,12 @@ import { CreateFailed, InsufficientCapacity } from '../../cloud/errors.ts';
 import { explainLaunchFailure, isNoCapacity, SPOT_ROLE_MISSING, SUBNET_FULL } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { OfferingKey, UnavailableOfferings } from '../offerings/unavailable.ts';
+import type { SpotPool } from '../spot-risk/spot-pools.ts';
 
 const SPREAD_LIMIT = 'limit of instances in this spread placement group';
+
+/** Codes that speak of AWS's capacity, not of the account's limits or of what the request asks for. */
+const POOL_EMPTY: ReadonlySet<string> = new Set(['InsufficientInstanceCapacity', 'UnfulfillableCapacity']);
 
 export interface FleetContext {
   readonly capacityType: string;
@@ -15,6 +19,8 @@ export interface FleetContext {
   readonly zoneId: (zone: string) => string;
   readonly unavailable: UnavailableOfferings;
   readonly metrics: AwsMetrics;
+  /** A spot pool has no capacity, which was not known. */
+  readonly spotPoolEmpty?: (pool: SpotPool) => void;
   readonly subnetExhausted: (subnetId: string) => void;
   readonly reservationExhausted: (instanceType: string, zone: string) => void;
   /** The account may not create spot's service-linked role. */
@@ -66,6 +72,10 @@ function recordFleetError(error: CreateFleetError, fleetId: string | undefined, 
     return;
   }
   const types = spreadFull && placementGroup !== undefined ? context.instanceTypes : [instanceType];
+  const pool = { instanceType, zone };
+  const isNews =
+    capacityType === 'spot' && unavailable.shortage({ ...pool, capacityType, placementGroup }) === undefined;
+  if (isNews && POOL_EMPTY.has(code) && !spreadFull) context.spotPoolEmpty?.(pool);
   for (const type of types) unavailable.mark(code, { instanceType: type, zone, capacityType, placementGroup }, fleetId);
 }
 

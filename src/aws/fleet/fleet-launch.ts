@@ -33,6 +33,7 @@ import type { AwsMetrics } from '../metrics.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
 import type { Reservations } from '../reservations/reservations.ts';
+import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
 import { launchError, recordFleetErrors } from './failures.ts';
@@ -65,6 +66,7 @@ export interface LauncherOptions {
   readonly placementGroups: PlacementGroups;
   readonly reservations: Reservations;
   readonly unavailable: UnavailableOfferings;
+  readonly spotRisk?: Pick<SpotRisk, 'capacityError'>;
   readonly events: EventRecorder;
   readonly metrics: AwsMetrics;
   readonly clock: Clock;
@@ -269,7 +271,7 @@ export class Launcher {
   }
 
   #settle(launch: Launch, { order, bought, errors }: FleetAnswer, zonal: ReadonlyMap<string, ZonalSubnet>): Instance {
-    const { unavailable, metrics, subnets, reservations } = this.#options;
+    const { unavailable, spotRisk, metrics, subnets, reservations } = this.#options;
     const { capacityType, placementGroup, claim } = launch;
     recordFleetErrors(errors, bought?.fleetId, {
       capacityType,
@@ -278,6 +280,7 @@ export class Launcher {
       zoneId: (zone) => zonal.get(zone)?.zoneID ?? '',
       unavailable,
       metrics,
+      spotPoolEmpty: (pool) => spotRisk?.capacityError(pool),
       subnetExhausted: (id) => subnets.exhausted(id),
       reservationExhausted: (type, zone) => {
         const found = (launch.nodeClass.status?.capacityReservations ?? []).find(

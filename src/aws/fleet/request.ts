@@ -8,8 +8,8 @@ import type {
 import { defined } from '../../api/defined.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { compatibleOfferings, requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
+import { compatibleOfferings, requirementsOf, weighedUsdPerHour } from '../../engine/instance-types.ts';
+import type { InstanceType, Offering } from '../../engine/model.ts';
 import type { Requirements } from '../../engine/requirements.ts';
 import { ValueSet } from '../../engine/value-set.ts';
 import type { TemplateReservation } from '../launchtemplates/content.ts';
@@ -17,7 +17,7 @@ import type { TemplateConfig } from '../launchtemplates/plan.ts';
 import type { ZonalSubnet } from '../subnets/subnets.ts';
 import { tagList } from '../tags.ts';
 
-/** One override per type and zone with a subnet; the price is its priority. */
+/** One override per type and zone with a subnet; the price, with its spot risk on top, is its priority. */
 export function overridesOf(
   config: TemplateConfig,
   requirements: Requirements,
@@ -41,7 +41,7 @@ export function overridesOf(
           SubnetId: subnet.id,
           ImageId: config.imageId,
           AvailabilityZone: zone,
-          Priority: offering.usdPerHour,
+          Priority: weighedUsdPerHour(offering),
         },
       ];
     });
@@ -49,26 +49,31 @@ export function overridesOf(
 }
 
 /**
- * Whether discounts put the offerings of a launch into another order than AWS's list prices do. AWS chooses by the latter
- * unless it is given priorities.
+ * Whether discounts or spot risks put the offerings of a launch into another order than AWS's list prices do. AWS chooses by
+ * the latter unless it is given priorities.
  */
 export function isReordered(types: readonly InstanceType[], requirements: Requirements, capacityType: string): boolean {
-  if (!types.some(({ offerings }) => offerings.some(({ listUsdPerHour }) => listUsdPerHour !== undefined)))
-    return false;
+  if (!types.some(({ offerings }) => offerings.some(isOtherThanListed))) return false;
   const narrowed = requirements.with(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
   const listPrices = types
     .flatMap((type) => compatibleOfferings(type, narrowed))
-    .map(({ usdPerHour, listUsdPerHour = usdPerHour }) => ({ usdPerHour, listUsdPerHour }))
-    .sort((a, b) => a.usdPerHour - b.usdPerHour || a.listUsdPerHour - b.listUsdPerHour)
+    .map((offering) => ({
+      weighed: weighedUsdPerHour(offering),
+      listUsdPerHour: offering.listUsdPerHour ?? offering.usdPerHour,
+    }))
+    .sort((a, b) => a.weighed - b.weighed || a.listUsdPerHour - b.listUsdPerHour)
     .map(({ listUsdPerHour }) => listUsdPerHour);
   return listPrices.some((price, at) => price < (listPrices[at - 1] ?? 0));
 }
+
+const isOtherThanListed = ({ listUsdPerHour, spotRiskUsdPerHour }: Offering): boolean =>
+  listUsdPerHour !== undefined || spotRiskUsdPerHour !== undefined;
 
 export interface FleetParameters {
   readonly configs: readonly FleetLaunchTemplateConfigRequest[];
   readonly capacityType: string;
   readonly reservation: TemplateReservation | undefined;
-  /** The order of prices is not AWS's own, because of a NodeOverlay or of the price book: priorities count. */
+  /** The order of prices is not AWS's own, because of a NodeOverlay, the price book or spot risks: priorities count. */
   readonly prioritized: boolean;
   readonly tags: StringMap;
   readonly context: string | undefined;

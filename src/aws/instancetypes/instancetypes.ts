@@ -28,6 +28,7 @@ import type { OverlayPrices } from '../pricing/overlay.ts';
 import type { PriceBookFile } from '../pricing/price-book-file.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import type { Reservations } from '../reservations/reservations.ts';
+import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import { type Zone, zonesOf } from '../subnets/zones.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
@@ -65,6 +66,8 @@ export interface InstanceTypesOptions {
   /** Prices are AWS's without it. */
   readonly priceBook?: Pick<PriceBookFile, 'version' | 'discounted'>;
   readonly unavailable: UnavailableOfferings;
+  /** Spot costs what AWS asks for it without it. */
+  readonly spotRisk?: Pick<SpotRisk, 'version' | 'sequence' | 'partOf'>;
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
   readonly shifts: ShiftedZones;
@@ -90,7 +93,9 @@ export class InstanceTypes {
   constructor(options: InstanceTypesOptions) {
     this.#options = options;
     this.#resolved = new TtlCache(options.clock, UNUSED_MS);
-    this.#lists = new TypeLists(options.clock, (name) => options.unavailable.sequence(name));
+    const { unavailable, spotRisk } = options;
+    // both only ever grow, and so their sum changes with either
+    this.#lists = new TypeLists(options.clock, (name) => unavailable.sequence(name) + (spotRisk?.sequence(name) ?? 0));
     this.#discoveredMemory = new TtlCache(options.clock, DISCOVERED_MEMORY_TTL_MS);
   }
 
@@ -105,9 +110,15 @@ export class InstanceTypes {
 
   /** Changes whenever some offering may have. */
   get offeringsVersion(): string {
-    const { unavailable, shifts } = this.#options;
+    const { unavailable, spotRisk, shifts } = this.#options;
     unavailable.sweep();
-    return [unavailable.version, this.#pricesVersion, this.#refreshedMs, ...shifts.active()].join('/');
+    return [
+      unavailable.version,
+      spotRisk?.version ?? '',
+      this.#pricesVersion,
+      this.#refreshedMs,
+      ...shifts.active(),
+    ].join('/');
   }
 
   get #pricesVersion(): string {
@@ -330,7 +341,7 @@ export class InstanceTypes {
   }
 
   #offeringContext(info: InstanceTypeInfo, { nodeClass, group, zones }: View): OfferingContext {
-    const { pricing, priceBook, unavailable, shifts, overlayPrices } = this.#options;
+    const { pricing, priceBook, unavailable, spotRisk, shifts, overlayPrices } = this.#options;
     return {
       allZones: this.#allZones,
       zones,
@@ -340,6 +351,7 @@ export class InstanceTypes {
       onDemandPrice: (name) => pricing.onDemandPrice(name),
       spotPrice: (name, zone) => pricing.spotPrice(name, zone),
       discounted: priceBook?.discounted,
+      spotRisk: spotRisk && ((name, zone) => spotRisk.partOf(name, zone)),
       overlayPrice: (name) => overlayPrices?.of(name),
       shortage: (offering, subnetIds) => unavailable.shortage(offering, subnetIds),
       shiftedUntil: (zoneId) => shifts.until(zoneId),

@@ -32,6 +32,8 @@ import { instanceIdOfClaim, instanceIdOfNode } from '../instances/instance.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { Reservations } from '../reservations/reservations.ts';
+import type { SpotRisk } from '../spot-risk/spot-risk.ts';
+import { spotPoolOf } from '../spot-risk/watch.ts';
 import type { MessageKind } from './messages.ts';
 
 /** Kinds of the queue's messages and of EC2's status checks. */
@@ -63,6 +65,7 @@ export interface ActOptions {
   readonly metrics: AwsMetrics;
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Reservations;
+  readonly spotRisk?: Pick<SpotRisk, 'interrupted'>;
   /** Called for each NodeClaim that is deleted. */
   readonly interrupted?: ((claim: NodeClaim, kind: InterruptionKind) => void) | undefined;
 }
@@ -79,6 +82,17 @@ function recordShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable,
     unavailable.mark(kind, { instanceType, zone, capacityType: 'spot' });
   const reservation = labels[CAPACITY_RESERVATION_ID_LABEL];
   if (kind === 'capacity_reservation_interrupted' && reservation !== undefined) reservations.exhausted(reservation);
+}
+
+/** Kinds of messages that say something of how safe a spot pool is. */
+const RISKS: Readonly<Partial<Record<InterruptionKind, 'interruption' | 'recommendation'>>> = {
+  spot_interrupted: 'interruption',
+  rebalance_recommendation: 'recommendation',
+};
+
+function recordRisk(kind: InterruptionKind, claim: NodeClaim, { spotRisk }: ActOptions): void {
+  const [risk, pool, id] = [RISKS[kind], spotPoolOf(claim), instanceIdOfClaim(claim)];
+  if (risk !== undefined && pool !== undefined && id !== undefined) spotRisk?.interrupted(id, pool, risk);
 }
 
 async function stampTermination(claim: NodeClaim, { client, clock }: ActOptions): Promise<void> {
@@ -156,6 +170,7 @@ export async function act(
       const objects = node === undefined ? [claim] : [claim, node];
       options.events.publish(...objects.map((object) => eventFor(object, response.event, response.event.message())));
       recordShortage(kind, claim, options);
+      recordRisk(kind, claim, options);
       if (response.action === 'NoAction') return;
       await deleteClaim(kind, { claim, node, action: response.action }, options, log);
     }),

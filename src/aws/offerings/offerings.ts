@@ -31,6 +31,8 @@ export interface OfferingContext {
   readonly overlayPrice?: ((instanceType: string) => number | undefined) | undefined;
   /** What the price book makes of a list price; as it is when absent. */
   readonly discounted?: DiscountedPrice | undefined;
+  /** Which part of its spot price is added for the interruptions of a type in a zone; nothing when absent. */
+  readonly spotRisk?: ((instanceType: string, zone: string) => number) | undefined;
   readonly shortage: (offering: OfferingKey, subnetIds: readonly string[]) => Shortage | undefined;
   /** When the shift away from a zone ends, by zone id; undefined when there is none. */
   readonly shiftedUntil?: ((zoneId: string) => number | undefined) | undefined;
@@ -148,6 +150,26 @@ const pricesOf = (
     ? { usdPerHour }
     : { usdPerHour: discounted, listUsdPerHour: usdPerHour };
 
+/** A spot instance stays cheaper than the same on demand: which of them is bought is Karpenter's to say, spot before on-demand. */
+const BELOW_ON_DEMAND = 0.99;
+
+/** What its interruptions are expected to cost, where they are more than usual. */
+function spotRiskOf(instanceType: string, zone: string, context: OfferingContext): number {
+  const part = context.spotRisk?.(instanceType, zone) ?? 0;
+  const spot = part === 0 ? undefined : priceOf(instanceType, 'spot', context.spotPrice(instanceType, zone), context);
+  if (spot === undefined) return 0;
+  const onDemand = priceOf(instanceType, 'on-demand', context.onDemandPrice(instanceType), context);
+  const most = onDemand === undefined ? Number.POSITIVE_INFINITY : Math.max(0, onDemand - spot) * BELOW_ON_DEMAND;
+  return Math.min(part * spot, most);
+}
+
+const priceOf = (
+  instanceType: string,
+  capacityType: string,
+  listed: number | undefined,
+  { discounted }: OfferingContext,
+): number | undefined => listed && (discounted?.(instanceType, capacityType, listed) ?? listed);
+
 /** On-demand and spot offerings in every zone of the region; those that cannot be bought now are not available. */
 export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): readonly Entry[] {
   const instanceType = info.InstanceType ?? '';
@@ -164,9 +186,11 @@ export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): r
         ofZone ??
         shortageObstacle({ instanceType, zone, capacityType }, subnetIds, context) ??
         (price === undefined ? (spot ? NO_SPOT_PRICE : NO_ON_DEMAND_PRICE) : undefined);
+      const spotRiskUsdPerHour = spot ? spotRiskOf(instanceType, zone, context) : 0;
       const offering = {
         requirements: baseRequirements(capacityType, zone, known),
         ...pricesOf(price ?? 0, listed && context.discounted?.(instanceType, capacityType, listed)),
+        ...(spotRiskUsdPerHour > 0 && { spotRiskUsdPerHour }),
         available: obstacle === undefined,
       };
       return { offering, obstacle };

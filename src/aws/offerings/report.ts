@@ -8,11 +8,12 @@ import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { unreadyText } from '../../api/nodepool-readiness.ts';
-import { requirementsOf, satisfiesMinValues } from '../../engine/instance-types.ts';
+import { offeringOf, requirementsOf, satisfiesMinValues } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, type Requirements } from '../../engine/requirements.ts';
 import type { Informers } from '../../kube/client.ts';
 import { poolRequirements } from '../nodepools.ts';
+import type { SpotPoolView, SpotRisk } from '../spot-risk/spot-risk.ts';
 import { type Entry, isLasting, type Obstacle, type ObstacleCode, type Surveyed } from './offerings.ts';
 
 /** An offering that the NodePool allows and that is out. This form is public. */
@@ -37,6 +38,8 @@ export interface PoolOfferings {
   readonly out: readonly OutOffering[];
   /** Keys whose `minValues` the types that can be bought do not reach any more, though all types would. */
   readonly minValuesMissed?: readonly string[];
+  /** Spot pools that the NodePool allows and that were interrupted or sold out of late, the most dangerous first; absent when there are none. */
+  readonly spotRisk?: readonly SpotPoolView[];
   /** Why the offerings are not known. */
   readonly problem?: string;
   /** Why the NodePool buys nothing at all, whatever AWS sells: it is not Ready. */
@@ -92,7 +95,30 @@ const missedKeys = (types: readonly InstanceType[], requirements: Requirements):
 /** @throws when the instance types of the NodeClass cannot be listed */
 type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
 
-async function poolOfferings(nodePool: NodePool, informers: Informers, survey: Survey): Promise<PoolOfferings> {
+/** Of the pools that are remembered those in which the NodePool may buy, whatever AWS sells there now. */
+function allowedPools(
+  surveyed: readonly Surveyed[],
+  requirements: Requirements,
+  views: readonly SpotPoolView[],
+): Pick<PoolOfferings, 'spotRisk'> {
+  if (views.length === 0) return {};
+  const byName = new Map(surveyed.map(({ type }) => [type.name, type]));
+  const spotRisk = views.filter(({ instanceType, zone }) => {
+    const type = byName.get(instanceType);
+    if (type === undefined || !requirements.compatible(requirementsOf(type), LOOSE)) return false;
+    const offering = offeringOf(type, { zone, capacityType: 'spot' });
+    return offering !== undefined && requirements.compatible(requirementsOf(offering), LOOSE);
+  });
+  return spotRisk.length === 0 ? {} : { spotRisk };
+}
+
+interface Sources {
+  readonly informers: Informers;
+  readonly survey: Survey;
+  readonly views: readonly SpotPoolView[];
+}
+
+async function poolOfferings(nodePool: NodePool, { informers, survey, views }: Sources): Promise<PoolOfferings> {
   const { name } = nodePool.spec.template.spec.nodeClassRef;
   const nodeClass = informers.store(EC2_NODE_CLASS).get({ name });
   const isUnready = getCondition(nodePool, READY) !== undefined && !isTrue(nodePool, READY);
@@ -103,7 +129,9 @@ async function poolOfferings(nodePool: NodePool, informers: Informers, survey: S
   };
   if (nodeClass === undefined) return { ...common, available: 0, out: [], problem: 'the NodeClass does not exist' };
   try {
-    return { ...common, ...offeringsOf(await survey(nodeClass), poolRequirements(nodePool)) };
+    const surveyed = await survey(nodeClass);
+    const requirements = poolRequirements(nodePool);
+    return { ...common, ...offeringsOf(surveyed, requirements), ...allowedPools(surveyed, requirements, views) };
   } catch (error) {
     return { ...common, available: 0, out: [], problem: messageOf(error) };
   }
@@ -113,6 +141,7 @@ async function poolOfferings(nodePool: NodePool, informers: Informers, survey: S
 export async function offeringsReport(
   informers: Informers,
   types: { readonly survey: Survey },
+  spotRisk?: Pick<SpotRisk, 'views'>,
 ): Promise<readonly PoolOfferings[]> {
   const surveys = new Map<string, Promise<readonly Surveyed[]>>();
   const survey: Survey = (nodeClass) => {
@@ -121,10 +150,11 @@ export async function offeringsReport(
     surveys.set(name, known);
     return known;
   };
+  const views = spotRisk?.views() ?? [];
   const pools = informers.store(NODE_POOL).list();
   const report: PoolOfferings[] = [];
   for (const pool of pools.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
-    report.push(await poolOfferings(pool, informers, survey));
+    report.push(await poolOfferings(pool, { informers, survey, views }));
     await setImmediate();
   }
   return report;

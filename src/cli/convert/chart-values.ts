@@ -135,6 +135,7 @@ export const KNOWN_VALUES = `
       ""
     ],
     "nodeHourlyFee": true,
+    "spotRisk": true,
     "packing": [
       "cheapest",
       "compatible",

@@ -11,6 +11,7 @@ interface OfferingEntry {
   readonly requirements: readonly Requirement[];
   readonly price: number;
   readonly listPrice?: number;
+  readonly spotRisk?: number;
   readonly available: boolean;
   readonly reservationCapacity?: number;
 }
@@ -44,7 +45,8 @@ function checkType(type: Field): void {
   for (const offering of type.at('offerings').required().items()) {
     checkRequirements(offering.at('requirements').required());
     offering.at('price').number();
-    if (offering.at('listPrice').value !== undefined) offering.at('listPrice').number();
+    for (const field of ['listPrice', 'spotRisk'])
+      if (offering.at(field).value !== undefined) offering.at(field).number();
   }
 }
 
@@ -60,10 +62,11 @@ function typeOf({ name, requirements, capacity, overhead, offerings }: TypeEntry
       evictionThreshold: part(overhead?.evictionThreshold),
     },
     offerings: offerings.map(
-      ({ requirements: own, price, listPrice, available, reservationCapacity }): Offering => ({
+      ({ requirements: own, price, listPrice, spotRisk, available, reservationCapacity }): Offering => ({
         requirements: own,
         usdPerHour: price,
         ...(listPrice === undefined ? {} : { listUsdPerHour: listPrice }),
+        ...(spotRisk === undefined ? {} : { spotRiskUsdPerHour: spotRisk }),
         available: available !== false,
         ...(reservationCapacity === undefined ? {} : { reservationCapacity }),
       }),

@@ -24,6 +24,9 @@ export const SIMULATION = Type.Object(
         effectivePrice: Type.Optional(
           usd('USD per hour that it adds to the bill, by the price book, where it differs'),
         ),
+        spotRisk: Type.Optional(
+          usd('USD per hour that its interruptions are expected to cost, which counts in choosing and is not paid'),
+        ),
       }),
       { description: 'Nodes that would be bought' },
     ),
@@ -68,6 +71,7 @@ const METHOD_RESULT = {
           capacityTypes: Type.Array(Type.String()),
           cheapest: Type.String(),
           cheapestPrice: usd('USD per hour'),
+          spotRisk: Type.Optional(usd('USD per hour that its interruptions are expected to cost, which is not paid')),
         }),
       ),
       savings: usd('USD per hour'),
@@ -131,6 +135,20 @@ export const OFFERINGS = Type.Array(
       }),
     ),
     minValuesMissed: Type.Optional(texts('Keys whose minValues the types that can be bought do not reach')),
+    spotRisk: Type.Optional(
+      Type.Array(
+        Type.Object({
+          instanceType: Type.String(),
+          zone: Type.String(),
+          interruptions: Type.Number({ description: 'Those that are remembered; older ones count less' }),
+          capacityErrors: Type.Number({ description: 'Launches for which there was no capacity, likewise' }),
+          instanceHours: Type.Number({ description: 'How long instances ran there, likewise' }),
+          interruptionsPerHour: Type.Number({ description: 'Expected of one instance' }),
+          addedPart: Type.Number({ description: 'Part of its price that is added when prices are compared' }),
+        }),
+        { description: 'Spot pools that were interrupted or out of capacity of late, the most dangerous first' },
+      ),
+    ),
     problem: Type.Optional(text('Why the offerings are not known')),
     notReady: Type.Optional(text('Why the NodePool buys nothing at all')),
   }),

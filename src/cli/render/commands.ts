@@ -18,6 +18,8 @@ export interface SimulatedReplacement {
   readonly cheapest: string;
   /** USD per hour. */
   readonly cheapestPrice: number;
+  /** USD per hour that interruptions of it are expected to cost, which is not paid; absent when nothing. */
+  readonly spotRisk?: number;
 }
 
 export interface SimulatedCommand {
@@ -54,7 +56,15 @@ export const methodName = ({ name }: Method): string => name.replaceAll(' ', '-'
 const rounded = (usd: number): number => Number(usd.toFixed(6));
 
 function replacementOf(claim: PlannedClaim): SimulatedReplacement {
-  const { nodePool, pods, instanceTypes, requirements, cheapest, usdPerHour: cheapestPrice } = claim;
+  const {
+    nodePool,
+    pods,
+    instanceTypes,
+    requirements,
+    cheapest,
+    usdPerHour: cheapestPrice,
+    spotRiskUsdPerHour,
+  } = claim;
   const capacityTypes = requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values ?? [];
   return {
     nodePool,
@@ -64,6 +74,7 @@ function replacementOf(claim: PlannedClaim): SimulatedReplacement {
     capacityTypes,
     cheapest,
     cheapestPrice,
+    ...(spotRiskUsdPerHour === undefined ? {} : { spotRisk: rounded(spotRiskUsdPerHour) }),
   };
 }
 
@@ -106,6 +117,7 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
   if (replacement === undefined) return [decision, nodes, '', '', '', '', usdPerHour(savings)];
   const { cheapest, nodePool, instanceTypes, capacityTypes } = replacement;
   const price = replacements.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0);
+  const risk = replacements.reduce((sum, { spotRisk = 0 }) => sum + spotRisk, 0);
   const others = replacements.length > 1 ? ` and ${counted(replacements.length - 1, 'more node')}` : '';
   return [
     decision,
@@ -113,7 +125,7 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
     `${cheapest || `as NodePool ${nodePool}`}${others}`,
     instanceTypes.length > 1 ? `+${instanceTypes.length - 1}` : '',
     capacityTypes.join(','),
-    usdPerHour(price),
+    `${usdPerHour(price)}${risk === 0 ? '' : ` (spot risk ${usdPerHour(risk)})`}`,
     usdPerHour(savings),
   ];
 }

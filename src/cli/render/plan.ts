@@ -15,6 +15,8 @@ export interface SimulatedClaim {
   readonly price: number;
   /** What it adds to the bill instead, by the price book. */
   readonly effectivePrice?: number;
+  /** USD per hour that interruptions of it are expected to cost, which counts in choosing and is not paid; absent when nothing. */
+  readonly spotRisk?: number;
 }
 
 export interface Simulation {
@@ -50,6 +52,7 @@ function claimOf(claim: PlannedClaim): SimulatedClaim {
     cheapest,
     price: listPriceOf(claim),
     ...(effectivePriceOf(claim) === listPriceOf(claim) ? {} : { effectivePrice: rounded(effectivePriceOf(claim)) }),
+    ...(claim.spotRiskUsdPerHour === undefined ? {} : { spotRisk: rounded(claim.spotRiskUsdPerHour) }),
   };
 }
 

@@ -9,9 +9,17 @@ import { indented, terminalWidth } from './wrap.ts';
 const valuesOf = ({ requirements }: SimulatedClaim, key: string): string =>
   requirements.find((requirement) => requirement.key === key)?.values?.join(',') ?? 'any';
 
-function claimRows(claims: readonly SimulatedClaim[], isEffective: boolean): readonly (readonly string[])[] {
+interface Columns {
+  readonly isEffective: boolean;
+  readonly isRisky: boolean;
+}
+
+function claimRows(
+  claims: readonly SimulatedClaim[],
+  { isEffective, isRisky }: Columns,
+): readonly (readonly string[])[] {
   return claims.map((claim) => {
-    const { nodePool, cheapest, instanceTypes, pods, requests, price, effectivePrice } = claim;
+    const { nodePool, cheapest, instanceTypes, pods, requests, price, effectivePrice, spotRisk } = claim;
     return [
       nodePool,
       cheapest,
@@ -23,6 +31,7 @@ function claimRows(claims: readonly SimulatedClaim[], isEffective: boolean): rea
       requests.memory ?? '0',
       usdPerHour(price),
       ...(isEffective ? [usdPerHour(effectivePrice ?? price)] : []),
+      ...(isRisky ? [spotRisk === undefined ? '' : usdPerHour(spotRisk)] : []),
     ];
   });
 }
@@ -72,11 +81,13 @@ export function simulationText({
   unknown,
 }: Simulation): string {
   const isEffective = effectivePrice !== undefined;
+  const isRisky = nodeClaims.some(({ spotRisk }) => spotRisk !== undefined);
+  const headings = [...CLAIM_HEADINGS, ...(isEffective ? ['EFFECTIVE'] : []), ...(isRisky ? ['SPOT RISK'] : [])];
   const effective = isEffective ? `, effectively ${usdPerHour(effectivePrice)}` : '';
   const placed = existingNodes.map(({ name, pods }) => [name, String(pods.length)]);
   const refused = Object.keys(unschedulable).length;
   const sections = [
-    table(isEffective ? [...CLAIM_HEADINGS, 'EFFECTIVE'] : CLAIM_HEADINGS, claimRows(nodeClaims, isEffective)),
+    table(headings, claimRows(nodeClaims, { isEffective, isRisky })),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(unschedulable)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),

@@ -94,8 +94,9 @@ const repriced = (type: InstanceType, changes: readonly PriceChange[]): Instance
       1,
     );
     if (factor === 1) return offering;
-    const { usdPerHour, listUsdPerHour } = offering;
+    const { usdPerHour, listUsdPerHour, spotRiskUsdPerHour } = offering;
     const listed = listUsdPerHour === undefined ? {} : { listUsdPerHour: listUsdPerHour * factor };
-    return { ...offering, usdPerHour: usdPerHour * factor, ...listed };
+    const risk = spotRiskUsdPerHour === undefined ? {} : { spotRiskUsdPerHour: spotRiskUsdPerHour * factor };
+    return { ...offering, usdPerHour: usdPerHour * factor, ...listed, ...risk };
   }),
 });

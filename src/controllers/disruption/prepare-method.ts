@@ -7,6 +7,7 @@ import { committedUse } from '../../engine/disruption/committed-use.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { type PassInput, type Preparation, prepare } from '../../engine/disruption/pass.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
+import { withoutSpotRisk } from '../../engine/spot-risk.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { yielding } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -104,7 +105,8 @@ export class MethodPreparer {
   async #typesOf(pool: NodePool, log: Logger): Promise<readonly InstanceType[]> {
     const NodePool = { name: pool.metadata.name };
     try {
-      return await this.#deps.cloud.instanceTypes(pool);
+      const types = await this.#deps.cloud.instanceTypes(pool);
+      return this.#deps.settings.consolidation === 'compatible' ? withoutSpotRisk(types) : types;
     } catch (error) {
       // of a pool that is not ready nothing else is to be expected
       if (error instanceof OverlaysNotEvaluated)

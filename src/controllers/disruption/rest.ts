@@ -101,8 +101,18 @@ export class Rest {
 }
 
 /** Pods are expected on it, or one of them is protected for some time. */
-const changesWithTime = ({ nominatedUntilMs, pods }: StateNode, nowMs: number): boolean =>
-  nominatedUntilMs > nowMs || pods.some(({ metadata }) => isTimed(metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION]));
+const changesWithTime = (node: StateNode, nowMs: number): boolean =>
+  node.nominatedUntilMs > nowMs || hasTimedPods(node);
+
+const withTimedPods = new WeakMap<StateNode['pods'], boolean>();
+
+function hasTimedPods({ pods }: StateNode): boolean {
+  const known = withTimedPods.get(pods);
+  if (known !== undefined) return known;
+  const found = pods.some(({ metadata }) => isTimed(metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION]));
+  withTimedPods.set(pods, found);
+  return found;
+}
 
 const isTimed = (value: string | undefined): boolean => value !== undefined && value !== 'true';
 

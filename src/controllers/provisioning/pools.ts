@@ -3,6 +3,7 @@ import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
+import { withoutSpotRisk } from '../../engine/spot-risk.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Settings } from '../../observe/settings.ts';
 import type { Deps } from '../deps.ts';
@@ -56,7 +57,8 @@ export async function withInstanceTypes(
     pools.map(async (nodePool): Promise<PoolInput> => {
       const NodePool = { name: nodePool.metadata.name };
       try {
-        const instanceTypes = await deps.cloud.instanceTypes(nodePool);
+        const listed = await deps.cloud.instanceTypes(nodePool);
+        const instanceTypes = mode === 'compatible' ? withoutSpotRisk(listed) : listed;
         if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
         return { nodePool, instanceTypes, ...nodeExtras({ ...deps, log }, nodePool, mode) };
       } catch (error) {

@@ -24,6 +24,23 @@ export const decisionOf = ({ replacements }: Pick<Command, 'replacements'>): Dec
 export const savingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }: Money): number =>
   sum(candidates.map(({ usdPerHour }) => usdPerHour)) - lostUsdPerHour - sum(replacements.map(nodeUsdPerHour));
 
+/**
+ * USD per hour that interruptions of the replacements are expected to cost beyond those of the candidates. Never less than
+ * nothing: pods are not moved in order to be moved less.
+ */
+export const addedRiskOf = ({ candidates, replacements }: Money): number =>
+  Math.max(
+    0,
+    sum(replacements.map(({ spotRiskUsdPerHour = 0 }) => spotRiskUsdPerHour)) -
+      sum(candidates.map(({ spotRiskUsdPerHour }) => spotRiskUsdPerHour)),
+  );
+
+/** Whether the replacements are in spot pools that were interrupted of late, which is expected to cost more than is saved. */
+export const isTooRisky = (command: Money): boolean => {
+  const added = addedRiskOf(command);
+  return added > 0 && added >= savingsOf(command);
+};
+
 type Money = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour'>;
 
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);

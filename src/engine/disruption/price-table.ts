@@ -1,6 +1,6 @@
 /** Prices of instance types under requirements, computed once for all requirements that are equal to the offerings. */
-import { cheapestPrice, requirementsOf, worstLaunchPrice } from '../instance-types.ts';
-import type { InstanceType } from '../model.ts';
+import { cheapestPrice, preferredOffering, requirementsOf, worstLaunchPrice } from '../instance-types.ts';
+import type { InstanceType, Offering } from '../model.ts';
 import type { Requirements } from '../requirements.ts';
 
 /** Prices under some requirements, USD per hour; infinite where nothing is for sale. */
@@ -8,9 +8,15 @@ export class PriceTable {
   readonly #requirements: Requirements;
   readonly #cheapest = new Map<InstanceType, number>();
   readonly #worst = new Map<InstanceType, number>();
+  readonly #preferred = new Map<InstanceType, Offering | undefined>();
 
   constructor(requirements: Requirements) {
     this.#requirements = requirements;
+  }
+
+  /** What is to be launched of the type: the cheapest offering with its spot risk on top. */
+  preferred(type: InstanceType): Offering | undefined {
+    return remembered(this.#preferred, type, () => preferredOffering(type, this.#requirements));
   }
 
   /** Of the cheapest offering. */
@@ -24,13 +30,9 @@ export class PriceTable {
   }
 }
 
-function remembered(known: Map<InstanceType, number>, type: InstanceType, price: () => number): number {
-  let found = known.get(type);
-  if (found === undefined) {
-    found = price();
-    known.set(type, found);
-  }
-  return found;
+function remembered<T>(known: Map<InstanceType, T>, type: InstanceType, compute: () => T): T {
+  if (!known.has(type)) known.set(type, compute());
+  return known.get(type) as T;
 }
 
 /** A list of instance types, with what is known of it. Lists never change: prices of another day come as another list. */

@@ -46,6 +46,7 @@ export type DeclineCode =
   | 'not-cheaper'
   | 'spot-to-spot-disabled'
   | 'spot-to-spot-flexibility'
+  | 'spot-risk'
   | 'unbalanced'
   | 'churn'
   | 'changed'

@@ -52,7 +52,7 @@ const leavesAsMuch = (plan: Plan, other: Plan): boolean =>
   [...plan.refusals.keys()].every((pod) => other.refusals.has(pod));
 
 const purchaseOf = ({ claims }: Plan): Purchase => ({
-  usdPerHour: claims.reduce((sum, claim) => sum + nodeUsdPerHour(claim), 0),
+  usdPerHour: claims.reduce((sum, claim) => sum + nodeUsdPerHour(claim) + (claim.spotRiskUsdPerHour ?? 0), 0),
   nodes: claims.length,
   instanceTypes: new Set(claims.map(({ cheapest }) => cheapest)).size,
 });

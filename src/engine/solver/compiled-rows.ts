@@ -1,5 +1,5 @@
 /** The rows of compiled instance types in flat arrays: there are tens of thousands of them, of each NodeClass its own. */
-import { allocatable } from '../instance-types.ts';
+import { allocatable, weighedUsdPerHour } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 
@@ -16,7 +16,7 @@ export class CompiledRows {
   readonly count: number;
   /** Position of each row's instance type. */
   readonly types: Uint32Array;
-  /** By offering: number of what it asks for, and its price in USD per hour. Those of a row stand together. */
+  /** By offering: number of what it asks for, and its price in USD per hour with its spot risk on top. Those of a row stand together. */
   readonly kinds: Uint32Array;
   readonly usdPerHour: Float64Array;
   /** Position of each row's first offering, and the number of all. */
@@ -31,7 +31,7 @@ export class CompiledRows {
     this.types = Uint32Array.from(rows, ({ at }) => at);
     const all = sold.flat();
     this.kinds = Uint32Array.from(all, kindOf);
-    this.usdPerHour = Float64Array.from(all, ({ usdPerHour }) => usdPerHour);
+    this.usdPerHour = Float64Array.from(all, weighedUsdPerHour);
     this.#first = new Uint32Array(rows.length + 1);
     for (const [row, { length }] of sold.entries()) this.#first[row + 1] = this.firstOffering(row) + length;
     this.#width = dimensions.width;

@@ -27,7 +27,7 @@ interface OfferingKind {
 export interface OfferingView {
   /** Rows with an available offering that the requirements allow. */
   readonly offered: BitSet;
-  /** Cheapest such offering per type, USD per hour; infinite without one. */
+  /** Cheapest such offering per type, USD per hour with its spot risk on top; infinite without one. */
   readonly prices: Float64Array;
   /** Capacity types of such offerings, per type. */
   readonly capacityTypes: readonly ReadonlySet<string>[];
@@ -56,6 +56,8 @@ export class CompiledTypes {
   readonly #kinds: OfferingKind[] = [];
   /** Types that are overlaid in price, and in capacity. */
   readonly overlaid: { readonly price: ReadonlySet<InstanceType>; readonly capacity: ReadonlySet<InstanceType> };
+  /** Types of which some spot offering has a risk. */
+  readonly risky: ReadonlySet<InstanceType>;
   /** Rows that are not overcommitted by their own overhead. */
   readonly #usable: BitSet;
   readonly #offeringKeys: readonly string[];
@@ -75,6 +77,9 @@ export class CompiledTypes {
       price: new Set(types.filter(({ offerings }) => offerings.some(({ priceOverlaid }) => priceOverlaid))),
       capacity: new Set(types.filter(({ capacityOverlaid }) => capacityOverlaid)),
     };
+    this.risky = new Set(
+      types.filter(({ offerings }) => offerings.some(({ spotRiskUsdPerHour }) => spotRiskUsdPerHour)),
+    );
     this.#byName = types.map((_, type) => type).sort((a, b) => compareText(this.#nameOf(a), this.#nameOf(b)));
     this.#usable = new BitSet(this.#rows.count);
     for (let row = 0; row < this.#rows.count; row++)

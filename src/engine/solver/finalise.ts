@@ -1,6 +1,5 @@
 /** From claims under construction to what the plan says of them. */
 
-import { defined } from '../../api/defined.ts';
 import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
 import {
   CAPACITY_OVERLAY_ANNOTATION,
@@ -18,11 +17,13 @@ import {
 import type { NodePool } from '../../api/nodepool.ts';
 import { put } from '../../api/own.ts';
 import {
-  cheapestOffering,
+  compatibleOfferings,
   MAX_INSTANCE_TYPES,
   minValuesText,
+  orderByPrice,
   RESERVED,
   satisfiesMinValues,
+  weighedUsdPerHour,
 } from '../instance-types.ts';
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Requirement, Resources } from '../model.ts';
 import { podKey } from '../pods.ts';
@@ -86,18 +87,18 @@ function launchShape({ state, held, cover }: Claim): Shape {
   );
 }
 
-/** The types that remain, from cheap to dear, as many as a NodeClaim may list. */
+/** The types that remain, from cheap to dear, as many as a NodeClaim may list: spot risk orders them, and takes none out. */
 function cheapestTypes({ state, held, cover }: Claim, shape: Shape): readonly number[] {
   const { catalogue } = state.template;
   const rows = held.size === 0 || shape.hasMinValues ? state.rows : state.rows.clone().and(shape.possible);
   const remains = new Uint8Array(catalogue.types.length);
   for (const type of catalogue.typesOf(rows)) remains[type] = cover === undefined || cover.types.has(type) ? 1 : 0;
-  const cheapest: number[] = [];
-  for (const type of shape.offerings.byPrice) {
-    if (remains[type] === 1) cheapest.push(type);
-    if (cheapest.length === MAX_INSTANCE_TYPES) break;
-  }
-  return cheapest;
+  const inOrder = shape.offerings.byPrice.filter((type) => remains[type] === 1);
+  if (inOrder.length <= MAX_INSTANCE_TYPES) return inOrder;
+  if (catalogue.risky.size === 0) return inOrder.slice(0, MAX_INSTANCE_TYPES);
+  const all = inOrder.flatMap((type) => catalogue.types[type] ?? []);
+  const listed = new Set(orderByPrice(all, shape.requirements).slice(0, MAX_INSTANCE_TYPES));
+  return inOrder.filter((type) => listed.has(catalogue.types[type] as InstanceType));
 }
 
 /** What a claim of such types asks for. Most of it is the same for all claims of a shape. */
@@ -146,21 +147,30 @@ function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | Po
     labels: labelsOf(template.pool, requirements),
     annotations: annotationsOf(claim, types),
     cheapest: names[0] ?? '',
-    usdPerHour: shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY,
-    ...listPriceOf(types()[0], shape),
+    ...pricesOf(types()[0], shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY, shape),
     ...((claim.cover?.coveredUsdPerHour ?? 0) > 0 && { coveredUsdPerHour: claim.cover?.coveredUsdPerHour ?? 0 }),
     ...(template.extrasUsdPerHour > 0 && { extrasUsdPerHour: template.extrasUsdPerHour }),
     overhead: leastOverhead(claim),
   };
 }
 
-/** AWS's price of the cheapest offering, where the price book has another. */
-function listPriceOf(
+/** The price of the offering that makes a type the cheapest, AWS's own where the price book has another, and its spot risk. */
+function pricesOf(
   cheapest: InstanceType | undefined,
+  weighed: number,
   { requirements }: Shape,
-): Pick<PlannedClaim, 'listUsdPerHour'> {
-  if (cheapest?.offerings.some((offering) => offering.listUsdPerHour !== undefined) !== true) return {};
-  return defined({ listUsdPerHour: cheapestOffering(cheapest, requirements)?.listUsdPerHour });
+): Pick<PlannedClaim, 'usdPerHour' | 'listUsdPerHour' | 'spotRiskUsdPerHour'> {
+  const isPlain = cheapest?.offerings.every(
+    ({ listUsdPerHour, spotRiskUsdPerHour }) => listUsdPerHour === undefined && spotRiskUsdPerHour === undefined,
+  );
+  if (cheapest === undefined || isPlain) return { usdPerHour: weighed };
+  const found = compatibleOfferings(cheapest, requirements).find((offering) => weighedUsdPerHour(offering) === weighed);
+  const { usdPerHour = weighed, listUsdPerHour, spotRiskUsdPerHour } = found ?? {};
+  return {
+    usdPerHour,
+    ...(listUsdPerHour !== undefined && { listUsdPerHour }),
+    ...(spotRiskUsdPerHour !== undefined && { spotRiskUsdPerHour }),
+  };
 }
 
 /** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */

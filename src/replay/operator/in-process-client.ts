@@ -1,6 +1,6 @@
 /** The operator's client and informers on an API server in the same process. */
-import { apiVersionOf, type Kind } from '../../api/kinds.ts';
-import type { KubeList, KubeObject, Pod } from '../../api/kubernetes.ts';
+import { apiVersionOf, type Kind, POD } from '../../api/kinds.ts';
+import type { KubeList, KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts';
 import { ApiError, type Indexes, type Informers, type KubeClient, type Ref, type Store } from '../../kube/client.ts';
 import { ObjectStore } from '../../kube/store.ts';
 import { trimmedObject } from '../../kube/trimmed-object.ts';
@@ -70,17 +70,31 @@ interface Selectors {
   readonly fieldSelector?: string;
 }
 
+const NO_SPEC: PodSpec = { containers: [] };
+/** The trimmed specs of pods by those of the API server, which writes of the status do not make anew. */
+const trimmedSpecs = new WeakMap<PodSpec, PodSpec>();
+
+function trimmed(kind: Kind, object: KubeObject): KubeObject {
+  if (kind.plural !== POD.plural) return trimmedObject(kind, object);
+  const pod = object as Pod;
+  const known = trimmedSpecs.get(pod.spec);
+  const light = trimmedObject(POD, known === undefined ? pod : { ...pod, spec: NO_SPEC });
+  if (known !== undefined) return { ...light, spec: known } as Pod;
+  trimmedSpecs.set(pod.spec, light.spec);
+  return light;
+}
+
 /** Informers that show every write before its answer comes. They hold objects as the operator's own do, trimmed. */
 export function inProcessInformers({ objects, core }: Api, log: Logger, signal: AbortSignal): Informers {
   const stores = new Map<string, ObjectStore<KubeObject>>();
   const open = (kind: Kind): ObjectStore<KubeObject> => {
     const store = new ObjectStore<KubeObject>(kind, log);
     const isServed = core.registry.byKind(apiVersionOf(kind), kind.kind) !== undefined;
-    store.replace(isServed ? objects.list(nameOf(kind)).map((object) => trimmedObject(kind, object as never)) : []);
+    store.replace(isServed ? objects.list(nameOf(kind)).map((object) => trimmed(kind, object as never)) : []);
     if (!isServed) return store;
     const stop = objects.subscribe(nameOf(kind), (type, object) => {
       if (type === 'DELETED') store.remove(object as never);
-      else store.put(trimmedObject(kind, object as never));
+      else store.put(trimmed(kind, object as never));
     });
     signal.addEventListener('abort', stop, { once: true });
     return store;

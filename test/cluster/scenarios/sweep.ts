@@ -53,7 +53,7 @@ const PAUSE_MS = 100;
 
 /** What the chart and Kubernetes themselves put there. */
 const stays = ({ kind, metadata: { name, namespace } }: KubeObject): boolean =>
-  (kind === 'ConfigMap' && name !== 'karpenter-history') ||
+  (kind === 'ConfigMap' && !['karpenter-history', 'karpenter-spot-risk'].includes(name)) ||
   (kind === 'Lease' && namespace === NAMESPACE && name !== 'karpenter-leader-election') ||
   (['Deployment', 'ReplicaSet', 'PodDisruptionBudget'].includes(kind) && namespace === NAMESPACE);
 

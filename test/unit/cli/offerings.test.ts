@@ -28,7 +28,18 @@ const POOLS: readonly PoolOfferings[] = [
       },
     ],
   },
-  { nodePool: 'full', nodeClass: 'linux', available: 1, out: [] },
+  {
+    nodePool: 'full',
+    nodeClass: 'linux',
+    available: 1,
+    out: [],
+    spotRisk: [
+      {
+        ...{ instanceType: 'm5.large', zone: 'us-west-2a', interruptions: 6.5, capacityErrors: 0 },
+        ...{ instanceHours: 12.25, interruptionsPerHour: 0.18, addedPart: 0.2 },
+      },
+    ],
+  },
   { nodePool: 'lost', nodeClass: 'none', available: 0, out: [], problem: 'the NodeClass does not exist' },
   { nodePool: 'unready', nodeClass: 'linux', available: 9, out: [], notReady: 'EC2NodeClass linux: no subnets' },
 ];
@@ -41,6 +52,8 @@ m5.large       spot           us-west-2a,us-west-2b  insufficient-capacity (Insu
 p5.48xlarge    reserved cr-1  us-west-2a             reservation-used-up
 
 NodePool full (EC2NodeClass linux): 1 of 1 offering can be bought
+SPOT POOL  ZONE        INTERRUPTIONS  NO CAPACITY  INSTANCE HOURS  COUNTS AS DEARER BY
+m5.large   us-west-2a  6.5            0            12.25           20 %
 
 NodePool lost (EC2NodeClass none): not known, the NodeClass does not exist
 

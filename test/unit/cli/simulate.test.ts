@@ -140,6 +140,43 @@ describe('simulate', () => {
     }
   });
 
+  it('decides by the spot risk that an operator reports, and says so beside the price', async () => {
+    const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
+    const type = (name: string, price: number, spotRisk?: number) => ({
+      name,
+      requirements: [
+        { key: 'karpenter.k8s.aws/instance-family', operator: 'In', values: ['m7g'] },
+        { key: 'node.kubernetes.io/instance-type', operator: 'In', values: [name] },
+      ],
+      capacity: { cpu: '4', memory: '16Gi', pods: '50' },
+      offerings: [
+        {
+          requirements: [
+            { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spot'] },
+            { key: 'topology.kubernetes.io/zone', operator: 'In', values: ['us-west-2a'] },
+          ],
+          price,
+          available: true,
+          ...(spotRisk === undefined ? {} : { spotRisk }),
+        },
+      ],
+    });
+    const bought = async (calm: number, more: object = {}) => {
+      const list = { instanceTypes: [type('m7g.xlarge', 0.1, 0.02), type('m7g.2xlarge', calm)] };
+      const instanceTypes = write('types.json', JSON.stringify(list));
+      return (await simulate({ filename, nowMs: 0, instanceTypes, ...more })).simulation;
+    };
+    const calm = await bought(0.11);
+    expect(calm).toMatchObject({ totalPrice: 0.11, nodeClaims: [{ cheapest: 'm7g.2xlarge' }] });
+    expect(simulationText(calm)).not.toContain('SPOT RISK');
+    const risky = await bought(0.13);
+    expect(risky).toMatchObject({ totalPrice: 0.1, nodeClaims: [{ cheapest: 'm7g.xlarge', spotRisk: 0.02 }] });
+    expect(simulationText(risky)).toMatch(/PRICE +SPOT RISK\n.*\$0\.1000\/h +\$0\.0200\/h/);
+    const asKarpenter = await bought(0.11, { packing: 'compatible' });
+    expect(asKarpenter.nodeClaims).toEqual([expect.objectContaining({ cheapest: 'm7g.xlarge' })]);
+    expect(asKarpenter.nodeClaims[0]).not.toHaveProperty('spotRisk');
+  });
+
   it('explains per pool why pods stay pending', async () => {
     const filename = [write('pool.yaml', POOL), write('huge.yaml', PODS('9999'))];
     const { simulation } = await simulate({ filename, explain: true, nowMs: 0 });

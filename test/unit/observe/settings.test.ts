@@ -177,6 +177,8 @@ describe('parseSettings', () => {
       argv: ['--batch-idle-duration=-1s'],
       says: 'batch-idle-duration cannot be negative (BATCH_IDLE_DURATION is -1s)',
     },
+    { argv: ['--spot-risk=-0.5'], says: 'spot-risk must be a weight from 0 to 100 (SPOT_RISK is -0.5)' },
+    { argv: ['--spot-risk=101'], says: 'spot-risk must be a weight from 0 to 100 (SPOT_RISK is 101)' },
     { argv: ['--metrics-port=70000'], says: 'metrics-port must be from 0 to 65535 (METRICS_PORT is 70000)' },
     { argv: ['--health-probe-port=-1'], says: 'health-probe-port must be from 0 to 65535 (HEALTH_PROBE_PORT is -1)' },
   ])('refuses $argv', ({ argv, says }) => {

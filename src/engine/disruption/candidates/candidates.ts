@@ -16,7 +16,7 @@ import { isReschedulable } from '../../pods.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { PricedTypes } from '../price-table.ts';
 import type { BlockCode, DisruptionClass, ObjectName, Reason } from '../reasons.ts';
-import { BASE_COST, disruptionCost, nodePrice, rescheduleCost } from './disruption-cost.ts';
+import { BASE_COST, disruptionCost, nodePrice, nodeSpotRisk, rescheduleCost } from './disruption-cost.ts';
 import { podBlock } from './pod-blocks.ts';
 
 /** A node that may be disrupted. */
@@ -38,6 +38,8 @@ export interface Candidate {
   readonly rescheduleCost: number;
   /** What the node costs, everything included; 0 when the price of its instance is not known. */
   readonly usdPerHour: number;
+  /** What interruptions of it are expected to cost beyond the usual, USD per hour; counted against riskier replacements alone. */
+  readonly spotRiskUsdPerHour: number;
   /** USD per hour saved per unit of disruption: what candidates are ordered by, best first. */
   readonly savingsRatio: number;
 }
@@ -148,6 +150,7 @@ function describe({ stateNode, node, nodeClaim, pool }: Parts, nowMs: number): C
     disruptionCost: disruptionCost(pods, nodeClaim, nowMs),
     rescheduleCost: cost,
     usdPerHour,
+    spotRiskUsdPerHour: nodeSpotRisk(stateNode, instanceType),
     savingsRatio: usdPerHour / cost,
   };
 }

@@ -7,7 +7,7 @@ import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import { own } from '../../../api/own.ts';
 import { timeOf } from '../../../api/times.ts';
 import { requirementsOf } from '../../instance-types.ts';
-import type { InstanceType, StateNode } from '../../model.ts';
+import type { InstanceType, Offering, StateNode } from '../../model.ts';
 import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { evictionCost } from '../../pods.ts';
 
@@ -30,19 +30,27 @@ export const disruptionCost = (pods: readonly Pod[], claim: NodeClaim, nowMs: nu
 export const rescheduleCost = (pods: readonly Pod[]): number =>
   pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), BASE_COST);
 
+/** The offering that a node was bought as; undefined when it is not known. */
+const offeringOfNode = ({ labels }: Pick<StateNode, 'labels'>, type: InstanceType | undefined): Offering | undefined =>
+  type?.offerings.find((candidate) => {
+    const requirements = requirementsOf(candidate);
+    return [ZONE_LABEL, CAPACITY_TYPE_LABEL].every((key) => requirements.get(key).has(own(labels, key) ?? ''));
+  });
+
+/** What interruptions of a node are expected to cost, USD per hour; 0 for most. */
+export const nodeSpotRisk = (node: Pick<StateNode, 'labels'>, type: InstanceType | undefined): number =>
+  offeringOfNode(node, type)?.spotRiskUsdPerHour ?? 0;
+
 /**
  * USD per hour that a node costs, by its type, zone and capacity type, with what it costs besides its instance; 0 when
  * the price of the instance is not known.
  */
 export function nodePrice(
-  { labels }: Pick<StateNode, 'labels'>,
+  node: Pick<StateNode, 'labels'>,
   type: InstanceType | undefined,
   extras: NodeExtras | undefined,
 ): number {
-  const offering = type?.offerings.find((candidate) => {
-    const requirements = requirementsOf(candidate);
-    return [ZONE_LABEL, CAPACITY_TYPE_LABEL].every((key) => requirements.get(key).has(own(labels, key) ?? ''));
-  });
+  const offering = offeringOfNode(node, type);
   if (offering === undefined || Number.isNaN(offering.usdPerHour)) return 0;
   return offering.usdPerHour + extrasUsdPerHour(extras);
 }

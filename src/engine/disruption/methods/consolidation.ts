@@ -7,7 +7,7 @@ import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { type Candidate, isEmpty } from '../candidates/candidates.ts';
-import { type Command, decisionOf, savingsOf, savingsText, shortText } from '../command.ts';
+import { addedRiskOf, type Command, decisionOf, isTooRisky, savingsOf, savingsText, shortText } from '../command.ts';
 import {
   type DisruptionEvent,
   declined,
@@ -94,6 +94,7 @@ export async function consolidate(
     narrowed(replacement, candidates, { usdPerHour, spotToSpot, consolidation });
   if ('code' in found) return cannot(found);
   const command: Command = { ...base, replacements: [found.replacement.claim] };
+  if (isTooRisky(command)) return cannot(tooRisky(command));
   return {
     command,
     types,
@@ -137,6 +138,15 @@ const NOTHING_SAVED: Reason<DeclineCode> = {
   code: 'not-cheaper',
   text: 'Savings Plans or reserved instances cover it: without it they would be paid for as well',
 };
+
+function tooRisky(command: Command): Reason<DeclineCode> {
+  const risk = `$${addedRiskOf(command).toFixed(4)}/h`;
+  return {
+    code: 'spot-risk',
+    text: `Interruptions of its replacement, in a spot pool that was interrupted of late, are expected to cost ${risk} more`,
+    nearestMiss: `it saves $${savingsOf(command).toFixed(4)}/h`,
+  };
+}
 
 const idsOf = (candidates: readonly Candidate[]): readonly string[] => candidates.map(({ providerId }) => providerId);
 

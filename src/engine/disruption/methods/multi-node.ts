@@ -5,7 +5,7 @@ import type { InstanceType } from '../../model.ts';
 import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { LOOSE, Requirements } from '../../requirements.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
-import { type Command, savingsOf } from '../command.ts';
+import { type Command, isTooRisky, savingsOf } from '../command.ts';
 import {
   type DisruptionEvent,
   type Method,
@@ -194,5 +194,6 @@ function withoutOwnTypes(
   const limit = Math.min(...cheaper.flatMap((name) => prices.get(name) ?? []));
   const kept = Replacement.again(planned, types).cheaperThan(limit);
   if (typeof kept === 'string' || kept.count === 0) return undefined;
-  return { ...command, replacements: [kept.claim] };
+  const narrowed = { ...command, replacements: [kept.claim] };
+  return isTooRisky(narrowed) ? undefined : narrowed;
 }

@@ -6,7 +6,7 @@ import type { PlannedClaim, PoolInput } from '../../model.ts';
 import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
 import type { Ledger } from '../../price-book/ledger.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
-import { type Command, savingsOf } from '../command.ts';
+import { addedRiskOf, type Command, savingsOf } from '../command.ts';
 import {
   type Method,
   type MethodInput,
@@ -163,7 +163,7 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
     ...{ reason: 'Underutilized', candidates, plan, replacements },
     ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
   };
-  if (savingsOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
+  if (savingsOf(command) - addedRiskOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
   const views = evaluate(command, input.totals);
   return isApproved(views) ? { command, views } : undefined;
 }

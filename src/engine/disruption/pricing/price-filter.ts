@@ -1,7 +1,13 @@
 /** Narrowing a replacement to instance types that are worth the move. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
-import { compareText, minValuesText, requirementsOf, satisfiesMinValues } from '../../instance-types.ts';
-import type { InstanceType, PlannedClaim } from '../../model.ts';
+import {
+  compareText,
+  minValuesText,
+  requirementsOf,
+  satisfiesMinValues,
+  weighedUsdPerHour,
+} from '../../instance-types.ts';
+import type { InstanceType, Offering, PlannedClaim } from '../../model.ts';
 import { Requirements } from '../../requirements.ts';
 import { ValueSet } from '../../value-set.ts';
 import { PricedTypes, type PriceTable } from '../price-table.ts';
@@ -159,19 +165,29 @@ export class Replacement {
 
   #narrowed(): PlannedClaim {
     const instanceTypes = this.types.map(({ name }) => name);
-    const prices = this.types.map((type) => this.#prices.cheapest(type));
-    const usdPerHour = Math.min(...prices);
+    const best = this.#preferred();
     // of another type than before
-    const { listUsdPerHour: _, coveredUsdPerHour: __, ...planned } = this.#planned;
+    const { listUsdPerHour: _, coveredUsdPerHour: __, spotRiskUsdPerHour: ___, ...planned } = this.#planned;
     return {
       ...planned,
       instanceTypes,
       requirements: this.#requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(instanceTypes)).toApi(),
-      cheapest: instanceTypes[prices.indexOf(usdPerHour)] ?? '',
-      usdPerHour: finite(usdPerHour),
+      cheapest: best?.type.name ?? instanceTypes[0] ?? '',
+      // a price that is not known counts as none
+      usdPerHour: best?.offering.usdPerHour ?? 0,
+      ...(best?.offering.spotRiskUsdPerHour !== undefined && { spotRiskUsdPerHour: best.offering.spotRiskUsdPerHour }),
     };
   }
-}
 
-/** A price that is not known counts as none. */
-const finite = (usdPerHour: number): number => (Number.isFinite(usdPerHour) ? usdPerHour : 0);
+  /** The offering that is to be launched, by its price and spot risk; the first of equals. */
+  #preferred(): { readonly type: InstanceType; readonly offering: Offering } | undefined {
+    let best: { readonly type: InstanceType; readonly offering: Offering } | undefined;
+    for (const type of this.types) {
+      const offering = this.#prices.preferred(type);
+      if (offering === undefined) continue;
+      if (best === undefined || weighedUsdPerHour(offering) < weighedUsdPerHour(best.offering))
+        best = { type, offering };
+    }
+    return best;
+  }
+}

@@ -45,6 +45,8 @@ const isSame = (left: string, right: string): boolean => left.replace(/\/$/, '')
 
 const OFF: ReadonlySet<InstanceState> = new Set(['stopping', 'stopped', 'shutting-down', 'terminated']);
 
+const MOST_CONFIGS = 100;
+
 /** Lets every running instance join after its boot and die with it, until `parts.signal` ends. */
 export async function startKubelets(setup: KubeletsOptions): Promise<Kubelets> {
   return new Machines(setup).start();
@@ -67,6 +69,8 @@ class Machines {
   readonly #machines: Map<string, Kubelet | 'booting'>;
   /** Those of them that run, by the name of their node: a machine may have the address of one that is on its way out. */
   readonly #byNode = new Map<string, Set<Kubelet>>();
+  /** By user data. */
+  readonly #configs = new Map<string, KubeletConfig>();
   /** Given addresses. */
   #podIps = 0;
 
@@ -115,9 +119,17 @@ class Machines {
     return `100.${64 + (this.#podIps >> 16)}.${(this.#podIps >> 8) & 255}.${this.#podIps & 255}`;
   }
 
+  /** Machines of one launch template have the same user data. */
+  #configOf(userData: string): KubeletConfig {
+    const config = this.#configs.get(userData) ?? decodeUserData(userData);
+    if (this.#configs.size >= MOST_CONFIGS) this.#configs.clear();
+    this.#configs.set(userData, config);
+    return config;
+  }
+
   #settingsOf(instance: LocalInstance): KubeletConfig | undefined {
     try {
-      const config = decodeUserData(instance.userData);
+      const config = this.#configOf(instance.userData);
       const wrong =
         (config.clusterName !== undefined &&
           config.clusterName !== this.#clusterName &&

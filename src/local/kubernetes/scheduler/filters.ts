@@ -27,11 +27,29 @@ export const nodeAffinity: Filter = (pod) => {
     matchesNodeSelection(pod, node) ? undefined : ["node(s) didn't match Pod's node affinity/selector"];
 };
 
+interface Demand {
+  readonly name: string;
+  readonly amount: number;
+}
+
+const demandsOf = (pod: Pod): readonly Demand[] =>
+  Object.entries(podRequests(pod))
+    .filter(([, amount]) => amount > 0)
+    .map(([name, amount]) => ({ name, amount }));
+
+/** What `resourcesFit` asks of a node, without the reasons. */
+function hasRoom(demands: readonly Demand[], { allocatable, requested }: NodeView): boolean {
+  for (const { name, amount } of demands)
+    if (amount > (own(allocatable, name) ?? 0) - (own(requested, name) ?? 0)) return false;
+  return true;
+}
+
 /** Requests within what is left of the node, the number of pods included. Every shortage is reported. */
 export const resourcesFit: Filter = (pod) => {
-  const requests = Object.entries(podRequests(pod))
-    .filter(([, amount]) => amount > 0)
-    .map(([name, amount]) => ({ name, amount, shortage: name === 'pods' ? 'Too many pods' : `Insufficient ${name}` }));
+  const requests = demandsOf(pod).map((demand) => ({
+    ...demand,
+    shortage: demand.name === 'pods' ? 'Too many pods' : `Insufficient ${demand.name}`,
+  }));
   return ({ allocatable, requested }) => {
     let short: string[] | undefined;
     for (const { name, amount, shortage } of requests) {
@@ -71,16 +89,19 @@ export function feasibleNodes(pod: Pod, cluster: ClusterView, filters: readonly 
     if (isRefusal(answer)) return { message: `0/${total} nodes are available: ${answer.refusal}.` };
     checks.push(answer);
   }
-  const fits: NodeView[] = [];
+  // most nodes of a full cluster have no room, and reasons are asked for only where no node fits
+  const demands = filters.includes(resourcesFit) ? demandsOf(pod) : [];
+  const fits = cluster.nodes.filter((node) => hasRoom(demands, node) && firstRefusal(checks, node) === undefined);
+  return fits.length > 0 ? { fits } : { message: messageOf(checks, cluster.nodes) };
+}
+
+/** Why none of the nodes fits, in kube-scheduler's words. */
+function messageOf(checks: readonly Check[], nodes: readonly NodeView[]): string {
   const reasons = new Map<string, number>();
-  for (const node of cluster.nodes) {
-    const refused = firstRefusal(checks, node);
-    if (refused === undefined) fits.push(node);
-    else for (const reason of refused) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-  }
-  if (fits.length > 0) return { fits };
+  for (const node of nodes)
+    for (const reason of firstRefusal(checks, node) ?? []) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   const counted = [...reasons].map(([reason, count]) => `${count} ${reason}`).sort();
-  return { message: `0/${total} nodes are available: ${counted.join(', ')}.` };
+  return `0/${nodes.length} nodes are available: ${counted.join(', ')}.`;
 }
 
 function firstRefusal(checks: readonly Check[], node: NodeView): readonly string[] | undefined {

@@ -87,6 +87,29 @@ describe.each(NO_CAPACITY)('%s', (code) => {
   });
 });
 
+describe('a spot pool without capacity', () => {
+  const emptied = (code: string, overrides: Partial<FleetContext> = {}): readonly string[] => {
+    const pools: string[] = [];
+    const spotPoolEmpty: FleetContext['spotPoolEmpty'] = ({ instanceType, zone }) =>
+      void pools.push(`${instanceType}/${zone}`);
+    noted(fleetError(code), { capacityType: 'spot', spotPoolEmpty, ...overrides });
+    return pools;
+  };
+
+  it.each(NO_CAPACITY)('is said of %s where AWS has none, and not of limits', (code) => {
+    const isOfAws = ['InsufficientInstanceCapacity', 'UnfulfillableCapacity'].includes(code);
+    expect(emptied(code)).toEqual(isOfAws ? ['m5.large/us-west-2a'] : []);
+    expect(emptied(code, { capacityType: 'on-demand' })).toEqual([]);
+  });
+
+  it.each([undefined, { id: 'pg-1' }])('is no news while it is known, in placement group %j', (placementGroup) => {
+    const unavailable = new UnavailableOfferings(clock, silent);
+    const overrides = { unavailable, placementGroup };
+    expect(emptied('InsufficientInstanceCapacity', overrides)).toHaveLength(1);
+    expect(emptied('InsufficientInstanceCapacity', overrides)).toEqual([]);
+  });
+});
+
 describe('InsufficientFreeAddressesInSubnet', () => {
   it('puts whatever needs the subnet out, unless the zone has another one', () => {
     const { isOut } = noted(fleetError('InsufficientFreeAddressesInSubnet'));

@@ -7,6 +7,7 @@ import { act, type InterruptionKind } from '../../../../src/aws/interruption/act
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
 import type { Reservations } from '../../../../src/aws/reservations/reservations.ts';
+import type { SpotPool } from '../../../../src/aws/spot-risk/spot-pools.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
@@ -46,6 +47,7 @@ function world({ labels = {}, finalizers = [] as string[], withNode = true, hasI
   const exhausted: string[] = [];
   const heard: string[] = [];
   const unavailable = new UnavailableOfferings(clock, silent);
+  const risks: string[] = [];
   const options = {
     client: kube.client,
     informers: kube.informers,
@@ -54,12 +56,17 @@ function world({ labels = {}, finalizers = [] as string[], withNode = true, hasI
     metrics: awsMetrics(metrics),
     unavailable,
     reservations: { exhausted: (id: string) => void exhausted.push(id) } as unknown as Reservations,
+    spotRisk: {
+      interrupted: (id: string, pool: SpotPool, kind: string) =>
+        void risks.push(`${id} in ${pool.instanceType}/${pool.zone}: ${kind}`),
+    },
     interrupted: ({ metadata }: NodeClaim, kind: string) => void heard.push(`${metadata.name}: ${kind}`),
   };
   return {
     kube,
     metrics,
     exhausted,
+    risks,
     heard,
     unavailable,
     run: (kind: InterruptionKind, ids: readonly string[] = ['i-1']) => act(kind, ids, options, silent),
@@ -160,4 +167,28 @@ it.each(['', 'undefined'])('leaves claims alone that have no instance yet, thoug
   await run('spot_interrupted', [id]);
   expect(kube.find(NODE_CLAIM, 'claim')).toBeDefined();
   expect(told()).toEqual([]);
+});
+
+describe('spot risk', () => {
+  it.each<[InterruptionKind, readonly string[]]>([
+    ['spot_interrupted', ['i-1 in m5.large/us-west-2a: interruption']],
+    ['rebalance_recommendation', ['i-1 in m5.large/us-west-2a: recommendation']],
+    ['instance_stopped', []],
+    ['instance_terminated', []],
+    ['scheduled_change', []],
+    ['capacity_reservation_interrupted', []],
+  ])('after %s', async (kind, expected) => {
+    const { run, risks } = world();
+    await run(kind);
+    expect(risks).toEqual(expected);
+  });
+
+  it('is only of instances that are spot, and whose pool is known', async () => {
+    for (const labels of [{ 'karpenter.sh/capacity-type': 'on-demand' }, { 'topology.kubernetes.io/zone': '' }]) {
+      const { run, risks } = world({ labels });
+      await run('spot_interrupted');
+      await run('rebalance_recommendation');
+      expect(risks).toEqual([]);
+    }
+  });
 });

@@ -45,6 +45,36 @@ const states = (entries: readonly Entry[]): Record<string, string> =>
   );
 const base = (more: Partial<OfferingContext> = {}) => states(baseEntries(INFO, context(more)));
 
+describe('spot risk', () => {
+  const risks = (more: Partial<OfferingContext>) =>
+    baseEntries(INFO, context(more)).map(({ offering: { usdPerHour, spotRiskUsdPerHour } }) => [
+      usdPerHour,
+      spotRiskUsdPerHour,
+    ]);
+  const inZoneA = (part: number) => (instanceType: string, zone: string) =>
+    instanceType === 'm5.large' && zone === 'a' ? part : 0;
+
+  it('stands beside the price of the spot pool that it is about', () => {
+    expect(risks({ spotRisk: inZoneA(0.5) }).slice(0, 4)).toEqual([
+      [0.1, undefined],
+      [0.03, 0.015],
+      [0.1, undefined],
+      [0.04, undefined],
+    ]);
+    expect(risks({ spotRisk: () => 0 })).toEqual(risks({}));
+  });
+
+  it('is a part of what is paid, and leaves spot cheaper than on-demand', () => {
+    const discounted = (_: string, __: string, list: number) => list / 2;
+    expect(risks({ spotRisk: inZoneA(0.5), discounted })[1]).toEqual([0.015, 0.0075]);
+    const [, [spot = 0, risk = 0] = []] = risks({ spotRisk: inZoneA(1), onDemandPrice: () => 0.04 });
+    expect(risk).toBeGreaterThan(0.009);
+    expect(spot + risk).toBeLessThan(0.04);
+    expect(risks({ spotRisk: inZoneA(1), onDemandPrice: () => 0.02 })[1]).toEqual([0.03, undefined]);
+    expect(risks({ spotRisk: inZoneA(1), onDemandPrice: () => undefined })[1]).toEqual([0.03, 0.03]);
+  });
+});
+
 describe('discounts of the price book', () => {
   const priced = (discounted: OfferingContext['discounted'], more: Partial<OfferingContext> = {}) =>
     baseEntries(INFO, context({ discounted, ...more }))

@@ -52,6 +52,8 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
         eksControlPlane: false,
         vmMemoryOverheadPercent: second ? 0.1 : 0.075,
         interruptionQueue: '',
+        spotRisk: 1,
+        packing: 'cheapest',
         reservedEnis: second ? 1 : 0,
         disableDryRun: false,
         amiRefreshIntervalMs: 60_000,

@@ -2,11 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CONFIG_MAP, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { readCost } from '../../../../src/controllers/cost/cost-reader.ts';
-import { HistoryKeeper } from '../../../../src/controllers/cost/history-keeper.ts';
-import { type KeptHistory, leaveHistory, openHistory } from '../../../../src/controllers/cost/index.ts';
+import { historyKeeper, type KeptHistory, openHistory } from '../../../../src/controllers/cost/index.ts';
 import { recordInterrupted } from '../../../../src/controllers/disrupted.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
+import { writeLast } from '../../../../src/kube/document-keeper.ts';
 import { HISTORY_NAME, newHistory } from '../../../../src/observe/history/document.ts';
 import { historyView } from '../../../../src/observe/history/view.ts';
 import { silent } from '../../../../src/observe/logger.ts';
@@ -164,7 +164,7 @@ describe('a history', () => {
   it('is read by the next operator, and goes on', async () => {
     const first = start();
     await house();
-    await leaveHistory(first, { clock: world.clock, log: silent });
+    await writeLast([first.keeper], { clock: world.clock, log: silent });
     world.kill();
     const second = start();
     // unpacking takes real time
@@ -244,7 +244,7 @@ describe('a history', () => {
     world.kube.beforeWrite = () => {
       throw new Error('connection refused');
     };
-    await expect(leaveHistory(history, { clock: world.clock, log: silent })).resolves.toBeUndefined();
+    await expect(writeLast([history.keeper], { clock: world.clock, log: silent })).resolves.toBeUndefined();
   });
 });
 
@@ -258,5 +258,5 @@ function keeping() {
   const fail = (error: Error | undefined): void => {
     failure = error;
   };
-  return { history, document, keeper: new HistoryKeeper(history, document), lines, fail };
+  return { history, document, keeper: historyKeeper(history, document), lines, fail };
 }

@@ -3,11 +3,12 @@ import { defined } from '../../../../api/defined.ts';
 import type { PodDisruptionBudget } from '../../../../api/kubernetes.ts';
 import { desiredHealthy } from '../../../../api/pod-disruption-budget.ts';
 import type { Core } from '../core.ts';
-import { type ApiObject, at, clone, type Json, record, records, timestamp } from '../json.ts';
-import { BUDGETS, budgetsOf, isReady } from '../operations/eviction.ts';
+import { type ApiObject, at, clone, equal, type Json, record, records, timestamp } from '../json.ts';
+import { BUDGETS, isReady } from '../operations/eviction.ts';
 import { commit } from '../operations/update.ts';
 import { objectSelector } from '../selectors.ts';
 import type { Entry } from '../storage/entry.ts';
+import type { Change } from '../storage/history.ts';
 import { background } from './background.ts';
 
 /** An eviction that led to no deletion after this long no longer counts. */
@@ -15,18 +16,20 @@ const EVICTION_TIMEOUT_MS = 120_000;
 
 /** Starts the controller; answers a function that stops it. */
 export function keepBudgets(core: Core): () => void {
+  const guarded = new GuardedPods(core);
   const queue = background('disruption controller', (key) => {
     const [namespace = '', name = ''] = key.split('/');
     const entry = core.store.get(BUDGETS, namespace, name);
-    if (entry) refresh(core, entry);
+    if (entry) refresh(core, entry, guarded.of(entry));
   });
   const related = new Set(['replicasets.apps', 'deployments.apps', 'statefulsets.apps', 'replicationcontrollers']);
-  const unsubscribe = core.store.subscribe(({ entry, before }, storage) => {
-    if (storage === BUDGETS) queue.add(entry.key);
-    else if (storage === 'pods') {
-      for (const version of before ? [entry, before] : [entry]) {
-        for (const budget of budgetsOf(core, version.object)) queue.add(budget.key);
-      }
+  const unsubscribe = core.store.subscribe((change, storage) => {
+    const { type, entry } = change;
+    if (storage === BUDGETS) {
+      if (type === 'DELETED') guarded.forget(entry);
+      queue.add(entry.key);
+    } else if (storage === 'pods') {
+      for (const budget of guarded.changed(change)) queue.add(budget.key);
     } else if (related.has(storage)) {
       for (const budget of core.store.list(BUDGETS, entry.object.metadata.namespace)) queue.add(budget.key);
     }
@@ -35,6 +38,61 @@ export function keepBudgets(core: Core): () => void {
     unsubscribe();
     queue.stop();
   };
+}
+
+interface Guard {
+  /** What `selects` was made of. */
+  readonly selector: unknown;
+  readonly selects: (labels: Readonly<Record<string, string>>) => boolean;
+  readonly pods: Map<string, ApiObject>;
+}
+
+/** The pods of each budget, kept up to date by changes instead of being looked for among all. */
+class GuardedPods {
+  readonly #core: Core;
+  readonly #guards = new Map<string, Guard>();
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  of(budget: Entry): Iterable<ApiObject> {
+    return this.#guard(budget).pods.values();
+  }
+
+  forget(budget: Entry): void {
+    this.#guards.delete(budget.key);
+  }
+
+  /** Takes in a change of a pod; answers the budgets whose pod it is or was. */
+  changed({ type, entry, before }: Change): readonly Entry[] {
+    const { key, object } = entry;
+    const budgets = this.#core.store.list(BUDGETS, object.metadata.namespace);
+    if (budgets.length === 0) return budgets;
+    const labels = object.metadata.labels ?? {};
+    const labelsBefore = before?.object.metadata.labels ?? labels;
+    const [now, once]: [Entry[], Entry[]] = [[], []];
+    for (const budget of budgets) {
+      const { selects, pods } = this.#guard(budget);
+      if (selects(labels)) now.push(budget);
+      else if (labelsBefore !== labels && selects(labelsBefore)) once.push(budget);
+      if (now.at(-1) === budget && type !== 'DELETED') pods.set(key, object);
+      else pods.delete(key);
+    }
+    return [...now, ...once];
+  }
+
+  #guard({ key, object }: Entry): Guard {
+    const known = this.#guards.get(key);
+    const selector = at(object, 'spec', 'selector');
+    if (known && equal(known.selector, selector)) return known;
+    const selects = objectSelector(selector);
+    const present = this.#core.store.list('pods', object.metadata.namespace);
+    const mine = present.filter((pod) => selects(pod.object.metadata.labels ?? {}));
+    const guard = { selector, selects, pods: new Map(mine.map((pod) => [pod.key, pod.object])) };
+    this.#guards.set(key, guard);
+    return guard;
+  }
 }
 
 /** Replicas that the pods' controllers want; each counted once. */
@@ -59,15 +117,11 @@ function rootController(core: Core, object: ApiObject): ApiObject | undefined {
   return resource?.scale ? found : undefined;
 }
 
-function refresh(core: Core, entry: Entry): void {
+function refresh(core: Core, entry: Entry, guarded: Iterable<ApiObject>): void {
   const budget = entry.object;
   const resource = core.registry.stored(BUDGETS);
   if (!resource) return;
-  const selects = objectSelector(at(budget, 'spec', 'selector'));
-  const pods = core.store
-    .list('pods', budget.metadata.namespace)
-    .map(({ object }) => object)
-    .filter((pod) => selects(pod.metadata.labels ?? {}) && !isTerminal(pod));
+  const pods = [...guarded].filter((pod) => !isTerminal(pod));
   const disruptedPods = stillDisrupted(core, budget);
   const currentHealthy = pods.filter(
     (pod) =>

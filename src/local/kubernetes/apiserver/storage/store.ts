@@ -7,16 +7,39 @@ export type Listener = (change: Change, storage: string) => void;
 
 export const keyOf = (namespace: string | undefined, name: string): string => `${namespace ?? ''}/${name}`;
 
+const NOTHING: readonly never[] = [];
+
 class Collection {
   readonly entries = new Map<string, Entry>();
   readonly history: History;
   readonly listeners = new Set<Listener>();
-  /** Keys in order; undefined after a key came or went. */
-  sortedKeys: readonly string[] | undefined;
+  /** Keys in order; undefined until somebody lists them. */
+  sortedKeys: string[] | undefined;
 
   constructor(limit: number) {
     this.history = new History(limit);
   }
+}
+
+/** Where the key is or would be among sorted ones. */
+function placeIn(sorted: readonly string[], key: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? '') < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function insert(sorted: string[] | undefined, key: string): void {
+  sorted?.splice(placeIn(sorted, key), 0, key);
+}
+
+function withdraw(sorted: string[] | undefined, key: string): void {
+  if (sorted === undefined) return;
+  const place = placeIn(sorted, key);
+  if (sorted[place] === key) sorted.splice(place, 1);
 }
 
 /** Where an object with some UID lives. */
@@ -51,6 +74,7 @@ export class ObjectStore {
   list(storage: string, namespace?: string): readonly Entry[] {
     const collection = this.#collection(storage);
     collection.sortedKeys ??= [...collection.entries.keys()].sort();
+    if (collection.entries.size === 0) return NOTHING;
     const found: Entry[] = [];
     const prefix = namespace === undefined ? '' : `${namespace}/`;
     for (const key of collection.sortedKeys) {
@@ -84,7 +108,7 @@ export class ObjectStore {
     const metadata = { ...object.metadata, resourceVersion: String(revision) };
     const entry = new Entry(key, { ...object, metadata }, revision);
     collection.entries.set(key, entry);
-    if (!before) collection.sortedKeys = undefined;
+    if (!before) insert(collection.sortedKeys, key);
     if (before) this.#unlink(before);
     this.#link(storage, entry);
     this.#announce(storage, collection, { revision, type: before ? 'MODIFIED' : 'ADDED', entry, before });
@@ -97,7 +121,7 @@ export class ObjectStore {
     const revision = ++this.revision;
     const gone = entry.at(revision);
     collection.entries.delete(entry.key);
-    collection.sortedKeys = undefined;
+    withdraw(collection.sortedKeys, entry.key);
     this.#unlink(entry);
     this.#announce(storage, collection, { revision, type: 'DELETED', entry: gone, before: entry });
     return gone;

@@ -51,8 +51,16 @@ export const isAvailable = (pod: Pod, now: number, minReadySeconds = 0): boolean
   (availableAt(pod, minReadySeconds) ?? Number.POSITIVE_INFINITY) <= now;
 
 /** A short hash of anything that is JSON, as it stands in names and labels. */
-export const hashOf = (value: unknown): string =>
-  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 10);
+export function hashOf(value: object): string {
+  const known = hashes.get(value);
+  if (known !== undefined) return known;
+  const hash = createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 10);
+  hashes.set(value, hash);
+  return hash;
+}
+
+/** Templates are looked at much more often than they change, and are never changed in place. */
+const hashes = new WeakMap<object, string>();
 
 /** A pod of a template, owned by `owner`; with neither name nor prefix it is named after its owner. */
 export function podOf(template: PodTemplateSpec, owner: KubeObject, named: { readonly name?: string } = {}): Pod {

@@ -5,17 +5,25 @@ import type { Parts } from '../../../parts.ts';
 
 type WithStatus = KubeObject & { readonly status?: unknown };
 
-/** Keys of an object in one order, so that equal ones print alike; undefined and 0 count as absent. */
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, one]) => one !== undefined && one !== 0)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, one]) => [key, canonical(one)]),
-  );
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Fields that are undefined or 0 count as absent. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one) || Array.isArray(other))
+    return (
+      Array.isArray(one) &&
+      Array.isArray(other) &&
+      one.length === other.length &&
+      one.every((item, index) => isSame(item, other[index]))
+    );
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null) return false;
+  return containsSame(one as Fields, other as Fields) && containsSame(other as Fields, one as Fields);
 }
+
+/** Whether `other` has each field of `one`, and alike. */
+const containsSame = (one: Fields, other: Fields): boolean =>
+  Object.entries(one).every(([name, value]) => value === undefined || value === 0 || isSame(value, other[name]));
 
 /** Fields of `status` replace those of the object; absent ones stay. */
 export async function writeStatus<T extends WithStatus>(
@@ -24,9 +32,8 @@ export async function writeStatus<T extends WithStatus>(
   object: T,
   status: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const present = (object.status ?? {}) as Readonly<Record<string, unknown>>;
-  const next = { ...present, ...status };
-  if (JSON.stringify(canonical(next)) === JSON.stringify(canonical(present))) return;
+  const present = (object.status ?? {}) as Fields;
+  if (isSame({ ...present, ...status }, present)) return;
   const patch = { metadata: { uid: object.metadata.uid }, status };
   caches.of(kind).wrote(await client.patch(kind, object.metadata, patch, { subresource: 'status' }));
 }

@@ -102,3 +102,22 @@ it('makes deep copies, without what is undefined', () => {
   expect(Object.keys(copy)).toEqual(['a']);
   expect(copy.a).not.toBe(inner);
 });
+
+it('lists by name, whatever came and went since the last list', () => {
+  const names = (): string =>
+    objects
+      .list({ apiVersion: 'v1', kind: 'ConfigMap' }, 'default')
+      .map(({ metadata }) => metadata.name)
+      .join(' ');
+  const add = (name: string): unknown =>
+    objects.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } });
+  for (const name of ['m', 'c']) add(name);
+  expect(names()).toBe('c m');
+  for (const name of ['z', 'a', 'd']) add(name);
+  expect(names()).toBe('a c d m z');
+  for (const name of ['a', 'm', 'z'])
+    objects.delete({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', name });
+  expect(names()).toBe('c d');
+  add('b');
+  expect(names()).toBe('b c d');
+});

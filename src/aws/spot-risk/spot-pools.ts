@@ -1,0 +1,154 @@
+/** What is remembered of spot pools: counts that decay, of a bounded number of pools, as a text that survives restarts. */
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { interruptionsPerHour, type PoolCounts } from './rate.ts';
+
+/** An instance type in a zone. */
+export interface SpotPool {
+  readonly instanceType: string;
+  readonly zone: string;
+}
+
+export const poolKey = ({ instanceType, zone }: SpotPool): string => `${instanceType}/${zone}`;
+
+const HOUR_MS = 3_600_000;
+/** Times after which something counts half. Capacity comes back within hours; pools that are short stay so for days. */
+const HALF_LIFE_MS = { interruptions: 72 * HOUR_MS, capacityErrors: 6 * HOUR_MS, instanceHours: 72 * HOUR_MS };
+const PARTS = ['interruptions', 'capacityErrors', 'instanceHours'] as const;
+
+/** Counts that decayed a moment ago are as good as new: they are added to pool by pool. */
+const SOON_MS = 1_000;
+
+/** Pools that are remembered; those that say least go. */
+const MOST_POOLS = 1_000;
+/** A pool with less of everything says nothing. */
+const LEAST = 0.01;
+/** More of anything was not counted by this operator. */
+const MOST_COUNT = 1e9;
+/** Names of types and zones, as AWS has them. */
+const NAME = /^[a-z0-9][a-z0-9.-]{0,63}$/;
+
+type Counted = SpotPool & { -readonly [Part in keyof PoolCounts]: PoolCounts[Part] };
+
+/** Written form, version 1: counts as they were at a time. */
+interface Stored {
+  readonly version: 1;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly pools: readonly (SpotPool & PoolCounts)[];
+}
+
+export class SpotPools {
+  readonly #clock: Timepiece;
+  #pools = new Map<string, Counted>();
+  /** By `monotonicMs`: until when counts have decayed. */
+  #decayedMs: number;
+  #changes = 0;
+
+  constructor(clock: Timepiece) {
+    this.#clock = clock;
+    this.#decayedMs = monotonicMs(clock);
+  }
+
+  /** Grows with everything that is added. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** As of now. */
+  all(): readonly (SpotPool & PoolCounts)[] {
+    this.#decay();
+    return [...this.#pools.values()];
+  }
+
+  add(pool: SpotPool, more: Partial<PoolCounts>): void {
+    this.#decay();
+    this.#changes++;
+    this.#count(pool, more);
+    if (this.#pools.size > MOST_POOLS) this.#dropSome();
+  }
+
+  #count({ instanceType, zone }: SpotPool, more: Partial<PoolCounts>): void {
+    const key = poolKey({ instanceType, zone });
+    const counted = this.#pools.get(key) ?? {
+      instanceType,
+      zone,
+      interruptions: 0,
+      capacityErrors: 0,
+      instanceHours: 0,
+    };
+    for (const part of PARTS) counted[part] += more[part] ?? 0;
+    this.#pools.set(key, counted);
+  }
+
+  #decay(): void {
+    const nowMs = monotonicMs(this.#clock);
+    if (nowMs - this.#decayedMs < SOON_MS) return;
+    const factors = factorsOf(nowMs - this.#decayedMs);
+    this.#decayedMs = nowMs;
+    for (const [key, counted] of this.#pools) {
+      for (const part of PARTS) counted[part] *= factors[part];
+      if (PARTS.every((part) => counted[part] < LEAST)) this.#pools.delete(key);
+    }
+  }
+
+  /** A tenth at once: it is not to be sorted with every pool that comes. Calm pools go before those that had events. */
+  #dropSome(): void {
+    const inOrder = [...this.#pools].sort(
+      ([, a], [, b]) => interruptionsPerHour(b) - interruptionsPerHour(a) || b.instanceHours - a.instanceHours,
+    );
+    this.#pools = new Map(inOrder.slice(0, 0.9 * MOST_POOLS));
+  }
+
+  /** All of it, and ever shorter forms without the pools that are interrupted least. */
+  *texts(): Generator<string> {
+    const pools = this.all().toSorted((a, b) => interruptionsPerHour(b) - interruptionsPerHour(a));
+    const at = new Date(this.#clock.now()).toISOString();
+    for (let count = pools.length; ; count = Math.floor(count / 2)) {
+      yield JSON.stringify({ version: 1, at, pools: pools.slice(0, count) } satisfies Stored);
+      if (count === 0) return;
+    }
+  }
+
+  /** Adds what a text holds to what is known, as old as it is. @throws Error when it is no such text; nothing is added then */
+  restore(text: string): void {
+    const { at, pools } = readStored(text);
+    // of a time to come: somebody's clock was wrong, and it counts as written now
+    const factors = factorsOf(Math.max(0, this.#clock.now() - at));
+    this.#decay();
+    for (const pool of pools.slice(0, MOST_POOLS)) {
+      this.#count(pool, {
+        interruptions: pool.interruptions * factors.interruptions,
+        capacityErrors: pool.capacityErrors * factors.capacityErrors,
+        instanceHours: pool.instanceHours * factors.instanceHours,
+      });
+    }
+    if (this.#pools.size > MOST_POOLS) this.#dropSome();
+  }
+}
+
+const factorsOf = (elapsedMs: number): PoolCounts => ({
+  interruptions: 0.5 ** (elapsedMs / HALF_LIFE_MS.interruptions),
+  capacityErrors: 0.5 ** (elapsedMs / HALF_LIFE_MS.capacityErrors),
+  instanceHours: 0.5 ** (elapsedMs / HALF_LIFE_MS.instanceHours),
+});
+
+function readStored(text: string): { readonly at: number; readonly pools: Stored['pools'] } {
+  const stored = JSON.parse(text) as Partial<Stored> | null;
+  if (stored?.version !== 1 || !Array.isArray(stored.pools)) throw new Error('it is no memory of version 1');
+  const at = typeof stored.at === 'string' ? Date.parse(stored.at) : Number.NaN;
+  if (Number.isNaN(at)) throw new Error('at: it is no time');
+  for (const [position, pool] of stored.pools.entries()) checkPool(pool, `pools[${position}]`);
+  return { at, pools: stored.pools };
+}
+
+/** One entry that cannot be is enough: somebody wrote it who does not know what it means. */
+function checkPool(pool: Partial<SpotPool & PoolCounts> | null, where: string): void {
+  if (pool === null || typeof pool !== 'object') throw new Error(`${where}: it is no object`);
+  for (const field of ['instanceType', 'zone'] as const)
+    if (typeof pool[field] !== 'string' || !NAME.test(pool[field])) throw new Error(`${where}.${field}: it is no name`);
+  for (const part of PARTS) {
+    const count = pool[part];
+    if (typeof count !== 'number' || !(count >= 0 && count <= MOST_COUNT))
+      throw new Error(`${where}.${part}: it is no count`);
+  }
+}

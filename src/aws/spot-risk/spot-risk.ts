@@ -1,0 +1,141 @@
+/** What spot pools that were interrupted of late count as dearer than they are, and the memory that says so. */
+import type { Clock } from '../../kube/clock.ts';
+import type { Kept } from '../../kube/document-keeper.ts';
+import { TtlCache } from '../ttl-cache.ts';
+import { expectedPart, interruptionsPerHour, type PoolCounts, steppedPart } from './rate.ts';
+import { poolKey, type SpotPool, SpotPools } from './spot-pools.ts';
+
+/** Name of the ConfigMap that keeps it, in the namespace of the operator. */
+export const SPOT_RISK_NAME = 'karpenter-spot-risk';
+
+/** A recommendation to leave counts as this part of an interruption, which then counts as the rest. */
+const RECOMMENDATION = 0.25;
+/** Messages of an instance that come again within this time are not counted again. */
+const SAME_INSTANCE_MS = 3_600_000;
+
+/** What is served of a pool. This form is public. */
+export interface SpotPoolView extends SpotPool, PoolCounts {
+  /** Expected of one instance. */
+  readonly interruptionsPerHour: number;
+  /** Which part of its price is added when prices are compared. */
+  readonly addedPart: number;
+}
+
+export class SpotRisk implements Kept {
+  readonly #weight: number;
+  readonly #pools: SpotPools;
+  /** Parts that count, by pool; those above 0. */
+  #parts: ReadonlyMap<string, number> = new Map();
+  /** How often the part of some pool of a type has changed. */
+  readonly #sequences = new Map<string, number>();
+  #version = 0;
+  /** What has been counted of an instance. */
+  readonly #counted: TtlCache<string, number>;
+
+  /** @param weight 0 adds nothing to any price */
+  constructor(weight: number, clock: Clock) {
+    this.#weight = weight;
+    this.#pools = new SpotPools(clock);
+    this.#counted = new TtlCache(clock, SAME_INSTANCE_MS);
+  }
+
+  get isOn(): boolean {
+    return this.#weight > 0;
+  }
+
+  /** Changes whenever the part of some pool does. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Changes whenever the part of some pool of the type does. */
+  sequence(instanceType: string): number {
+    return this.#sequences.get(instanceType) ?? 0;
+  }
+
+  /** Which part of its price is added to that of a pool. */
+  partOf(instanceType: string, zone: string): number {
+    return this.#parts.size === 0 ? 0 : (this.#parts.get(poolKey({ instanceType, zone })) ?? 0);
+  }
+
+  /** AWS takes an instance back, or says that it may. */
+  interrupted(instanceId: string, pool: SpotPool, kind: 'interruption' | 'recommendation'): void {
+    const share = kind === 'interruption' ? 1 : RECOMMENDATION;
+    const counted = this.#counted.get(instanceId) ?? 0;
+    if (!this.isOn || share <= counted) return;
+    this.#counted.set(instanceId, share);
+    this.#counted.sweep();
+    this.#pools.add(pool, { interruptions: share - counted });
+    this.refresh();
+  }
+
+  /** AWS had none to sell. */
+  capacityError(pool: SpotPool): void {
+    if (!this.isOn) return;
+    this.#pools.add(pool, { capacityErrors: 1 });
+    this.refresh();
+  }
+
+  /** Instances ran. */
+  ran(pool: SpotPool, instanceHours: number): void {
+    this.#pools.add(pool, { instanceHours });
+  }
+
+  /** Works out anew what counts. */
+  refresh(): void {
+    const parts = new Map<string, number>();
+    const types = new Map<string, string>();
+    for (const counts of this.#pools.all()) {
+      const key = poolKey(counts);
+      const part = steppedPart(expectedPart(counts, this.#weight), this.#parts.get(key) ?? 0);
+      if (part > 0) parts.set(key, part);
+      types.set(key, counts.instanceType);
+    }
+    const changed = [...new Set([...parts.keys(), ...this.#parts.keys()])].filter(
+      (key) => parts.get(key) !== this.#parts.get(key),
+    );
+    if (changed.length === 0) return;
+    this.#version++;
+    for (const key of changed) {
+      const type = types.get(key) ?? key.slice(0, key.lastIndexOf('/'));
+      this.#sequences.set(type, this.sequence(type) + 1);
+    }
+    this.#parts = parts;
+  }
+
+  get changes(): number {
+    return this.#pools.changes;
+  }
+
+  texts(): Iterable<string> {
+    return this.#pools.texts();
+  }
+
+  restore(text: string): void {
+    this.#pools.restore(text);
+    this.refresh();
+  }
+
+  /** Pools that had events, the most dangerous first. */
+  views(): readonly SpotPoolView[] {
+    return this.#pools
+      .all()
+      .filter(({ interruptions, capacityErrors }) => interruptions + capacityErrors >= LEAST_SHOWN)
+      .map((counts): SpotPoolView => {
+        const { instanceType, zone } = counts;
+        return {
+          instanceType,
+          zone,
+          interruptions: rounded(counts.interruptions),
+          capacityErrors: rounded(counts.capacityErrors),
+          instanceHours: rounded(counts.instanceHours),
+          interruptionsPerHour: Number(interruptionsPerHour(counts).toFixed(6)),
+          addedPart: this.partOf(instanceType, zone),
+        };
+      })
+      .sort((a, b) => b.interruptionsPerHour - a.interruptionsPerHour || (poolKey(a) < poolKey(b) ? -1 : 1));
+  }
+}
+
+const LEAST_SHOWN = 0.05;
+const rounded = (count: number): number => Number(count.toFixed(2));

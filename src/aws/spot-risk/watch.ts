@@ -1,0 +1,46 @@
+/** Measures every minute how long instances run in which spot pools, and lets what is remembered of them decay. */
+import { NODE_CLAIM } from '../../api/kinds.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { labelOf } from '../../api/object-fields.ts';
+import type { Informers } from '../../kube/client.ts';
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
+import { poolKey, type SpotPool } from './spot-pools.ts';
+import type { SpotRisk } from './spot-risk.ts';
+
+const PERIOD_MS = 60_000;
+/** A longer time without a look counts as this one: nobody knows what ran meanwhile. */
+const LONGEST_MS = 5 * 60_000;
+const HOUR_MS = 3_600_000;
+
+/** The spot pool of a NodeClaim that has an instance; undefined for all others. */
+export function spotPoolOf(claim: NodeClaim): SpotPool | undefined {
+  if (labelOf(claim, CAPACITY_TYPE_LABEL) !== 'spot' || !claim.status?.providerID) return undefined;
+  const [instanceType, zone] = [labelOf(claim, INSTANCE_TYPE_LABEL), labelOf(claim, ZONE_LABEL)];
+  return instanceType === '' || zone === '' ? undefined : { instanceType, zone };
+}
+
+export function spotRiskWatch(risk: SpotRisk, informers: Informers, clock: Timepiece): Singleton {
+  let lastMs = monotonicMs(clock);
+  return {
+    name: 'spotrisk',
+    singleton: true,
+    async reconcile() {
+      const nowMs = monotonicMs(clock);
+      const hours = Math.min(LONGEST_MS, nowMs - lastMs) / HOUR_MS;
+      lastMs = nowMs;
+      const running = new Map<string, { readonly pool: SpotPool; count: number }>();
+      for (const claim of informers.store(NODE_CLAIM).list()) {
+        const pool = spotPoolOf(claim);
+        if (pool === undefined) continue;
+        const known = running.get(poolKey(pool)) ?? { pool, count: 0 };
+        known.count++;
+        running.set(poolKey(pool), known);
+      }
+      for (const { pool, count } of running.values()) risk.ran(pool, count * hours);
+      risk.refresh();
+      return after(PERIOD_MS);
+    },
+  };
+}

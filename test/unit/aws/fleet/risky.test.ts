@@ -1,0 +1,79 @@
+/** Spot risk orders what a fleet is asked for, and takes nothing out of the request. */
+import { describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { filterForLaunch, MAX_FLEET_TYPES } from '../../../../src/aws/fleet/filters.ts';
+import { isReordered, overridesOf } from '../../../../src/aws/fleet/request.ts';
+import type { TemplateConfig } from '../../../../src/aws/launchtemplates/plan.ts';
+import type { ZonalSubnet } from '../../../../src/aws/subnets/subnets.ts';
+import { satisfiesMinValues } from '../../../../src/engine/instance-types.ts';
+import type { InstanceType, Requirement } from '../../../../src/engine/model.ts';
+import { Requirements } from '../../../../src/engine/requirements.ts';
+
+const only = (key: string, value: string): Requirement => ({ key, operator: 'In', values: [value] });
+const FAMILY = 'karpenter.k8s.aws/instance-family';
+
+/** On demand costs three times as much as spot. */
+const typed = (name: string, spotUsd: number, spotRiskUsdPerHour?: number): InstanceType => ({
+  name,
+  requirements: [only(INSTANCE_TYPE_LABEL, name), only(FAMILY, name)],
+  capacity: { cpu: 2_000 },
+  overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+  offerings: ['on-demand', 'spot'].map((capacityType) => ({
+    requirements: [only(CAPACITY_TYPE_LABEL, capacityType), only(ZONE_LABEL, 'a')],
+    usdPerHour: capacityType === 'spot' ? spotUsd : 3 * spotUsd,
+    available: true,
+    ...(capacityType === 'spot' && spotRiskUsdPerHour !== undefined && { spotRiskUsdPerHour }),
+  })),
+});
+
+/** Seventy types, of which the ten cheapest are as risky as can be. */
+const types = (risk: number): readonly InstanceType[] =>
+  Array.from({ length: 70 }, (_, at) => typed(`type-${at}`, 1 + at / 100, at < 10 && risk > 0 ? risk : undefined));
+const spot = Requirements.fromRequirements([only(CAPACITY_TYPE_LABEL, 'spot')]);
+const namesOf = (list: readonly InstanceType[]): readonly string[] => list.map(({ name }) => name);
+const requested = (risk: number, requirements = spot): readonly InstanceType[] =>
+  filterForLaunch(types(risk), { requirements, requests: { cpu: 1_000 } }).types.slice(0, MAX_FLEET_TYPES);
+
+describe('the types of a request', () => {
+  it.each(['spot', 'spot and on-demand'])('are those that it has without risk: %s', (what) => {
+    const requirements = what === 'spot' ? spot : Requirements.fromRequirements([]);
+    expect(namesOf(requested(1.9, requirements))).toEqual(namesOf(requested(0, requirements)));
+    expect(requested(1.9, requirements)).toHaveLength(60);
+  });
+
+  it('reach the same minValues', () => {
+    const requirements = Requirements.fromRequirements([
+      only(CAPACITY_TYPE_LABEL, 'spot'),
+      { key: FAMILY, operator: 'In', values: namesOf(types(0)), minValues: 60 },
+    ]);
+    expect(satisfiesMinValues(requested(1.9, requirements), requirements).unsatisfied).toEqual([]);
+  });
+});
+
+describe('the priorities of a request', () => {
+  const config = (of: readonly InstanceType[]) => ({ types: of, imageId: 'ami-1' }) as unknown as TemplateConfig;
+  const subnets = new Map([['a', { id: 'subnet-1' } as ZonalSubnet]]);
+  const overrides = (of: readonly InstanceType[], capacityType: string) =>
+    overridesOf(config(of), Requirements.fromRequirements([]), capacityType, subnets).map(
+      ({ InstanceType: name, Priority }) => [name, Priority],
+    );
+  const both = [typed('risky', 1, 0.5), typed('calm', 1.2)];
+
+  it('are prices with the risk of spot on top', () => {
+    expect(overrides(both, 'spot')).toEqual([
+      ['risky', 1.5],
+      ['calm', 1.2],
+    ]);
+    expect(overrides(both, 'on-demand')).toEqual([
+      ['risky', 3],
+      ['calm', expect.closeTo(3.6)],
+    ]);
+  });
+
+  it('count where the risk changes the order, and only for spot', () => {
+    const any = Requirements.fromRequirements([]);
+    expect(isReordered(both, any, 'spot')).toBe(true);
+    expect(isReordered(both, any, 'on-demand')).toBe(false);
+    expect(isReordered([typed('risky', 1, 0.1), typed('calm', 1.2)], any, 'spot')).toBe(false);
+  });
+});
